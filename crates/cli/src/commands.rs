@@ -1,0 +1,5 @@
+//! One file a command.
+
+mod folder;
+pub(crate) mod simulate;
+pub(crate) mod subscribers;

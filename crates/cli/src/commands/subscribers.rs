@@ -1,0 +1,196 @@
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use bellwire_core::event::TypePattern;
+use bellwire_core::render::toon::Document;
+use bellwire_core::subscriber::{Subscriber, Subscribers as Set};
+use bellwire_core::{Boundary, Event, EventDraft, Ids, Severity, Time};
+use serde_json::{Value, json};
+
+use super::folder;
+use crate::args::{Subscribers, SubscribersCommand};
+use crate::output::{MUTED, STRONG, WRONG, printable};
+
+pub(crate) fn run(arguments: &Subscribers) -> Result<bool> {
+    match &arguments.command {
+        SubscribersCommand::List { subscribers, json } => list(subscribers.as_deref(), *json),
+        SubscribersCommand::Check { dir } => check(dir),
+        SubscribersCommand::Test { id, events, subscribers, json } => test(id, events, subscribers.as_deref(), *json),
+    }
+}
+
+fn list(dir: Option<&Path>, as_json: bool) -> Result<bool> {
+    let (subscribers, errors) = folder::subscribers(dir)?;
+    folder::warn(&errors);
+    let mut out = anstream::stdout().lock();
+    if as_json {
+        let items: Vec<Value> = subscribers.iter().map(|one| describe(one)).collect();
+        writeln!(out, "{}", json!({ "items": items, "next_cursor": null }))?;
+        return Ok(errors.is_empty());
+    }
+    let head = STRONG;
+    writeln!(
+        out,
+        "{}{:18}{:10}{:12}{:>8}{:>5}{:>8}  {:5} EVENTS{}",
+        head.render(),
+        "ID",
+        "PRIORITY",
+        "POINT",
+        "WINDOW",
+        "MAX",
+        "DEDUPE",
+        "CORE",
+        head.render_reset()
+    )?;
+    for one in subscribers.iter() {
+        let point = if is_for_people(one) { "(a person)" } else { one.output.inject_at.as_str() };
+        writeln!(
+            out,
+            "{:18}{:10}{point:12}{:>8}{:>5}{:>8}  {:5} {}",
+            one.id,
+            one.output.priority,
+            one.batching.window_ms,
+            one.batching.max_size,
+            one.batching.dedupe_window_ms,
+            if one.output.core { "yes" } else { "" },
+            types(one).join(" "),
+        )?;
+    }
+    Ok(errors.is_empty())
+}
+
+/// Loads every file and words made-up events with each, once alone and once as a batch.
+fn check(dir: &Path) -> Result<bool> {
+    let (files, templates) = folder::read(dir)?;
+    if files.is_empty() {
+        bail!("{} holds no *.toml file", dir.display());
+    }
+    let loaded = Set::load(&files, &templates);
+    let mut wrong: Vec<String> = loaded.errors.iter().map(ToString::to_string).collect();
+    for one in loaded.subscribers.iter() {
+        for count in [1, one.batching.max_size] {
+            if let Err(problem) = word(one, &samples(one, count)) {
+                wrong
+                    .push(format!("subscriber '{}': with {count} sample events the template fails: {problem}", one.id));
+            }
+        }
+    }
+    wrong.dedup();
+    for problem in &wrong {
+        anstream::eprintln!("{}wrong:{} {}", WRONG.render(), WRONG.render_reset(), printable(problem));
+    }
+    anstream::eprintln!("{} of {} subscribers are right", loaded.subscribers.len(), files.len());
+    Ok(wrong.is_empty())
+}
+
+fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result<bool> {
+    let (subscribers, errors) = folder::subscribers(dir)?;
+    folder::warn(&errors);
+    let Some(one) = subscribers.find(id) else {
+        let known: Vec<&str> = subscribers.iter().map(|one| one.id.as_str()).collect();
+        bail!("there is no subscriber '{id}'; there are {}", known.join(", "));
+    };
+    let events = match given.is_empty() {
+        true => samples(one, 1),
+        false => given.iter().map(|text| parse_event(text)).collect::<Result<_>>()?,
+    };
+    for event in events.iter().filter(|event| !one.listens_for(event.kind())) {
+        anstream::eprintln!("note: '{id}' does not listen for {}; worded all the same", event.kind());
+    }
+    let text = word(one, &events).map_err(|problem| anyhow::anyhow!("the template fails: {problem}"))?.to_toon();
+    let mut out = anstream::stdout().lock();
+    match as_json {
+        true => writeln!(out, "{}", json!({ "subscriber": id, "content": text, "events": events.len() }))?,
+        false => writeln!(out, "{}", printable(&text))?,
+    }
+    anstream::eprintln!(
+        "{}{} events, {} bytes of valid TOON{}",
+        MUTED.render(),
+        events.len(),
+        text.len(),
+        MUTED.render_reset()
+    );
+    Ok(errors.is_empty())
+}
+
+/// The words, held against the official decoder: what an agent reads is what a parser gets.
+fn word(one: &Subscriber, events: &[Arc<Event>]) -> Result<Document, String> {
+    let document = one.dry_run(events, &Boundary::from_seed(0))?;
+    let text = document.to_toon();
+    let decoded: Value = toon_format::decode_default(&text).map_err(|error| format!("not valid TOON: {error}"))?;
+    let again = toon_format::encode_default(&decoded).map_err(|error| format!("not valid TOON: {error}"))?;
+    match again == text {
+        true => Ok(document),
+        false => Err(format!("the official encoder would write it otherwise: {again}")),
+    }
+}
+
+fn parse_event(text: &str) -> Result<Arc<Event>> {
+    let draft: EventDraft = serde_json::from_str(text).with_context(|| format!("--event {text}"))?;
+    // The person's own words are made by another call; to try their template, the text is all that matters.
+    if draft.kind.as_deref() == Some("user.message") {
+        let text = draft.payload.as_ref().and_then(|payload| payload.get("text")).and_then(Value::as_str);
+        return Ok(Arc::new(Event::user_message(text.unwrap_or_default())?.at(sample_time())));
+    }
+    Ok(Arc::new(draft.admit(sample_time(), &mut Ids::seeded(0)).with_context(|| format!("--event {text}"))?))
+}
+
+/// Made-up events of the subscriber's first type, each a little different.
+fn samples(one: &Subscriber, count: usize) -> Vec<Arc<Event>> {
+    let kind = match one.types.first() {
+        Some(TypePattern::Exact(kind)) => kind.to_string(),
+        Some(TypePattern::Below(prefix)) => format!("{prefix}sample"),
+        None => "sample.event".to_owned(),
+    };
+    (1..=count).map(|number| Arc::new(sample(&kind, number).at(sample_time().plus(number as u64 * 1000)))).collect()
+}
+
+fn sample(kind: &str, number: usize) -> Event {
+    if kind == "user.message" {
+        return Event::user_message("what about this other approach?").expect("a short text is a message");
+    }
+    let payload = json!({
+        "tool_name": format!("tool_{number}"), "error_type": "timeout", "error_message": "no answer, after 5000ms",
+        "message": "something happened", "budget_type": "token", "current": 42_500, "limit": 50_000,
+        "percentage": 85, "remaining": 7_500, "pattern": "search → parse", "repetitions": 3, "window_seconds": 60,
+        "path": format!("src/file_{number}.rs"), "task_id": format!("task_{number}"), "result_summary": "all green",
+        "exchanges": 4, "last_question": "where were we?", "turn": 7, "channel": "email", "error_class": "timeout",
+        "text": "a text",
+    });
+    Event::new(kind, "sample", Severity::Error, payload).expect("the sample is well formed")
+}
+
+fn sample_time() -> Time {
+    "2026-01-03T15:30:00Z".parse().expect("the constant is a time")
+}
+
+fn describe(one: &Subscriber) -> Value {
+    let mut output = BTreeMap::from([
+        ("priority", json!(one.output.priority)),
+        ("activation", json!(one.output.activation)),
+        ("audience", json!(one.output.audience)),
+        ("ttl_ms", json!(one.output.ttl_ms)),
+        ("replace_key", json!(one.output.replace_key.as_ref().map(ToString::to_string))),
+    ]);
+    if !is_for_people(one) {
+        output.insert("inject_at", json!(one.output.inject_at));
+    }
+    json!({
+        "id": one.id.as_str(), "name": one.name, "description": one.description, "version": one.version,
+        "core": one.output.core, "types": types(one), "severity_filter": one.severity_filter,
+        "window_ms": one.batching.window_ms, "max_size": one.batching.max_size,
+        "dedupe_key": one.batching.dedupe_key.as_ref().map(ToString::to_string),
+        "dedupe_window_ms": one.batching.dedupe_window_ms, "output": output,
+    })
+}
+
+fn types(one: &Subscriber) -> Vec<String> {
+    one.types.iter().map(ToString::to_string).collect()
+}
+
+fn is_for_people(one: &Subscriber) -> bool {
+    one.output.audience == bellwire_core::subscriber::Audience::User
+}

@@ -1,0 +1,33 @@
+//! The one binary. Parses, runs a command, and turns errors into words and exit codes.
+
+mod args;
+mod commands;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Arguments, Command};
+
+/// Something the user asked to be checked is wrong.
+const EXIT_WRONG: u8 = 1;
+/// The command could not be carried out. (clap uses the same for bad usage.)
+const EXIT_FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Simulate(simulate) => commands::simulate::run(&simulate),
+        Command::Subscribers(subscribers) => commands::subscribers::run(&subscribers),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(EXIT_WRONG),
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("{}error:{} {error:#}", output::WRONG.render(), output::WRONG.render_reset());
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
+}

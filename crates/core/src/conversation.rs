@@ -1,0 +1,431 @@
+//! A whole conversation in memory: what an agent written in Rust embeds, and the driver every test plays with.
+//!
+//! It owns what a hub keeps in tables: the mailboxes of its agents, the events they still refer to, the answers it gave
+//! and the boundary of its blocks. It follows the drain rule of [`Mailbox`] and adds no rule of its own.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::event::{AgentName, Event, Invalid, Payload, Severity};
+use crate::inject::{Answer, Inject, SystemMessage};
+use crate::mailbox::{Desk, Effect, EventLookup, InjectInput, Input, Keeper, Mailbox, Refused};
+use crate::notification::{Fate, Notification};
+use crate::render::{Boundary, system_prompt};
+use crate::subscriber::{Preferences, SubscriberId, Subscribers};
+use crate::{EventId, Ids, InjectionPoint, NotificationId, Time, Verdict};
+
+/// How long an answer is remembered.
+const ANSWERS_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+/// The most answers remembered.
+const ANSWERS_MAX: usize = 1000;
+
+/// One conversation and all its agents, in memory.
+///
+/// ```
+/// use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};
+/// use serde_json::json;
+///
+/// let mut conversation = Conversation::new(Subscribers::bundled().into(), 7);
+/// let now = Time::from_millis(1_000_000);
+/// let receipt = conversation.publish(
+///     Event::new("source.file.changed", "file_watcher", Severity::Info, json!({"path": "src/lib.rs"}))?,
+///     now,
+/// )?;
+/// assert_eq!(receipt.verdicts[0].1.name(), "held");
+///
+/// let inject = Inject::new(InjectionPoint::AfterTool, "call_1")?;
+/// let answer = conversation.inject(inject.clone(), now)?;
+/// let again = conversation.inject(inject, now.plus(5_000))?;
+/// assert_eq!(answer.block, again.block);
+/// assert!(answer.block.contains("- [file_watcher] files_modified[1]: src/lib.rs"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Conversation {
+    desk: Desk,
+    boundary: Boundary,
+    mailboxes: BTreeMap<AgentName, Mailbox>,
+    events: HashMap<EventId, Arc<Event>>,
+    answers: VecDeque<Stored>,
+    messages: Vec<SystemMessage>,
+}
+
+/// An answer, under the name its caller gave it.
+#[derive(Debug)]
+struct Stored {
+    agent: AgentName,
+    answer: Answer,
+    at: Time,
+    /// Its caller said that the model never saw it.
+    unseen: bool,
+}
+
+/// What became of a published event.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// The event's name.
+    pub event: EventId,
+    /// What it came to, per subscriber that listens for its type.
+    pub verdicts: Vec<(SubscriberId, Verdict)>,
+    /// How many subscribers do not listen for its type.
+    pub unmatched: u32,
+    /// Everything that happened, detectors and wakes included.
+    pub news: Vec<News>,
+}
+
+/// Something a driver may want to act on or show.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// An event came to this for a subscriber.
+    Decided(EventId, SubscriberId, Verdict),
+    /// A detector made an event.
+    Detected(Arc<Event>),
+    /// A newer event took an older one's place.
+    Superseded(EventId, EventId),
+    /// A notification waits, or has changed while it waits.
+    Waiting(Notification),
+    /// A notification ended.
+    Ended(NotificationId, Fate),
+    /// The conversation is idle and these are reason to wake it.
+    Wake(Vec<NotificationId>),
+}
+
+/// What an agent saw of its own last tool call, published before it takes its mail.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The tool.
+    pub tool_name: String,
+    /// How the call ended.
+    pub outcome: Outcome,
+    /// Its arguments, for the loop detector.
+    pub arguments: Option<Value>,
+    /// The kind of error.
+    pub error_type: Option<String>,
+    /// The error in words.
+    pub error_message: Option<String>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// What has been used of which budgets.
+    pub usage: Option<Value>,
+}
+
+/// How a tool call ended.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It worked.
+    Success,
+    /// It failed.
+    Failure,
+    /// It did not answer in time.
+    Timeout,
+}
+
+impl Observed {
+    /// A call of this tool that ended this way.
+    pub fn new(tool_name: &str, outcome: Outcome) -> Self {
+        Self {
+            tool_name: tool_name.to_owned(),
+            outcome,
+            arguments: None,
+            error_type: None,
+            error_message: None,
+            duration_ms: None,
+            usage: None,
+        }
+    }
+
+    /// The `tool.call.*` event it stands for.
+    pub fn into_event(self) -> Result<Event, Invalid> {
+        let (kind, severity) = match self.outcome {
+            Outcome::Success => ("tool.call.success", Severity::Info),
+            Outcome::Failure => ("tool.call.failure", Severity::Error),
+            Outcome::Timeout => ("tool.call.timeout", Severity::Warning),
+        };
+        let mut payload = Map::from_iter([("tool_name".to_owned(), json!(self.tool_name))]);
+        let optional = [
+            ("arguments", self.arguments),
+            ("error_type", self.error_type.map(Value::from)),
+            ("error_message", self.error_message.map(Value::from)),
+            ("duration_ms", self.duration_ms.map(Value::from)),
+            ("usage", self.usage),
+        ];
+        payload.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        let payload = Payload::from_json(Value::Object(payload))?;
+        Ok(Event::internal(kind, "tool_executor", severity, payload))
+    }
+}
+
+/// Why an injection was not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InjectError {
+    /// The call id was used at another point.
+    OtherPoint {
+        /// Where it was used.
+        used_at: InjectionPoint,
+    },
+    /// The caller said that this call's answer never reached the model.
+    Unseen,
+    /// The observed call is malformed.
+    Observed(Invalid),
+}
+
+impl fmt::Display for InjectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherPoint { used_at } => write!(f, "this call_id was used at {used_at}; use a new one"),
+            Self::Unseen => f.write_str("this call_id was reported as unseen; use a new one"),
+            Self::Observed(invalid) => write!(f, "observed.{invalid}"),
+        }
+    }
+}
+
+impl std::error::Error for InjectError {}
+
+/// The less common parts of an injection.
+#[derive(Clone, Debug, Default)]
+pub struct InjectMore {
+    /// The agent that asks; `main` where absent.
+    pub agent: Option<AgentName>,
+    /// The tool call it just made.
+    pub observed: Option<Observed>,
+    /// Earlier call ids whose answers never reached the model.
+    pub unseen: Vec<String>,
+}
+
+impl Conversation {
+    /// A conversation with these subscribers. The seed decides its ids, secrets and boundary: bring random bits.
+    pub fn new(subscribers: Arc<Subscribers>, seed: u128) -> Self {
+        let mut ids = Ids::seeded(seed);
+        let boundary = Boundary::from_seed(ids.seed());
+        Self {
+            desk: Desk::new(subscribers, ids),
+            boundary,
+            mailboxes: BTreeMap::new(),
+            events: HashMap::new(),
+            answers: VecDeque::new(),
+            messages: Vec::new(),
+        }
+    }
+
+    /// Takes in an event and says what it came to. It is named and dated here if it was not before.
+    pub fn publish(&mut self, event: Event, now: Time) -> Result<Receipt, Refused> {
+        let mut event = event;
+        if event.id.0.is_nil() {
+            event.id = self.desk.ids.event(now);
+        }
+        if event.timestamp == Time::ZERO {
+            event.timestamp = now;
+        }
+        let (id, agent) = (event.id(), event.agent().clone());
+        let event = Arc::new(event);
+        let mut mailbox = self.take_mailbox(&agent);
+        self.desk.now = now;
+        let handled = mailbox.handle(Input::Event(&event), &mut self.desk);
+        self.events.insert(id, event);
+        let (news, unmatched, _) = self.drain(&mailbox);
+        self.put_mailbox(agent, mailbox);
+        handled?;
+        let verdicts = news.iter().filter_map(|news| match news {
+            News::Decided(of, subscriber, verdict) if *of == id => Some((subscriber.clone(), *verdict)),
+            _ => None,
+        });
+        Ok(Receipt { event: id, verdicts: verdicts.collect(), unmatched, news })
+    }
+
+    /// Gives the main agent its mail at an injection point. Asking again with the same call id gives the same answer.
+    pub fn inject(&mut self, inject: Inject, now: Time) -> Result<Answer, InjectError> {
+        self.inject_with(inject, InjectMore::default(), now).map(|(answer, _)| answer)
+    }
+
+    /// The same, with everything an agent can say besides; also gives what happened.
+    pub fn inject_with(
+        &mut self,
+        inject: Inject,
+        more: InjectMore,
+        now: Time,
+    ) -> Result<(Answer, Vec<News>), InjectError> {
+        self.forget_old_answers(now);
+        let agent = more.agent.unwrap_or_else(AgentName::main);
+        if let Some(stored) = self.stored(&agent, &inject.call_id) {
+            return stored.again(inject.point).map(|answer| (answer, Vec::new()));
+        }
+        let observed = more.observed.map(Observed::into_event).transpose().map_err(InjectError::Observed)?;
+        let observed = observed.map(|event| {
+            let event = Arc::new(event.with_id(self.desk.ids.event(now)).at(now).for_agent(agent.clone()));
+            self.events.insert(event.id(), event.clone());
+            event
+        });
+        let returned = self.take_unseen(&agent, &more.unseen);
+        let mut mailbox = self.take_mailbox(&agent);
+        self.desk.now = now;
+        let input = InjectInput {
+            request: &inject,
+            observed,
+            returned,
+            events: &EventsInMemory(&self.events),
+            boundary: &self.boundary,
+        };
+        mailbox.handle(Input::Inject(input), &mut self.desk).expect("only a person's message can be refused");
+        let (news, _, answer) = self.drain(&mailbox);
+        let answer = answer.expect("a mailbox answers every injection");
+        self.messages.extend(answer.system_messages(now, &mut self.desk.ids));
+        self.answers.push_back(Stored { agent: agent.clone(), answer: answer.clone(), at: now, unseen: false });
+        self.put_mailbox(agent, mailbox);
+        Ok((answer, news))
+    }
+
+    /// Lets time pass: windows close, news expires, wakes that were withheld follow.
+    pub fn tick(&mut self, now: Time) -> Vec<News> {
+        self.desk.now = now;
+        let agents: Vec<AgentName> = self.mailboxes.keys().cloned().collect();
+        let mut all = Vec::new();
+        for agent in agents {
+            let mut mailbox = self.take_mailbox(&agent);
+            mailbox.handle(Input::Time, &mut self.desk).expect("only a person's message can be refused");
+            all.extend(self.drain(&mailbox).0);
+            self.put_mailbox(agent, mailbox);
+        }
+        all
+    }
+
+    /// When to [`tick`](Self::tick) next; [`Time::NEVER`] if nothing is due by itself.
+    pub fn wakes_at(&self) -> Time {
+        self.mailboxes.values().map(Mailbox::wakes_at).min().unwrap_or(Time::NEVER)
+    }
+
+    /// The mailbox of an agent, if it has one yet.
+    pub fn mailbox(&self, agent: &AgentName) -> Option<&Mailbox> {
+        self.mailboxes.get(agent)
+    }
+
+    /// An event the conversation still refers to.
+    pub fn event(&self, id: EventId) -> Option<&Arc<Event>> {
+        self.events.get(&id)
+    }
+
+    /// What agents were shown, oldest first, as it stays in the conversation.
+    pub fn messages(&self) -> &[SystemMessage] {
+        &self.messages
+    }
+
+    /// The mark of this conversation's genuine blocks.
+    pub fn boundary(&self) -> &Boundary {
+        &self.boundary
+    }
+
+    /// The paragraph of the system prompt that explains the blocks.
+    pub fn system_prompt(&self) -> String {
+        system_prompt(&self.boundary, crate::inject::Style::Block)
+    }
+
+    /// A new boundary, for a new session or after a compaction. Answers that were given keep theirs.
+    pub fn rotate_boundary(&mut self) {
+        self.boundary = Boundary::from_seed(self.desk.ids.seed());
+    }
+
+    /// What the conversation's user has switched off, from the next event on.
+    pub fn set_preferences(&mut self, preferences: Preferences) {
+        self.desk.preferences = Arc::new(preferences);
+    }
+
+    /// Other subscribers, from the next event on. Open batches of those that are gone close with their last version.
+    pub fn set_subscribers(&mut self, subscribers: Arc<Subscribers>) {
+        self.desk.subscribers = subscribers;
+    }
+
+    /// The subscribers in force.
+    pub fn subscribers(&self) -> &Arc<Subscribers> {
+        &self.desk.subscribers
+    }
+
+    /// Saves and loads every mailbox, as a process that died and came back would. Nobody must be able to notice.
+    pub fn crash(&mut self) {
+        for mailbox in self.mailboxes.values_mut() {
+            let rows = mailbox.pending().to_vec();
+            *mailbox = Mailbox::load(&mailbox.save(), rows).expect("what was saved can be loaded");
+        }
+    }
+
+    fn take_mailbox(&mut self, agent: &AgentName) -> Mailbox {
+        self.mailboxes.remove(agent).unwrap_or_else(|| {
+            let keeper = if agent.is_main() { Keeper::MainAgent } else { Keeper::SubAgent };
+            Mailbox::new(keeper, self.desk.ids.seed().to_le_bytes())
+        })
+    }
+
+    /// Puts a mailbox back and forgets the events that nobody refers to any more.
+    fn put_mailbox(&mut self, agent: AgentName, mailbox: Mailbox) {
+        self.mailboxes.insert(agent, mailbox);
+        let kept = self.answers.iter().flat_map(|stored| &stored.answer.taken).flat_map(|taken| &taken.events);
+        let kept: std::collections::HashSet<EventId> =
+            self.mailboxes.values().flat_map(Mailbox::references).chain(kept.map(|entry| entry.event)).collect();
+        self.events.retain(|id, _| kept.contains(id));
+    }
+
+    fn drain(&mut self, mailbox: &Mailbox) -> (Vec<News>, u32, Option<Answer>) {
+        let (mut news, mut first_unmatched, mut answer) = (Vec::new(), None, None);
+        while let Some(effect) = self.desk.poll() {
+            match effect {
+                Effect::Verdict { event, subscriber, verdict } => news.push(News::Decided(event, subscriber, verdict)),
+                Effect::Decided { unmatched, .. } => first_unmatched = first_unmatched.or(Some(unmatched)),
+                Effect::Detected(event) => {
+                    self.events.insert(event.id(), event.clone());
+                    news.push(News::Detected(event));
+                }
+                Effect::Superseded { event, by } => news.push(News::Superseded(event, by)),
+                Effect::Waiting(id) => news.extend(mailbox.find(id).cloned().map(News::Waiting)),
+                Effect::Ended(id, fate) => news.push(News::Ended(id, fate)),
+                Effect::Wake(ids) => news.push(News::Wake(ids)),
+                Effect::Answer(given) => answer = Some(*given),
+                Effect::Ready(_) => unreachable!("a conversation has no person's mailbox"),
+            }
+        }
+        (news, first_unmatched.unwrap_or(0), answer)
+    }
+
+    fn stored(&self, agent: &AgentName, call_id: &str) -> Option<&Stored> {
+        self.answers.iter().find(|stored| stored.agent == *agent && stored.answer.call_id == call_id)
+    }
+
+    /// Takes back what earlier answers took; their messages were never seen and are hidden.
+    fn take_unseen(&mut self, agent: &AgentName, call_ids: &[String]) -> Vec<Notification> {
+        let mut returned = Vec::new();
+        for stored in self.answers.iter_mut().filter(|stored| stored.agent == *agent && !stored.unseen) {
+            if call_ids.contains(&stored.answer.call_id) {
+                stored.unseen = true;
+                returned.append(&mut stored.answer.taken);
+                self.messages.retain(|message| message.call_id != stored.answer.call_id);
+            }
+        }
+        returned
+    }
+
+    fn forget_old_answers(&mut self, now: Time) {
+        while self.answers.len() >= ANSWERS_MAX
+            || self.answers.front().is_some_and(|oldest| oldest.at.plus(ANSWERS_KEPT_MS) <= now)
+        {
+            self.answers.pop_front();
+        }
+    }
+}
+
+impl Stored {
+    fn again(&self, point: InjectionPoint) -> Result<Answer, InjectError> {
+        match point == self.answer.point {
+            _ if self.unseen => Err(InjectError::Unseen),
+            true => Ok(self.answer.clone()),
+            false => Err(InjectError::OtherPoint { used_at: self.answer.point }),
+        }
+    }
+}
+
+struct EventsInMemory<'a>(&'a HashMap<EventId, Arc<Event>>);
+
+impl EventLookup for EventsInMemory<'_> {
+    fn event(&self, id: EventId) -> Option<Arc<Event>> {
+        self.0.get(&id).cloned()
+    }
+}

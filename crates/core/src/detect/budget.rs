@@ -1,0 +1,183 @@
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::event::{Event, Payload, Severity};
+
+/// Four budgets, each told of once per threshold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Budgets {
+    told: [Told; BUDGETS.len()],
+}
+
+/// What has been told about one budget.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Told {
+    /// The limit it was told of; a higher one is another budget.
+    limit: u64,
+    warned: bool,
+    exceeded: bool,
+}
+
+struct Budget {
+    name: &'static str,
+    used: &'static str,
+    limit: &'static str,
+    warn_percent: u64,
+    warning: &'static str,
+    exceeded: Option<&'static str>,
+}
+
+const BUDGETS: [Budget; 4] = [
+    Budget {
+        name: "token",
+        used: "tokens_used",
+        limit: "token_limit",
+        warn_percent: 80,
+        warning: "budget.token.warning",
+        exceeded: Some("budget.token.exceeded"),
+    },
+    Budget {
+        name: "iteration",
+        used: "iterations",
+        limit: "iteration_limit",
+        warn_percent: 70,
+        warning: "budget.iteration.warning",
+        exceeded: Some("budget.iteration.exceeded"),
+    },
+    Budget {
+        name: "context",
+        used: "context_used",
+        limit: "context_limit",
+        warn_percent: 70,
+        warning: "context.limit.warning",
+        exceeded: None,
+    },
+    Budget {
+        name: "timeout",
+        used: "elapsed_ms",
+        limit: "time_limit_ms",
+        warn_percent: 80,
+        warning: "budget.timeout.warning",
+        exceeded: None,
+    },
+];
+
+impl Budgets {
+    /// Looks at a `usage` object and adds what crosses a threshold for the first time.
+    pub(crate) fn observe(&mut self, usage: &Map<String, Value>, shown: &mut Vec<Event>) {
+        for (budget, told) in BUDGETS.iter().zip(&mut self.told) {
+            let (Some(used), Some(limit)) = (amount(usage, budget.used), amount(usage, budget.limit)) else { continue };
+            if limit > 0 {
+                shown.extend(budget.crossed(told, used, limit));
+            }
+        }
+    }
+}
+
+impl Budget {
+    /// The threshold this use crosses, if it was not told before. A budget speaks of the worse of two at once.
+    fn crossed(&self, told: &mut Told, used: u64, limit: u64) -> Option<Event> {
+        let percent = u64::try_from(u128::from(used) * 100 / u128::from(limit)).unwrap_or(u64::MAX);
+        // A raised limit, or use that fell far below the threshold (a compaction, a new task), is a new budget.
+        if limit > told.limit || percent < self.warn_percent / 2 {
+            *told = Told { limit, ..Told::default() };
+        }
+        if let Some(kind) = self.exceeded
+            && percent >= 100
+        {
+            told.warned = true;
+            let first = !std::mem::replace(&mut told.exceeded, true);
+            return first.then(|| self.event(kind, Severity::Critical, used, limit, percent));
+        }
+        let first = percent >= self.warn_percent && !std::mem::replace(&mut told.warned, true);
+        first.then(|| self.event(self.warning, Severity::Warning, used, limit, percent))
+    }
+
+    fn event(&self, kind: &'static str, severity: Severity, used: u64, limit: u64, percent: u64) -> Event {
+        let payload = json!({
+            "budget_type": self.name,
+            "current": used,
+            "limit": limit,
+            "percentage": percent,
+            "remaining": limit.saturating_sub(used),
+        });
+        let Value::Object(payload) = payload else { unreachable!("the macro made an object") };
+        Event::internal(kind, "budget_monitor", severity, Payload::known(payload))
+    }
+}
+
+/// A count as a number, or as the string a model made of it.
+fn amount(usage: &Map<String, Value>, key: &str) -> Option<u64> {
+    match usage.get(key)? {
+        Value::Number(number) => {
+            number.as_u64().or_else(|| Some(number.as_f64().filter(|float| *float >= 0.0)? as u64))
+        }
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(budgets: &mut Budgets, usage: Value) -> Vec<String> {
+        let mut shown = Vec::new();
+        budgets.observe(usage.as_object().unwrap(), &mut shown);
+        let percent = |event: &Event| event.payload().get("percentage").unwrap().to_string();
+        shown.iter().map(|event| format!("{} {}", event.kind(), percent(event))).collect()
+    }
+
+    #[test]
+    fn each_threshold_is_told_once() {
+        let mut budgets = Budgets::default();
+        let mut tokens = |used: u64| told(&mut budgets, json!({"tokens_used": used, "token_limit": 1000}));
+        assert!(tokens(799).is_empty());
+        assert_eq!(tokens(800), ["budget.token.warning 80"]);
+        assert!(tokens(950).is_empty());
+        assert_eq!(tokens(1000), ["budget.token.exceeded 100"]);
+        assert!(tokens(2000).is_empty());
+    }
+
+    #[test]
+    fn a_jump_past_both_thresholds_tells_only_the_worse() {
+        let mut budgets = Budgets::default();
+        let shown = told(&mut budgets, json!({"iterations": 30, "iteration_limit": 30}));
+        assert_eq!(shown, ["budget.iteration.exceeded 100"]);
+    }
+
+    #[test]
+    fn a_raised_budget_warns_again() {
+        let mut budgets = Budgets::default();
+        assert_eq!(told(&mut budgets, json!({"tokens_used": 900, "token_limit": 1000})), ["budget.token.warning 90"]);
+        assert!(told(&mut budgets, json!({"tokens_used": 950, "token_limit": 2000})).is_empty());
+        assert_eq!(told(&mut budgets, json!({"tokens_used": 1700, "token_limit": 2000})), ["budget.token.warning 85"]);
+    }
+
+    #[test]
+    fn a_compaction_arms_the_context_warning_again() {
+        let mut budgets = Budgets::default();
+        let mut context = |used: u64| told(&mut budgets, json!({"context_used": used, "context_limit": 100}));
+        assert_eq!(context(72), ["context.limit.warning 72"]);
+        assert!(context(40).is_empty());
+        assert!(context(75).is_empty());
+        assert!(context(10).is_empty());
+        assert_eq!(context(71), ["context.limit.warning 71"]);
+    }
+
+    #[test]
+    fn nonsense_is_no_budget() {
+        let mut budgets = Budgets::default();
+        for usage in [
+            json!({"tokens_used": 5, "token_limit": 0}),
+            json!({"tokens_used": -5, "token_limit": 10}),
+            json!({"tokens_used": "many", "token_limit": 10}),
+            json!({"tokens_used": 5}),
+            json!({"tokens_used": u64::MAX, "token_limit": null}),
+        ] {
+            assert!(told(&mut budgets, usage).is_empty());
+        }
+        let most = json!({"tokens_used": u64::MAX, "token_limit": 1});
+        assert_eq!(told(&mut budgets, most).len(), 1);
+    }
+}

@@ -1,0 +1,228 @@
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::Time;
+use crate::event::{Event, Payload, Secret, Severity, cut, fingerprint};
+
+/// How often a pattern must repeat to be called a loop.
+const REPETITIONS: u32 = 3;
+/// The longest cycle looked for, in tool calls.
+const CYCLE_MAX: usize = 6;
+/// A loop lies within the last so many turns …
+const TURNS: u32 = 6;
+/// … or within the last so many milliseconds.
+const WINDOW_MS: u64 = 60_000;
+/// How much of a tool's name a pattern shows.
+const NAME_MAX: usize = 40;
+/// Arguments that say how or why a call is made, not what it does.
+const INCIDENTAL: [&str; 6] = ["description", "explanation", "reason", "thought", "timeout", "timeout_ms"];
+
+/// Recognises an agent that repeats itself: one call, or a cycle of several, three times without anything between.
+///
+/// A call is the tool and its arguments, save for those that do not change what the call does. Reading a file in parts,
+/// or testing after each of several different edits, is work and not a loop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Repetition {
+    calls: VecDeque<Call>,
+    turn: u32,
+    running: Option<Running>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Call {
+    signature: u64,
+    tool: Box<str>,
+    at: Time,
+    turn: u32,
+}
+
+/// The loop the agent is in, so that it is told again only when it has doubled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Running {
+    cycle: u32,
+    calls: u32,
+    tell_at: u32,
+    since: Time,
+}
+
+impl Repetition {
+    pub(crate) fn next_turn(&mut self) {
+        self.turn = self.turn.saturating_add(1);
+    }
+
+    /// Takes in a finished call; gives back the loop it completes.
+    pub(crate) fn observe(&mut self, payload: &Payload, now: Time, secret: &Secret) -> Option<Event> {
+        let tool = payload.get("tool_name")?.as_str()?;
+        let arguments = payload.get("arguments")?;
+        let call = Call {
+            signature: signature(tool, arguments, secret),
+            tool: cut(tool, NAME_MAX).into(),
+            at: now,
+            turn: self.turn,
+        };
+        if self.calls.len() == CYCLE_MAX * REPETITIONS as usize {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(call);
+        if self.continues(now) { self.go_on() } else { self.begin(now) }
+    }
+
+    /// Forgets the calls that are too old for a loop.
+    pub(crate) fn rest(&mut self, now: Time) {
+        let turn = self.turn;
+        self.calls.retain(|call| is_recent(call, turn, now));
+        self.calls.shrink_to_fit();
+        if self.calls.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    /// Whether the newest call is the one the running loop makes next.
+    fn continues(&self, now: Time) -> bool {
+        let Some(running) = &self.running else { return false };
+        let newest = self.calls.len() - 1;
+        let before = newest.checked_sub(running.cycle as usize);
+        before
+            .map(|before| &self.calls[before])
+            .is_some_and(|before| before.signature == self.calls[newest].signature && is_recent(before, self.turn, now))
+    }
+
+    fn go_on(&mut self) -> Option<Event> {
+        let running = self.running.as_mut()?;
+        running.calls += 1;
+        let repetitions = running.calls / running.cycle;
+        if running.calls % running.cycle != 0 || repetitions < running.tell_at {
+            return None;
+        }
+        running.tell_at = repetitions.saturating_mul(2);
+        let (cycle, since) = (running.cycle as usize, running.since);
+        Some(self.report(cycle, repetitions, since))
+    }
+
+    /// Looks for the shortest cycle that the newest calls repeat.
+    fn begin(&mut self, now: Time) -> Option<Event> {
+        self.running = None;
+        let cycle = (1..=CYCLE_MAX).find(|cycle| self.repeats(*cycle, now))?;
+        let calls = cycle * REPETITIONS as usize;
+        let since = self.calls[self.calls.len() - calls].at;
+        self.running = Some(Running { cycle: cycle as u32, calls: calls as u32, tell_at: 2 * REPETITIONS, since });
+        Some(self.report(cycle, REPETITIONS, since))
+    }
+
+    fn repeats(&self, cycle: usize, now: Time) -> bool {
+        let Some(start) = self.calls.len().checked_sub(cycle * REPETITIONS as usize) else { return false };
+        let same =
+            (start + cycle..self.calls.len()).all(|at| self.calls[at].signature == self.calls[at - cycle].signature);
+        same && is_recent(&self.calls[start], self.turn, now)
+    }
+
+    fn report(&self, cycle: usize, repetitions: u32, since: Time) -> Event {
+        let newest = self.calls.len() - cycle;
+        let tools: Vec<&str> = self.calls.range(newest..).map(|call| &*call.tool).collect();
+        let last = self.calls.back().map_or(since, |call| call.at);
+        let payload = json!({
+            "pattern": tools.join(" → "),
+            "repetitions": repetitions,
+            "window_seconds": last.millis_since(since).div_ceil(1000),
+        });
+        let Value::Object(payload) = payload else { unreachable!("the macro made an object") };
+        Event::internal("agent.loop.detected", "loop_detector", Severity::Critical, Payload::known(payload))
+    }
+}
+
+fn is_recent(call: &Call, turn: u32, now: Time) -> bool {
+    turn - call.turn < TURNS || call.at.plus(WINDOW_MS) > now
+}
+
+fn signature(tool: &str, arguments: &Value, secret: &Secret) -> u64 {
+    let of_arguments = match arguments {
+        Value::Object(map) => {
+            let telling = |(key, _): &(&String, &Value)| !INCIDENTAL.contains(&key.as_str());
+            let map: Map<_, _> = map.iter().filter(telling).map(|(key, value)| (key.clone(), value.clone())).collect();
+            fingerprint(&Value::Object(map), secret)
+        }
+        other => fingerprint(other, secret),
+    };
+    (fingerprint(&Value::from(tool), secret) ^ of_arguments.rotate_left(64)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Agent {
+        repetition: Repetition,
+        now: i64,
+    }
+
+    impl Agent {
+        fn calls(&mut self, tool: &str, arguments: Value) -> Option<String> {
+            self.now += 1_000;
+            let payload = Payload::from_json(json!({"tool_name": tool, "arguments": arguments})).unwrap();
+            let event = self.repetition.observe(&payload, Time::from_millis(self.now), &[1; 16])?;
+            Some(serde_json::to_string(event.payload().as_map()).unwrap())
+        }
+    }
+
+    #[test]
+    fn the_third_equal_call_in_a_row_is_a_loop() {
+        let mut agent = Agent::default();
+        assert_eq!(agent.calls("search", json!({"query": "x"})), None);
+        assert_eq!(agent.calls("search", json!({"query": "x", "description": "again"})), None);
+        let told = agent.calls("search", json!({"query": "x"})).unwrap();
+        assert_eq!(told, r#"{"pattern":"search","repetitions":3,"window_seconds":2}"#);
+    }
+
+    #[test]
+    fn a_loop_is_told_again_only_when_it_has_doubled() {
+        let mut agent = Agent::default();
+        let told: Vec<usize> = (1..=24).filter(|_| agent.calls("search", json!({})).is_some()).collect();
+        assert_eq!(told, [3, 6, 12, 24]);
+    }
+
+    #[test]
+    fn a_cycle_of_several_tools_is_a_loop_and_says_its_pattern() {
+        let mut agent = Agent::default();
+        let mut told = Vec::new();
+        for _ in 0..3 {
+            for tool in ["search", "parse", "write"] {
+                told.extend(agent.calls(tool, json!({"path": "a"})));
+            }
+        }
+        assert_eq!(told, [r#"{"pattern":"search → parse → write","repetitions":3,"window_seconds":8}"#]);
+    }
+
+    #[test]
+    fn testing_after_each_of_several_edits_is_work_and_not_a_loop() {
+        let mut agent = Agent::default();
+        for edit in 0..10 {
+            assert_eq!(agent.calls("edit", json!({"path": "a", "text": edit})), None);
+            assert_eq!(agent.calls("test", json!({})), None);
+        }
+    }
+
+    #[test]
+    fn equal_calls_far_apart_in_time_and_turns_are_no_loop() {
+        let mut agent = Agent::default();
+        for _ in 0..5 {
+            agent.now += 61_000;
+            (0..TURNS).for_each(|_| agent.repetition.next_turn());
+            assert_eq!(agent.calls("status", json!({})), None);
+        }
+    }
+
+    #[test]
+    fn slow_repeats_within_six_turns_are_a_loop() {
+        let mut agent = Agent::default();
+        let mut told = None;
+        for _ in 0..3 {
+            agent.now += 120_000;
+            agent.repetition.next_turn();
+            told = agent.calls("status", json!({}));
+        }
+        assert!(told.is_some());
+    }
+}

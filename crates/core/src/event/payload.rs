@@ -1,0 +1,294 @@
+use std::fmt::Write as _;
+use std::hash::Hasher as _;
+use std::io;
+
+use serde_json::{Map, Value};
+use siphasher::sip128::{Hasher128 as _, SipHasher13};
+
+use super::Invalid;
+
+/// What an event carries: a JSON object of at most 64 KiB.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payload(Map<String, Value>);
+
+/// The key under which a mailbox hashes; without it nobody can craft two payloads that look alike to the mailbox.
+pub type Secret = [u8; 16];
+
+/// Where a line without a template is cut.
+const MESSAGE_MAX: usize = 200;
+
+impl Payload {
+    /// The most bytes a payload may have as JSON.
+    pub const BYTES_MAX: usize = 64 * 1024;
+    /// The deepest nesting a payload may have.
+    pub const DEPTH_MAX: usize = 64;
+
+    /// Checks form, depth and size.
+    pub fn from_json(value: Value) -> Result<Self, Invalid> {
+        let Value::Object(map) = value else {
+            return Err(Invalid::new("payload", format!("is {}; it must be a JSON object", kind_of(&value))));
+        };
+        if map.values().any(|value| is_deeper_than(value, Self::DEPTH_MAX)) {
+            let message = format!("is nested deeper than {} levels", Self::DEPTH_MAX);
+            return Err(Invalid::new("payload", message));
+        }
+        let bytes = json_length(&map);
+        if bytes > Self::BYTES_MAX {
+            let message = format!("has {bytes} bytes as JSON; at most {} are allowed", Self::BYTES_MAX);
+            return Err(Invalid::new("payload", message));
+        }
+        Ok(Self(map))
+    }
+
+    /// A payload this crate itself made, known to be small.
+    pub(crate) fn known(map: Map<String, Value>) -> Self {
+        Self(map)
+    }
+
+    /// The object itself.
+    pub fn as_map(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    /// One of its values.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key)
+    }
+
+    /// The value at a dotted path; a number selects from an array. `None` where the path leads nowhere or to null.
+    pub fn at_path<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Value> {
+        let mut path = path.into_iter();
+        let first = self.0.get(path.next()?)?;
+        let found = path.try_fold(first, |value, part| match value {
+            Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+            other => other.get(part),
+        })?;
+        (!found.is_null()).then_some(found)
+    }
+
+    /// The one line this comes to without a template: `message`, `error_message` or `text`, else the whole as canonical
+    /// JSON, cut at 200 characters.
+    pub fn message(&self) -> String {
+        let said = ["message", "error_message", "text"].into_iter().find_map(|key| self.0.get(key)?.as_str());
+        match said {
+            Some(text) => cut(text, MESSAGE_MAX),
+            None => cut(&canonical_json(&Value::Object(self.0.clone())), MESSAGE_MAX),
+        }
+    }
+
+    /// A hash that is equal exactly for equal content, whatever the order of keys. Allocates nothing.
+    pub fn fingerprint(&self, secret: &Secret) -> u128 {
+        object_fingerprint(&self.0, secret)
+    }
+}
+
+/// A hash of one JSON value; objects with the same entries in any order are equal, and so are 1 and 1.0.
+pub(crate) fn fingerprint(value: &Value, secret: &Secret) -> u128 {
+    let mut hasher = SipHasher13::new_with_key(secret);
+    match value {
+        Value::Null => hasher.write_u8(0),
+        Value::Bool(bit) => hasher.write(&[1, u8::from(*bit)]),
+        Value::Number(number) => write_number(&mut hasher, number),
+        Value::String(text) => write_text(&mut hasher, text),
+        Value::Array(items) => {
+            hasher.write_u8(4);
+            items.iter().for_each(|item| hasher.write(&fingerprint(item, secret).to_le_bytes()));
+        }
+        Value::Object(map) => return object_fingerprint(map, secret),
+    }
+    hasher.finish128().as_u128()
+}
+
+/// Entries are hashed one by one and added up: a sum does not know the order, and without the secret nobody can look
+/// for two sets of entries with the same sum.
+fn object_fingerprint(map: &Map<String, Value>, secret: &Secret) -> u128 {
+    let mut sum = 0_u128;
+    for (key, value) in map {
+        let mut hasher = SipHasher13::new_with_key(secret);
+        write_text(&mut hasher, key);
+        // Strings are by far the most common; hashing them in the same pass halves the work for a flat payload.
+        match value {
+            Value::String(text) => write_text(&mut hasher, text),
+            Value::Number(number) => write_number(&mut hasher, number),
+            other => hasher.write(&fingerprint(other, secret).to_le_bytes()),
+        }
+        sum = sum.wrapping_add(hasher.finish128().as_u128());
+    }
+    sum.wrapping_add(map.len() as u128)
+}
+
+fn write_text(hasher: &mut SipHasher13, text: &str) {
+    hasher.write(&[3]);
+    hasher.write(&(text.len() as u64).to_le_bytes());
+    hasher.write(text.as_bytes());
+}
+
+fn write_number(hasher: &mut SipHasher13, number: &serde_json::Number) {
+    // A whole number is the same number however it was written.
+    let whole = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from)).or_else(|| {
+        let float = number.as_f64()?;
+        (float.fract() == 0.0 && float.abs() < 1e18).then_some(float as i128)
+    });
+    match whole {
+        Some(whole) => {
+            hasher.write(&[2]);
+            hasher.write(&whole.to_le_bytes());
+        }
+        None => {
+            hasher.write(&[5]);
+            hasher.write(&number.as_f64().unwrap_or(0.0).to_bits().to_le_bytes());
+        }
+    }
+}
+
+/// JSON with sorted keys and no spaces: equal values give equal text, whatever features serde_json was built with.
+pub(crate) fn canonical_json(value: &Value) -> String {
+    let mut out = String::new();
+    write_canonical(value, &mut out);
+    out
+}
+
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Array(items) => write_joined(out, ('[', ']'), items.iter(), |item, out| write_canonical(item, out)),
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            write_joined(out, ('{', '}'), entries.into_iter(), |(key, value), out| {
+                let _ = write!(out, "{}:", Value::from(key.as_str()));
+                write_canonical(value, out);
+            });
+        }
+        scalar => {
+            let _ = write!(out, "{scalar}");
+        }
+    }
+}
+
+fn write_joined<T>(
+    out: &mut String,
+    (open, close): (char, char),
+    items: impl Iterator<Item = T>,
+    mut write: impl FnMut(T, &mut String),
+) {
+    out.push(open);
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write(item, out);
+    }
+    out.push(close);
+}
+
+/// The first `max` characters, with an ellipsis where something was cut.
+pub(crate) fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Whether a value nests deeper than `levels`; stops looking once it knows, so depth cannot exhaust the stack.
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return true };
+    match value {
+        Value::Array(items) => items.iter().any(|item| is_deeper_than(item, below)),
+        Value::Object(map) => map.values().any(|item| is_deeper_than(item, below)),
+        _ => false,
+    }
+}
+
+fn json_length(map: &Map<String, Value>) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, map) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const SECRET: Secret = [7; 16];
+
+    fn print(value: Value) -> u128 {
+        Payload::from_json(value).unwrap().fingerprint(&SECRET)
+    }
+
+    #[test]
+    fn the_order_of_keys_does_not_change_the_fingerprint() {
+        let one: Value = serde_json::from_str(r#"{"a":1,"b":{"c":[1,2],"d":null}}"#).unwrap();
+        let two: Value = serde_json::from_str(r#"{"b":{"d":null,"c":[1,2]},"a":1.0}"#).unwrap();
+        assert_eq!(print(one.clone()), print(two.clone()));
+        assert_eq!(canonical_json(&one["b"]), canonical_json(&two["b"]));
+    }
+
+    #[test]
+    fn different_content_has_a_different_fingerprint() {
+        let all = [
+            json!({}),
+            json!({"a": ""}),
+            json!({"a": null}),
+            json!({"a": false}),
+            json!({"a": 0}),
+            json!({"a": "0"}),
+            json!({"a": []}),
+            json!({"a": {}}),
+            json!({"a": "b", "c": "d"}),
+            json!({"a": "d", "c": "b"}),
+            json!({"a": [1, 2]}),
+            json!({"a": [2, 1]}),
+            json!({"a": 0.5}),
+            json!({"a": 1e300}),
+        ];
+        let prints: std::collections::HashSet<_> = all.iter().cloned().map(print).collect();
+        assert_eq!(prints.len(), all.len());
+    }
+
+    #[test]
+    fn a_payload_of_a_megabyte_or_a_thousand_levels_is_refused_by_name() {
+        let large = Payload::from_json(json!({"x": "y".repeat(1 << 20)})).unwrap_err();
+        assert_eq!(large.to_string(), "payload: has 1048584 bytes as JSON; at most 65536 are allowed");
+        let mut deep = json!(1);
+        for _ in 0..1000 {
+            deep = json!({ "x": deep });
+        }
+        let deep = Payload::from_json(deep).unwrap_err();
+        assert_eq!(deep.to_string(), "payload: is nested deeper than 64 levels");
+        let list = Payload::from_json(json!([1])).unwrap_err();
+        assert_eq!(list.to_string(), "payload: is an array; it must be a JSON object");
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_or_to_null_is_missing() {
+        let payload = Payload::from_json(json!({"a": {"b": [10, {"c": 3}]}, "n": null})).unwrap();
+        assert_eq!(payload.at_path(["a", "b", "1", "c"]), Some(&json!(3)));
+        for path in [vec!["a", "x"], vec!["n"], vec!["a", "b", "9"], vec!["a", "b", "c"]] {
+            assert_eq!(payload.at_path(path), None);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Invalid, excerpt};
+
+/// How bad an event is, from `debug` to `critical`.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Verbose diagnostics.
+    Debug,
+    /// Normal operation.
+    Info,
+    /// A potential problem.
+    Warning,
+    /// An operation failed.
+    Error,
+    /// The system itself is at stake.
+    Critical,
+}
+
+impl Severity {
+    /// Every severity, mildest first.
+    pub const ALL: [Self; 5] = [Self::Debug, Self::Info, Self::Warning, Self::Error, Self::Critical];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+        }
+    }
+
+    /// Reads the word on the wire.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        Self::ALL.into_iter().find(|severity| severity.as_str() == text).ok_or_else(|| {
+            let allowed = "must be one of: debug, info, warning, error, critical";
+            Invalid::new("severity", format!("'{}' is not a severity; it {allowed}", excerpt(text)))
+        })
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

@@ -1,0 +1,131 @@
+//! What an agent asks for at an injection point, and what it gets.
+//!
+//! Notifications become *items* (coalesced by subscriber and source), items are put in order, capped by number and
+//! tokens, and shown in one of three styles. What is decided here is stored and never changes: the same call id gets
+//! the same answer.
+
+mod answer;
+mod cap;
+mod item;
+
+pub use answer::{Answer, SystemMessage, Told};
+pub use cap::{CountTokens, estimate_tokens};
+
+pub(crate) use cap::{Capped, cap};
+pub(crate) use item::{Item, coalesce};
+
+use crate::InjectionPoint;
+use crate::subscriber::words;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What an agent asks for at an injection point.
+///
+/// ```
+/// use bellwire_core::{Inject, InjectionPoint};
+///
+/// let inject = Inject::new(InjectionPoint::AfterTool, "toolu_1").unwrap();
+/// assert_eq!(inject.limits.items_max, 10);
+/// assert!(Inject::new(InjectionPoint::AfterTool, "").is_err());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Inject {
+    /// Where the agent is.
+    pub point: InjectionPoint,
+    /// The caller's own name for this moment; asking again with it gives the same answer.
+    pub call_id: String,
+    /// How the news is written.
+    pub style: Style,
+    /// For which API synthetic messages are shaped.
+    pub shape: Shape,
+    /// How much may be said.
+    pub limits: Limits,
+    /// Take nothing unless wake mail is among it (for hooks that keep an agent from stopping).
+    pub wake_only: bool,
+}
+
+impl Inject {
+    /// The longest call id.
+    pub const CALL_ID_MAX: usize = 256;
+
+    /// A block after the default limits, at this point.
+    pub fn new(point: InjectionPoint, call_id: &str) -> Result<Self, crate::Invalid> {
+        let length = call_id.chars().count();
+        if length == 0 || length > Self::CALL_ID_MAX {
+            let message = format!("has {length} characters; 1 to {} are allowed", Self::CALL_ID_MAX);
+            return Err(crate::Invalid::new("call_id", message));
+        }
+        Ok(Self {
+            point,
+            call_id: call_id.to_owned(),
+            style: Style::Block,
+            shape: Shape::Anthropic,
+            limits: Limits::default(),
+            wake_only: false,
+        })
+    }
+}
+
+/// How much one answer may say, in items and in tokens.
+#[derive(Copy, Clone, Debug)]
+pub struct Limits {
+    /// The most items shown.
+    pub items_max: usize,
+    /// The most tokens of the whole text, tags included.
+    pub tokens_max: usize,
+    /// How tokens are counted.
+    pub count_tokens: CountTokens,
+}
+
+impl Limits {
+    /// Less than this cannot hold even one shortened item.
+    pub const TOKENS_MIN: usize = 64;
+    /// More than this is no limit.
+    pub const TOKENS_MOST: usize = 100_000;
+    /// More items than this are no help to anyone.
+    pub const ITEMS_MOST: usize = 100;
+
+    /// Checked limits: 1 to 100 items, 64 to 100 000 tokens.
+    pub fn new(items_max: usize, tokens_max: usize) -> Result<Self, crate::Invalid> {
+        if !(1..=Self::ITEMS_MOST).contains(&items_max) {
+            let message = format!("is {items_max}; 1 to {} is allowed", Self::ITEMS_MOST);
+            return Err(crate::Invalid::new("max_items", message));
+        }
+        if !(Self::TOKENS_MIN..=Self::TOKENS_MOST).contains(&tokens_max) {
+            let message = format!("is {tokens_max}; {} to {} is allowed", Self::TOKENS_MIN, Self::TOKENS_MOST);
+            return Err(crate::Invalid::new("max_tokens", message));
+        }
+        Ok(Self { items_max, tokens_max, count_tokens: estimate_tokens })
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { items_max: 10, tokens_max: 1000, count_tokens: estimate_tokens }
+    }
+}
+
+words! {
+    /// How news is written into a context.
+    Style {
+        /// One `<notifications>` block behind the tool's result.
+        Block = "block",
+        /// One `<notification>` element each behind the tool's result.
+        Append = "append",
+        /// A synthetic tool call and its result, as messages of their own.
+        Synthetic = "synthetic",
+    }
+}
+
+words! {
+    /// The API for which synthetic messages are shaped.
+    Shape {
+        /// Anthropic's Messages.
+        Anthropic = "anthropic",
+        /// OpenAI's Chat Completions.
+        OpenaiChat = "openai_chat",
+        /// OpenAI's Responses.
+        OpenaiResponses = "openai_responses",
+    }
+}

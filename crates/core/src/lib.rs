@@ -1,0 +1,66 @@
+//! The pure heart of Bellwire: events become notifications an agent can read.
+//!
+//! The path of an event, in the order of the modules below: an [`Event`] is admitted; the [`Subscribers`] that listen
+//! for it are found; the [`Mailbox`] of the agent it is for decides, per subscriber, a [`Verdict`]: queued, held,
+//! duplicate, filtered or suppressed; at an injection point the agent takes what waits as an [`Answer`], rendered into
+//! bounded text that outside data cannot break out of.
+//!
+//! There is no I/O here, no clock, no randomness, no thread and no `await`. Time and ids come in as arguments; effects
+//! go out as data. [`Conversation`] drives all of it in memory, for an agent that wants nothing more:
+//!
+//! ```
+//! use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};
+//! use serde_json::json;
+//!
+//! let mut conversation = Conversation::new(Subscribers::bundled().into(), 42);
+//! let now: Time = "2026-01-03T15:30:01Z".parse()?;
+//!
+//! let failure = json!({"tool_name": "vault_search", "error_type": "timeout", "error_message": "no answer in 5000ms"});
+//! conversation.publish(Event::new("tool.call.failure", "tool_executor", Severity::Error, failure)?, now)?;
+//!
+//! let answer = conversation.inject(Inject::new(InjectionPoint::AfterTool, "call_1")?, now)?;
+//! let content = answer.content("File updated successfully.");
+//! assert!(content.starts_with("File updated successfully.\n\n<notifications id="));
+//! assert!(content.contains("- [tool_executor] tool_fail: vault_search timeout - no answer in 5000ms"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod time;
+pub use time::{Time, TimeError};
+
+mod ids;
+pub use ids::{EventId, Ids, NotificationId};
+
+pub mod event;
+pub use event::{AgentName, Event, EventDraft, EventType, Invalid, Payload, Severity, Source};
+
+pub mod subscriber;
+pub use subscriber::{InjectionPoint, Preferences, Priority, Subscriber, Subscribers};
+
+pub mod mailbox;
+pub use mailbox::{Desk, Effect, Input, Keeper, Mailbox};
+
+pub mod verdict;
+pub use verdict::Verdict;
+
+mod detect;
+
+pub mod notification;
+pub use notification::Notification;
+
+pub mod inject;
+pub use inject::{Answer, Inject};
+
+pub mod render;
+pub use render::{Boundary, Template};
+
+pub mod lifecycle;
+
+pub mod conversation;
+pub use conversation::Conversation;
+
+pub mod timeline;
+pub use timeline::Timeline;
+
+pub mod quiet;
+pub mod retry;

@@ -1,0 +1,514 @@
+//! One agent's (or person's) mail: a state machine that is loaded, handled, drained and saved.
+//!
+//! Two verbs at the edge. [`Mailbox::handle`] takes an input in; [`Desk::poll`] gives the consequences out as
+//! [`Effect`]s; [`Mailbox::wakes_at`] says when to come back. A mailbox performs nothing: no I/O, no clock, no
+//! randomness. Everything besides its own state comes from the [`Desk`] it is handled at.
+//!
+//! It holds ids, counters and hashes, never texts. Payloads are rows of their own, and so are the notifications that
+//! wait; [`Mailbox::save`] gives the rest as one blob of at most 64 KiB.
+
+mod batch;
+mod dedupe;
+mod presence;
+mod queue;
+mod saved;
+mod storm;
+mod take;
+
+pub use queue::PENDING_MAX;
+pub use saved::{BLOB_MAX, LoadError};
+pub use take::{EventLookup, InjectInput};
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::Hasher as _;
+use std::sync::Arc;
+
+use siphasher::sip128::Hasher128 as _;
+use siphasher::sip128::SipHasher13;
+
+use crate::detect::Detectors;
+use crate::event::{Cause, Event, Secret};
+use crate::inject::Answer;
+use crate::notification::{Entry, Fate, Notification};
+use crate::subscriber::{Preferences, Subscriber, SubscriberId, SubscriberState, Subscribers, write_text};
+use crate::verdict::{Filter, Verdict};
+use crate::{EventId, Ids, NotificationId, Priority, Time};
+
+use batch::{Batch, Batches};
+use dedupe::{Dedupe, Window};
+use presence::Presence;
+use storm::{Pressure, Storm};
+
+/// The mail of one agent in one conversation, or of one person.
+///
+/// # The drain rule
+///
+/// One input, then poll the desk until it is empty, then write the effects and the mailbox in one transaction; answer
+/// nobody before it has committed. If it fails, throw the mailbox away and load it again. Then wait until
+/// [`Mailbox::wakes_at`] or the next input.
+///
+/// ```
+/// use bellwire_core::{Desk, Effect, Event, Ids, Input, Keeper, Mailbox, Severity, Subscribers, Time};
+/// use serde_json::json;
+///
+/// let mut desk = Desk::new(Subscribers::bundled().into(), Ids::seeded(1));
+/// let mut mailbox = Mailbox::new(Keeper::MainAgent, [0; 16]);
+///
+/// desk.now = Time::from_millis(1_000_000);
+/// let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, json!({"tool_name": "grep"}))?;
+/// mailbox.handle(Input::Event(&event), &mut desk)?;
+/// while let Some(effect) = desk.poll() {
+///     if let Effect::Verdict { verdict, .. } = effect {
+///         assert_eq!(verdict.name(), "held");
+///     }
+/// }
+/// assert_eq!(mailbox.wakes_at(), Time::from_millis(1_002_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mailbox {
+    keeper: Keeper,
+    secret: Secret,
+    /// The latest time it was handled at; time never runs backwards for it.
+    now: Time,
+    /// No timer is due before this. A lower bound: looking too early costs a look, looking too late a deadline.
+    alarm: Time,
+    sequence: u64,
+    batches: Batches,
+    dedupe: Dedupe,
+    storm: Storm,
+    detectors: Option<Box<Detectors>>,
+    presence: Presence,
+    pending: Vec<Notification>,
+}
+
+/// Whose mailbox it is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Keeper {
+    /// The conversation's own agent: its mail can wake the conversation.
+    MainAgent,
+    /// A sub-agent, run by another agent: it hears at its own points and is never woken.
+    SubAgent,
+    /// A person: batches close by their window only, and what closes goes out at once.
+    Person,
+}
+
+/// What can happen to a mailbox.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// Time has passed; handle whatever is due.
+    Time,
+    /// An event arrived.
+    Event(&'a Event),
+    /// An agent reached an injection point and takes its mail.
+    Inject(InjectInput<'a>),
+}
+
+/// What a mailbox wants done, in order. Nothing of it may leave before all of it is committed.
+#[derive(Debug)]
+pub enum Effect {
+    /// What an event came to for one subscriber.
+    Verdict {
+        /// The event.
+        event: EventId,
+        /// The subscriber that listens for its type.
+        subscriber: SubscriberId,
+        /// What it came to.
+        verdict: Verdict,
+    },
+    /// All verdicts of this event are out; `unmatched` subscribers do not listen for its type.
+    Decided {
+        /// The event.
+        event: EventId,
+        /// How many subscribers do not listen for its type.
+        unmatched: u32,
+    },
+    /// A detector made an event of its own; its verdicts follow.
+    Detected(Arc<Event>),
+    /// A newer event took this one's place.
+    Superseded {
+        /// The event that is no longer told.
+        event: EventId,
+        /// The event told instead.
+        by: EventId,
+    },
+    /// A notification waits, or what waits of it has changed: write its row.
+    Waiting(NotificationId),
+    /// A notification waits no longer.
+    Ended(NotificationId, Fate),
+    /// A person's notification is complete: show and deliver it.
+    Ready(Box<Notification>),
+    /// The conversation is idle and these notifications are reason to wake it.
+    Wake(Vec<NotificationId>),
+    /// The mail an agent took, ready to be shown to it.
+    Answer(Box<Answer>),
+}
+
+/// What a mailbox is handled at: the time, the subscribers, its person's preferences, fresh ids, and the out-tray.
+#[derive(Debug)]
+pub struct Desk {
+    /// The database's time, read after the mailbox was locked.
+    pub now: Time,
+    /// The subscribers in force.
+    pub subscribers: Arc<Subscribers>,
+    /// What the mailbox's person has switched off.
+    pub preferences: Arc<Preferences>,
+    /// Where new names come from.
+    pub ids: Ids,
+    out: VecDeque<Effect>,
+}
+
+impl Desk {
+    /// A desk at the beginning of time, with nothing switched off.
+    pub fn new(subscribers: Arc<Subscribers>, ids: Ids) -> Self {
+        Self { now: Time::ZERO, subscribers, preferences: Arc::default(), ids, out: VecDeque::new() }
+    }
+
+    /// The next effect of what was handled last, in order.
+    pub fn poll(&mut self) -> Option<Effect> {
+        self.out.pop_front()
+    }
+
+    pub(crate) fn emit(&mut self, effect: Effect) {
+        self.out.push_back(effect);
+    }
+}
+
+/// Why a mailbox did not take an input. Nothing has happened then.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// So many of the person's own messages wait that another would be lost; the sender must try later.
+    FullOfMessages,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PENDING_MAX} messages of the person wait already; send again when the agent has read some")
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl Mailbox {
+    /// An empty mailbox. The secret keys its hashes, so that nobody outside can make two events look alike.
+    pub fn new(keeper: Keeper, secret: Secret) -> Self {
+        Self {
+            keeper,
+            secret,
+            now: Time::ZERO,
+            alarm: Time::NEVER,
+            sequence: 0,
+            batches: Batches::default(),
+            dedupe: Dedupe::default(),
+            storm: Storm::default(),
+            detectors: None,
+            presence: Presence::default(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Takes an input in. Whatever was due before it is done first. See the drain rule above.
+    pub fn handle(&mut self, input: Input<'_>, desk: &mut Desk) -> Result<(), Refused> {
+        if let Input::Event(event) = &input
+            && event.cause() == Cause::Person
+            && self.is_full_of_messages()
+        {
+            return Err(Refused::FullOfMessages);
+        }
+        self.now = self.now.max(desk.now);
+        if self.alarm <= self.now {
+            self.fire_timers(desk);
+        }
+        match input {
+            Input::Time => {}
+            Input::Event(event) => self.publish(event, desk),
+            Input::Inject(inject) => self.inject(inject, desk),
+        }
+        self.keep_bounds(desk);
+        self.ring(desk);
+        Ok(())
+    }
+
+    /// When the mailbox next has something to do by itself; [`Time::NEVER`] if it has not.
+    pub fn wakes_at(&self) -> Time {
+        let timers = [self.batches.next_due(), self.next_expiry(), self.dedupe.next_close(), self.next_ring()];
+        timers.into_iter().min().unwrap_or(Time::NEVER)
+    }
+
+    /// The notifications that wait, in the order they were opened.
+    pub fn pending(&self) -> &[Notification] {
+        &self.pending
+    }
+
+    /// The notification with this name, if it waits.
+    pub fn find(&self, id: NotificationId) -> Option<&Notification> {
+        self.pending.iter().find(|notification| notification.id == id)
+    }
+
+    /// Whether the agent is at work, as far as its injection points and turn events tell.
+    pub fn is_working(&self, now: Time) -> bool {
+        self.presence.is_working(now.max(self.now))
+    }
+
+    /// The notifications for which an idle conversation should be woken: what its stream says on connect.
+    pub fn waiting_wakes(&self, now: Time) -> Vec<NotificationId> {
+        if self.keeper != Keeper::MainAgent || self.is_working(now) {
+            return Vec::new();
+        }
+        let announced = self.pending.iter().filter(|notification| notification.wakes && notification.announced);
+        announced.map(|notification| notification.id).collect()
+    }
+
+    /// Every event the mailbox may still have to show: rows that must not be deleted yet.
+    pub fn references(&self) -> impl Iterator<Item = EventId> {
+        let held = self.batches.0.iter().map(|batch| &batch.notification);
+        let waiting = held.chain(&self.pending).flat_map(|notification| notification.events.iter());
+        let counted = self.dedupe.open_windows(self.now).map(|window| window.of);
+        waiting.map(|entry| entry.event).chain(counted)
+    }
+
+    /// Lets go of memory that elapsed windows still occupy. Changes nothing that anyone could notice.
+    pub fn rest(&mut self) {
+        self.dedupe.rest(self.now);
+        self.storm.rest(self.now);
+        self.presence.rest(self.now);
+        self.detectors.take_if(|detectors| detectors.rest(self.now));
+        self.batches.0.shrink_to_fit();
+        self.pending.shrink_to_fit();
+    }
+
+    /// What happens to an event: every subscriber that listens decides, in id order; then the detectors look.
+    fn publish(&mut self, event: &Event, desk: &mut Desk) {
+        self.decide_all(event, desk);
+        self.note_presence(event);
+        for shown in self.detect(event) {
+            let shown = Arc::new(shown.with_id(desk.ids.event(self.now)).at(self.now).for_agent(event.agent().clone()));
+            desk.emit(Effect::Detected(shown.clone()));
+            self.decide_all(&shown, desk);
+        }
+    }
+
+    fn decide_all(&mut self, event: &Event, desk: &mut Desk) {
+        let subscribers = desk.subscribers.clone();
+        let person = self.keeper == Keeper::Person;
+        let (mut listening, mut pressure) = (0, None);
+        for subscriber in subscribers.listening(event.kind()) {
+            listening += 1;
+            if !subscriber.output.audience.includes(person) {
+                continue;
+            }
+            let verdict = self.decide(subscriber, event, &mut pressure, desk);
+            desk.emit(Effect::Verdict { event: event.id(), subscriber: subscriber.id.clone(), verdict });
+        }
+        if pressure.is_some_and(|pressure| pressure != Pressure::Calm) {
+            self.count_storm(event, desk);
+        }
+        let unmatched = (subscribers.len() - listening) as u32;
+        desk.emit(Effect::Decided { event: event.id(), unmatched });
+    }
+
+    /// The stages, in order: match, storm, dedupe, replace, batch, queue. Each either decides or passes on.
+    fn decide(
+        &mut self,
+        subscriber: &Arc<Subscriber>,
+        event: &Event,
+        pressure: &mut Option<Pressure>,
+        desk: &mut Desk,
+    ) -> Verdict {
+        if let Some(filter) = refusal(subscriber, event, &desk.preferences) {
+            return Verdict::Filtered(filter);
+        }
+        if self.is_refused_in_storm(subscriber, event, pressure) {
+            return Verdict::Suppressed;
+        }
+        let key = self.dedupe_key(subscriber, event);
+        if let Some(window) = key.and_then(|key| self.dedupe.count(key, self.now)) {
+            let (of, repeats, closes) = (window.of, window.repeats, window.closes);
+            self.alarm = self.alarm.min(closes);
+            return Verdict::Duplicate { of, repeats };
+        }
+        if let Some(key) = key {
+            self.open_window(key, subscriber, event, desk);
+        }
+        let entry = Entry { event: event.id(), replace: self.replace_key(subscriber, event), merged: 0 };
+        if let Some(notification) = self.replace_in_queue(entry, subscriber, event, desk) {
+            return Verdict::Queued { notification };
+        }
+        self.batch(entry, subscriber, event, desk)
+    }
+
+    /// Joins the subscriber's open batch or opens one; a batch that is full, or need not wait, goes to the queue.
+    fn batch(&mut self, entry: Entry, subscriber: &Subscriber, event: &Event, desk: &mut Desk) -> Verdict {
+        let point = subscriber.point_for(event);
+        let at = self.batches.find(subscriber, point).unwrap_or_else(|| {
+            self.sequence += 1;
+            self.batches.0.push(Batch::open(subscriber, event, self.sequence, desk, self.now));
+            self.batches.0.len() - 1
+        });
+        let batch = &mut self.batches.0[at];
+        let (notification, until) = (batch.notification.id, batch.due);
+        if let Some(older) = batch.take(entry, subscriber, event) {
+            self.supersede(older, event, desk);
+        }
+        let waits = subscriber.batching.window_ms > 0 && subscriber.output.priority != Priority::Critical;
+        if waits && !self.batches.0[at].is_full() {
+            self.alarm = self.alarm.min(until);
+            return Verdict::Held { notification, until };
+        }
+        let closed = self.batches.0.remove(at).close(self.now);
+        self.queue(closed, desk);
+        Verdict::Queued { notification }
+    }
+
+    fn supersede(&mut self, older: Entry, event: &Event, desk: &mut Desk) {
+        self.dedupe.forget(older.event);
+        desk.emit(Effect::Superseded { event: older.event, by: event.id() });
+    }
+
+    fn open_window(&mut self, key: u128, subscriber: &Subscriber, event: &Event, desk: &mut Desk) {
+        let closes = self.now.plus(subscriber.batching.dedupe_window_ms);
+        let window = Window { key, of: event.id(), subscriber: subscriber.key, closes, repeats: 0, told: 0 };
+        for early in self.dedupe.open(window, self.now) {
+            self.tell_repeats(early, desk);
+        }
+    }
+
+    /// What makes the event a repeat for this subscriber; `None` where nothing does.
+    fn dedupe_key(&self, subscriber: &Subscriber, event: &Event) -> Option<u128> {
+        if subscriber.batching.dedupe_window_ms == 0 {
+            return None;
+        }
+        let mut hasher = self.hasher(subscriber);
+        if subscriber.output.replace_key.is_some() {
+            hasher.write(&event.payload().fingerprint(&self.secret).to_le_bytes());
+        }
+        match (event.dedupe_key(), &subscriber.batching.dedupe_key) {
+            (Some(own), _) => {
+                write_text(&mut hasher, own);
+                Some(hasher.finish128().as_u128())
+            }
+            (None, Some(pattern)) => pattern.hash(hasher, event, &self.secret),
+            (None, None) => {
+                write_text(&mut hasher, event.kind().as_str());
+                write_text(&mut hasher, event.source().as_str());
+                hasher.write(&event.payload().fingerprint(&self.secret).to_le_bytes());
+                Some(hasher.finish128().as_u128())
+            }
+        }
+    }
+
+    /// The key under which newer events take the event's place; 0 where none do.
+    fn replace_key(&self, subscriber: &Subscriber, event: &Event) -> u128 {
+        let pattern = subscriber.output.replace_key.as_ref();
+        pattern.and_then(|pattern| pattern.hash(self.hasher(subscriber), event, &self.secret)).unwrap_or(0)
+    }
+
+    fn hasher(&self, subscriber: &Subscriber) -> SipHasher13 {
+        let mut hasher = SipHasher13::new_with_key(&self.secret);
+        hasher.write(&subscriber.key.0.to_le_bytes());
+        hasher
+    }
+
+    /// Critical news has an allowance behind that of the others; the person's own word is never refused here.
+    fn is_refused_in_storm(&mut self, subscriber: &Subscriber, event: &Event, pressure: &mut Option<Pressure>) -> bool {
+        if event.cause() == Cause::Person {
+            return false;
+        }
+        let critical = subscriber.output.priority == Priority::Critical;
+        let pressure = *pressure.get_or_insert_with(|| {
+            let mut hasher = SipHasher13::new_with_key(&self.secret);
+            hasher.write(event.source().as_str().as_bytes());
+            self.storm.count(hasher.finish(), self.now, critical)
+        });
+        match pressure {
+            Pressure::Calm => false,
+            Pressure::High => !critical,
+            Pressure::Flood => true,
+        }
+    }
+
+    fn note_presence(&mut self, event: &Event) {
+        match event.kind().as_str() {
+            "agent.turn.start" => self.presence.works(self.now),
+            "agent.turn.end" => self.presence.yields(),
+            _ => return,
+        }
+        self.alarm = self.alarm.min(self.next_ring());
+    }
+
+    fn detect(&mut self, event: &Event) -> Vec<Event> {
+        if self.keeper == Keeper::Person || !Detectors::hear(event) {
+            return Vec::new();
+        }
+        self.detectors.get_or_insert_default().observe(event, self.now, &self.secret)
+    }
+
+    /// Does what is due, each thing in the order it fell due is not needed: what waits is ordered when it is taken.
+    fn fire_timers(&mut self, desk: &mut Desk) {
+        let now = self.now;
+        for closed in self.batches.close(now, |batch| batch.due <= now) {
+            self.queue(closed, desk);
+        }
+        for window in self.dedupe.closed_untold(now) {
+            self.tell_repeats(window, desk);
+        }
+        self.expire(desk);
+        self.alarm = self.wakes_at();
+    }
+
+    /// Closes early what does not fit, and folds what waits beyond the bound.
+    fn keep_bounds(&mut self, desk: &mut Desk) {
+        while let Some(id) = self.batches.beyond_bounds() {
+            for closed in self.batches.close(self.now, |batch| batch.notification.id == id) {
+                self.queue(closed, desk);
+            }
+        }
+        self.fold_beyond_bound(desk);
+    }
+
+    /// Tells the stream of an idle conversation about wake mail: once per notification, six times an hour at most.
+    fn ring(&mut self, desk: &mut Desk) {
+        if self.keeper != Keeper::MainAgent || self.is_working(self.now) {
+            return;
+        }
+        let unannounced = |notification: &&mut Notification| notification.wakes && !notification.announced;
+        if !self.pending.iter_mut().any(|mut notification| unannounced(&&mut notification)) {
+            return;
+        }
+        // The person's own word always wakes and uses up nothing.
+        let by_person = self.pending.iter().any(|one| one.wakes && !one.announced && one.from_person);
+        if !by_person && let Err(free) = self.presence.spend_wake(self.now) {
+            self.alarm = self.alarm.min(free);
+            return;
+        }
+        let rung = self.pending.iter_mut().filter(unannounced).map(|notification| {
+            notification.announced = true;
+            notification.id
+        });
+        let rung: Vec<_> = rung.collect();
+        rung.iter().for_each(|id| desk.emit(Effect::Waiting(*id)));
+        desk.emit(Effect::Wake(rung));
+    }
+
+    /// When wake mail that waits unannounced may be announced.
+    fn next_ring(&self) -> Time {
+        let waits = self.pending.iter().any(|notification| notification.wakes && !notification.announced);
+        match waits && self.keeper == Keeper::MainAgent {
+            true if self.is_working(self.now) => self.presence.idle_at(),
+            true => self.presence.next_wake(self.now),
+            false => Time::NEVER,
+        }
+    }
+}
+
+/// Why a subscriber that listens for the event's type does not want it.
+fn refusal(subscriber: &Subscriber, event: &Event, preferences: &Preferences) -> Option<Filter> {
+    if event.severity() < subscriber.severity_filter {
+        return Some(Filter::Severity { wanted: subscriber.severity_filter, given: event.severity() });
+    }
+    if subscriber.sources.as_ref().is_some_and(|sources| !sources.contains(event.source())) {
+        return Some(Filter::Source);
+    }
+    (preferences.state_of(subscriber) == SubscriberState::Disabled).then_some(Filter::Disabled)
+}

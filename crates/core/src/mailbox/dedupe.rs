@@ -1,0 +1,207 @@
+//! Said already within the window? Then it is counted, not repeated.
+//!
+//! A window is fixed: it begins with the first event and does not move. Nothing is indexed and nothing is swept until
+//! it has to be: a mailbox that sees a handful of events keeps a handful of entries and scans them.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::subscriber::SubscriberKey;
+use crate::{EventId, Time};
+
+/// The most windows a mailbox keeps open.
+pub(crate) const WINDOWS_MAX: usize = 1024;
+/// How many of the oldest close early when there are too many.
+const EVICTED_AT_ONCE: usize = 128;
+/// Below this many, scanning is faster than any index.
+const SCANNED_MAX: usize = 24;
+
+/// The open windows, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dedupe {
+    windows: Vec<Window>,
+    index: Option<Box<Index>>,
+    /// How many windows there may be before the next look for elapsed ones; doubles what was alive at the last.
+    sweep_at: usize,
+    /// How many windows hold repeats nobody has been told of.
+    untold: usize,
+}
+
+type Index = HashMap<u128, u32, BuildHasherDefault<AlreadyHashed>>;
+
+/// One window: everything equal to its first event counts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Window {
+    pub(crate) key: u128,
+    /// The event that opened it.
+    pub(crate) of: EventId,
+    /// Whose window it is.
+    pub(crate) subscriber: SubscriberKey,
+    pub(crate) closes: Time,
+    pub(crate) repeats: u32,
+    /// How many of the repeats a block has told.
+    pub(crate) told: u32,
+}
+
+impl Dedupe {
+    /// Counts a repeat, if the key's window is open.
+    pub(crate) fn count(&mut self, key: u128, now: Time) -> Option<&Window> {
+        let at = self.position(key).filter(|at| self.windows[*at].closes > now)?;
+        let window = &mut self.windows[at];
+        self.untold += usize::from(window.repeats == window.told);
+        window.repeats = window.repeats.saturating_add(1);
+        Some(window)
+    }
+
+    /// Opens a window. Gives back those that had to close early for it and still hold untold repeats.
+    pub(crate) fn open(&mut self, window: Window, now: Time) -> Vec<Window> {
+        let closed_early = if self.windows.len() >= WINDOWS_MAX { self.make_room(now) } else { Vec::new() };
+        if self.windows.len() >= self.sweep_at.max(SCANNED_MAX) {
+            self.sweep(now);
+        }
+        match self.position(window.key) {
+            Some(at) => {
+                self.windows.remove(at);
+                self.windows.push(window);
+                self.reindex();
+            }
+            None => {
+                if let Some(index) = &mut self.index {
+                    index.insert(window.key, self.windows.len() as u32);
+                }
+                self.windows.push(window);
+                if self.index.is_none() && self.windows.len() > SCANNED_MAX {
+                    self.reindex();
+                }
+            }
+        }
+        closed_early
+    }
+
+    /// Takes out the windows that have closed with repeats nobody was told of, oldest first.
+    pub(crate) fn closed_untold(&mut self, now: Time) -> Vec<Window> {
+        if self.untold == 0 {
+            return Vec::new();
+        }
+        let closed: Vec<Window> =
+            self.windows.extract_if(.., |window| window.closes <= now && window.repeats > window.told).collect();
+        self.untold -= closed.len();
+        if !closed.is_empty() {
+            self.reindex();
+        }
+        closed
+    }
+
+    /// When the next window with untold repeats closes.
+    pub(crate) fn next_close(&self) -> Time {
+        if self.untold == 0 {
+            return Time::NEVER;
+        }
+        let untold = self.windows.iter().filter(|window| window.repeats > window.told);
+        untold.map(|window| window.closes).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Marks the repeats of these events as told, and says how many there were of each.
+    pub(crate) fn tell(&mut self, mut told: impl FnMut(EventId, u32) -> bool) {
+        if self.untold == 0 {
+            return;
+        }
+        for window in &mut self.windows {
+            let news = window.repeats - window.told;
+            if news > 0 && told(window.of, news) {
+                window.told = window.repeats;
+                self.untold -= 1;
+            }
+        }
+    }
+
+    /// Closes the window of an event whose place a newer one took: if the old state comes back, it is news again.
+    pub(crate) fn forget(&mut self, event: EventId) {
+        let Some(at) = self.windows.iter().position(|window| window.of == event) else { return };
+        let window = self.windows.remove(at);
+        self.untold -= usize::from(window.repeats > window.told);
+        self.reindex();
+    }
+
+    /// The windows worth saving: all that are open, oldest first.
+    pub(crate) fn open_windows(&self, now: Time) -> impl Iterator<Item = &Window> {
+        self.windows.iter().filter(move |window| window.closes > now || window.repeats > window.told)
+    }
+
+    pub(crate) fn restore(windows: Vec<Window>) -> Self {
+        let untold = windows.iter().filter(|window| window.repeats > window.told).count();
+        let mut dedupe = Self { windows, untold, ..Self::default() };
+        dedupe.reindex();
+        dedupe
+    }
+
+    /// Lets go of the memory of everything that has elapsed.
+    pub(crate) fn rest(&mut self, now: Time) {
+        self.sweep(now);
+        self.windows.shrink_to_fit();
+    }
+
+    fn position(&self, key: u128) -> Option<usize> {
+        match &self.index {
+            Some(index) => index.get(&key).map(|at| *at as usize),
+            None => self.windows.iter().position(|window| window.key == key),
+        }
+    }
+
+    /// Forgets elapsed windows. Those with untold repeats stay until they are taken out by [`Self::closed_untold`].
+    fn sweep(&mut self, now: Time) {
+        self.windows.retain(|window| window.closes > now || window.repeats > window.told);
+        self.sweep_at = (self.windows.len() * 2).min(WINDOWS_MAX);
+        self.reindex();
+    }
+
+    fn make_room(&mut self, now: Time) -> Vec<Window> {
+        self.sweep(now);
+        if self.windows.len() < WINDOWS_MAX {
+            return Vec::new();
+        }
+        let untold: Vec<Window> =
+            self.windows.drain(..EVICTED_AT_ONCE).filter(|window| window.repeats > window.told).collect();
+        self.untold -= untold.len();
+        self.reindex();
+        untold
+    }
+
+    fn reindex(&mut self) {
+        if self.windows.len() <= SCANNED_MAX {
+            self.index = None;
+            return;
+        }
+        let index = self.index.get_or_insert_default();
+        index.clear();
+        index.extend(self.windows.iter().zip(0..).map(|(window, at)| (window.key, at)));
+    }
+}
+
+/// Equal windows are equal memories; how they are looked up is nobody's business.
+impl PartialEq for Dedupe {
+    fn eq(&self, other: &Self) -> bool {
+        self.windows == other.windows
+    }
+}
+
+/// A key is a hash already; its low half is as good as any.
+#[derive(Clone, Default)]
+struct AlreadyHashed(u64);
+
+impl Hasher for AlreadyHashed {
+    fn write(&mut self, bytes: &[u8]) {
+        let mut low = [0; 8];
+        let length = bytes.len().min(8);
+        low[..length].copy_from_slice(&bytes[..length]);
+        self.0 = u64::from_le_bytes(low);
+    }
+
+    fn write_u128(&mut self, hash: u128) {
+        self.0 = hash as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,74 @@
+//! Is the agent at work, and may it be woken?
+
+use serde::{Deserialize, Serialize};
+
+use crate::{InjectionPoint, Time};
+
+/// An agent that was at work and has been silent this long is idle.
+pub(crate) const SILENCE_MS: u64 = 10 * 60 * 1000;
+/// The most wakes within any hour.
+pub(crate) const WAKES_MAX: usize = 6;
+const HOUR_MS: u64 = 60 * 60 * 1000;
+
+/// What the injection points and turn events say about the agent, and when it was woken.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Presence {
+    /// When it was last seen at work; none = it is idle.
+    working: Option<Time>,
+    /// The wakes of the last hour, oldest first.
+    wakes: Vec<Time>,
+}
+
+impl Presence {
+    pub(crate) fn is_working(&self, now: Time) -> bool {
+        self.working.is_some_and(|seen| now < seen.plus(SILENCE_MS))
+    }
+
+    pub(crate) fn works(&mut self, now: Time) {
+        self.working = Some(now);
+    }
+
+    pub(crate) fn yields(&mut self) {
+        self.working = None;
+    }
+
+    /// An injection point was reached. After a turn's end with nothing to say the agent yields; with something to say it
+    /// has a reason to go on.
+    pub(crate) fn reached(&mut self, point: InjectionPoint, said_something: bool, now: Time) {
+        match point {
+            InjectionPoint::TurnEnd if !said_something => self.yields(),
+            _ => self.works(now),
+        }
+    }
+
+    /// When silence turns work into idleness.
+    pub(crate) fn idle_at(&self) -> Time {
+        self.working.map_or(Time::NEVER, |seen| seen.plus(SILENCE_MS))
+    }
+
+    /// Uses up a wake, or says when the next one is free.
+    pub(crate) fn spend_wake(&mut self, now: Time) -> Result<(), Time> {
+        self.wakes.retain(|wake| wake.plus(HOUR_MS) > now);
+        match self.wakes.first() {
+            Some(oldest) if self.wakes.len() >= WAKES_MAX => Err(oldest.plus(HOUR_MS)),
+            _ => {
+                self.wakes.push(now);
+                Ok(())
+            }
+        }
+    }
+
+    /// When a wake that was withheld may follow.
+    pub(crate) fn next_wake(&self, now: Time) -> Time {
+        let recent: Vec<_> = self.wakes.iter().filter(|wake| wake.plus(HOUR_MS) > now).collect();
+        match recent.first() {
+            Some(oldest) if recent.len() >= WAKES_MAX => oldest.plus(HOUR_MS),
+            _ => now,
+        }
+    }
+
+    pub(crate) fn rest(&mut self, now: Time) {
+        self.wakes.retain(|wake| wake.plus(HOUR_MS) > now);
+        self.wakes.shrink_to_fit();
+    }
+}

@@ -1,0 +1,170 @@
+//! What waits for its injection point: replaced by newer news, expired by its time to live, folded beyond the bound.
+
+use std::cmp::Reverse;
+
+use super::batch::wakes;
+use super::dedupe::Window;
+use super::{Desk, Effect, Keeper, Mailbox};
+use crate::event::Event;
+use crate::notification::{Entry, Fate, Kind, LeftOut, Notification};
+use crate::subscriber::{Subscriber, SubscriberId, TTL_DEFAULT_MS};
+use crate::{InjectionPoint, NotificationId, Priority, Time};
+
+/// The most notifications that wait in one mailbox, besides the one that says what did not fit.
+pub const PENDING_MAX: usize = 200;
+/// How long a person's mailbox gathers what it left out before it says so.
+const PERSON_LEFT_OUT_MS: u64 = 10_000;
+
+impl Mailbox {
+    /// Lets a notification wait for its point, or, in a person's mailbox, go out.
+    pub(super) fn queue(&mut self, notification: Notification, desk: &mut Desk) {
+        if self.keeper == Keeper::Person {
+            desk.emit(Effect::Ready(Box::new(notification)));
+            return;
+        }
+        self.alarm = self.alarm.min(notification.expires);
+        desk.emit(Effect::Waiting(notification.id));
+        self.pending.push(notification);
+    }
+
+    /// Puts the event in the place of an older one that waits. The older one's other holders lose it too, so that one
+    /// state is told once; a notification that loses all its events is replaced.
+    pub(super) fn replace_in_queue(
+        &mut self,
+        entry: Entry,
+        subscriber: &Subscriber,
+        event: &Event,
+        desk: &mut Desk,
+    ) -> Option<NotificationId> {
+        if entry.replace == 0 || self.keeper == Keeper::Person {
+            return None;
+        }
+        let holds = |notification: &Notification| {
+            notification.subscriber == subscriber.id
+                && notification.events.iter().any(|older| older.replace == entry.replace)
+        };
+        let at = self.pending.iter().rposition(holds)?;
+        let holder = &mut self.pending[at];
+        holder.wakes |= wakes(subscriber, event);
+        holder.expires = self.now.plus(holder.ttl_ms);
+        if holder.source.as_deref().is_some_and(|source| source != event.source().as_str()) {
+            holder.source = None;
+        }
+        let (id, older) = (holder.id, holder.put(entry));
+        desk.emit(Effect::Waiting(id));
+        if let Some(older) = older {
+            self.supersede(older, event, desk);
+        }
+        Some(id)
+    }
+
+    /// The repeats of an event when its window closes: added to the event where it still waits, else told as "3 more
+    /// times" by a notification that never wakes.
+    pub(super) fn tell_repeats(&mut self, window: Window, desk: &mut Desk) {
+        let untold = window.repeats - window.told;
+        let held = self.batches.0.iter_mut().map(|batch| &mut batch.notification);
+        for notification in held.chain(&mut self.pending) {
+            let waits = notification.kind == Kind::News;
+            if let Some(entry) = notification.events.iter_mut().find(|entry| waits && entry.event == window.of) {
+                entry.merged = entry.merged.saturating_add(untold);
+                desk.emit(Effect::Waiting(notification.id));
+                return;
+            }
+        }
+        let Some(subscriber) = desk.subscribers.find_by_key(window.subscriber).cloned() else { return };
+        self.sequence += 1;
+        let notification = Notification {
+            id: desk.ids.notification(self.now),
+            subscriber: subscriber.id.clone(),
+            source: None,
+            priority: subscriber.output.priority,
+            inject_at: subscriber.output.inject_at,
+            kind: Kind::Repeats,
+            events: vec![Entry { event: window.of, replace: 0, merged: untold }],
+            max_size: subscriber.batching.max_size as u32,
+            sequence: self.sequence,
+            since: self.now,
+            expires: self.now.plus(subscriber.output.ttl_ms),
+            ttl_ms: subscriber.output.ttl_ms,
+            wakes: false,
+            announced: false,
+            from_person: false,
+        };
+        self.queue(notification, desk);
+    }
+
+    /// Ends what has waited longer than its time to live.
+    pub(super) fn expire(&mut self, desk: &mut Desk) {
+        let now = self.now;
+        for gone in self.pending.extract_if(.., |notification| notification.expires <= now) {
+            match self.keeper {
+                Keeper::Person => desk.emit(Effect::Ready(Box::new(gone))),
+                _ => desk.emit(Effect::Ended(gone.id, Fate::Expired)),
+            }
+        }
+    }
+
+    pub(super) fn next_expiry(&self) -> Time {
+        self.pending.iter().map(|notification| notification.expires).min().unwrap_or(Time::NEVER)
+    }
+
+    pub(super) fn is_full_of_messages(&self) -> bool {
+        self.pending.len() >= PENDING_MAX
+            && self.pending.iter().filter(|notification| notification.from_person).count() >= PENDING_MAX
+    }
+
+    /// Folds the least urgent, oldest first, until no more wait than may. The person's own word is never folded.
+    pub(super) fn fold_beyond_bound(&mut self, desk: &mut Desk) {
+        while self.pending.len() > PENDING_MAX {
+            let counted = self.pending.iter().filter(|one| !matches!(one.kind, Kind::LeftOut(_))).count();
+            let least = (0..self.pending.len())
+                .filter(|at| !self.pending[*at].from_person && !matches!(self.pending[*at].kind, Kind::LeftOut(_)))
+                .max_by_key(|at| (self.pending[*at].priority, Reverse(self.pending[*at].sequence)));
+            let Some(at) = least.filter(|_| counted > PENDING_MAX) else { return };
+            let folded = self.pending.remove(at);
+            desk.emit(Effect::Ended(folded.id, Fate::Folded));
+            self.left_out(desk, |left_out| left_out.notifications = left_out.notifications.saturating_add(1));
+        }
+    }
+
+    pub(super) fn count_storm(&mut self, event: &Event, desk: &mut Desk) {
+        let source = event.source().shared();
+        self.left_out(desk, |left_out| left_out.count_storm(&source, 1));
+    }
+
+    /// The one notification that says what did not fit; made when the first thing does not.
+    pub(super) fn left_out(&mut self, desk: &mut Desk, count: impl FnOnce(&mut LeftOut)) {
+        let known = self.pending.iter_mut().find(|notification| matches!(notification.kind, Kind::LeftOut(_)));
+        if let Some(notification) = known {
+            if let Kind::LeftOut(left_out) = &mut notification.kind {
+                count(left_out);
+            }
+            desk.emit(Effect::Waiting(notification.id));
+            return;
+        }
+        let mut left_out = LeftOut::default();
+        count(&mut left_out);
+        self.sequence += 1;
+        let ttl_ms = if self.keeper == Keeper::Person { PERSON_LEFT_OUT_MS } else { TTL_DEFAULT_MS };
+        let notification = Notification {
+            id: desk.ids.notification(self.now),
+            subscriber: SubscriberId::bellwire(),
+            source: Some("bellwire".into()),
+            priority: Priority::High,
+            inject_at: InjectionPoint::AfterTool,
+            kind: Kind::LeftOut(left_out),
+            events: Vec::new(),
+            max_size: 1,
+            sequence: self.sequence,
+            since: self.now,
+            expires: self.now.plus(ttl_ms),
+            ttl_ms,
+            wakes: false,
+            announced: false,
+            from_person: false,
+        };
+        self.alarm = self.alarm.min(notification.expires);
+        desk.emit(Effect::Waiting(notification.id));
+        self.pending.push(notification);
+    }
+}

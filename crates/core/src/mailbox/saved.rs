@@ -1,0 +1,125 @@
+//! A mailbox as bytes: versioned, at most 64 KiB, without the notifications that wait (they are rows of their own).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::batch::Batches;
+use super::dedupe::{Dedupe, Window};
+use super::presence::Presence;
+use super::storm::Storm;
+use super::{Keeper, Mailbox};
+use crate::detect::Detectors;
+use crate::event::Secret;
+use crate::notification::Notification;
+use crate::subscriber::SubscriberKey;
+use crate::{EventId, Time};
+
+/// No mailbox takes more than this, whatever happened to it: every part of it is bounded.
+pub const BLOB_MAX: usize = 64 * 1024;
+const VERSION: u8 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    keeper: Keeper,
+    secret: Secret,
+    now: Time,
+    sequence: u64,
+    batches: Batches,
+    windows: Vec<SavedWindow>,
+    storm: Storm,
+    detectors: Option<Box<Detectors>>,
+    presence: Presence,
+}
+
+/// A window in about 43 bytes: there may be a thousand of them.
+#[derive(Serialize, Deserialize)]
+struct SavedWindow {
+    key: [u8; 16],
+    of: [u8; 16],
+    subscriber: [u8; 4],
+    /// Relative to the mailbox's own time.
+    closes_in: i64,
+    repeats: u32,
+    told: u32,
+}
+
+/// Why bytes are not a mailbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// They were written by a later version of Bellwire.
+    Version(u8),
+    /// They are damaged.
+    Damaged,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(found) => write!(f, "the mailbox has version {found}; this Bellwire reads {VERSION}"),
+            Self::Damaged => f.write_str("the mailbox is damaged"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl Mailbox {
+    /// The mailbox as bytes. [`Mailbox::pending`] is not in them.
+    pub fn save(&self) -> Vec<u8> {
+        let window = |window: &Window| SavedWindow {
+            key: window.key.to_le_bytes(),
+            of: *window.of.0.as_bytes(),
+            subscriber: window.subscriber.0.to_le_bytes(),
+            closes_in: window.closes.as_millis().saturating_sub(self.now.as_millis()),
+            repeats: window.repeats,
+            told: window.told,
+        };
+        let saved = Saved {
+            keeper: self.keeper,
+            secret: self.secret,
+            now: self.now,
+            sequence: self.sequence,
+            batches: self.batches.clone(),
+            windows: self.dedupe.open_windows(self.now).map(window).collect(),
+            storm: self.storm.clone(),
+            detectors: self.detectors.clone(),
+            presence: self.presence.clone(),
+        };
+        postcard::to_extend(&saved, vec![VERSION]).expect("writing plain data into memory cannot fail")
+    }
+
+    /// The mailbox that was saved as these bytes, with the notifications that wait in it.
+    pub fn load(bytes: &[u8], mut pending: Vec<Notification>) -> Result<Self, LoadError> {
+        let (version, body) = bytes.split_first().ok_or(LoadError::Damaged)?;
+        if *version != VERSION {
+            return Err(LoadError::Version(*version));
+        }
+        let saved: Saved = postcard::from_bytes(body).map_err(|_| LoadError::Damaged)?;
+        let window = |window: &SavedWindow| Window {
+            key: u128::from_le_bytes(window.key),
+            of: EventId(uuid::Uuid::from_bytes(window.of)),
+            subscriber: SubscriberKey(u32::from_le_bytes(window.subscriber)),
+            closes: Time::from_millis(saved.now.as_millis().saturating_add(window.closes_in)),
+            repeats: window.repeats,
+            told: window.told.min(window.repeats),
+        };
+        let dedupe = Dedupe::restore(saved.windows.iter().map(window).collect());
+        pending.sort_by_key(|notification| notification.sequence);
+        let mut mailbox = Self {
+            keeper: saved.keeper,
+            secret: saved.secret,
+            now: saved.now,
+            alarm: Time::NEVER,
+            sequence: saved.sequence,
+            batches: saved.batches,
+            dedupe,
+            storm: saved.storm,
+            detectors: saved.detectors,
+            presence: saved.presence,
+            pending,
+        };
+        mailbox.alarm = mailbox.wakes_at();
+        Ok(mailbox)
+    }
+}

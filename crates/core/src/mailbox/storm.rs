@@ -1,0 +1,116 @@
+//! No source may flood a mailbox: 100 events a second, 500 in a burst.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Time;
+
+/// One event every this many milliseconds may go on for ever.
+pub(crate) const MILLIS_PER_EVENT: i64 = 10;
+/// How many events may come at once.
+pub(crate) const BURST: i64 = 500;
+/// The most sources watched; the calmest is forgotten first.
+const SOURCES_MAX: usize = 64;
+
+/// One bucket per source, each a single number: the moment at which the bucket would be empty again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Storm {
+    buckets: Vec<Bucket>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Bucket {
+    /// A hash of its name.
+    source: u64,
+    empty_at: Time,
+}
+
+/// How hard a source is sending.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Pressure {
+    /// Within its allowance.
+    Calm,
+    /// Beyond it: only critical news still passes, on an allowance of the same size.
+    High,
+    /// Beyond that too: nothing passes.
+    Flood,
+}
+
+impl Storm {
+    /// Counts one event and says how hard its source is sending. A refused event costs nothing.
+    pub(crate) fn count(&mut self, source: u64, now: Time, critical: bool) -> Pressure {
+        let bucket = self.bucket(source, now);
+        let level = bucket.empty_at.as_millis().max(now.as_millis()) + MILLIS_PER_EVENT;
+        let above = level - now.as_millis();
+        let pressure = match above {
+            _ if above <= BURST * MILLIS_PER_EVENT => Pressure::Calm,
+            _ if above <= 2 * BURST * MILLIS_PER_EVENT => Pressure::High,
+            _ => Pressure::Flood,
+        };
+        if pressure == Pressure::Calm || (pressure == Pressure::High && critical) {
+            bucket.empty_at = Time::from_millis(level);
+        }
+        pressure
+    }
+
+    /// Forgets the sources whose buckets are empty.
+    pub(crate) fn rest(&mut self, now: Time) {
+        self.buckets.retain(|bucket| bucket.empty_at > now);
+        self.buckets.shrink_to_fit();
+    }
+
+    fn bucket(&mut self, source: u64, now: Time) -> &mut Bucket {
+        if let Some(at) = self.buckets.iter().position(|bucket| bucket.source == source) {
+            return &mut self.buckets[at];
+        }
+        if self.buckets.len() >= SOURCES_MAX {
+            self.make_room(now);
+        }
+        self.buckets.push(Bucket { source, empty_at: Time::ZERO });
+        self.buckets.last_mut().expect("one was pushed on the line above")
+    }
+
+    fn make_room(&mut self, now: Time) {
+        self.buckets.retain(|bucket| bucket.empty_at > now);
+        if self.buckets.len() >= SOURCES_MAX
+            && let Some(calmest) = (0..self.buckets.len()).min_by_key(|at| self.buckets[*at].empty_at)
+        {
+            self.buckets.remove(calmest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_of_500_passes_and_then_100_a_second() {
+        let mut storm = Storm::default();
+        let mut passed = |millis| {
+            let now = Time::from_millis(1_000_000 + millis);
+            (0..1000).filter(|_| storm.count(1, now, false) == Pressure::Calm).count()
+        };
+        assert_eq!(passed(0), 500);
+        assert_eq!(passed(1_000), 100);
+        assert_eq!(passed(60_000), 500);
+    }
+
+    #[test]
+    fn critical_news_has_an_allowance_of_its_own_behind_the_others() {
+        let mut storm = Storm::default();
+        let now = Time::from_millis(1_000_000);
+        (0..1000).for_each(|_| drop(storm.count(1, now, false)));
+        let critical = (0..2000).filter(|_| storm.count(1, now, true) == Pressure::High).count();
+        assert_eq!(critical, 500);
+        assert_eq!(storm.count(1, now, true), Pressure::Flood);
+    }
+
+    #[test]
+    fn a_thousand_sources_are_watched_within_the_bound() {
+        let mut storm = Storm::default();
+        for source in 0..1000 {
+            storm.count(source, Time::from_millis(1_000_000), false);
+        }
+        assert_eq!(storm.buckets.len(), SOURCES_MAX);
+    }
+}

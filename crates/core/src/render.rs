@@ -1,0 +1,112 @@
+//! From events to bounded text that outside data cannot break out of.
+//!
+//! A template (or the built-in form) gives a [`toon::Document`]; the guard disarms its texts; the block, append and
+//! synthetic writers put it where the model reads. Rendering happens when news is shown, with the counts of that moment.
+
+mod block;
+mod boundary;
+mod builtin;
+pub mod guard;
+mod marked;
+mod prompt;
+mod shorten;
+mod synthetic;
+mod template;
+pub mod toon;
+
+pub use boundary::Boundary;
+pub use prompt::system_prompt;
+pub use synthetic::{NOTIFICATION_TOOL, tool_definition};
+pub use template::{Template, TemplateError, TemplateEvent};
+
+pub(crate) use block::{FoldLine, Page, Shown, Wrapper};
+pub(crate) use synthetic::synthetic_messages;
+
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::inject::Item;
+use crate::mailbox::EventLookup;
+use crate::notification::Kind;
+use crate::subscriber::{Subscriber, Subscribers};
+use guard::guard;
+use toon::{Document, Scalar, Shape};
+
+/// An item in words, and what went wrong on the way, if anything did.
+pub(crate) struct Rendered {
+    pub(crate) shown: Shown,
+    pub(crate) problem: Option<String>,
+}
+
+/// Words one item. Whatever a template does, something is said: the built-in form where the template fails.
+pub(crate) fn render_item(
+    item: &Item,
+    subscribers: &Subscribers,
+    events: &dyn EventLookup,
+    boundary: &Boundary,
+) -> Rendered {
+    let events: Vec<TemplateEvent> = item
+        .events
+        .iter()
+        .filter_map(|entry| Some(TemplateEvent { event: events.event(entry.event)?, repeats: entry.merged }))
+        .collect();
+    let (document, problem) = match (&item.kind, subscribers.find_or_retired(&item.subscriber)) {
+        (Kind::LeftOut(left_out), _) => (builtin::left_out(left_out), None),
+        (Kind::Repeats, _) => (builtin::repeats(item, &events), None),
+        (Kind::News, Some(subscriber)) if !events.is_empty() => match subscriber.template.render(subscriber, &events) {
+            Ok(document) => (document, None),
+            Err(problem) => (builtin::news(item, &events), Some(problem)),
+        },
+        (Kind::News, None) => (builtin::news(item, &events), Some("the subscriber is gone".to_owned())),
+        (Kind::News, Some(_)) => (builtin::news(item, &events), Some("its events are gone".to_owned())),
+    };
+    let shown = Shown {
+        label: guard(&label(item, &events), boundary.as_str()).into_owned(),
+        times: item.times,
+        document: guarded(document, boundary),
+    };
+    Rendered { shown, problem }
+}
+
+/// Repeats are counted per event and not per source, so their label is found only now.
+fn label(item: &Item, events: &[TemplateEvent]) -> String {
+    let mut sources = events.iter().map(|event| event.event.source());
+    match (&item.kind, sources.next()) {
+        (Kind::Repeats, Some(first)) if sources.all(|source| source == first) => first.to_string(),
+        _ => item.label.clone(),
+    }
+}
+
+/// Disarms every text of a document before it is quoted.
+pub(crate) fn guarded(mut document: Document, boundary: &Boundary) -> Document {
+    let disarm = |text: &mut String| {
+        if let std::borrow::Cow::Owned(safe) = guard(text, boundary.as_str()) {
+            *text = safe;
+        }
+    };
+    match &mut document {
+        Document::Text(text) => disarm(text),
+        Document::Fields(fields) => fields.iter_mut().for_each(|field| {
+            disarm(&mut field.key);
+            let scalars = match &mut field.value {
+                Shape::Scalar(scalar) => std::slice::from_mut(scalar),
+                Shape::List(scalars) => scalars.as_mut_slice(),
+                Shape::Table(table) => table.cells_mut(),
+            };
+            for scalar in scalars {
+                if let Scalar::Text(text) = scalar {
+                    disarm(text);
+                }
+            }
+        }),
+    }
+    document
+}
+
+impl Subscriber {
+    /// How these events would read as one item: its words, or why the template cannot find them.
+    pub fn dry_run(&self, events: &[Arc<Event>], boundary: &Boundary) -> Result<Document, String> {
+        let events: Vec<_> = events.iter().map(|event| TemplateEvent { event: event.clone(), repeats: 0 }).collect();
+        self.template.render(self, &events).map(|document| guarded(document, boundary))
+    }
+}

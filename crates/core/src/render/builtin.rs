@@ -1,0 +1,50 @@
+//! What is said where no template speaks: one short line for one event, a table for several.
+
+use super::TemplateEvent;
+use super::toon::{Document, Field, Scalar, Shape, Table};
+use crate::event::cut;
+use crate::inject::Item;
+use crate::notification::LeftOut;
+
+/// How much of the repeated event is told again.
+const AGAIN_MAX: usize = 100;
+
+/// The form used where a template fails: nothing is lost but the wording.
+pub(crate) fn news(item: &Item, events: &[TemplateEvent]) -> Document {
+    match events {
+        [] => Document::Text(format!("{} events of {} (no longer stored)", item.events.len(), item.subscriber)),
+        [one] => field(one.event.kind().as_str(), one.event.message()),
+        several => table(several),
+    }
+}
+
+/// Repeats of something that was told before.
+pub(crate) fn repeats(item: &Item, events: &[TemplateEvent]) -> Document {
+    let times = match item.events.iter().map(|entry| u64::from(entry.merged)).sum() {
+        1_u64 => "1 more time".to_owned(),
+        times => format!("{times} more times"),
+    };
+    match events {
+        [one] => field("again", format!("{times}, {}", cut(&one.event.message(), AGAIN_MAX))),
+        _ => field("again", format!("{times}, {} different events", item.events.len())),
+    }
+}
+
+/// What did not fit into the mailbox.
+pub(crate) fn left_out(counts: &LeftOut) -> Document {
+    field("left_out", counts.message())
+}
+
+fn field(key: &str, text: String) -> Document {
+    Document::Fields(vec![Field { key: key.to_owned(), value: Shape::Scalar(Scalar::Text(text)) }])
+}
+
+fn table(events: &[TemplateEvent]) -> Document {
+    let columns = ["type", "source", "message"].map(str::to_owned).to_vec();
+    let row = |one: &TemplateEvent| {
+        [one.event.kind().to_string(), one.event.source().to_string(), one.event.message()].map(Scalar::Text)
+    };
+    let cells = events.iter().flat_map(row).collect();
+    let table = Table::new(columns, cells).expect("every row has as many cells as there are columns");
+    Document::Fields(vec![Field { key: "notifications".to_owned(), value: Shape::Table(table) }])
+}

@@ -1,0 +1,82 @@
+//! Cutting a document that alone does not fit, so that it says by how much it was cut.
+
+use super::toon::{Document, Field, Scalar, Shape};
+
+impl Document {
+    /// The most of this document that fits, and whether anything did.
+    pub(crate) fn shortened(&self, fits: &dyn Fn(&Self) -> bool) -> (Self, bool) {
+        let fewer_rows = most(self.row_count(), |rows| self.with_rows(rows), fits);
+        if let Some(document) = fewer_rows {
+            return (document, true);
+        }
+        let (text, rebuild) = self.longest_text();
+        let length = text.chars().count();
+        match most(length, |kept| rebuild(cut_saying(&text, kept, length)), fits) {
+            Some(document) => (document, true),
+            None => (Self::Text(format!("… ({length} characters left out)")), false),
+        }
+    }
+
+    fn row_count(&self) -> usize {
+        match self.only_field().map(|field| &field.value) {
+            Some(Shape::List(items)) => items.len(),
+            Some(Shape::Table(table)) => table.row_count(),
+            _ => 0,
+        }
+    }
+
+    /// The same document with only its first rows, and a second field that says how many are missing.
+    fn with_rows(&self, rows: usize) -> Self {
+        let left_out = self.row_count() - rows;
+        let Self::Fields(fields) = self else { return self.clone() };
+        let mut fields = fields.clone();
+        match fields.first_mut().map(|field| &mut field.value) {
+            Some(Shape::List(items)) => items.truncate(rows),
+            Some(Shape::Table(table)) => table.keep_rows(rows),
+            _ => {}
+        }
+        let said = Scalar::Text(format!("{left_out} more rows"));
+        fields.push(Field { key: "left_out".into(), value: Shape::Scalar(said) });
+        Self::Fields(fields)
+    }
+
+    /// The text to cut, and how to put it back: the value of `key: value`, else the whole document as one text.
+    fn longest_text(&self) -> (String, Box<dyn Fn(String) -> Self + '_>) {
+        match (self, self.only_field()) {
+            (_, Some(Field { key, value: Shape::Scalar(Scalar::Text(text)) })) => {
+                let rebuild = |text| Field { key: key.clone(), value: Shape::Scalar(Scalar::Text(text)) };
+                (text.clone(), Box::new(move |text| Self::Fields(vec![rebuild(text)])))
+            }
+            (Self::Text(text), _) => (text.clone(), Box::new(Self::Text)),
+            _ => (self.to_toon(), Box::new(Self::Text)),
+        }
+    }
+
+    fn only_field(&self) -> Option<&Field> {
+        match self {
+            Self::Fields(fields) if fields.len() == 1 => fields.first(),
+            _ => None,
+        }
+    }
+}
+
+fn cut_saying(text: &str, kept: usize, length: usize) -> String {
+    let end = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
+    format!("{}… ({} characters left out)", &text[..end], length - kept)
+}
+
+/// The document of the largest size in `1..size` that fits; sizes are taken to fit better the smaller they are.
+fn most(size: usize, make: impl Fn(usize) -> Document, fits: &dyn Fn(&Document) -> bool) -> Option<Document> {
+    let (mut fitting, mut low, mut high) = (None, 1, size);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let document = make(middle);
+        if fits(&document) {
+            fitting = Some(document);
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    fitting
+}

@@ -1,0 +1,26 @@
+use std::collections::BTreeMap;
+
+use super::SubscriberFile;
+
+macro_rules! bundled {
+    ($($id:literal)+) => {
+        [$((
+            concat!($id, ".toml"),
+            include_str!(concat!("../../../../subscribers/", $id, ".toml")),
+            concat!("templates/", $id, ".toon.j2"),
+            include_str!(concat!("../../../../subscribers/templates/", $id, ".toon.j2")),
+        ),)+]
+    };
+}
+
+/// The files that come with Bellwire, and their templates by path, as they lie in `subscribers/`.
+pub fn bundled_files() -> (Vec<SubscriberFile>, BTreeMap<String, String>) {
+    let bundled = bundled![
+        "background_task" "budget_exceeded" "budget_warning" "context_limit" "delivery_failed" "loop_detected"
+        "needs_you" "self_notify" "session_resumed" "source_stale" "subagent_result" "task_checkpoint" "tool_failure"
+        "turn_summary" "user_message"
+    ];
+    let files = bundled.iter().map(|(path, text, ..)| SubscriberFile { path: (*path).into(), text: (*text).into() });
+    let templates = bundled.iter().map(|(.., path, text)| ((*path).into(), (*text).into()));
+    (files.collect(), templates.collect())
+}

@@ -1,0 +1,210 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use super::{FileError, Subscriber, SubscriberFile, SubscriberId, SubscriberKey, bundled_files};
+use crate::event::{EventType, TypePattern};
+
+/// The subscribers in force, in id order, with an index by event type.
+///
+/// A set never changes; reloading makes a new one. What was removed is kept as *retired*, so that a batch it opened
+/// still closes with the words it was opened for.
+///
+/// ```
+/// use bellwire_core::Subscribers;
+///
+/// let subscribers = Subscribers::bundled();
+/// assert_eq!(subscribers.iter().count(), 15);
+/// assert!(subscribers.find("tool_failure").unwrap().output.core);
+/// ```
+#[derive(Debug, Default)]
+pub struct Subscribers {
+    list: Vec<Arc<Subscriber>>,
+    retired: BTreeMap<SubscriberId, Arc<Subscriber>>,
+    by_type: HashMap<EventType, Box<[u16]>>,
+    /// Those with a prefix among their types: the only candidates for a type nobody named in full.
+    with_prefix: Box<[u16]>,
+}
+
+/// What loading a folder came to: the set, and what is wrong with the files that are not in it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Every file that is right.
+    pub subscribers: Subscribers,
+    /// What is wrong with the others.
+    pub errors: Vec<FileError>,
+}
+
+/// More subscribers than this in one set is a mistake.
+const SUBSCRIBERS_MAX: usize = 1000;
+
+impl Subscribers {
+    /// The fifteen subscribers that come with Bellwire.
+    pub fn bundled() -> Self {
+        let (files, templates) = bundled_files();
+        let loaded = Self::load(&files, &templates);
+        debug_assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
+        loaded.subscribers
+    }
+
+    /// Reads subscriber files; `templates` maps the paths they name to texts. One bad file is reported and skipped, the
+    /// others load. Of two files with one id the second is the bad one.
+    pub fn load(files: &[SubscriberFile], templates: &BTreeMap<String, String>) -> Loaded {
+        let mut errors = Vec::new();
+        let mut list: Vec<Arc<Subscriber>> = Vec::new();
+        let mut taken: BTreeMap<SubscriberKey, (SubscriberId, &str)> = BTreeMap::new();
+        for file in files {
+            let subscriber = match file.parse(&|path| templates.get(path).cloned()) {
+                Ok(subscriber) => subscriber,
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            let problem = match taken.get(&subscriber.key) {
+                Some((id, first)) if *id == subscriber.id => format!("subscriber.id '{id}' is already used by {first}"),
+                Some((id, _)) => {
+                    format!("subscriber.id '{}' has the same key as '{id}'; choose another", subscriber.id)
+                }
+                None if list.len() == SUBSCRIBERS_MAX => format!("more than {SUBSCRIBERS_MAX} subscribers"),
+                None => {
+                    taken.insert(subscriber.key, (subscriber.id.clone(), &file.path));
+                    list.push(subscriber);
+                    continue;
+                }
+            };
+            errors.push(FileError { path: file.path.clone(), line: 0, message: problem });
+        }
+        Loaded { subscribers: Self::new(list), errors }
+    }
+
+    /// A set of subscribers that were parsed before. Of two with one id the later wins.
+    pub fn new(list: impl IntoIterator<Item = Arc<Subscriber>>) -> Self {
+        let by_id: BTreeMap<_, _> = list.into_iter().map(|subscriber| (subscriber.id.clone(), subscriber)).collect();
+        let list: Vec<_> = by_id.into_values().collect();
+        let exact = |pattern: &TypePattern| match pattern {
+            TypePattern::Exact(kind) => Some(kind.clone()),
+            TypePattern::Below(_) => None,
+        };
+        let named: BTreeSet<EventType> = list.iter().flat_map(|one| one.types.iter().filter_map(exact)).collect();
+        let listening = |kind: &EventType| positions(&list, |one| one.listens_for(kind));
+        let by_type = named.iter().map(|kind| (kind.clone(), listening(kind))).collect();
+        let with_prefix = positions(&list, |one| one.types.iter().any(|pattern| exact(pattern).is_none()));
+        Self { retired: BTreeMap::new(), by_type, with_prefix, list }
+    }
+
+    /// This set after a reload: the bundled or folder's new list, with what is gone from it retired. A file that became
+    /// wrong keeps its last good version: hand it in again in `next`.
+    pub fn reloaded(&self, next: impl IntoIterator<Item = Arc<Subscriber>>) -> Self {
+        let mut set = Self::new(next);
+        let gone = self.retired.values().chain(&self.list).filter(|old| set.find(old.id.as_str()).is_none());
+        set.retired = gone.map(|old| (old.id.clone(), old.clone())).collect();
+        set
+    }
+
+    /// Every subscriber in force, in id order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Subscriber>> {
+        self.list.iter()
+    }
+
+    /// How many are in force.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The subscriber in force with this id.
+    pub fn find(&self, id: &str) -> Option<&Arc<Subscriber>> {
+        self.list.binary_search_by(|one| one.id.as_str().cmp(id)).ok().map(|at| &self.list[at])
+    }
+
+    /// The subscriber with this id, in force or retired: whoever opened a batch may still close it.
+    pub(crate) fn find_or_retired(&self, id: &SubscriberId) -> Option<&Arc<Subscriber>> {
+        self.find(id.as_str()).or_else(|| self.retired.get(id))
+    }
+
+    pub(crate) fn find_by_key(&self, key: SubscriberKey) -> Option<&Arc<Subscriber>> {
+        self.list.iter().chain(self.retired.values()).find(|one| one.key == key)
+    }
+
+    /// The subscribers that listen for this type, in id order.
+    pub(crate) fn listening(&self, kind: &EventType) -> impl Iterator<Item = &Arc<Subscriber>> {
+        let (positions, sure) = match self.by_type.get(kind) {
+            Some(positions) => (positions, true),
+            None => (&self.with_prefix, false),
+        };
+        positions
+            .iter()
+            .map(|at| &self.list[usize::from(*at)])
+            .filter(move |subscriber| sure || subscriber.listens_for(kind))
+    }
+}
+
+fn positions(list: &[Arc<Subscriber>], wanted: impl Fn(&Subscriber) -> bool) -> Box<[u16]> {
+    let wanted = list.iter().enumerate().filter(|(_, one)| wanted(one));
+    wanted.map(|(at, _)| u16::try_from(at).unwrap_or(u16::MAX)).collect()
+}
+
+/// What a person has switched off. Core subscribers cannot be among it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preferences {
+    disabled: BTreeSet<SubscriberId>,
+}
+
+/// An id that cannot be disabled, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusedId {
+    /// It is a core subscriber.
+    Core(String),
+    /// There is no such subscriber.
+    Unknown(String),
+}
+
+impl fmt::Display for RefusedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Core(id) => write!(f, "'{id}' is a core subscriber and cannot be disabled"),
+            Self::Unknown(id) => write!(f, "there is no subscriber '{}'", crate::event::excerpt(id)),
+        }
+    }
+}
+
+impl std::error::Error for RefusedId {}
+
+/// Where a subscriber stands for one person.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum SubscriberState {
+    /// In the set, and turns events into notifications.
+    Active,
+    /// In the set, but this person switched it off.
+    Disabled,
+}
+
+impl Preferences {
+    /// Switches off these subscribers; a core or unknown id is refused by name and nothing is switched off.
+    pub fn disabling<'a>(ids: impl IntoIterator<Item = &'a str>, subscribers: &Subscribers) -> Result<Self, RefusedId> {
+        let known = |id: &str| match subscribers.find(id) {
+            Some(subscriber) if subscriber.output.core => Err(RefusedId::Core(id.to_owned())),
+            Some(subscriber) => Ok(subscriber.id.clone()),
+            None => Err(RefusedId::Unknown(id.to_owned())),
+        };
+        Ok(Self { disabled: ids.into_iter().map(known).collect::<Result<_, _>>()? })
+    }
+
+    /// Where this subscriber stands. A subscriber that became core after it was disabled is active.
+    pub fn state_of(&self, subscriber: &Subscriber) -> SubscriberState {
+        match !self.disabled.is_empty() && !subscriber.output.core && self.disabled.contains(&subscriber.id) {
+            true => SubscriberState::Disabled,
+            false => SubscriberState::Active,
+        }
+    }
+
+    /// The ids that are switched off.
+    pub fn disabled(&self) -> impl Iterator<Item = &SubscriberId> {
+        self.disabled.iter()
+    }
+}

@@ -1,0 +1,87 @@
+//! Milliseconds since the Unix epoch, handed in by whoever drives the core.
+//!
+//! The core never asks what time it is. A [`Time`] arrives as an argument, so a week of batching is a microsecond of
+//! test, and the same inputs always give the same answers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A moment, in milliseconds since 1970-01-01T00:00:00Z.
+///
+/// ```
+/// use bellwire_core::Time;
+///
+/// let noon: Time = "2026-01-03T12:00:00Z".parse().unwrap();
+/// assert_eq!(noon.plus(1_500).to_string(), "2026-01-03T12:00:01.500Z");
+/// assert_eq!(noon.plus(1_500).millis_since(noon), 1_500);
+/// ```
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Time(i64);
+
+impl Time {
+    /// The epoch itself; what a mailbox that has seen nothing yet believes.
+    pub const ZERO: Self = Self(0);
+    /// Later than every other moment; a timer that is not set.
+    pub const NEVER: Self = Self(i64::MAX);
+
+    /// The moment this many milliseconds after (or, if negative, before) the epoch.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since the epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// The moment `millis` later; stops at the end of time instead of wrapping.
+    pub const fn plus(self, millis: u64) -> Self {
+        Self(self.0.saturating_add_unsigned(millis))
+    }
+
+    /// How long after `earlier` this is; zero if it is not after it.
+    pub const fn millis_since(self, earlier: Self) -> u64 {
+        let millis = self.0.saturating_sub(earlier.0);
+        if millis < 0 { 0 } else { millis as u64 }
+    }
+
+    /// The time of day in UTC, `15:30:01`.
+    pub fn clock(self) -> String {
+        let second = self.0.div_euclid(1000).rem_euclid(86_400);
+        format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+    }
+}
+
+/// RFC 3339 in UTC with `Z`; milliseconds only where there are any.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(stamp) if self.0.rem_euclid(1000) == 0 => write!(f, "{stamp:.0}"),
+            Ok(stamp) => write!(f, "{stamp:.3}"),
+            Err(_) => write!(f, "{}ms", self.0),
+        }
+    }
+}
+
+impl std::str::FromStr for Time {
+    type Err = TimeError;
+
+    fn from_str(text: &str) -> Result<Self, TimeError> {
+        let stamp: jiff::Timestamp = text.parse().map_err(|_| TimeError(text.chars().take(64).collect()))?;
+        Ok(Self(stamp.as_millisecond()))
+    }
+}
+
+/// A text that is not an RFC 3339 time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeError(String);
+
+impl fmt::Display for TimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is not an RFC 3339 time such as 2026-01-03T15:30:00Z", self.0)
+    }
+}
+
+impl std::error::Error for TimeError {}

@@ -1,0 +1,310 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::parse::{Action, EventLine, InjectLine, Step, without};
+use super::report::{Entry, Report, Tone, clock};
+use super::{Timeline, TimelineError};
+use crate::conversation::{InjectMore, News};
+use crate::event::Event;
+use crate::inject::Answer;
+use crate::notification::{Fate, Kind, Notification};
+use crate::subscriber::Preferences;
+use crate::{Conversation, EventId, NotificationId, Subscribers, Time, Verdict};
+
+/// Every play of a timeline gives the same ids and the same boundary.
+const SEED: u128 = 0xbe11;
+
+impl Timeline {
+    /// Plays the timeline with these subscribers and those it brings itself.
+    pub fn play(&self, base: &Subscribers) -> Result<Report, TimelineError> {
+        let subscribers = Arc::new(self.subscribers(base)?);
+        let mut player = Player {
+            start: self.start,
+            conversation: Conversation::new(subscribers, SEED),
+            names: Names::default(),
+            report: Report::default(),
+        };
+        for step in &self.steps {
+            player.run_timers_until(step.at);
+            player.step(step).map_err(|message| TimelineError { line: step.line, message })?;
+        }
+        Ok(player.report)
+    }
+}
+
+struct Player {
+    start: Time,
+    conversation: Conversation,
+    names: Names,
+    report: Report,
+}
+
+impl Player {
+    fn run_timers_until(&mut self, at: u64) {
+        let until = self.start.plus(at);
+        while self.conversation.wakes_at() < until {
+            let due = self.conversation.wakes_at();
+            let news = self.conversation.tick(due);
+            if !news.is_empty() {
+                self.log(due.millis_since(self.start), "timer", String::new(), &news, Value::Null);
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        let now = self.start.plus(step.at);
+        match &step.action {
+            Action::Publish { template, times: None } => self.publish(step.at, template.event(1)?, now),
+            Action::Publish { template, times: Some(times) } => self.burst(step.at, template, *times, now),
+            Action::User(text) => {
+                let event = Event::user_message(text).map_err(|error| error.to_string())?;
+                self.publish(step.at, event, now)
+            }
+            Action::Inject(line) => self.inject(step.at, line, now),
+            Action::Disable(ids) => self.disable(step.at, ids),
+            Action::Remove(id) => {
+                let rest = without(self.conversation.subscribers(), id);
+                self.conversation.set_subscribers(rest);
+                self.note(step.at, "remove", id.clone())
+            }
+            Action::Rotate => {
+                self.conversation.rotate_boundary();
+                let boundary = self.conversation.boundary().to_string();
+                self.note(step.at, "rotate", format!("the boundary is now {boundary}"))
+            }
+            Action::Crash => {
+                self.conversation.crash();
+                self.note(step.at, "crash", "saved and loaded".to_owned())
+            }
+            Action::Messages => self.messages(step.at),
+            Action::Wait => {
+                let news = self.conversation.tick(now);
+                self.log(step.at, "wait", String::new(), &news, Value::Null);
+                Ok(())
+            }
+        }
+    }
+
+    fn publish(&mut self, at: u64, event: Event, now: Time) -> Result<(), String> {
+        let agent = if event.agent().is_main() { String::new() } else { format!(" for {}", event.agent()) };
+        let title = format!("{} [{}] {}{agent}", event.kind(), event.source(), event.severity());
+        match self.conversation.publish(event, now) {
+            Ok(receipt) => {
+                let name = self.names.event(receipt.event);
+                let data = json!({"event": name, "filtered": receipt.unmatched});
+                self.log(at, "event", format!("{name} {title}"), &receipt.news, data);
+            }
+            Err(refused) => {
+                let lines = vec![(Tone::Wrong, format!("refused: {refused}"))];
+                let data = json!({"refused": refused.to_string()});
+                self.report.entries.push(Entry { at, verb: "event", title, lines, data });
+            }
+        }
+        Ok(())
+    }
+
+    /// Many events in one entry: how many came to what, instead of a page of equal lines.
+    fn burst(&mut self, at: u64, template: &EventLine, times: u32, now: Time) -> Result<(), String> {
+        let mut counted: Vec<(String, u32)> = Vec::new();
+        let mut rest = Vec::new();
+        for number in 1..=times {
+            let receipt = self.conversation.publish(template.event(number)?, now);
+            let receipt = receipt.map_err(|error| error.to_string())?;
+            for news in receipt.news {
+                match news {
+                    News::Decided(_, subscriber, verdict) => {
+                        let line = format!("{:10} {subscriber}", verdict.name());
+                        match counted.iter_mut().find(|(known, _)| *known == line) {
+                            Some((_, count)) => *count += 1,
+                            None => counted.push((line, 1)),
+                        }
+                    }
+                    News::Ended(..) | News::Wake(_) => rest.push(news),
+                    _ => {}
+                }
+            }
+        }
+        let lines = counted.iter().map(|(line, count)| (Tone::Kept, format!("{count} x {line}")));
+        let mut lines: Vec<_> = lines.collect();
+        let folded = rest.iter().filter(|news| matches!(news, News::Ended(_, Fate::Folded))).count();
+        if folded > 0 {
+            lines.push((Tone::Kept, format!("{folded} x folded")));
+        }
+        let data = json!({"verdicts": counted, "folded": folded});
+        let title = format!("{times} x {}", template.event(1)?.kind());
+        self.report.entries.push(Entry { at, verb: "burst", title, lines, data });
+        Ok(())
+    }
+
+    fn inject(&mut self, at: u64, line: &InjectLine, now: Time) -> Result<(), String> {
+        let more =
+            InjectMore { agent: line.agent.clone(), observed: line.observed.clone(), unseen: line.unseen.clone() };
+        let agent = line.agent.as_ref().map(|agent| format!(" for {agent}")).unwrap_or_default();
+        let title = format!("{} {}{agent}", line.inject.point, line.inject.call_id);
+        match self.conversation.inject_with(line.inject.clone(), more, now) {
+            Ok((answer, news)) => self.log_answer(at, title, line, &answer, &news),
+            Err(error) => {
+                let lines = vec![(Tone::Wrong, format!("refused: {error}"))];
+                let data = json!({"refused": error.to_string()});
+                self.report.entries.push(Entry { at, verb: "inject", title, lines, data });
+            }
+        }
+        Ok(())
+    }
+
+    fn log_answer(&mut self, at: u64, title: String, line: &InjectLine, answer: &Answer, news: &[News]) {
+        let Answer { count, showing, folded, pending, .. } = answer;
+        let content = answer.content(line.tool_result.as_deref().unwrap_or(""));
+        let names: Vec<String> = answer.notifications.iter().map(|id| self.names.notification(*id)).collect();
+        let data = json!({
+            "content": content,
+            "block": answer.block,
+            "messages": answer.messages,
+            "notifications": names,
+            "count": count,
+            "showing": showing,
+            "folded": folded,
+            "pending": pending,
+        });
+        self.log(at, "inject", title, news, data);
+        let lines = &mut self.report.entries.last_mut().expect("log added one").lines;
+        lines.extend(answer.problems.iter().map(|(id, problem)| (Tone::Wrong, format!("{id}: {problem}"))));
+        let text = match answer.messages.is_empty() {
+            true => content,
+            false => answer.messages.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+        };
+        if !text.is_empty() {
+            lines.push((Tone::Text, text));
+        }
+        lines.push((Tone::Kept, format!("count {count} = {showing} shown + {folded} folded + {pending} pending")));
+    }
+
+    fn disable(&mut self, at: u64, ids: &[String]) -> Result<(), String> {
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        match Preferences::disabling(ids.iter().copied(), self.conversation.subscribers()) {
+            Ok(preferences) => {
+                self.conversation.set_preferences(preferences);
+                let title = if ids.is_empty() { "everything is on".to_owned() } else { ids.join(", ") };
+                self.note(at, "disable", title)
+            }
+            Err(refused) => self.note(at, "disable", format!("refused: {refused}")),
+        }
+    }
+
+    fn messages(&mut self, at: u64) -> Result<(), String> {
+        let messages = self.conversation.messages();
+        let line = |message: &crate::inject::SystemMessage| {
+            let said = message.content.replace('\n', "\n  ");
+            (Tone::Said, format!("{} [{}] {said}", message.call_id, message.source))
+        };
+        let lines: Vec<_> = messages.iter().map(line).collect();
+        let data = json!(lines.iter().map(|(_, line)| line).collect::<Vec<_>>());
+        let title = format!("{} in the conversation", messages.len());
+        self.report.entries.push(Entry { at, verb: "messages", title, lines, data });
+        Ok(())
+    }
+
+    fn note(&mut self, at: u64, verb: &'static str, title: String) -> Result<(), String> {
+        let data = json!({ "note": title });
+        self.report.entries.push(Entry { at, verb, title, lines: Vec::new(), data });
+        Ok(())
+    }
+
+    fn log(&mut self, at: u64, verb: &'static str, title: String, news: &[News], data: Value) {
+        let told = |news: &&News| verb == "timer" || !is_told_by_verdict(news);
+        let lines: Vec<(Tone, String)> = news.iter().filter(told).filter_map(|news| self.news_line(news)).collect();
+        let mut data = if data.is_null() { json!({}) } else { data };
+        data["news"] = json!(lines.iter().map(|(_, line)| line.trim()).collect::<Vec<_>>());
+        self.report.entries.push(Entry { at, verb, title, lines, data });
+    }
+
+    fn news_line(&mut self, news: &News) -> Option<(Tone, String)> {
+        Some(match news {
+            News::Decided(event, subscriber, verdict) => self.verdict_line(*event, subscriber.as_str(), verdict),
+            News::Detected(event) => {
+                let name = self.names.event(event.id());
+                (Tone::Waits, format!("detected   {name} {} [{}]: {}", event.kind(), event.source(), event.message()))
+            }
+            News::Superseded(event, by) => {
+                let (event, by) = (self.names.event(*event), self.names.event(*by));
+                (Tone::Kept, format!("superseded {event} by {by}"))
+            }
+            News::Waiting(notification) => (Tone::Waits, self.waiting_line(notification)),
+            News::Ended(id, fate) => {
+                let (name, by) = (self.names.notification(*id), self.fate_target(fate));
+                let tone = if *fate == Fate::Injected { Tone::Said } else { Tone::Kept };
+                (tone, format!("{:10} {name}{by}", fate.name()))
+            }
+            News::Wake(ids) => {
+                let names: Vec<String> = ids.iter().map(|id| self.names.notification(*id)).collect();
+                (Tone::Said, format!("wake       for {}", names.join(", ")))
+            }
+        })
+    }
+
+    fn verdict_line(&mut self, event: EventId, subscriber: &str, verdict: &Verdict) -> (Tone, String) {
+        let name = verdict.name();
+        match verdict {
+            Verdict::Queued { notification } => {
+                (Tone::Waits, format!("{name:10} {subscriber} as {}", self.names.notification(*notification)))
+            }
+            Verdict::Held { notification, until } => {
+                let until = clock(until.millis_since(self.start));
+                let notification = self.names.notification(*notification);
+                (Tone::Waits, format!("{name:10} {subscriber} as {notification} until {until}"))
+            }
+            Verdict::Duplicate { of, repeats } => {
+                let (of, _) = (self.names.event(*of), event);
+                (Tone::Kept, format!("{name:10} {subscriber} of {of}, repeat {repeats}"))
+            }
+            Verdict::Filtered(_) | Verdict::Suppressed => {
+                (Tone::Kept, format!("{name:10} {subscriber}: {}", verdict.reason()))
+            }
+        }
+    }
+
+    fn waiting_line(&mut self, notification: &Notification) -> String {
+        let name = self.names.notification(notification.id);
+        let what = match &notification.kind {
+            Kind::News => format!("{} events", notification.events.len()),
+            Kind::Repeats => format!("{} repeats", notification.stands_for()),
+            Kind::LeftOut(left_out) => left_out.message(),
+        };
+        let Notification { subscriber, priority, inject_at, .. } = notification;
+        format!("waiting    {name} {subscriber} at {inject_at}, {priority}: {what}")
+    }
+
+    fn fate_target(&mut self, fate: &Fate) -> String {
+        match fate {
+            Fate::Replaced { by } => format!(" by {}", self.names.notification(*by)),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A verdict already says that its notification waits; only what no verdict speaks of is worth a line of its own.
+fn is_told_by_verdict(news: &News) -> bool {
+    matches!(news, News::Waiting(notification) if notification.kind == Kind::News)
+}
+
+/// Short names instead of UUIDs: e1, e2 for events, n1, n2 for notifications, in order of appearance.
+#[derive(Default)]
+struct Names {
+    events: HashMap<Uuid, usize>,
+    notifications: HashMap<Uuid, usize>,
+}
+
+impl Names {
+    fn event(&mut self, id: EventId) -> String {
+        let next = self.events.len() + 1;
+        format!("e{}", self.events.entry(id.0).or_insert(next))
+    }
+
+    fn notification(&mut self, id: NotificationId) -> String {
+        let next = self.notifications.len() + 1;
+        format!("n{}", self.notifications.entry(id.0).or_insert(next))
+    }
+}
