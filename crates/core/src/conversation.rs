@@ -3,7 +3,7 @@
 //! It owns what a hub keeps in tables: the mailboxes of its agents, the events they still refer to, the answers it gave
 //! and the boundary of its blocks. It follows the drain rule of [`Mailbox`] and adds no rule of its own.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ use crate::{EventId, Ids, InjectionPoint, NotificationId, Time, Verdict};
 
 /// How long an answer is remembered.
 const ANSWERS_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+/// Fewer events than this are not worth looking through.
+const FORGET_AT_LEAST: usize = 256;
 /// The most answers remembered.
 const ANSWERS_MAX: usize = 1000;
 
@@ -51,6 +53,8 @@ pub struct Conversation {
     events: HashMap<EventId, Arc<Event>>,
     answers: VecDeque<Stored>,
     messages: Vec<SystemMessage>,
+    /// How many events there may be before the next look for those nobody refers to.
+    forget_at: usize,
 }
 
 /// An answer, under the name its caller gave it.
@@ -207,6 +211,7 @@ impl Conversation {
             events: HashMap::new(),
             answers: VecDeque::new(),
             messages: Vec::new(),
+            forget_at: FORGET_AT_LEAST,
         }
     }
 
@@ -356,13 +361,17 @@ impl Conversation {
         })
     }
 
-    /// Puts a mailbox back and forgets the events that nobody refers to any more.
+    /// Puts a mailbox back and, every now and then, forgets the events that nobody refers to any more.
     fn put_mailbox(&mut self, agent: AgentName, mailbox: Mailbox) {
         self.mailboxes.insert(agent, mailbox);
-        let kept = self.answers.iter().flat_map(|stored| &stored.answer.taken).flat_map(|taken| &taken.events);
-        let kept: std::collections::HashSet<EventId> =
-            self.mailboxes.values().flat_map(Mailbox::references).chain(kept.map(|entry| entry.event)).collect();
+        if self.events.len() < self.forget_at {
+            return;
+        }
+        let held = self.mailboxes.values().flat_map(Mailbox::references);
+        let taken = self.answers.iter().flat_map(|stored| &stored.answer.taken).flat_map(|taken| &taken.events);
+        let kept: HashSet<EventId> = held.chain(taken.map(|entry| entry.event)).collect();
         self.events.retain(|id, _| kept.contains(id));
+        self.forget_at = FORGET_AT_LEAST.max(2 * self.events.len());
     }
 
     fn drain(&mut self, mailbox: &Mailbox) -> (Vec<News>, u32, Option<Answer>) {

@@ -15,12 +15,12 @@
 //! | `start 2026-01-03T15:30:00Z` | the time that `0s` is |
 //! | `subscriber NAME.toml:` + indented lines | adds or replaces a subscriber |
 //! | `template PATH:` + indented lines | the template it names |
-//! | `T event TYPE SOURCE SEVERITY [agent=A] [dedupe=K] {payload}` | publishes an event |
-//! | `T burst N event …` | publishes it N times; `{n}` becomes 1, 2, 3 … |
+//! | `T event TYPE SOURCE SEVERITY [agent=A] [dedupe=K] [by_agent] {payload}` | publishes an event; `by_agent` = the agent's own doing |
 //! | `T user TEXT` | the person says something |
+//! | `T burst N event …` · `T burst N user …` | does it N times; `{n}` becomes 1, 2, 3 … |
 //! | `T inject POINT CALL [agent=A] [items=N] [tokens=N] [style=S] [shape=S] [unseen=CALL,…] [wake_only] [observed={…}] [\| result]` | an agent takes its mail |
 //! | `T disable ID,…` · `T enable` | what the user switches off · everything on again |
-//! | `T remove ID` | the subscriber's file is deleted |
+//! | `T subscriber NAME.toml:` + indented lines · `T remove ID` | the subscriber's file is changed · is deleted |
 //! | `T rotate` · `T crash` · `T messages` · `T wait` | a new boundary · save and load · the history · nothing |
 //!
 //! Times are `0s`, `1.5s`, `200ms`, `2m`, `1h`, `1d`, counted from the start, or with a `+` from the line before.

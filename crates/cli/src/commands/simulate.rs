@@ -14,12 +14,15 @@ use crate::output::{MUTED, STRONG, printable, style};
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
 pub(crate) fn run(arguments: &Simulate) -> Result<bool> {
-    let name = arguments.file.display();
+    let name = match arguments.file.to_string_lossy() {
+        name if name == "-" => "standard input".into(),
+        name => name,
+    };
     let text = read(&arguments.file)?;
-    let timeline = Timeline::parse(&text).with_context(|| format!("{name}"))?;
+    let timeline = Timeline::parse(&text).with_context(|| name.to_string())?;
     let (subscribers, errors) = folder::subscribers(arguments.subscribers.as_deref())?;
     folder::warn(&errors);
-    let report = timeline.play(&subscribers).with_context(|| format!("{name}"))?;
+    let report = timeline.play(&subscribers).with_context(|| name.to_string())?;
     match arguments.json {
         true => print_json(&report)?,
         false => print_text(&report)?,
@@ -57,7 +60,10 @@ fn print_text(report: &Report) -> Result<()> {
         for (tone, text) in &entry.lines {
             let colour = style(*tone);
             for line in printable(text).lines() {
-                writeln!(out, "{:12}{}{line}{}", "", colour.render(), colour.render_reset())?;
+                match line {
+                    "" => writeln!(out)?,
+                    line => writeln!(out, "{:12}{}{line}{}", "", colour.render(), colour.render_reset())?,
+                }
             }
         }
     }

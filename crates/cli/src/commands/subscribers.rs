@@ -70,19 +70,15 @@ fn check(dir: &Path) -> Result<bool> {
     }
     let loaded = Set::load(&files, &templates);
     let mut wrong: Vec<String> = loaded.errors.iter().map(ToString::to_string).collect();
-    for one in loaded.subscribers.iter() {
-        for count in [1, one.batching.max_size] {
-            if let Err(problem) = word(one, &samples(one, count)) {
-                wrong
-                    .push(format!("subscriber '{}': with {count} sample events the template fails: {problem}", one.id));
-            }
-        }
-    }
-    wrong.dedup();
+    wrong.extend(loaded.subscribers.iter().filter_map(|one| {
+        let batches = [1, one.batching.max_size].into_iter();
+        let (count, problem) = batches.map(|count| (count, word(one, &samples(one, count)))).find_map(failed)?;
+        Some(format!("subscriber '{}': its template fails on a batch of {count}: {problem}", one.id))
+    }));
     for problem in &wrong {
         anstream::eprintln!("{}wrong:{} {}", WRONG.render(), WRONG.render_reset(), printable(problem));
     }
-    anstream::eprintln!("{} of {} subscribers are right", loaded.subscribers.len(), files.len());
+    anstream::eprintln!("{} of {} subscribers are right", files.len() - wrong.len(), files.len());
     Ok(wrong.is_empty())
 }
 
@@ -126,6 +122,10 @@ fn word(one: &Subscriber, events: &[Arc<Event>]) -> Result<Document, String> {
         true => Ok(document),
         false => Err(format!("the official encoder would write it otherwise: {again}")),
     }
+}
+
+fn failed((count, worded): (usize, Result<Document, String>)) -> Option<(usize, String)> {
+    worded.err().map(|problem| (count, problem))
 }
 
 fn parse_event(text: &str) -> Result<Arc<Event>> {

@@ -32,11 +32,10 @@ impl Presence {
         self.working = None;
     }
 
-    /// An injection point was reached. After a turn's end with nothing to say the agent yields; with something to say it
-    /// has a reason to go on.
-    pub(crate) fn reached(&mut self, point: InjectionPoint, said_something: bool, now: Time) {
+    /// An injection point was reached. At a turn's end the agent yields, unless something kept it from stopping.
+    pub(crate) fn reached(&mut self, point: InjectionPoint, kept_going: bool, now: Time) {
         match point {
-            InjectionPoint::TurnEnd if !said_something => self.yields(),
+            InjectionPoint::TurnEnd if !kept_going => self.yields(),
             _ => self.works(now),
         }
     }

@@ -62,7 +62,8 @@ impl Mailbox {
             let fresh = input.observed.into_iter().chain(detected).collect();
             self.answer(request, input.boundary, &Known { stored: input.events, fresh }, desk)
         };
-        self.presence.reached(request.point, answer.showing > 0, self.now);
+        let kept_going = request.wake_only && answer.showing > 0;
+        self.presence.reached(request.point, kept_going, self.now);
         self.alarm = self.alarm.min(self.next_ring());
         desk.emit(Effect::Answer(Box::new(answer)));
     }

@@ -150,7 +150,7 @@ impl<'a> Header<'a> {
         };
         match declared {
             Scalar::Number(number) if number.as_u64() == Some(found as u64) => Ok(shape),
-            _ => Err(format!("{} declares {declared:?} rows and has {found}", self.key)),
+            _ => Err(format!("{}[{}] has {found}", self.key, scalar_text(declared))),
         }
     }
 

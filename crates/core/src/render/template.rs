@@ -73,14 +73,13 @@ pub struct TemplateEvent {
 }
 
 impl Template {
-    /// Checks and compiles a template; `name` stands in errors.
-    pub fn compile(name: &str, source: &str) -> Result<Self, TemplateError> {
+    /// Checks and compiles a template.
+    pub fn compile(source: &str) -> Result<Self, TemplateError> {
         check(source)?;
         let mut environment = environment();
-        environment.add_template_owned(NAME, source.to_owned()).map_err(|error| TemplateError {
-            line: error.line().unwrap_or(0),
-            message: format!("{}: {}", name, describe(&error)),
-        })?;
+        environment
+            .add_template_owned(NAME, source.to_owned())
+            .map_err(|error| TemplateError { line: error.line().unwrap_or(0), message: describe(&error) })?;
         Ok(Self { environment: Arc::new(environment) })
     }
 
@@ -176,7 +175,7 @@ fn environment() -> Environment<'static> {
     environment.set_recursion_limit(DEPTH_MAX);
     environment.set_formatter(|out, _, value| {
         if value.is_undefined() {
-            return Err(Error::new(ErrorKind::UndefinedError, "a value it prints is missing; use the default filter"));
+            return Err(ErrorKind::UndefinedError.into());
         }
         marked::write_value(&scalar(value), out).map_err(|_| too_much())
     });
@@ -398,8 +397,9 @@ fn located(error: &Error) -> String {
 }
 
 fn describe(error: &Error) -> String {
-    match error.detail() {
-        Some(detail) => format!("{}: {detail}", error.kind()),
-        None => error.kind().to_string(),
+    match (error.kind(), error.detail()) {
+        (ErrorKind::UndefinedError, _) => "it prints a value that is missing; give it a default".to_owned(),
+        (kind, Some(detail)) => format!("{kind}: {detail}"),
+        (kind, None) => kind.to_string(),
     }
 }

@@ -274,7 +274,7 @@ impl Check<'_> {
             return Err(self.error(given, format!("output.template '{path}' must stay below the subscriber's folder")));
         }
         let source = find(path).ok_or_else(|| self.error(given, format!("output.template '{path}' does not exist")))?;
-        Template::compile(path, &source).map_err(|error| FileError {
+        Template::compile(&source).map_err(|error| FileError {
             path: path.clone(),
             line: error.line,
             message: format!("{} (named by {})", error.message, self.file.path),

@@ -21,7 +21,7 @@ pub struct Timeline {
     pub(super) start: Time,
     pub(super) steps: Vec<Step>,
     files: Vec<SubscriberFile>,
-    templates: BTreeMap<String, String>,
+    pub(super) templates: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug)]
@@ -35,9 +35,10 @@ pub(super) struct Step {
 #[derive(Clone, Debug)]
 pub(super) enum Action {
     Publish { template: EventLine, times: Option<u32> },
-    User(String),
+    User { text: String, times: Option<u32> },
     Inject(Box<InjectLine>),
     Disable(Vec<String>),
+    Reload(SubscriberFile),
     Remove(String),
     Rotate,
     Crash,
@@ -53,6 +54,7 @@ pub(super) struct EventLine {
     severity: Severity,
     agent: AgentName,
     dedupe_key: Option<String>,
+    by_agent: bool,
     payload: String,
 }
 
@@ -68,7 +70,7 @@ pub(super) struct InjectLine {
 /// What is wrong with a timeline, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineError {
-    /// The line, counted from 1.
+    /// The line, counted from 1; 0 where a file inside the timeline is meant.
     pub line: usize,
     /// What is wrong and what would be right.
     pub message: String,
@@ -76,7 +78,10 @@ pub struct TimelineError {
 
 impl fmt::Display for TimelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.message)
+        match self.line {
+            0 => f.write_str(&self.message),
+            line => write!(f, "line {line}: {}", self.message),
+        }
     }
 }
 
@@ -131,7 +136,14 @@ impl Timeline {
             }
             _ => {
                 let at = self.time(first)?;
-                Ok(Some((at, action(rest)?)))
+                let reload = rest.strip_prefix("subscriber ").and_then(|name| name.strip_suffix(':'));
+                match reload {
+                    Some(name) => {
+                        let file = SubscriberFile { path: name.to_owned(), text: block() };
+                        Ok(Some((at, Action::Reload(file))))
+                    }
+                    None => Ok(Some((at, action(rest)?))),
+                }
             }
         }
     }
@@ -157,6 +169,7 @@ impl EventLine {
         let payload: Value = serde_json::from_str(&payload).map_err(|error| format!("payload: {error}"))?;
         let event = Event::new(&self.kind, &self.source, self.severity, payload).map_err(|error| error.to_string())?;
         let event = event.for_agent(self.agent.clone());
+        let event = if self.by_agent { event.by_agent() } else { event };
         match &self.dedupe_key {
             Some(key) => event.with_dedupe_key(key).map_err(|error| error.to_string()),
             None => Ok(event),
@@ -172,10 +185,13 @@ fn action(text: &str) -> Result<Action, String> {
             let (times, rest) = split_word(rest);
             let times = times.parse().ok().filter(|times| (1..=BURST_MAX).contains(times));
             let times = times.ok_or_else(|| format!("burst takes a number from 1 to {BURST_MAX}"))?;
-            let event = rest.strip_prefix("event ").ok_or("burst N is followed by event …")?;
-            Ok(Action::Publish { template: event_line(event)?, times: Some(times) })
+            match split_word(rest) {
+                ("event", event) => Ok(Action::Publish { template: event_line(event)?, times: Some(times) }),
+                ("user", text) => Ok(Action::User { text: text.to_owned(), times: Some(times) }),
+                _ => Err("burst N is followed by event … or user …".into()),
+            }
         }
-        "user" => Ok(Action::User(rest.to_owned())),
+        "user" => Ok(Action::User { text: rest.to_owned(), times: None }),
         "inject" => inject_line(rest).map(|line| Action::Inject(Box::new(line))),
         "disable" => Ok(Action::Disable(rest.split(',').map(|id| id.trim().to_owned()).collect())),
         "enable" => Ok(Action::Disable(Vec::new())),
@@ -201,13 +217,15 @@ fn event_line(text: &str) -> Result<EventLine, String> {
         |what: &str| words.next().ok_or_else(|| format!("event takes TYPE SOURCE SEVERITY; {what} is missing"));
     let (kind, source) = (next("TYPE")?.to_owned(), next("SOURCE")?.to_owned());
     let severity = Severity::parse(next("SEVERITY")?).map_err(|error| error.message)?;
+    let payload = payload.to_owned();
     let mut line =
-        EventLine { kind, source, severity, agent: AgentName::main(), dedupe_key: None, payload: payload.to_owned() };
+        EventLine { kind, source, severity, agent: AgentName::main(), dedupe_key: None, by_agent: false, payload };
     for option in words {
         match option.split_once('=') {
             Some(("agent", name)) => line.agent = AgentName::parse(name).map_err(|error| error.to_string())?,
             Some(("dedupe", key)) => line.dedupe_key = Some(key.to_owned()),
-            _ => return Err(format!("'{option}' is not an option of event; there are agent= and dedupe=")),
+            None if option == "by_agent" => line.by_agent = true,
+            _ => return Err(format!("'{option}' is not an option of event; there are agent=, dedupe= and by_agent")),
         }
     }
     line.event(1)?;

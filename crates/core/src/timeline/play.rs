@@ -1,17 +1,17 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::parse::{Action, EventLine, InjectLine, Step, without};
+use super::parse::{Action, InjectLine, Step, without};
 use super::report::{Entry, Report, Tone, clock};
 use super::{Timeline, TimelineError};
 use crate::conversation::{InjectMore, News};
 use crate::event::Event;
 use crate::inject::Answer;
 use crate::notification::{Fate, Kind, Notification};
-use crate::subscriber::Preferences;
+use crate::subscriber::{Preferences, SubscriberFile};
 use crate::{Conversation, EventId, NotificationId, Subscribers, Time, Verdict};
 
 /// Every play of a timeline gives the same ids and the same boundary.
@@ -24,6 +24,7 @@ impl Timeline {
         let mut player = Player {
             start: self.start,
             conversation: Conversation::new(subscribers, SEED),
+            templates: &self.templates,
             names: Names::default(),
             report: Report::default(),
         };
@@ -35,14 +36,15 @@ impl Timeline {
     }
 }
 
-struct Player {
+struct Player<'a> {
     start: Time,
     conversation: Conversation,
+    templates: &'a BTreeMap<String, String>,
     names: Names,
     report: Report,
 }
 
-impl Player {
+impl Player<'_> {
     fn run_timers_until(&mut self, at: u64) {
         let until = self.start.plus(at);
         while self.conversation.wakes_at() < until {
@@ -58,13 +60,16 @@ impl Player {
         let now = self.start.plus(step.at);
         match &step.action {
             Action::Publish { template, times: None } => self.publish(step.at, template.event(1)?, now),
-            Action::Publish { template, times: Some(times) } => self.burst(step.at, template, *times, now),
-            Action::User(text) => {
-                let event = Event::user_message(text).map_err(|error| error.to_string())?;
-                self.publish(step.at, event, now)
+            Action::Publish { template, times: Some(times) } => {
+                self.burst(step.at, *times, now, |number| template.event(number))
+            }
+            Action::User { text, times: None } => self.publish(step.at, user_message(text, 1)?, now),
+            Action::User { text, times: Some(times) } => {
+                self.burst(step.at, *times, now, |number| user_message(text, number))
             }
             Action::Inject(line) => self.inject(step.at, line, now),
             Action::Disable(ids) => self.disable(step.at, ids),
+            Action::Reload(file) => self.reload(step.at, file),
             Action::Remove(id) => {
                 let rest = without(self.conversation.subscribers(), id);
                 self.conversation.set_subscribers(rest);
@@ -107,34 +112,38 @@ impl Player {
     }
 
     /// Many events in one entry: how many came to what, instead of a page of equal lines.
-    fn burst(&mut self, at: u64, template: &EventLine, times: u32, now: Time) -> Result<(), String> {
+    fn burst(
+        &mut self,
+        at: u64,
+        times: u32,
+        now: Time,
+        event: impl Fn(u32) -> Result<Event, String>,
+    ) -> Result<(), String> {
         let mut counted: Vec<(String, u32)> = Vec::new();
-        let mut rest = Vec::new();
+        let mut count = |line: String| match counted.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((line, 1)),
+        };
         for number in 1..=times {
-            let receipt = self.conversation.publish(template.event(number)?, now);
-            let receipt = receipt.map_err(|error| error.to_string())?;
+            let receipt = match self.conversation.publish(event(number)?, now) {
+                Ok(receipt) => receipt,
+                Err(refused) => {
+                    count(format!("refused: {refused}"));
+                    continue;
+                }
+            };
             for news in receipt.news {
                 match news {
-                    News::Decided(_, subscriber, verdict) => {
-                        let line = format!("{:10} {subscriber}", verdict.name());
-                        match counted.iter_mut().find(|(known, _)| *known == line) {
-                            Some((_, count)) => *count += 1,
-                            None => counted.push((line, 1)),
-                        }
-                    }
-                    News::Ended(..) | News::Wake(_) => rest.push(news),
+                    News::Decided(_, subscriber, verdict) => count(format!("{:10} {subscriber}", verdict.name())),
+                    News::Ended(_, fate) => count(fate.name().to_owned()),
+                    News::Wake(_) => count("wake".to_owned()),
                     _ => {}
                 }
             }
         }
-        let lines = counted.iter().map(|(line, count)| (Tone::Kept, format!("{count} x {line}")));
-        let mut lines: Vec<_> = lines.collect();
-        let folded = rest.iter().filter(|news| matches!(news, News::Ended(_, Fate::Folded))).count();
-        if folded > 0 {
-            lines.push((Tone::Kept, format!("{folded} x folded")));
-        }
-        let data = json!({"verdicts": counted, "folded": folded});
-        let title = format!("{times} x {}", template.event(1)?.kind());
+        let lines = counted.iter().map(|(line, count)| (Tone::Kept, format!("{count} x {line}"))).collect();
+        let data = json!({ "counts": counted });
+        let title = format!("{times} x {}", event(1)?.kind());
         self.report.entries.push(Entry { at, verb: "burst", title, lines, data });
         Ok(())
     }
@@ -192,6 +201,21 @@ impl Player {
             }
             Err(refused) => self.note(at, "disable", format!("refused: {refused}")),
         }
+    }
+
+    /// A wrong file changes nothing: the last good version stays.
+    fn reload(&mut self, at: u64, file: &SubscriberFile) -> Result<(), String> {
+        let path = &file.path;
+        let title = match file.parse(&|path| self.templates.get(path).cloned()) {
+            Ok(changed) => {
+                let current = self.conversation.subscribers();
+                let next = current.reloaded(current.iter().cloned().chain([changed]));
+                self.conversation.set_subscribers(Arc::new(next));
+                format!("{path} is read again")
+            }
+            Err(error) => format!("{path} keeps its last good version: {error}"),
+        };
+        self.note(at, "reload", title)
     }
 
     fn messages(&mut self, at: u64) -> Result<(), String> {
@@ -283,6 +307,11 @@ impl Player {
             _ => String::new(),
         }
     }
+}
+
+/// The `number`th of a burst of messages.
+fn user_message(text: &str, number: u32) -> Result<Event, String> {
+    Event::user_message(&text.replace("{n}", &number.to_string())).map_err(|error| error.to_string())
 }
 
 /// A verdict already says that its notification waits; only what no verdict speaks of is worth a line of its own.

@@ -1,0 +1,54 @@
+# One target a step; continuous integration runs `make test` and nothing else.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+CARGO ?= cargo
+# Nextest where it is installed, else cargo's own runner.
+NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+.PHONY: run
+run: ## Play the demo: an agent hears what happens while it works
+	@$(CARGO) build --quiet --package bellwire
+	@target/debug/bellwire simulate examples/demo.timeline
+
+.PHONY: test
+test: lint test-rust test-docs test-examples ## Everything: lint, tests, doc examples, examples
+
+.PHONY: test-rust
+test-rust:
+ifeq ($(NEXTEST),yes)
+	$(CARGO) nextest run --workspace --all-targets
+else
+	$(CARGO) test --workspace --all-targets
+endif
+
+.PHONY: test-docs
+test-docs:
+	$(CARGO) test --workspace --doc
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+
+.PHONY: test-examples
+test-examples:
+	scripts/test-examples
+
+.PHONY: lint
+lint: ## Formatting, clippy, spelling of our own rules
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+.PHONY: fmt
+fmt: ## Format everything
+	$(CARGO) fmt --all
+
+.PHONY: bench
+bench: ## Measure; run it on a quiet machine
+	$(CARGO) run --quiet --release --package bellwire-bench
+
+.PHONY: fuzz
+fuzz: ## Long property runs and fuzz targets (SECONDS_EACH=60)
+	scripts/fuzz

@@ -1,0 +1,110 @@
+//! Rules that no lint can see: what must not be there cannot be found by reading.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Every file of ours below a folder, build output left out.
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    fn walk(path: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(path).expect("a folder of the project").flatten() {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if path.is_dir() && !["target", "node_modules", ".git", "corpus", "artifacts"].contains(&name.as_str()) {
+                walk(&path, ending, found);
+            } else if name.ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&root().join(folder), ending, &mut found);
+    found.sort();
+    found
+}
+
+/// The pure core depends on these and nothing else; each has its reason in ARCHITECTURE.md.
+#[test]
+fn the_core_depends_on_eight_named_crates() {
+    let manifest = read("crates/core/Cargo.toml");
+    let section = manifest.split("[dependencies]").nth(1).expect("it has dependencies");
+    let section = section.split("\n[").next().expect("the section has a body");
+    let named: BTreeSet<&str> =
+        section.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+    let allowed = ["jiff", "minijinja", "postcard", "serde", "serde_json", "siphasher", "toml", "uuid"];
+    assert_eq!(named, BTreeSet::from(allowed));
+}
+
+#[test]
+fn every_source_file_is_part_of_its_crate() {
+    for manifest in files("crates", "Cargo.toml") {
+        let source = manifest.parent().expect("a crate's folder").join("src");
+        let sources = files(source.to_str().expect("the path is text"), ".rs");
+        let all: String = sources.iter().map(|path| std::fs::read_to_string(path).expect("a source file")).collect();
+        for path in &sources {
+            let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
+            let declared = ["lib", "main"].contains(&name) || all.contains(&format!("mod {name};"));
+            assert!(declared, "{} is declared by no module", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_module_is_named_after_nothing() {
+    let vague = ["common", "helper", "helpers", "manager", "misc", "types", "util", "utils"];
+    for path in files("crates", ".rs") {
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
+        assert!(!vague.contains(&name), "{}: the name says nothing", path.display());
+    }
+}
+
+#[test]
+fn the_project_speaks_of_itself_alone() {
+    let foreign =
+        [["/wo", "rk/"].concat(), ["/ro", "ot/"].concat(), ["/ho", "me/"].concat(), ["crates", ".io-"].concat()];
+    let endings = [".rs", ".md", ".toml", ".j2", ".timeline", "Makefile", ".snap"];
+    for path in endings.iter().flat_map(|ending| files(".", ending)) {
+        let text = std::fs::read_to_string(&path).expect("a text file");
+        for word in &foreign {
+            assert!(!text.contains(word.as_str()), "{} mentions {word}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_readme_names_targets_and_files_that_exist() {
+    let (readme, makefile) = (read("README.md"), read("Makefile"));
+    for word in readme.split("make ").skip(1) {
+        let target: String = word.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+        if ["run", "test", "bench", "lint", "fuzz", "fmt"].contains(&target.as_str()) {
+            assert!(makefile.contains(&format!("\n{target}:")), "README names `make {target}`");
+        }
+    }
+    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        for link in read(document).split("](").skip(1) {
+            let target = link.split([')', '#']).next().expect("a link has an end");
+            if !target.is_empty() && !target.contains("://") {
+                assert!(root().join(target).exists(), "{document} links to {target}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_readme_shows_what_the_demo_prints() {
+    let readme = read("README.md");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_bellwire"))
+        .args(["simulate", "examples/first.timeline"])
+        .current_dir(root())
+        .output()
+        .expect("the binary runs");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert!(readme.contains(printed.trim_end()), "README.md does not show:\n{printed}");
+}
