@@ -19,6 +19,8 @@ use crate::{EventId, Ids, InjectionPoint, NotificationId, Time, Verdict};
 
 /// How long an answer is remembered.
 const ANSWERS_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+/// The most messages of the history kept in memory; the oldest go first.
+const MESSAGES_MAX: usize = 10_000;
 /// Fewer events than this are not worth looking through.
 const FORGET_AT_LEAST: usize = 256;
 /// The most answers remembered.
@@ -62,6 +64,8 @@ pub struct Conversation {
 struct Stored {
     agent: AgentName,
     answer: Answer,
+    /// What it added to the history.
+    messages: Vec<uuid::Uuid>,
     at: Time,
     /// Its caller said that the model never saw it.
     unseen: bool,
@@ -276,8 +280,18 @@ impl Conversation {
         mailbox.handle(Input::Inject(input), &mut self.desk).expect("only a person's message can be refused");
         let (news, _, answer) = self.drain(&mailbox);
         let answer = answer.expect("a mailbox answers every injection");
-        self.messages.extend(answer.system_messages(now, &mut self.desk.ids));
-        self.answers.push_back(Stored { agent: agent.clone(), answer: answer.clone(), at: now, unseen: false });
+        let messages = answer.system_messages(now, &mut self.desk.ids);
+        let stored = Stored {
+            agent: agent.clone(),
+            answer: answer.clone(),
+            messages: messages.iter().map(|message| message.id).collect(),
+            at: now,
+            unseen: false,
+        };
+        self.answers.push_back(stored);
+        self.messages.extend(messages);
+        let too_many = self.messages.len().saturating_sub(MESSAGES_MAX);
+        self.messages.drain(..too_many);
         self.put_mailbox(agent, mailbox);
         Ok((answer, news))
     }
@@ -311,7 +325,7 @@ impl Conversation {
         self.events.get(&id)
     }
 
-    /// What agents were shown, oldest first, as it stays in the conversation.
+    /// What agents were shown, oldest first, as it stays in the conversation: the last ten thousand messages.
     pub fn messages(&self) -> &[SystemMessage] {
         &self.messages
     }
@@ -386,7 +400,7 @@ impl Conversation {
                 }
                 Effect::Superseded { event, by } => news.push(News::Superseded(event, by)),
                 Effect::Waiting(id) => news.extend(mailbox.find(id).cloned().map(News::Waiting)),
-                Effect::Ended(id, fate) => news.push(News::Ended(id, fate)),
+                Effect::Ended(notification, fate) => news.push(News::Ended(notification.id, fate)),
                 Effect::Wake(ids) => news.push(News::Wake(ids)),
                 Effect::Answer(given) => answer = Some(*given),
                 Effect::Ready(_) => unreachable!("a conversation has no person's mailbox"),
@@ -406,7 +420,7 @@ impl Conversation {
             if call_ids.contains(&stored.answer.call_id) {
                 stored.unseen = true;
                 returned.append(&mut stored.answer.taken);
-                self.messages.retain(|message| message.call_id != stored.answer.call_id);
+                self.messages.retain(|message| !stored.messages.contains(&message.id));
             }
         }
         returned

@@ -4,18 +4,25 @@
 //! and [`Event::user_message`], and each checks everything. What a text from outside may claim is decided here: nobody
 //! but a person's own call can make an event that says it is the user speaking.
 
+mod canonical;
+mod cut;
 mod draft;
 mod event_type;
 mod payload;
 mod severity;
 mod source;
+mod stored;
 
+pub(crate) use canonical::CanonicalJson;
+pub use canonical::canonical_json;
+pub(crate) use cut::{cut, cut_display};
 pub use draft::EventDraft;
 pub use event_type::{EventType, TypePattern};
+pub(crate) use payload::fingerprint;
 pub use payload::{Payload, Secret};
-pub(crate) use payload::{canonical_json, cut, fingerprint};
 pub use severity::Severity;
 pub use source::{AgentName, Source};
+pub use stored::StoredEvent;
 
 use std::fmt;
 
@@ -121,6 +128,20 @@ impl Event {
     /// The same event, for this sub-agent instead of `main`.
     pub fn for_agent(mut self, agent: AgentName) -> Self {
         self.agent = agent;
+        self
+    }
+
+    /// The same event, for this conversation.
+    pub fn in_conversation(mut self, id: &str) -> Self {
+        self.conversation_id = Some(id.into());
+        self
+    }
+
+    /// The same event, for the agent and conversation of the event that showed it.
+    pub(crate) fn shown_by(mut self, other: &Self) -> Self {
+        self.agent = other.agent.clone();
+        self.conversation_id = other.conversation_id.clone();
+        self.correlation_id = other.correlation_id.clone();
         self
     }
 

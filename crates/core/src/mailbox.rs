@@ -135,8 +135,8 @@ pub enum Effect {
     },
     /// A notification waits, or what waits of it has changed: write its row.
     Waiting(NotificationId),
-    /// A notification waits no longer.
-    Ended(NotificationId, Fate),
+    /// A notification waits no longer; here is the last of it.
+    Ended(Box<Notification>, Fate),
     /// A person's notification is complete: show and deliver it.
     Ready(Box<Notification>),
     /// The conversation is idle and these notifications are reason to wake it.
@@ -283,7 +283,7 @@ impl Mailbox {
         self.decide_all(event, desk);
         self.note_presence(event);
         for shown in self.detect(event) {
-            let shown = Arc::new(shown.with_id(desk.ids.event(self.now)).at(self.now).for_agent(event.agent().clone()));
+            let shown = Arc::new(shown.with_id(desk.ids.event(self.now)).at(self.now).shown_by(event));
             desk.emit(Effect::Detected(shown.clone()));
             self.decide_all(&shown, desk);
         }
@@ -292,16 +292,17 @@ impl Mailbox {
     fn decide_all(&mut self, event: &Event, desk: &mut Desk) {
         let subscribers = desk.subscribers.clone();
         let person = self.keeper == Keeper::Person;
-        let (mut listening, mut pressure) = (0, None);
+        let (mut listening, mut pressure, mut suppressed) = (0, None, false);
         for subscriber in subscribers.listening(event.kind()) {
             listening += 1;
             if !subscriber.output.audience.includes(person) {
                 continue;
             }
             let verdict = self.decide(subscriber, event, &mut pressure, desk);
+            suppressed |= verdict == Verdict::Suppressed;
             desk.emit(Effect::Verdict { event: event.id(), subscriber: subscriber.id.clone(), verdict });
         }
-        if pressure.is_some_and(|pressure| pressure != Pressure::Calm) {
+        if suppressed {
             self.count_storm(event, desk);
         }
         let unmatched = (subscribers.len() - listening) as u32;
@@ -311,7 +312,7 @@ impl Mailbox {
     /// The stages, in order: match, storm, dedupe, replace, batch, queue. Each either decides or passes on.
     fn decide(
         &mut self,
-        subscriber: &Arc<Subscriber>,
+        subscriber: &Subscriber,
         event: &Event,
         pressure: &mut Option<Pressure>,
         desk: &mut Desk,
@@ -319,7 +320,8 @@ impl Mailbox {
         if let Some(filter) = refusal(subscriber, event, &desk.preferences) {
             return Verdict::Filtered(filter);
         }
-        if self.is_refused_in_storm(subscriber, event, pressure) {
+        let pressure = *pressure.get_or_insert_with(|| self.pressure(event, desk));
+        if pressure.refuses(subscriber.output.priority == Priority::Critical) {
             return Verdict::Suppressed;
         }
         let key = self.dedupe_key(subscriber, event);
@@ -349,7 +351,7 @@ impl Mailbox {
         let batch = &mut self.batches.0[at];
         let (notification, until) = (batch.notification.id, batch.due);
         if let Some(older) = batch.take(entry, subscriber, event) {
-            self.supersede(older, event, desk);
+            self.supersede(older, subscriber, event, desk);
         }
         let waits = subscriber.batching.window_ms > 0 && subscriber.output.priority != Priority::Critical;
         if waits && !self.batches.0[at].is_full() {
@@ -361,8 +363,8 @@ impl Mailbox {
         Verdict::Queued { notification }
     }
 
-    fn supersede(&mut self, older: Entry, event: &Event, desk: &mut Desk) {
-        self.dedupe.forget(older.event);
+    fn supersede(&mut self, older: Entry, subscriber: &Subscriber, event: &Event, desk: &mut Desk) {
+        self.dedupe.forget(older.event, subscriber.key);
         desk.emit(Effect::Superseded { event: older.event, by: event.id() });
     }
 
@@ -410,22 +412,17 @@ impl Mailbox {
         hasher
     }
 
-    /// Critical news has an allowance behind that of the others; the person's own word is never refused here.
-    fn is_refused_in_storm(&mut self, subscriber: &Subscriber, event: &Event, pressure: &mut Option<Pressure>) -> bool {
+    /// Counts the event against its source. The person's own word is never refused; critical news, for whoever it is
+    /// critical, draws on a second allowance.
+    fn pressure(&mut self, event: &Event, desk: &Desk) -> Pressure {
         if event.cause() == Cause::Person {
-            return false;
+            return Pressure::Calm;
         }
-        let critical = subscriber.output.priority == Priority::Critical;
-        let pressure = *pressure.get_or_insert_with(|| {
-            let mut hasher = SipHasher13::new_with_key(&self.secret);
-            hasher.write(event.source().as_str().as_bytes());
-            self.storm.count(hasher.finish(), self.now, critical)
-        });
-        match pressure {
-            Pressure::Calm => false,
-            Pressure::High => !critical,
-            Pressure::Flood => true,
-        }
+        let mut listening = desk.subscribers.listening(event.kind());
+        let critical = listening.any(|subscriber| subscriber.output.priority == Priority::Critical);
+        let mut hasher = SipHasher13::new_with_key(&self.secret);
+        hasher.write(event.source().as_str().as_bytes());
+        self.storm.count(hasher.finish(), self.now, critical)
     }
 
     fn note_presence(&mut self, event: &Event) {
@@ -469,37 +466,37 @@ impl Mailbox {
 
     /// Tells the stream of an idle conversation about wake mail: once per notification, six times an hour at most.
     fn ring(&mut self, desk: &mut Desk) {
-        if self.keeper != Keeper::MainAgent || self.is_working(self.now) {
-            return;
-        }
-        let unannounced = |notification: &&mut Notification| notification.wakes && !notification.announced;
-        if !self.pending.iter_mut().any(|mut notification| unannounced(&&mut notification)) {
+        if !self.pending.iter().any(is_unannounced) || self.keeper != Keeper::MainAgent || self.is_working(self.now) {
             return;
         }
         // The person's own word always wakes and uses up nothing.
-        let by_person = self.pending.iter().any(|one| one.wakes && !one.announced && one.from_person);
+        let by_person =
+            self.pending.iter().any(|notification| is_unannounced(notification) && notification.from_person);
         if !by_person && let Err(free) = self.presence.spend_wake(self.now) {
             self.alarm = self.alarm.min(free);
             return;
         }
-        let rung = self.pending.iter_mut().filter(unannounced).map(|notification| {
+        let mut rung = Vec::new();
+        for notification in self.pending.iter_mut().filter(|notification| is_unannounced(notification)) {
             notification.announced = true;
-            notification.id
-        });
-        let rung: Vec<_> = rung.collect();
-        rung.iter().for_each(|id| desk.emit(Effect::Waiting(*id)));
+            desk.emit(Effect::Waiting(notification.id));
+            rung.push(notification.id);
+        }
         desk.emit(Effect::Wake(rung));
     }
 
     /// When wake mail that waits unannounced may be announced.
     fn next_ring(&self) -> Time {
-        let waits = self.pending.iter().any(|notification| notification.wakes && !notification.announced);
-        match waits && self.keeper == Keeper::MainAgent {
+        match self.pending.iter().any(is_unannounced) && self.keeper == Keeper::MainAgent {
             true if self.is_working(self.now) => self.presence.idle_at(),
             true => self.presence.next_wake(self.now),
             false => Time::NEVER,
         }
     }
+}
+
+fn is_unannounced(notification: &Notification) -> bool {
+    notification.wakes && !notification.announced
 }
 
 /// Why a subscriber that listens for the event's type does not want it.

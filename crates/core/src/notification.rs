@@ -102,14 +102,21 @@ impl LeftOut {
     pub fn message(&self) -> String {
         let mut parts = Vec::new();
         if self.notifications > 0 {
-            parts.push(format!("{} older notifications (too many waited)", self.notifications));
+            parts.push(format!("{} (too many waited)", counted(self.notifications, "notification")));
         }
-        parts.extend(self.storms.iter().map(|(source, events)| format!("{events} events from {source} (a storm)")));
+        let storm = |events: u32, source: &str| format!("{} from {source} (a storm)", counted(events, "event"));
+        parts.extend(self.storms.iter().map(|(source, events)| storm(*events, source)));
         if self.other_storms > 0 {
-            parts.push(format!("{} events from other sources (a storm)", self.other_storms));
+            parts.push(storm(self.other_storms, "other sources"));
         }
         parts.join(" and ")
     }
+}
+
+/// `1 event`, `2 events`.
+pub(crate) fn counted(count: impl Into<u64>, one: &str) -> String {
+    let count = count.into();
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 impl Notification {

@@ -6,13 +6,17 @@
 mod block;
 mod boundary;
 mod builtin;
+mod effort;
+mod filters;
 pub mod guard;
+mod language;
 mod marked;
 mod prompt;
 mod shorten;
 mod synthetic;
 mod template;
 pub mod toon;
+mod view;
 
 pub use boundary::Boundary;
 pub use prompt::system_prompt;
@@ -52,7 +56,10 @@ pub(crate) fn render_item(
         .collect();
     let (document, problem) = match (&item.kind, subscribers.find_or_retired(&item.subscriber)) {
         (Kind::LeftOut(left_out), _) => (builtin::left_out(left_out), None),
-        (Kind::Repeats, _) => (builtin::repeats(item, &events), None),
+        (Kind::Repeats, subscriber) => {
+            let said = subscriber.and_then(|subscriber| subscriber.template.render(subscriber, &events).ok());
+            (builtin::repeats(item, &events, said), None)
+        }
         (Kind::News, Some(subscriber)) if !events.is_empty() => match subscriber.template.render(subscriber, &events) {
             Ok(document) => (document, None),
             Err(problem) => (builtin::news(item, &events), Some(problem)),
@@ -61,11 +68,20 @@ pub(crate) fn render_item(
         (Kind::News, Some(_)) => (builtin::news(item, &events), Some("its events are gone".to_owned())),
     };
     let shown = Shown {
-        label: guard(&label(item, &events), boundary.as_str()).into_owned(),
+        label: safe_label(&label(item, &events), item, boundary),
         times: item.times,
         document: guarded(document, boundary),
     };
     Rendered { shown, problem }
+}
+
+/// A label without the boundary; a source that is nothing but the boundary is called by its subscriber.
+pub(crate) fn safe_label(label: &str, item: &Item, boundary: &Boundary) -> String {
+    let safe = guard(label, boundary.as_str());
+    match safe.trim() {
+        "" => item.subscriber.to_string(),
+        safe => safe.to_owned(),
+    }
 }
 
 /// Repeats are counted per event and not per source, so their label is found only now.

@@ -17,7 +17,7 @@
 //! | `template PATH:` + indented lines | the template it names |
 //! | `T event TYPE SOURCE SEVERITY [agent=A] [dedupe=K] [by_agent] {payload}` | publishes an event; `by_agent` = the agent's own doing |
 //! | `T user TEXT` | the person says something |
-//! | `T burst N event …` · `T burst N user …` | does it N times; `{n}` becomes 1, 2, 3 … |
+//! | `T burst N event …` · `T burst N user …` | does it N times; `%n` becomes 1, 2, 3 … |
 //! | `T inject POINT CALL [agent=A] [items=N] [tokens=N] [style=S] [shape=S] [unseen=CALL,…] [wake_only] [observed={…}] [\| result]` | an agent takes its mail |
 //! | `T disable ID,…` · `T enable` | what the user switches off · everything on again |
 //! | `T subscriber NAME.toml:` + indented lines · `T remove ID` | the subscriber's file is changed · is deleted |

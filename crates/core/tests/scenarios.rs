@@ -14,7 +14,7 @@ fn every_rule_plays_as_its_snapshot_says() {
         let text = read(path);
         let rule = rule(&text).unwrap_or_else(|| panic!("{} does not begin with its rule", path.display()));
         insta::with_settings!({ description => rule, omit_expression => true }, {
-            insta::assert_snapshot!(play(&text));
+            insta::assert_snapshot!("play", play(&text));
         });
     });
 }

@@ -48,8 +48,11 @@ struct Running {
 }
 
 impl Repetition {
+    /// A turn began. Said twice (by an event and by an injection point) before any call, it is still one turn.
     pub(crate) fn next_turn(&mut self) {
-        self.turn = self.turn.saturating_add(1);
+        if self.calls.back().is_some_and(|call| call.turn == self.turn) {
+            self.turn = self.turn.saturating_add(1);
+        }
     }
 
     /// Takes in a finished call; gives back the loop it completes.
@@ -209,8 +212,11 @@ mod tests {
         let mut agent = Agent::default();
         for _ in 0..5 {
             agent.now += 61_000;
-            (0..TURNS).for_each(|_| agent.repetition.next_turn());
             assert_eq!(agent.calls("status", json!({})), None);
+            for other in 0..TURNS {
+                agent.repetition.next_turn();
+                agent.calls("other", json!({ "number": other, "round": agent.now }));
+            }
         }
     }
 

@@ -1,11 +1,10 @@
-use std::fmt::Write as _;
 use std::hash::Hasher as _;
 use std::io;
 
 use serde_json::{Map, Value};
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
-use super::Invalid;
+use super::{CanonicalJson, Invalid, cut, cut_display};
 
 /// What an event carries: a JSON object of at most 64 KiB.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +71,7 @@ impl Payload {
         let said = ["message", "error_message", "text"].into_iter().find_map(|key| self.0.get(key)?.as_str());
         match said {
             Some(text) => cut(text, MESSAGE_MAX),
-            None => cut(&canonical_json(&Value::Object(self.0.clone())), MESSAGE_MAX),
+            None => cut_display(CanonicalJson::Object(&self.0), MESSAGE_MAX),
         }
     }
 
@@ -141,54 +140,6 @@ fn write_number(hasher: &mut SipHasher13, number: &serde_json::Number) {
     }
 }
 
-/// JSON with sorted keys and no spaces: equal values give equal text, whatever features serde_json was built with.
-pub(crate) fn canonical_json(value: &Value) -> String {
-    let mut out = String::new();
-    write_canonical(value, &mut out);
-    out
-}
-
-fn write_canonical(value: &Value, out: &mut String) {
-    match value {
-        Value::Array(items) => write_joined(out, ('[', ']'), items.iter(), |item, out| write_canonical(item, out)),
-        Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            write_joined(out, ('{', '}'), entries.into_iter(), |(key, value), out| {
-                let _ = write!(out, "{}:", Value::from(key.as_str()));
-                write_canonical(value, out);
-            });
-        }
-        scalar => {
-            let _ = write!(out, "{scalar}");
-        }
-    }
-}
-
-fn write_joined<T>(
-    out: &mut String,
-    (open, close): (char, char),
-    items: impl Iterator<Item = T>,
-    mut write: impl FnMut(T, &mut String),
-) {
-    out.push(open);
-    for (index, item) in items.enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        write(item, out);
-    }
-    out.push(close);
-}
-
-/// The first `max` characters, with an ellipsis where something was cut.
-pub(crate) fn cut(text: &str, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 /// Whether a value nests deeper than `levels`; stops looking once it knows, so depth cannot exhaust the stack.
 fn is_deeper_than(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return true };
@@ -244,7 +195,9 @@ mod tests {
         let one: Value = serde_json::from_str(r#"{"a":1,"b":{"c":[1,2],"d":null}}"#).unwrap();
         let two: Value = serde_json::from_str(r#"{"b":{"d":null,"c":[1,2]},"a":1.0}"#).unwrap();
         assert_eq!(print(one.clone()), print(two.clone()));
-        assert_eq!(canonical_json(&one["b"]), canonical_json(&two["b"]));
+        let canonical = |json: &Value| CanonicalJson::Value(json).to_string();
+        assert_eq!(canonical(&one["b"]), canonical(&two["b"]));
+        assert_eq!(canonical(&one), r#"{"a":1,"b":{"c":[1,2],"d":null}}"#);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use super::{Item, Limits};
 use crate::InjectionPoint;
+use crate::event::cut;
+use crate::render::toon::Document;
 use crate::render::{FoldLine, Page, Shown, Wrapper};
 
 /// Counts the tokens of a text.
@@ -14,6 +16,8 @@ pub fn estimate_tokens(text: &str) -> usize {
 
 /// The most lines that sum up what was folded; the last of them is for all others.
 const FOLD_LINES_MAX: usize = 5;
+/// How much of a label is left where nothing else can give way.
+const LABEL_LEAST: usize = 24;
 
 /// What an answer shows.
 pub(crate) struct Capped {
@@ -70,26 +74,34 @@ impl Room<'_> {
         (self.limits.count_tokens)(&self.wrapper.write(page)) <= self.limits.tokens_max
     }
 
-    /// The first item alone is too long: it is cut, and says by how much. Fold lines give way before the item vanishes.
+    /// The first item alone is too long: it is cut, and says by how much. Fold lines give way before the item vanishes,
+    /// and in the end its label does.
     fn shortened(&self, mut rendered: Vec<Shown>) -> Capped {
         rendered.truncate(1);
-        let mut best = None;
-        for lines_max in (1..=FOLD_LINES_MAX).rev() {
-            let mut page = self.page(&rendered, lines_max);
-            let whole = page.shown[0].document.clone();
-            let fits = |document: &_| {
-                let mut page = page.clone();
-                page.shown[0].document = Clone::clone(document);
-                self.fits(&page)
-            };
-            let (document, fitted) = whole.shortened(&fits);
-            page.shown[0].document = document;
-            best = Some(page);
+        for lines_max in (0..=FOLD_LINES_MAX).rev() {
+            let (page, fitted) = self.squeezed(&rendered, lines_max);
             if fitted {
-                break;
+                return self.capped(page);
             }
         }
-        self.capped(best.expect("at least one number of lines was tried"))
+        rendered.iter_mut().for_each(|shown| shown.label = cut(&shown.label, LABEL_LEAST));
+        self.capped(self.squeezed(&rendered, 0).0)
+    }
+
+    /// The page with as much of its one item as fits beside so many fold lines; false if none of it does.
+    fn squeezed(&self, rendered: &[Shown], lines_max: usize) -> (Page, bool) {
+        let mut page = self.page(rendered, lines_max);
+        if self.fits(&page) {
+            return (page, true);
+        }
+        let fits = |document: &Document| {
+            let mut page = page.clone();
+            page.shown[0].document = document.clone();
+            self.fits(&page)
+        };
+        let (document, fitted) = rendered[0].document.shortened(&fits);
+        page.shown[0].document = document;
+        (page, fitted)
     }
 
     fn capped(&self, page: Page) -> Capped {
@@ -100,7 +112,8 @@ impl Room<'_> {
     }
 }
 
-/// One line per label in order of appearance; what does not get a line of its own shares the last.
+/// One line per label in order of appearance; what does not get a line of its own shares the last. With no line to spare
+/// everything shares one.
 fn fold_lines<'a>(folded: impl Iterator<Item = &'a Item>, lines_max: usize) -> Vec<FoldLine> {
     let mut lines: Vec<FoldLine> = Vec::new();
     for item in folded {
@@ -110,7 +123,7 @@ fn fold_lines<'a>(folded: impl Iterator<Item = &'a Item>, lines_max: usize) -> V
         }
     }
     if lines.len() > lines_max {
-        let others = lines.drain(lines_max - 1..).map(|line| line.items).sum();
+        let others = lines.drain(lines_max.saturating_sub(1)..).map(|line| line.items).sum();
         lines.push(FoldLine { label: "other".into(), items: others });
     }
     lines

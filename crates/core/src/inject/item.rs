@@ -16,15 +16,17 @@ pub(crate) struct Item {
     pub(crate) times: Option<u64>,
 }
 
-/// Makes items of notifications that are already in order. One joins the first item of its subscriber and source that
-/// has room for all of its events; a subscriber whose batches hold one event is never coalesced.
+/// Makes items of notifications that are already in order. One joins the last item of its subscriber and source if that
+/// has room for all of its events, so that none overtakes an older one; a subscriber whose batches hold one event is
+/// never coalesced.
 pub(crate) fn coalesce<'a>(notifications: impl IntoIterator<Item = &'a Notification>) -> Vec<Item> {
     let mut items: Vec<(Item, &Notification)> = Vec::new();
     for notification in notifications {
+        let last = items.iter_mut().rfind(|(_, first)| alike(first, notification));
         let room = |(item, first): &&mut (Item, &Notification)| {
-            alike(first, notification) && item.events.len() + notification.events.len() <= first.max_size as usize
+            item.events.len() + notification.events.len() <= first.max_size as usize
         };
-        match items.iter_mut().find(room) {
+        match last.filter(room) {
             Some((item, _)) => {
                 item.notifications.push(notification.id);
                 item.events.extend(&notification.events);

@@ -91,10 +91,12 @@ pub(crate) fn wakes(subscriber: &Subscriber, event: &Event) -> bool {
 }
 
 impl Batches {
+    /// The batch an event joins. One that was opened at another priority is not it: a reload counts for later events.
     pub(crate) fn find(&mut self, subscriber: &Subscriber, point: InjectionPoint) -> Option<usize> {
-        self.0
-            .iter()
-            .position(|batch| batch.notification.inject_at == point && batch.notification.subscriber == subscriber.id)
+        let joins = |one: &Notification| {
+            one.inject_at == point && one.priority == subscriber.output.priority && one.subscriber == subscriber.id
+        };
+        self.0.iter().position(|batch| joins(&batch.notification))
     }
 
     pub(crate) fn next_due(&self) -> Time {

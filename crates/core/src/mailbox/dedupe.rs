@@ -43,6 +43,13 @@ pub(crate) struct Window {
     pub(crate) told: u32,
 }
 
+impl Window {
+    /// How many of its repeats nobody was told of.
+    pub(crate) fn untold(&self) -> u32 {
+        self.repeats - self.told
+    }
+}
+
 impl Dedupe {
     /// Counts a repeat, if the key's window is open.
     pub(crate) fn count(&mut self, key: u128, now: Time) -> Option<&Window> {
@@ -101,23 +108,24 @@ impl Dedupe {
         untold.map(|window| window.closes).min().unwrap_or(Time::NEVER)
     }
 
-    /// Marks the repeats of these events as told, and says how many there were of each.
-    pub(crate) fn tell(&mut self, mut told: impl FnMut(EventId, u32) -> bool) {
+    /// Marks the untold repeats of those windows as told for which `told` finds a place.
+    pub(crate) fn tell(&mut self, mut told: impl FnMut(&Window) -> bool) {
         if self.untold == 0 {
             return;
         }
         for window in &mut self.windows {
-            let news = window.repeats - window.told;
-            if news > 0 && told(window.of, news) {
+            if window.untold() > 0 && told(window) {
                 window.told = window.repeats;
                 self.untold -= 1;
             }
         }
     }
 
-    /// Closes the window of an event whose place a newer one took: if the old state comes back, it is news again.
-    pub(crate) fn forget(&mut self, event: EventId) {
-        let Some(at) = self.windows.iter().position(|window| window.of == event) else { return };
+    /// Closes a subscriber's window of an event whose place a newer one took: if the old state comes back, it is news
+    /// again. Other subscribers may count the same event.
+    pub(crate) fn forget(&mut self, event: EventId, subscriber: SubscriberKey) {
+        let is_it = |window: &Window| window.of == event && window.subscriber == subscriber;
+        let Some(at) = self.windows.iter().position(is_it) else { return };
         let window = self.windows.remove(at);
         self.untold -= usize::from(window.repeats > window.told);
         self.reindex();

@@ -15,6 +15,19 @@ pub const PENDING_MAX: usize = 200;
 /// How long a person's mailbox gathers what it left out before it says so.
 const PERSON_LEFT_OUT_MS: u64 = 10_000;
 
+impl Notification {
+    /// Adds a window's untold repeats to the event it counts, if the event waits here. An event can wait for several
+    /// subscribers; each counts its own repeats.
+    pub(super) fn merge_repeats(&mut self, window: &Window) -> Option<NotificationId> {
+        let entry = self.events.iter_mut().find(|entry| entry.event == window.of)?;
+        if self.kind != Kind::News || self.subscriber.key() != window.subscriber {
+            return None;
+        }
+        entry.merged = entry.merged.saturating_add(window.untold());
+        Some(self.id)
+    }
+}
+
 impl Mailbox {
     /// Lets a notification wait for its point, or, in a person's mailbox, go out.
     pub(super) fn queue(&mut self, notification: Notification, desk: &mut Desk) {
@@ -24,7 +37,9 @@ impl Mailbox {
         }
         self.alarm = self.alarm.min(notification.expires);
         desk.emit(Effect::Waiting(notification.id));
-        self.pending.push(notification);
+        // In the order they were opened, as they are loaded: a batch may close long after a later one.
+        let at = self.pending.partition_point(|other| other.sequence < notification.sequence);
+        self.pending.insert(at, notification);
     }
 
     /// Puts the event in the place of an older one that waits. The older one's other holders lose it too, so that one
@@ -53,7 +68,7 @@ impl Mailbox {
         let (id, older) = (holder.id, holder.put(entry));
         desk.emit(Effect::Waiting(id));
         if let Some(older) = older {
-            self.supersede(older, event, desk);
+            self.supersede(older, subscriber, event, desk);
         }
         Some(id)
     }
@@ -61,15 +76,10 @@ impl Mailbox {
     /// The repeats of an event when its window closes: added to the event where it still waits, else told as "3 more
     /// times" by a notification that never wakes.
     pub(super) fn tell_repeats(&mut self, window: Window, desk: &mut Desk) {
-        let untold = window.repeats - window.told;
-        let held = self.batches.0.iter_mut().map(|batch| &mut batch.notification);
-        for notification in held.chain(&mut self.pending) {
-            let waits = notification.kind == Kind::News;
-            if let Some(entry) = notification.events.iter_mut().find(|entry| waits && entry.event == window.of) {
-                entry.merged = entry.merged.saturating_add(untold);
-                desk.emit(Effect::Waiting(notification.id));
-                return;
-            }
+        let mut held = self.batches.0.iter_mut().map(|batch| &mut batch.notification).chain(&mut self.pending);
+        if let Some(waiting) = held.find_map(|notification| notification.merge_repeats(&window)) {
+            desk.emit(Effect::Waiting(waiting));
+            return;
         }
         let Some(subscriber) = desk.subscribers.find_by_key(window.subscriber).cloned() else { return };
         self.sequence += 1;
@@ -80,7 +90,7 @@ impl Mailbox {
             priority: subscriber.output.priority,
             inject_at: subscriber.output.inject_at,
             kind: Kind::Repeats,
-            events: vec![Entry { event: window.of, replace: 0, merged: untold }],
+            events: vec![Entry { event: window.of, replace: 0, merged: window.untold() }],
             max_size: subscriber.batching.max_size as u32,
             sequence: self.sequence,
             since: self.now,
@@ -99,7 +109,7 @@ impl Mailbox {
         for gone in self.pending.extract_if(.., |notification| notification.expires <= now) {
             match self.keeper {
                 Keeper::Person => desk.emit(Effect::Ready(Box::new(gone))),
-                _ => desk.emit(Effect::Ended(gone.id, Fate::Expired)),
+                _ => desk.emit(Effect::Ended(Box::new(gone), Fate::Expired)),
             }
         }
     }
@@ -122,7 +132,7 @@ impl Mailbox {
                 .max_by_key(|at| (self.pending[*at].priority, Reverse(self.pending[*at].sequence)));
             let Some(at) = least.filter(|_| counted > PENDING_MAX) else { return };
             let folded = self.pending.remove(at);
-            desk.emit(Effect::Ended(folded.id, Fate::Folded));
+            desk.emit(Effect::Ended(Box::new(folded), Fate::Folded));
             self.left_out(desk, |left_out| left_out.notifications = left_out.notifications.saturating_add(1));
         }
     }

@@ -35,6 +35,17 @@ pub(crate) enum Pressure {
     Flood,
 }
 
+impl Pressure {
+    /// Whether news is refused; critical news only in a flood.
+    pub(crate) fn refuses(self, critical: bool) -> bool {
+        match self {
+            Self::Calm => false,
+            Self::High => !critical,
+            Self::Flood => true,
+        }
+    }
+}
+
 impl Storm {
     /// Counts one event and says how hard its source is sending. A refused event costs nothing.
     pub(crate) fn count(&mut self, source: u64, now: Time, critical: bool) -> Pressure {
@@ -86,7 +97,7 @@ mod tests {
     #[test]
     fn a_burst_of_500_passes_and_then_100_a_second() {
         let mut storm = Storm::default();
-        let mut passed = |millis| {
+        let mut passed = |millis: i64| {
             let now = Time::from_millis(1_000_000 + millis);
             (0..1000).filter(|_| storm.count(1, now, false) == Pressure::Calm).count()
         };

@@ -1,12 +1,13 @@
 //! An injection point: close what belongs to it, put it in order, take what fits.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::{Desk, Effect, Mailbox};
 use crate::event::Event;
 use crate::inject::{Answer, Capped, Inject, Item, Style, Told, cap, coalesce};
 use crate::notification::{Fate, Kind, Notification};
-use crate::render::{Boundary, Rendered, Wrapper, render_item, synthetic_messages};
+use crate::render::{Boundary, Rendered, Wrapper, render_item, safe_label, synthetic_messages};
 use crate::{EventId, InjectionPoint, NotificationId};
 
 /// What has waited this long is taken at every point, so that nothing starves whatever a harness can offer.
@@ -79,19 +80,15 @@ impl Mailbox {
     /// Adds the repeats counted so far to the events that wait, so that what is shown has the count of this moment.
     fn merge_repeats(&mut self, desk: &mut Desk) {
         let pending = &mut self.pending;
-        self.dedupe.tell(|event, repeats| {
-            let mut news = pending.iter_mut().filter(|notification| notification.kind == Kind::News);
-            let found = news.find_map(|notification| {
-                let entry = notification.events.iter_mut().find(|entry| entry.event == event)?;
-                entry.merged = entry.merged.saturating_add(repeats);
-                Some(notification.id)
-            });
+        self.dedupe.tell(|window| {
+            let found = pending.iter_mut().find_map(|notification| notification.merge_repeats(window));
             found.inspect(|id| desk.emit(Effect::Waiting(*id))).is_some()
         });
     }
 
     fn answer(&mut self, request: &Inject, boundary: &Boundary, events: &Known<'_>, desk: &mut Desk) -> Answer {
-        let items = coalesce(self.eligible(request.point));
+        let mut items = coalesce(self.eligible(request.point));
+        items.iter_mut().for_each(|item| item.label = safe_label(&item.label, item, boundary));
         let mut answer = Answer::empty(&request.call_id, request.point, 0);
         if items.is_empty() {
             return answer;
@@ -127,8 +124,9 @@ impl Mailbox {
         for id in items.iter().flat_map(|item| &item.notifications) {
             if let Some(at) = self.pending.iter().position(|notification| notification.id == *id) {
                 answer.notifications.push(*id);
-                answer.taken.push(self.pending.remove(at));
-                desk.emit(Effect::Ended(*id, fate.clone()));
+                let taken = self.pending.remove(at);
+                desk.emit(Effect::Ended(Box::new(taken.clone()), fate.clone()));
+                answer.taken.push(taken);
             }
         }
     }
@@ -154,34 +152,43 @@ impl Mailbox {
 
     /// What an earlier answer took and the model never saw waits again, in its old place and with its age. News that a
     /// newer event has replaced meanwhile stays replaced.
-    fn take_back(&mut self, returned: Vec<Notification>, desk: &mut Desk) {
+    fn take_back(&mut self, mut returned: Vec<Notification>, desk: &mut Desk) {
+        // The newest first: of two that hold the same place, the older gives way.
+        returned.sort_by_key(|notification| Reverse(notification.sequence));
         for mut notification in returned {
-            if let Kind::LeftOut(counts) = &notification.kind {
+            if let Kind::LeftOut(counts) = &notification.kind
+                && self.pending.iter().any(|waiting| matches!(waiting.kind, Kind::LeftOut(_)))
+            {
                 self.left_out(desk, |left_out| left_out.add(counts));
+                desk.emit(Effect::Ended(Box::new(notification), Fate::Folded));
                 continue;
             }
-            let newer = self.newer_holder(&mut notification);
-            match newer {
+            match self.drop_overtaken(&mut notification, desk) {
                 Some(by) if notification.events.is_empty() => {
-                    desk.emit(Effect::Ended(notification.id, Fate::Replaced { by }));
+                    desk.emit(Effect::Ended(Box::new(notification), Fate::Replaced { by }));
                 }
-                _ if notification.expires <= self.now => desk.emit(Effect::Ended(notification.id, Fate::Expired)),
+                _ if notification.expires <= self.now => {
+                    desk.emit(Effect::Ended(Box::new(notification), Fate::Expired))
+                }
                 _ => self.queue(notification, desk),
             }
         }
-        self.pending.sort_by_key(|notification| notification.sequence);
     }
 
-    /// Drops the entries of a returned notification whose place something newer holds, and says where.
-    fn newer_holder(&self, notification: &mut Notification) -> Option<NotificationId> {
+    /// Drops the entries of a returned notification whose place something newer holds, each as superseded, and says
+    /// where the last of them was overtaken.
+    fn drop_overtaken(&mut self, notification: &mut Notification, desk: &mut Desk) -> Option<NotificationId> {
         let held = self.batches.0.iter().map(|batch| &batch.notification);
-        let others: Vec<_> =
-            held.chain(&self.pending).filter(|other| other.subscriber == notification.subscriber).collect();
+        let others = held.chain(&self.pending).filter(|other| other.subscriber == notification.subscriber);
+        let holders: Vec<_> = others.flat_map(|other| other.events.iter().map(|entry| (other.id, *entry))).collect();
         let mut newer = None;
         notification.events.retain(|entry| {
-            let holds = |other: &&&Notification| other.events.iter().any(|held| held.replace == entry.replace);
-            let holder = others.iter().find(holds).filter(|_| entry.replace != 0);
-            newer = holder.map(|other| other.id).or(newer);
+            let holder = holders.iter().find(|(_, held)| entry.replace != 0 && held.replace == entry.replace);
+            if let Some((id, held)) = holder {
+                newer = Some(*id);
+                self.dedupe.forget(entry.event, notification.subscriber.key());
+                desk.emit(Effect::Superseded { event: entry.event, by: held.event });
+            }
             holder.is_none()
         });
         newer

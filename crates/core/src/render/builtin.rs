@@ -18,15 +18,30 @@ pub(crate) fn news(item: &Item, events: &[TemplateEvent]) -> Document {
     }
 }
 
-/// Repeats of something that was told before.
-pub(crate) fn repeats(item: &Item, events: &[TemplateEvent]) -> Document {
+/// Repeats of something that was told before, in the subscriber's own words where it has some.
+pub(crate) fn repeats(item: &Item, events: &[TemplateEvent], said: Option<Document>) -> Document {
     let times = match item.events.iter().map(|entry| u64::from(entry.merged)).sum() {
         1_u64 => "1 more time".to_owned(),
         times => format!("{times} more times"),
     };
     match events {
-        [one] => field("again", format!("{times}, {}", cut(&one.event.message(), AGAIN_MAX))),
+        [one] => {
+            let words = said.and_then(one_line).unwrap_or_else(|| one.event.message());
+            field("again", format!("{times}, {}", cut(&words, AGAIN_MAX)))
+        }
         _ => field("again", format!("{times}, {} different events", item.events.len())),
+    }
+}
+
+/// The words of a document that is one short line.
+fn one_line(document: Document) -> Option<String> {
+    match document {
+        Document::Text(text) => Some(text),
+        Document::Fields(mut fields) if fields.len() == 1 => match fields.pop()?.value {
+            Shape::Scalar(Scalar::Text(text)) => Some(text),
+            _ => None,
+        },
+        Document::Fields(_) => None,
     }
 }
 

@@ -165,7 +165,7 @@ impl Timeline {
 impl EventLine {
     /// The event, as the `number`th of its burst.
     pub(super) fn event(&self, number: u32) -> Result<Event, String> {
-        let payload = self.payload.replace("{n}", &number.to_string());
+        let payload = self.payload.replace("%n", &number.to_string());
         let payload: Value = serde_json::from_str(&payload).map_err(|error| format!("payload: {error}"))?;
         let event = Event::new(&self.kind, &self.source, self.severity, payload).map_err(|error| error.to_string())?;
         let event = event.for_agent(self.agent.clone());

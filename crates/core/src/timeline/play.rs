@@ -10,7 +10,7 @@ use super::{Timeline, TimelineError};
 use crate::conversation::{InjectMore, News};
 use crate::event::Event;
 use crate::inject::Answer;
-use crate::notification::{Fate, Kind, Notification};
+use crate::notification::{Fate, Kind, Notification, counted};
 use crate::subscriber::{Preferences, SubscriberFile};
 use crate::{Conversation, EventId, NotificationId, Subscribers, Time, Verdict};
 
@@ -167,8 +167,11 @@ impl Player<'_> {
     fn log_answer(&mut self, at: u64, title: String, line: &InjectLine, answer: &Answer, news: &[News]) {
         let Answer { count, showing, folded, pending, .. } = answer;
         let content = answer.content(line.tool_result.as_deref().unwrap_or(""));
+        self.log(at, "inject", title, news, Value::Null);
         let names: Vec<String> = answer.notifications.iter().map(|id| self.names.notification(*id)).collect();
+        let entry = self.report.entries.last_mut().expect("log added one");
         let data = json!({
+            "news": entry.data["news"],
             "content": content,
             "block": answer.block,
             "messages": answer.messages,
@@ -178,8 +181,8 @@ impl Player<'_> {
             "folded": folded,
             "pending": pending,
         });
-        self.log(at, "inject", title, news, data);
-        let lines = &mut self.report.entries.last_mut().expect("log added one").lines;
+        entry.data = data;
+        let lines = &mut entry.lines;
         lines.extend(answer.problems.iter().map(|(id, problem)| (Tone::Wrong, format!("{id}: {problem}"))));
         let text = match answer.messages.is_empty() {
             true => content,
@@ -196,8 +199,10 @@ impl Player<'_> {
         match Preferences::disabling(ids.iter().copied(), self.conversation.subscribers()) {
             Ok(preferences) => {
                 self.conversation.set_preferences(preferences);
-                let title = if ids.is_empty() { "everything is on".to_owned() } else { ids.join(", ") };
-                self.note(at, "disable", title)
+                match ids.as_slice() {
+                    [] => self.note(at, "enable", "everything is on".to_owned()),
+                    ids => self.note(at, "disable", ids.join(", ")),
+                }
             }
             Err(refused) => self.note(at, "disable", format!("refused: {refused}")),
         }
@@ -293,8 +298,8 @@ impl Player<'_> {
     fn waiting_line(&mut self, notification: &Notification) -> String {
         let name = self.names.notification(notification.id);
         let what = match &notification.kind {
-            Kind::News => format!("{} events", notification.events.len()),
-            Kind::Repeats => format!("{} repeats", notification.stands_for()),
+            Kind::News => counted(notification.events.len() as u64, "event"),
+            Kind::Repeats => counted(notification.stands_for(), "repeat"),
             Kind::LeftOut(left_out) => left_out.message(),
         };
         let Notification { subscriber, priority, inject_at, .. } = notification;
@@ -304,6 +309,7 @@ impl Player<'_> {
     fn fate_target(&mut self, fate: &Fate) -> String {
         match fate {
             Fate::Replaced { by } => format!(" by {}", self.names.notification(*by)),
+            Fate::Expired => format!(": {}", fate.reason()),
             _ => String::new(),
         }
     }
@@ -311,7 +317,7 @@ impl Player<'_> {
 
 /// The `number`th of a burst of messages.
 fn user_message(text: &str, number: u32) -> Result<Event, String> {
-    Event::user_message(&text.replace("{n}", &number.to_string())).map_err(|error| error.to_string())
+    Event::user_message(&text.replace("%n", &number.to_string())).map_err(|error| error.to_string())
 }
 
 /// A verdict already says that its notification waits; only what no verdict speaks of is worth a line of its own.

@@ -58,7 +58,8 @@ pub(super) fn clock(millis: u64) -> String {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {
-            writeln!(f, "{:>10}  {:8} {}", entry.clock(), entry.verb, entry.title)?;
+            let head = format!("{:>10}  {:8} {}", entry.clock(), entry.verb, entry.title);
+            writeln!(f, "{}", head.trim_end())?;
             for (_, line) in &entry.lines {
                 for line in line.lines() {
                     writeln!(f, "{}", format!("{:12}{line}", "").trim_end())?;

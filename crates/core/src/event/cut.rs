@@ -1,0 +1,55 @@
+use std::fmt::{self, Write as _};
+
+/// The first `max` characters, with an ellipsis where something was cut.
+pub(crate) fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The same of what a value prints. What is cut off is never printed, so that a value may print without end.
+pub(crate) fn cut_display(value: impl fmt::Display, max: usize) -> String {
+    let mut kept = Kept { text: String::new(), left: max };
+    match write!(kept, "{value}") {
+        Ok(()) => kept.text,
+        Err(_) => kept.text + "…",
+    }
+}
+
+struct Kept {
+    text: String,
+    /// How many characters there is room for.
+    left: usize,
+}
+
+impl fmt::Write for Kept {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = text.char_indices().nth(self.left).map(|(end, _)| end);
+        let kept = &text[..end.unwrap_or(text.len())];
+        self.text.push_str(kept);
+        self.left -= kept.chars().count();
+        if end.is_some() { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_prints_without_end_is_cut_where_a_text_would_be() {
+        struct Endless;
+        impl fmt::Display for Endless {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                loop {
+                    f.write_str("é,")?;
+                }
+            }
+        }
+        assert_eq!(cut_display(Endless, 5), "é,é,é…");
+        for (text, max) in [("", 0), ("ab", 2), ("abc", 2), ("é", 0)] {
+            assert_eq!(cut_display(text, max), cut(text, max));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+use serde_json::Value;
+
+use super::{AgentName, Cause, Event, EventType, Invalid, Payload, Severity, Source};
+use crate::{EventId, Time};
+
+/// An event column by column, as a store keeps it and gives it back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredEvent {
+    /// Its name.
+    pub id: EventId,
+    /// Its type.
+    pub kind: String,
+    /// Where it came from.
+    pub source: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// When it happened.
+    pub timestamp: Time,
+    /// What it carries, as JSON.
+    pub payload: String,
+    /// The dedupe key it brought.
+    pub dedupe_key: Option<String>,
+    /// The agent it is for.
+    pub agent: String,
+    /// The conversation it names.
+    pub conversation_id: Option<String>,
+    /// The person it names.
+    pub user_id: Option<String>,
+    /// The thread of work it belongs to.
+    pub correlation_id: Option<String>,
+    /// Who made it happen.
+    pub cause: Cause,
+}
+
+impl Event {
+    /// The event column by column.
+    pub fn to_stored(&self) -> StoredEvent {
+        StoredEvent {
+            id: self.id,
+            kind: self.kind.to_string(),
+            source: self.source.to_string(),
+            severity: self.severity,
+            timestamp: self.timestamp,
+            payload: Value::Object(self.payload.as_map().clone()).to_string(),
+            dedupe_key: self.dedupe_key.as_deref().map(Into::into),
+            agent: self.agent.to_string(),
+            conversation_id: self.conversation_id.as_deref().map(Into::into),
+            user_id: self.user_id.as_deref().map(Into::into),
+            correlation_id: self.correlation_id.as_deref().map(Into::into),
+            cause: self.cause,
+        }
+    }
+
+    /// The event a store kept. It was admitted once; that it still has its form is checked all the same.
+    pub fn from_stored(stored: StoredEvent) -> Result<Self, Invalid> {
+        let json = serde_json::from_str(&stored.payload).map_err(|error| Invalid::new("payload", error.to_string()))?;
+        let (kind, source) = (EventType::parse(&stored.kind)?, Source::parse(&stored.source)?);
+        let mut event = Self::from_parts(kind, source, stored.severity, Payload::from_json(json)?);
+        event.id = stored.id;
+        event.timestamp = stored.timestamp;
+        event.dedupe_key = stored.dedupe_key.map(Into::into);
+        event.agent = AgentName::parse(&stored.agent)?;
+        event.conversation_id = stored.conversation_id.map(Into::into);
+        event.user_id = stored.user_id.map(Into::into);
+        event.correlation_id = stored.correlation_id.map(Into::into);
+        event.cause = stored.cause;
+        Ok(event)
+    }
+}
+
+impl Cause {
+    /// The word a store keeps.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::World => "world",
+            Self::Agent => "agent",
+            Self::Person => "person",
+        }
+    }
+
+    /// Reads the word a store kept.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::World, Self::Agent, Self::Person].into_iter().find(|cause| cause.as_str() == text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_stored_comes_back_the_same() {
+        let payload = json!({"b": [1, 2.5, null], "a": {"text": "line\nline", "big": u64::MAX}});
+        let event = Event::new("ci.build.failed", "ci", Severity::Error, payload).unwrap();
+        let event = event.with_dedupe_key("k").unwrap().at(Time::from_millis(5)).by_agent();
+        assert_eq!(Event::from_stored(event.to_stored()).unwrap(), event);
+        let message = Event::user_message("hello").unwrap();
+        assert_eq!(Event::from_stored(message.to_stored()).unwrap(), message);
+    }
+}

@@ -1,0 +1,233 @@
+//! Events as a template sees them: nothing is copied until it is looked at, and every look is counted.
+
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Object, ObjectRepr, Value};
+use serde_json::{Map, Value as Json};
+
+use super::effort::Effort;
+use super::template::TemplateEvent;
+use crate::event::{CanonicalJson, Event, cut_display};
+
+/// The most bytes of one text that a template sees; a block holds no more.
+pub(super) const TEXT_MAX: usize = 4096;
+/// The most elements of a list or object that a template sees.
+const ELEMENTS_MAX: usize = 100;
+
+/// One event.
+pub(super) struct EventView {
+    event: Arc<Event>,
+    repeats: u32,
+    effort: Arc<Effort>,
+}
+
+impl EventView {
+    pub(super) fn new(shown: &TemplateEvent, effort: &Arc<Effort>) -> Self {
+        Self { event: shown.event.clone(), repeats: shown.repeats, effort: effort.clone() }
+    }
+
+    fn message(&self) -> String {
+        self.effort.read(self.event.payload().as_map().len());
+        self.event.message()
+    }
+}
+
+impl Object for EventView {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        let event = &self.event;
+        if !self.effort.spend(1) {
+            return None;
+        }
+        Some(match key {
+            "id" => event.id().to_string().into(),
+            "type" => event.kind().as_str().into(),
+            "source" => event.source().as_str().into(),
+            "severity" => event.severity().as_str().into(),
+            "timestamp" => event.timestamp().to_string().into(),
+            "time" => event.timestamp().clock().into(),
+            "message" => self.message().into(),
+            "payload" => Value::from_object(JsonView::payload(event.clone(), self.effort.clone())),
+            "repeats" => self.repeats.into(),
+            _ => return None,
+        })
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(&["id", "type", "source", "severity", "timestamp", "time", "message", "payload", "repeats"])
+    }
+
+    /// An event printed as it is says its message; its parts are there to be named.
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message())
+    }
+}
+
+/// The engine prints this where an event stands in a list.
+impl fmt::Debug for EventView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message())
+    }
+}
+
+/// An object or list in an event's payload; printed as it is, it is its canonical JSON.
+pub(super) struct JsonView {
+    place: Place,
+    depth: usize,
+    is_list: bool,
+    effort: Arc<Effort>,
+}
+
+/// Where in a payload it stands. Found again at every look, because JSON cannot be shared in part.
+enum Place {
+    Payload(Arc<Event>),
+    Key(Arc<JsonView>, Box<str>),
+    Index(Arc<JsonView>, usize),
+}
+
+enum Node<'a> {
+    Object(&'a Map<String, Json>),
+    List(&'a [Json]),
+}
+
+impl JsonView {
+    fn payload(event: Arc<Event>, effort: Arc<Effort>) -> Self {
+        Self { place: Place::Payload(event), depth: 0, is_list: false, effort }
+    }
+
+    fn node(&self) -> Option<Node<'_>> {
+        let json = match (&self.place, self.parent_node()) {
+            (Place::Payload(event), _) => return Some(Node::Object(event.payload().as_map())),
+            (Place::Key(_, key), Some(Node::Object(map))) => map.get(&**key)?,
+            (Place::Index(_, at), Some(Node::List(items))) => items.get(*at)?,
+            _ => return None,
+        };
+        match json {
+            Json::Object(map) => Some(Node::Object(map)),
+            Json::Array(items) => Some(Node::List(items)),
+            _ => None,
+        }
+    }
+
+    fn parent_node(&self) -> Option<Node<'_>> {
+        match &self.place {
+            Place::Payload(_) => None,
+            Place::Key(parent, _) | Place::Index(parent, _) => parent.node(),
+        }
+    }
+
+    /// A value one level below as the template sees it: a scalar, or a view that is looked into later.
+    fn below(self: &Arc<Self>, json: &Json, place: impl FnOnce(Arc<Self>) -> Place) -> Value {
+        match json {
+            Json::Null => Value::from(()),
+            Json::Bool(bit) => Value::from(*bit),
+            Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(signed), _) => Value::from(signed),
+                (None, Some(unsigned)) => Value::from(unsigned),
+                (None, None) => Value::from(number.as_f64().unwrap_or(0.0)),
+            },
+            Json::String(text) => {
+                self.effort.read(text.len().min(TEXT_MAX));
+                Value::from(clipped(text))
+            }
+            Json::Array(_) | Json::Object(_) => Value::from_object(Self {
+                place: place(self.clone()),
+                depth: self.depth + 1,
+                is_list: json.is_array(),
+                effort: self.effort.clone(),
+            }),
+        }
+    }
+
+    fn length(&self) -> usize {
+        let length = match self.node() {
+            Some(Node::Object(map)) => map.len(),
+            Some(Node::List(items)) => items.len(),
+            None => 0,
+        };
+        length.min(ELEMENTS_MAX)
+    }
+
+    /// The way down to it is walked anew each time.
+    fn look(&self) -> bool {
+        self.effort.spend(1 + self.depth / 4)
+    }
+}
+
+impl Object for JsonView {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        if self.is_list { ObjectRepr::Seq } else { ObjectRepr::Map }
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        if !self.look() {
+            return None;
+        }
+        match self.node()? {
+            Node::Object(map) => {
+                let key = key.as_str()?;
+                Some(self.below(map.get(key)?, |parent| Place::Key(parent, key.into())))
+            }
+            Node::List(items) => {
+                let at = key.as_usize().filter(|at| *at < ELEMENTS_MAX)?;
+                Some(self.below(items.get(at)?, |parent| Place::Index(parent, at)))
+            }
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        match self.node() {
+            _ if !self.look() => Enumerator::Empty,
+            Some(Node::Object(map)) => {
+                let keys = map.keys().take(ELEMENTS_MAX);
+                self.effort.read(keys.clone().map(|key| BYTES_PER_KEY + key.len()).sum());
+                Enumerator::Values(keys.map(|key| Value::from(key.as_str())).collect())
+            }
+            Some(Node::List(_)) => Enumerator::Seq(self.length()),
+            None => Enumerator::Empty,
+        }
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        self.look();
+        Some(self.length())
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// What handing out a key takes besides its text.
+const BYTES_PER_KEY: usize = 32;
+
+/// The engine prints this where a view stands in a list.
+impl fmt::Debug for JsonView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = match self.node() {
+            Some(Node::Object(map)) => map.len(),
+            _ => 0,
+        };
+        if !self.effort.read(TEXT_MAX + entries) {
+            return Ok(());
+        }
+        match self.node() {
+            Some(Node::Object(map)) => f.write_str(&cut_display(CanonicalJson::Object(map), TEXT_MAX)),
+            Some(Node::List(items)) => f.write_str(&cut_display(CanonicalJson::List(items), TEXT_MAX)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A text a template may hold; what is cut off is counted.
+pub(super) fn clipped(text: &str) -> String {
+    let end = text.floor_char_boundary(TEXT_MAX);
+    match text[end..].chars().count() {
+        0 => text.to_owned(),
+        left => format!("{}… ({left} characters left out)", &text[..end]),
+    }
+}
