@@ -1,0 +1,333 @@
+//! What can be asked of a store, and what comes back.
+
+use bellwire_core::conversation::Observed;
+use bellwire_core::event::AgentName;
+use bellwire_core::render::Boundary;
+use bellwire_core::{Answer, Event, EventId, Inject, NotificationId, Time, Verdict};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// On whose behalf something is asked. Every path checks it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The person the caller is bound to; none = it may speak for everyone.
+    pub user_id: Option<String>,
+    /// The conversation the caller is bound to, if it is bound to one.
+    pub conversation_id: Option<String>,
+    /// Under whose name the ids a sender brings are remembered.
+    pub token_owner: String,
+}
+
+impl Caller {
+    /// A caller that may speak for everyone.
+    pub fn anyone() -> Self {
+        Self { user_id: None, conversation_id: None, token_owner: "admin".to_owned() }
+    }
+
+    /// A caller bound to one person.
+    pub fn user(id: &str) -> Self {
+        Self { user_id: Some(id.to_owned()), conversation_id: None, token_owner: format!("user:{id}") }
+    }
+
+    /// Whether a conversation of this owner is the caller's business.
+    pub fn may_see(&self, conversation_id: &str, owner: &str) -> bool {
+        self.user_id.as_deref().is_none_or(|user| user == owner)
+            && self.conversation_id.as_deref().is_none_or(|bound| bound == conversation_id)
+    }
+}
+
+/// Events to take in together: all of them or none.
+#[derive(Clone, Debug)]
+pub struct Publish {
+    /// Who sends them.
+    pub caller: Caller,
+    /// The events, in order.
+    pub events: Vec<Incoming>,
+}
+
+/// One event on its way in.
+#[derive(Clone, Debug)]
+pub struct Incoming {
+    /// The event; the store names it.
+    pub event: Event,
+    /// The name its sender brought.
+    pub brought: Option<Brought>,
+}
+
+/// A name a sender brought, and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Brought {
+    /// The name.
+    pub id: String,
+    /// A hash of the event as it was sent.
+    pub content: [u8; 16],
+}
+
+/// What an accepted event came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receipt {
+    /// The store's name for the event.
+    pub event_id: EventId,
+    /// How many subscribers do not listen for its type.
+    pub filtered: u32,
+    /// What it came to, per conversation and listening subscriber.
+    pub verdicts: Vec<Decision>,
+}
+
+/// A verdict as it is kept with its event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The subscriber.
+    pub subscriber: String,
+    /// The conversation it decided for.
+    pub conversation_id: String,
+    /// The agent it decided for.
+    pub agent: String,
+    /// queued, held, duplicate, filtered or suppressed.
+    pub verdict: String,
+    /// Why.
+    pub reason: String,
+    /// The notification it became part of.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub notification_id: Option<Uuid>,
+    /// The event it repeats.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub of: Option<Uuid>,
+    /// How many repeats there have been.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub repeats: Option<u32>,
+}
+
+impl Decision {
+    pub(crate) fn new(subscriber: &str, conversation_id: &str, agent: &AgentName, verdict: &Verdict) -> Self {
+        let (of, repeats) = match verdict {
+            Verdict::Duplicate { of, repeats } => (Some(of.0), Some(*repeats)),
+            _ => (None, None),
+        };
+        Self {
+            subscriber: subscriber.to_owned(),
+            conversation_id: conversation_id.to_owned(),
+            agent: agent.to_string(),
+            verdict: verdict.name().to_owned(),
+            reason: verdict.reason(),
+            notification_id: verdict.notification().map(|id| id.0),
+            of,
+            repeats,
+        }
+    }
+
+    /// The verdict on an event for a person none of whose conversations is open.
+    pub(crate) fn nobody_open() -> Self {
+        Self {
+            subscriber: "*".to_owned(),
+            conversation_id: String::new(),
+            agent: String::new(),
+            verdict: "filtered".to_owned(),
+            reason: "no_open_conversation".to_owned(),
+            notification_id: None,
+            of: None,
+            repeats: None,
+        }
+    }
+}
+
+/// An agent at an injection point.
+#[derive(Clone, Debug)]
+pub struct Take {
+    /// Who asks.
+    pub caller: Caller,
+    /// The conversation.
+    pub conversation_id: String,
+    /// The agent inside it.
+    pub agent: AgentName,
+    /// What it asks for.
+    pub request: Inject,
+    /// The tool call it just made.
+    pub observed: Option<Observed>,
+    /// Earlier call ids whose answers never reached the model.
+    pub unseen: Vec<String>,
+}
+
+/// An answer as it was given, now or before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Given {
+    /// The text to put behind the tool's result.
+    pub block: String,
+    /// Synthetic messages.
+    pub messages: Vec<serde_json::Value>,
+    /// The notifications that were taken.
+    pub notifications: Vec<Uuid>,
+    /// Showing + folded + pending.
+    pub count: usize,
+    /// Items shown.
+    pub showing: usize,
+    /// Items summed up.
+    pub folded: usize,
+    /// Items that did not fit.
+    pub pending: usize,
+}
+
+impl Given {
+    pub(crate) fn of(answer: &Answer) -> Self {
+        Self {
+            block: answer.block.clone(),
+            messages: answer.messages.clone(),
+            notifications: answer.notifications.iter().map(|id| id.0).collect(),
+            count: answer.count,
+            showing: answer.showing,
+            folded: answer.folded,
+            pending: answer.pending,
+        }
+    }
+
+    /// The tool's result with the block behind it.
+    pub fn content(&self, tool_result: &str) -> String {
+        match (tool_result, self.block.as_str()) {
+            (result, "") => result.to_owned(),
+            ("", block) => block.to_owned(),
+            (result, block) => format!("{result}\n\n{block}"),
+        }
+    }
+}
+
+/// A system message as it is kept and shown to people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its name.
+    pub id: Uuid,
+    /// Always `system`.
+    pub role: String,
+    /// What it says.
+    pub content: String,
+    /// When, in milliseconds since 1970.
+    pub timestamp: i64,
+    /// Who says it.
+    pub source: String,
+    /// The notification it shows.
+    pub notification_id: Option<Uuid>,
+    /// The injection it came with.
+    pub call_id: String,
+}
+
+/// A conversation as people see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConversationView {
+    /// Its name.
+    pub id: String,
+    /// Whose it is.
+    pub user_id: String,
+    /// What it is called.
+    pub title: Option<String>,
+    /// Whether its agent is at work.
+    pub working: bool,
+    /// How many notifications wait for its main agent.
+    pub pending: usize,
+    /// The mark of its genuine blocks.
+    pub boundary: Boundary,
+}
+
+/// Something a stream may say, once it is committed: a hint, never the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The agent inside it.
+    pub agent: AgentName,
+    /// What there is to know.
+    pub kind: HintKind,
+    /// The notifications meant.
+    pub notifications: Vec<NotificationId>,
+    /// How many notifications wait in all.
+    pub count: usize,
+}
+
+/// What a hint is about.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum HintKind {
+    /// Something waits.
+    Pending,
+    /// The conversation is idle and something is reason to wake it.
+    Wake,
+    /// Something critical waits.
+    Immediate,
+}
+
+/// One event's life, as far as it is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// The event.
+    pub event: bellwire_core::event::StoredEvent,
+    /// Whose it is.
+    pub owner: String,
+    /// When it was accepted.
+    pub accepted_at: Time,
+    /// How many subscribers do not listen for its type.
+    pub filtered: u32,
+    /// What it came to.
+    pub verdicts: Vec<Decision>,
+    /// The notifications it became part of.
+    pub notifications: Vec<NotificationView>,
+}
+
+/// A notification as a trace shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotificationView {
+    /// Its name.
+    pub id: NotificationId,
+    /// The subscriber that speaks.
+    pub subscriber_id: String,
+    /// The conversation it is for.
+    pub conversation_id: String,
+    /// The agent it is for.
+    pub agent: String,
+    /// critical, high, normal or low.
+    pub priority: String,
+    /// Where it enters the context.
+    pub inject_at: String,
+    /// pending, injected, replaced, expired or folded.
+    pub state: String,
+    /// Why it ended.
+    pub reason: Option<String>,
+    /// What it said.
+    pub content: Option<String>,
+    /// The injection it was shown in.
+    pub call_id: Option<String>,
+    /// When it began to wait.
+    pub created_at: Time,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+}
+
+/// Who may do what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Its name; not the secret.
+    pub id: String,
+    /// SHA-256 of the secret.
+    pub secret_hash: Vec<u8>,
+    /// admin, agent, user, ingest or daemon.
+    pub scope: String,
+    /// What people call it.
+    pub name: Option<String>,
+    /// The person it is bound to; `*` = explicitly everyone.
+    pub user_id: Option<String>,
+    /// The agent it authenticates.
+    pub origin: Option<String>,
+    /// The conversation it is bound to.
+    pub conversation_id: Option<String>,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it ends by itself.
+    pub expires_at: Option<Time>,
+    /// When it was revoked.
+    pub revoked_at: Option<Time>,
+}
+
+/// What a person prefers, as far as the store needs to understand it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The subscribers switched off.
+    pub disabled_subscribers: Vec<String>,
+    /// Everything else, as JSON the server understands.
+    pub rest: String,
+}

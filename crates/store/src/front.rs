@@ -1,0 +1,148 @@
+//! The one face of every store with a single writer: writes are asked of the writer, reads go beside it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bellwire_core::Time;
+use bellwire_core::render::Boundary;
+use bellwire_core::subscriber::Subscribers;
+use tokio::sync::broadcast;
+
+use crate::command::{Caller, ConversationView, Given, Hint, Message, Publish, Receipt, Settings, Take, Token, Trace};
+use crate::error::StoreError;
+use crate::writer::{Handle, Job};
+use crate::{Answering, Store};
+
+/// What can be read without the writer, from committed rows only.
+pub trait Reader: Send + Sync + 'static {
+    /// Whose conversation this is.
+    fn owner(&self, conversation_id: &str) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
+    /// What was shown, oldest first, from behind `after` on.
+    fn messages(
+        &self,
+        conversation_id: &str,
+        after: i64,
+        limit: usize,
+    ) -> impl Future<Output = Result<(Vec<Message>, Option<i64>), StoreError>> + Send;
+    /// One event's life, by our name for it or by the name `token_owner` brought.
+    fn trace(&self, token_owner: &str, id: &str) -> impl Future<Output = Result<Option<Trace>, StoreError>> + Send;
+    /// What a person prefers.
+    fn settings(&self, user_id: &str) -> impl Future<Output = Result<Settings, StoreError>> + Send;
+    /// The token with this secret.
+    fn token_by_secret(&self, hash: &[u8]) -> impl Future<Output = Result<Option<Token>, StoreError>> + Send;
+    /// Every token, oldest first.
+    fn tokens(&self) -> impl Future<Output = Result<Vec<Token>, StoreError>> + Send;
+}
+
+/// A store: a writer to ask and rows to read.
+pub struct Front<R> {
+    pub(crate) writer: Handle,
+    pub(crate) reader: R,
+}
+
+impl<R: Reader> Store for Front<R> {
+    fn publish(&self, publish: Publish) -> Answering<'_, Vec<Receipt>> {
+        Box::pin(self.writer.ask(|reply| Job::Publish(publish, reply)))
+    }
+
+    fn take(&self, take: Take) -> Answering<'_, Given> {
+        Box::pin(self.writer.ask(|reply| Job::Take(Box::new(take), reply)))
+    }
+
+    fn put_conversation(
+        &self,
+        caller: Caller,
+        id: String,
+        user_id: String,
+        title: Option<String>,
+    ) -> Answering<'_, ConversationView> {
+        Box::pin(self.writer.ask(move |reply| Job::PutConversation(caller, id, user_id, title, reply)))
+    }
+
+    fn conversation(&self, caller: Caller, id: String) -> Answering<'_, ConversationView> {
+        Box::pin(self.writer.ask(move |reply| Job::Conversation(caller, id, reply)))
+    }
+
+    fn connect(&self, caller: Caller, id: String) -> Answering<'_, Vec<Hint>> {
+        Box::pin(self.writer.ask(move |reply| Job::Connect(caller, id, reply)))
+    }
+
+    fn rotate_boundary(&self, caller: Caller, id: String) -> Answering<'_, Boundary> {
+        Box::pin(self.writer.ask(move |reply| Job::Rotate(caller, id, reply)))
+    }
+
+    fn messages(
+        &self,
+        caller: Caller,
+        id: String,
+        after: Option<i64>,
+        limit: usize,
+    ) -> Answering<'_, (Vec<Message>, Option<i64>)> {
+        Box::pin(async move {
+            let owner = self.reader.owner(&id).await?;
+            if !owner.is_some_and(|owner| caller.may_see(&id, &owner)) {
+                return Err(StoreError::not_found("conversation"));
+            }
+            self.reader.messages(&id, after.unwrap_or(0), limit).await
+        })
+    }
+
+    fn trace(&self, caller: Caller, id: String) -> Answering<'_, Trace> {
+        Box::pin(async move {
+            let trace = self.reader.trace(&caller.token_owner, &id).await?;
+            let mine = |trace: &Trace| match trace.event.conversation_id.as_deref() {
+                Some(conversation) => caller.may_see(conversation, &trace.owner),
+                None => caller.user_id.as_deref().is_none_or(|user| user == trace.owner),
+            };
+            trace.filter(mine).ok_or_else(|| StoreError::not_found("event"))
+        })
+    }
+
+    fn settings(&self, user_id: String) -> Answering<'_, Settings> {
+        Box::pin(async move { self.reader.settings(&user_id).await })
+    }
+
+    fn put_settings(&self, user_id: String, settings: Settings) -> Answering<'_, ()> {
+        Box::pin(self.writer.ask(move |reply| Job::PutSettings(user_id, settings, reply)))
+    }
+
+    fn put_token(&self, token: Token) -> Answering<'_, ()> {
+        Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), reply)))
+    }
+
+    fn token_by_secret(&self, secret_hash: Vec<u8>) -> Answering<'_, Option<Token>> {
+        Box::pin(async move { self.reader.token_by_secret(&secret_hash).await })
+    }
+
+    fn tokens(&self) -> Answering<'_, Vec<Token>> {
+        Box::pin(self.reader.tokens())
+    }
+
+    fn erase_user(&self, user_id: String) -> Answering<'_, ()> {
+        Box::pin(self.writer.ask(move |reply| Job::EraseUser(user_id, reply)))
+    }
+
+    fn prune(&self, events_before: Time, answers_before: Time, limit: usize) -> Answering<'_, usize> {
+        Box::pin(self.writer.ask(move |reply| Job::Prune(events_before, answers_before, limit, reply)))
+    }
+
+    fn tick(&self) -> Answering<'_, ()> {
+        Box::pin(self.writer.ask(Job::Tick))
+    }
+
+    fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> Answering<'_, ()> {
+        Box::pin(self.writer.ask(move |reply| Job::SetSubscribers(subscribers, reply)))
+    }
+
+    fn check(&self) -> Answering<'_, ()> {
+        Box::pin(self.writer.ask(Job::Check))
+    }
+
+    fn close(&self) -> Answering<'_, ()> {
+        Box::pin(self.writer.ask(Job::Close))
+    }
+
+    fn hints(&self) -> broadcast::Receiver<Arc<Hint>> {
+        self.writer.hints()
+    }
+}

@@ -1,0 +1,100 @@
+//! The durable truth: what a store has answered with `Ok` is on disk.
+//!
+//! [`Store`] speaks in the verbs of the domain. Every write goes through the core's state machines in one place, the
+//! post room, and is committed in groups by one writer; an answer leaves only after the commit that decided it. The
+//! memory store is the shortest right implementation and the model for the others; one conformance suite runs on all.
+
+mod command;
+mod error;
+mod front;
+mod memory;
+mod postroom;
+mod rows;
+mod sqlite;
+mod writer;
+
+pub use command::{
+    Brought, Caller, ConversationView, Decision, Given, Hint, HintKind, Incoming, Message, NotificationView, Publish,
+    Receipt, Settings, Take, Token, Trace,
+};
+pub use error::{ErrorKind, StoreError};
+pub use front::Front;
+pub use memory::{Memory, MemoryStore};
+pub use sqlite::{Sqlite, SqliteStore};
+pub use writer::{Clock, Opening};
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bellwire_core::render::Boundary;
+use bellwire_core::subscriber::Subscribers;
+use bellwire_core::{EventId, Time};
+use tokio::sync::broadcast;
+
+/// What a store answers, when it is committed.
+pub type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// Everything the hub remembers, in the verbs of the domain.
+///
+/// Duties of every implementation: `Ok` means committed; a command that is refused has changed nothing; a repeated
+/// command gives its first answer; nobody reaches what is not the caller's, and cannot tell it from what is not there.
+pub trait Store: Send + Sync {
+    /// Takes in events, all or none, and says what they came to.
+    fn publish(&self, publish: Publish) -> Answering<'_, Vec<Receipt>>;
+    /// Gives an agent its mail at an injection point.
+    fn take(&self, take: Take) -> Answering<'_, Given>;
+    /// Creates or updates a conversation. Its owner never changes.
+    fn put_conversation(
+        &self,
+        caller: Caller,
+        id: String,
+        user_id: String,
+        title: Option<String>,
+    ) -> Answering<'_, ConversationView>;
+    /// A conversation as people see it.
+    fn conversation(&self, caller: Caller, id: String) -> Answering<'_, ConversationView>;
+    /// What a conversation's stream says on connect. Connecting keeps it open.
+    fn connect(&self, caller: Caller, id: String) -> Answering<'_, Vec<Hint>>;
+    /// A new boundary; answers that were given keep theirs.
+    fn rotate_boundary(&self, caller: Caller, id: String) -> Answering<'_, Boundary>;
+    /// What was shown in a conversation, oldest first, from behind `after` on; at most `limit`, and where to go on.
+    fn messages(
+        &self,
+        caller: Caller,
+        id: String,
+        after: Option<i64>,
+        limit: usize,
+    ) -> Answering<'_, (Vec<Message>, Option<i64>)>;
+    /// One event's life, by the store's name for it or by the name its sender brought.
+    fn trace(&self, caller: Caller, id: String) -> Answering<'_, Trace>;
+    /// What a person prefers.
+    fn settings(&self, user_id: String) -> Answering<'_, Settings>;
+    /// Changes what a person prefers, from the next event on.
+    fn put_settings(&self, user_id: String, settings: Settings) -> Answering<'_, ()>;
+    /// Keeps a token, new or revoked.
+    fn put_token(&self, token: Token) -> Answering<'_, ()>;
+    /// The token with this secret.
+    fn token_by_secret(&self, secret_hash: Vec<u8>) -> Answering<'_, Option<Token>>;
+    /// Every token, oldest first.
+    fn tokens(&self) -> Answering<'_, Vec<Token>>;
+    /// Forgets everything about a person.
+    fn erase_user(&self, user_id: String) -> Answering<'_, ()>;
+    /// Deletes events and answers that are older than these times, at most `limit` of each; how many went.
+    fn prune(&self, events_before: Time, answers_before: Time, limit: usize) -> Answering<'_, usize>;
+    /// Lets time pass for whatever is due. The writer does so by itself; tests with a clock of their own ask.
+    fn tick(&self) -> Answering<'_, ()>;
+    /// Other subscribers, from the next event on.
+    fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> Answering<'_, ()>;
+    /// Whether the store can write.
+    fn check(&self) -> Answering<'_, ()>;
+    /// Finishes what was asked and lets the data go. Nothing can be asked afterwards.
+    fn close(&self) -> Answering<'_, ()>;
+    /// Hints for streams, each sent after its commit. A reader that is too slow misses some and asks anew.
+    fn hints(&self) -> broadcast::Receiver<Arc<Hint>>;
+}
+
+/// The name of an event, if a text is one.
+pub(crate) fn event_id(text: &str) -> Option<EventId> {
+    uuid::Uuid::try_parse(text).ok().map(EventId)
+}

@@ -1,0 +1,227 @@
+//! Everything in maps: the shortest right implementation, and the model for the others.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bellwire_core::notification::Fate;
+use bellwire_core::{EventId, Notification, NotificationId, Time};
+
+use crate::command::{Message, NotificationView, Settings, Token, Trace};
+use crate::error::StoreError;
+use crate::front::{Front, Reader};
+use crate::postroom::{LoadedMailbox, Source};
+use crate::rows::{
+    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow,
+};
+use crate::writer::{self, Backend, Opening};
+
+/// A store that forgets everything when the process ends.
+pub type MemoryStore = Front<Memory>;
+
+/// The tables, shared by the writer and the readers.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<Tables>>);
+
+#[derive(Default)]
+struct Tables {
+    conversations: BTreeMap<Arc<str>, ConversationRow>,
+    events: BTreeMap<EventId, EventRow>,
+    brought: HashMap<(String, String), BroughtRow>,
+    mailboxes: BTreeMap<MailboxKey, MailboxRow>,
+    notifications: BTreeMap<NotificationId, NotificationRow>,
+    /// In the order they were given.
+    injections: Vec<(i64, InjectionRow)>,
+    settings: HashMap<String, Settings>,
+    tokens: BTreeMap<String, Token>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn open(opening: Opening) -> Self {
+        let tables = Memory::default();
+        let writer = writer::start(tables.clone(), opening);
+        Self { writer, reader: tables }
+    }
+}
+
+impl Memory {
+    /// Nothing here panics half-way, so a poisoned lock still guards whole tables.
+    fn lock(&self) -> MutexGuard<'_, Tables> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Source for Memory {
+    async fn conversation(&mut self, id: &str) -> Result<Option<ConversationRow>, StoreError> {
+        Ok(self.lock().conversations.get(id).cloned())
+    }
+
+    async fn open_conversations(&mut self, user_id: &str, since: Time) -> Result<Vec<Arc<str>>, StoreError> {
+        let tables = self.lock();
+        let open = tables.conversations.values().filter(|row| &*row.user_id == user_id && row.seen_at >= since);
+        Ok(open.map(|row| row.id.clone()).collect())
+    }
+
+    async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
+        let tables = self.lock();
+        let Some(row) = tables.mailboxes.get(key) else { return Ok(None) };
+        let waiting = tables.notifications.values().filter(|row| row.key == *key && row.fate.is_none());
+        let pending: Vec<Notification> = waiting.map(|row| row.notification.clone()).collect();
+        let events = tables.events.values().filter(|row| row.event.agent().as_str() == &*key.agent);
+        let events = events.map(|row| row.event.clone()).collect();
+        Ok(Some(LoadedMailbox { state: row.state.clone(), pending, events }))
+    }
+
+    async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
+        Ok(self.lock().settings.get(user_id).map(|settings| settings.disabled_subscribers.clone()).unwrap_or_default())
+    }
+
+    async fn brought(&mut self, owner: &str, id: &str) -> Result<Option<(BroughtRow, EventRow)>, StoreError> {
+        let tables = self.lock();
+        let row = tables.brought.get(&(owner.to_owned(), id.to_owned()));
+        Ok(row.and_then(|row| Some((row.clone(), tables.events.get(&row.event_id)?.clone()))))
+    }
+
+    async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
+        let tables = self.lock();
+        let found = tables.injections.iter().find(|(_, row)| row.key == *key && row.call_id == call_id);
+        Ok(found.map(|(_, row)| row.clone()))
+    }
+
+    async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
+        let tables = self.lock();
+        let mut due: Vec<_> = tables.mailboxes.iter().filter(|(_, row)| row.due_at <= now).collect();
+        due.sort_by_key(|(_, row)| row.due_at);
+        Ok(due.into_iter().take(limit).map(|(key, _)| key.clone()).collect())
+    }
+}
+
+impl Backend for Memory {
+    async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+        let mut tables = self.lock();
+        let tables = &mut *tables;
+        tables.conversations.extend(changes.conversations.iter().map(|(id, row)| (id.clone(), row.clone())));
+        tables.events.extend(changes.events.iter().map(|row| (row.event.id(), row.clone())));
+        for row in &changes.brought {
+            tables.brought.insert((row.token_owner.clone(), row.id.clone()), row.clone());
+        }
+        tables.mailboxes.extend(changes.mailbox_rows.iter().cloned());
+        tables.notifications.extend(changes.notifications.iter().map(|(id, row)| (*id, row.clone())));
+        for (key, call_id) in &changes.unseen {
+            for (_, row) in tables.injections.iter_mut().filter(|(_, row)| row.key == *key && row.call_id == *call_id) {
+                row.unseen = true;
+                row.messages.clear();
+            }
+        }
+        for row in &changes.injections {
+            let next = tables.injections.last().map_or(1, |(sequence, _)| sequence + 1);
+            tables.injections.push((next, row.clone()));
+        }
+        for (user, (settings, _)) in &changes.settings {
+            tables.settings.insert(user.clone(), settings.clone());
+        }
+        tables.tokens.extend(changes.tokens.iter().map(|(id, token)| (id.clone(), token.clone())));
+        changes.erased_users.iter().for_each(|user| tables.erase(user));
+        Ok(())
+    }
+
+    async fn prune(&mut self, events_before: Time, answers_before: Time, limit: usize) -> Result<usize, StoreError> {
+        let mut tables = self.lock();
+        let waiting: std::collections::HashSet<EventId> = tables
+            .notifications
+            .values()
+            .filter(|row| row.fate.is_none())
+            .flat_map(|row| row.notification.events.iter().map(|entry| entry.event))
+            .collect();
+        let old = tables.events.iter().filter(|(id, row)| row.accepted_at < events_before && !waiting.contains(id));
+        let old: Vec<EventId> = old.map(|(id, _)| *id).take(limit).collect();
+        old.iter().for_each(|id| drop(tables.events.remove(id)));
+        let before = tables.injections.len();
+        tables.injections.retain(|(_, row)| row.at >= answers_before);
+        Ok(old.len() + before - tables.injections.len())
+    }
+}
+
+impl Tables {
+    fn erase(&mut self, user: &str) {
+        let theirs: Vec<Arc<str>> =
+            self.conversations.values().filter(|row| &*row.user_id == user).map(|row| row.id.clone()).collect();
+        self.conversations.retain(|_, row| &*row.user_id != user);
+        self.events.retain(|_, row| &*row.owner != user);
+        let events = &self.events;
+        self.brought.retain(|_, row| events.contains_key(&row.event_id));
+        self.mailboxes.retain(|key, _| !theirs.contains(&key.conversation_id));
+        self.notifications.retain(|_, row| !theirs.contains(&row.key.conversation_id));
+        self.injections.retain(|(_, row)| !theirs.contains(&row.key.conversation_id));
+        self.settings.remove(user);
+        self.tokens.retain(|_, token| token.user_id.as_deref() != Some(user));
+    }
+}
+
+impl Reader for Memory {
+    async fn owner(&self, conversation_id: &str) -> Result<Option<String>, StoreError> {
+        Ok(self.lock().conversations.get(conversation_id).map(|row| row.user_id.to_string()))
+    }
+
+    async fn messages(
+        &self,
+        conversation_id: &str,
+        after: i64,
+        limit: usize,
+    ) -> Result<(Vec<Message>, Option<i64>), StoreError> {
+        let tables = self.lock();
+        let rows = tables.injections.iter().filter(|(sequence, row)| {
+            *sequence > after && &*row.key.conversation_id == conversation_id && !row.messages.is_empty()
+        });
+        Ok(crate::rows::page(rows.map(|(sequence, row)| (*sequence, row.messages.clone())), limit))
+    }
+
+    async fn trace(&self, token_owner: &str, id: &str) -> Result<Option<Trace>, StoreError> {
+        let tables = self.lock();
+        let brought = tables.brought.get(&(token_owner.to_owned(), id.to_owned())).map(|row| row.event_id);
+        let Some(row) = brought.or_else(|| crate::event_id(id)).and_then(|id| tables.events.get(&id)) else {
+            return Ok(None);
+        };
+        let ids = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).map(NotificationId);
+        let notifications = ids.filter_map(|id| tables.notifications.get(&id)).map(view).collect();
+        Ok(Some(Trace {
+            event: row.event.to_stored(),
+            owner: row.owner.to_string(),
+            accepted_at: row.accepted_at,
+            filtered: row.filtered,
+            verdicts: row.verdicts.clone(),
+            notifications,
+        }))
+    }
+
+    async fn settings(&self, user_id: &str) -> Result<Settings, StoreError> {
+        Ok(self.lock().settings.get(user_id).cloned().unwrap_or_default())
+    }
+
+    async fn token_by_secret(&self, hash: &[u8]) -> Result<Option<Token>, StoreError> {
+        Ok(self.lock().tokens.values().find(|token| token.secret_hash == hash).cloned())
+    }
+
+    async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
+        let mut tokens: Vec<Token> = self.lock().tokens.values().cloned().collect();
+        tokens.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        Ok(tokens)
+    }
+}
+
+fn view(row: &NotificationRow) -> NotificationView {
+    NotificationView {
+        id: row.notification.id,
+        subscriber_id: row.notification.subscriber.to_string(),
+        conversation_id: row.key.conversation_id.to_string(),
+        agent: row.key.agent.to_string(),
+        priority: row.notification.priority.to_string(),
+        inject_at: row.notification.inject_at.to_string(),
+        state: row.fate.as_ref().map_or("pending", Fate::name).to_owned(),
+        reason: row.fate.as_ref().map(Fate::reason),
+        content: row.content.clone(),
+        call_id: row.call_id.clone(),
+        created_at: row.notification.since,
+        ended_at: row.ended_at,
+    }
+}

@@ -1,0 +1,529 @@
+//! Where mailboxes are handled: loads what a command needs, lets the core decide, and gathers what must be written.
+//!
+//! It knows nothing of databases. A backend gives it rows and takes its [`Changes`]; whether those are then committed
+//! decides what anybody is told. Mailboxes stay hot here within a bound; a failed commit evicts all it touched, because
+//! memory must never know more than the disk.
+
+mod publish;
+mod take;
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+
+use bellwire_core::event::AgentName;
+use bellwire_core::mailbox::EventLookup;
+use bellwire_core::notification::Fate;
+use bellwire_core::render::Boundary;
+use bellwire_core::subscriber::{Preferences, Subscribers};
+use bellwire_core::{
+    Answer, Desk, Effect, Event, EventId, Ids, InjectionPoint, Input, Keeper, Mailbox, Notification, NotificationId,
+    Time,
+};
+
+use crate::command::{Caller, ConversationView, Decision, Hint, HintKind, Settings, Token};
+use crate::error::{ErrorKind, StoreError};
+use crate::rows::{
+    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow,
+};
+
+/// The most mailboxes kept in memory.
+const HOT_MAX: usize = 20_000;
+/// A conversation is open for a day after it was last seen.
+const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
+/// How much later "seen" must be before it is worth writing.
+const SEEN_STEP_MS: u64 = 60_000;
+/// How many answers a mailbox remembers without asking the database.
+const ANSWERS_HOT: usize = 32;
+
+/// Where rows come from.
+pub(crate) trait Source {
+    fn conversation(&mut self, id: &str) -> impl Future<Output = Result<Option<ConversationRow>, StoreError>> + Send;
+    fn open_conversations(
+        &mut self,
+        user_id: &str,
+        since: Time,
+    ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
+    fn mailbox(&mut self, key: &MailboxKey) -> impl Future<Output = Result<Option<LoadedMailbox>, StoreError>> + Send;
+    fn disabled(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
+    fn brought(
+        &mut self,
+        owner: &str,
+        id: &str,
+    ) -> impl Future<Output = Result<Option<(BroughtRow, EventRow)>, StoreError>> + Send;
+    fn injection(
+        &mut self,
+        key: &MailboxKey,
+        call_id: &str,
+    ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
+    fn due(&mut self, now: Time, limit: usize) -> impl Future<Output = Result<Vec<MailboxKey>, StoreError>> + Send;
+}
+
+/// A mailbox and everything it refers to.
+pub(crate) struct LoadedMailbox {
+    pub(crate) state: Vec<u8>,
+    pub(crate) pending: Vec<Notification>,
+    pub(crate) events: Vec<Arc<Event>>,
+}
+
+/// One hot mailbox: the state machine, the events it may still show, the answers it gave lately.
+struct Room {
+    mailbox: Mailbox,
+    events: HashMap<EventId, Arc<Event>>,
+    answers: Vec<InjectionRow>,
+    used: u64,
+}
+
+impl Room {
+    fn remember(&mut self, row: InjectionRow) {
+        self.answers.retain(|known| known.call_id != row.call_id);
+        if self.answers.len() == ANSWERS_HOT {
+            self.answers.remove(0);
+        }
+        self.answers.push(row);
+    }
+
+    /// Forgets events nobody refers to, once there are many.
+    fn tidy(&mut self) {
+        if self.events.len() > 64 {
+            let kept: std::collections::HashSet<EventId> = self.mailbox.references().collect();
+            self.events.retain(|id, _| kept.contains(id));
+        }
+    }
+}
+
+struct Stored<'a>(&'a HashMap<EventId, Arc<Event>>);
+
+impl EventLookup for Stored<'_> {
+    fn event(&self, id: EventId) -> Option<Arc<Event>> {
+        self.0.get(&id).cloned()
+    }
+}
+
+/// The hot state and the desk it is handled at.
+pub(crate) struct PostRoom {
+    desk: Desk,
+    conversations: HashMap<Arc<str>, ConversationRow>,
+    rooms: HashMap<MailboxKey, Room>,
+    preferences: HashMap<Arc<str>, Arc<Preferences>>,
+    uses: u64,
+    pub(crate) changes: Changes,
+    pub(crate) hints: Vec<Hint>,
+}
+
+impl PostRoom {
+    pub(crate) fn new(subscribers: Arc<Subscribers>, seed: u128) -> Self {
+        Self {
+            desk: Desk::new(subscribers, Ids::seeded(seed)),
+            conversations: HashMap::new(),
+            rooms: HashMap::new(),
+            preferences: HashMap::new(),
+            uses: 0,
+            changes: Changes::default(),
+            hints: Vec::new(),
+        }
+    }
+
+    pub(crate) fn set_subscribers(&mut self, subscribers: Arc<Subscribers>) {
+        self.desk.subscribers = subscribers;
+        self.preferences.clear();
+    }
+
+    /// Everything must be committed at this time, which never runs backwards for a mailbox.
+    pub(crate) fn set_now(&mut self, now: Time) {
+        self.desk.now = now;
+    }
+
+    /// The blobs of what was touched, made once per commit.
+    pub(crate) fn seal(&mut self) {
+        let rooms = &self.rooms;
+        self.changes.mailbox_rows = std::mem::take(&mut self.changes.mailboxes)
+            .into_iter()
+            .filter_map(|key| {
+                let mailbox = &rooms.get(&key)?.mailbox;
+                Some((key, MailboxRow { state: mailbox.save(), due_at: mailbox.wakes_at() }))
+            })
+            .collect();
+    }
+
+    /// The commit succeeded: the changes are history, the hints may go out.
+    pub(crate) fn committed(&mut self) -> Vec<Hint> {
+        for user in std::mem::take(&mut self.changes.erased_users) {
+            self.evict_user(&user);
+        }
+        self.changes = Changes::default();
+        self.keep_bound();
+        std::mem::take(&mut self.hints)
+    }
+
+    /// The commit failed: whatever it touched is forgotten and will be loaded again.
+    pub(crate) fn rolled_back(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        for (key, _) in &changes.mailbox_rows {
+            self.rooms.remove(key);
+        }
+        for key in &changes.mailboxes {
+            self.rooms.remove(key);
+        }
+        for injection in &changes.injections {
+            self.rooms.remove(&injection.key);
+        }
+        for id in changes.conversations.keys() {
+            self.conversations.remove(id);
+        }
+        for user in changes.settings.keys() {
+            self.preferences.remove(user.as_str());
+        }
+        self.hints.clear();
+    }
+
+    /// When the next hot mailbox has something to do by itself.
+    pub(crate) fn next_due(&self) -> Time {
+        self.changes.mailbox_rows.iter().map(|(_, row)| row.due_at).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Lets time pass for the mailboxes that are due; true if there may be more.
+    pub(crate) async fn tick(&mut self, limit: usize, source: &mut impl Source) -> Result<bool, StoreError> {
+        let due = source.due(self.desk.now, limit).await?;
+        let more = due.len() == limit;
+        for key in due {
+            let Some(owner) = self.conversation(&key.conversation_id, source).await?.map(|row| row.user_id.clone())
+            else {
+                continue;
+            };
+            self.enter(&key, &owner, source).await?;
+            self.handle(&key, Input::Time)?;
+            self.drain(&key, &owner, None);
+        }
+        Ok(more)
+    }
+
+    pub(crate) async fn put_conversation(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        user_id: &str,
+        title: Option<String>,
+        source: &mut impl Source,
+    ) -> Result<ConversationView, StoreError> {
+        let id: Arc<str> = id.into();
+        match self.conversation(&id, source).await?.cloned() {
+            Some(known) if !caller.may_see(&id, &known.user_id) => return Err(StoreError::not_found("conversation")),
+            Some(known) if &*known.user_id != user_id => {
+                return Err(StoreError::new(ErrorKind::Conflict, "the owner of a conversation never changes"));
+            }
+            Some(mut known) => {
+                known.title = title.or(known.title);
+                known.seen_at = self.desk.now;
+                self.put(known);
+            }
+            None if !caller.may_see(&id, user_id) => return Err(StoreError::not_found("conversation")),
+            None => self.create(&id, user_id, title),
+        }
+        self.view(caller, &id, source).await
+    }
+
+    pub(crate) async fn view(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        source: &mut impl Source,
+    ) -> Result<ConversationView, StoreError> {
+        let row = self.owned(caller, id, source).await?;
+        let key = MailboxKey { conversation_id: row.id.clone(), agent: "main".into() };
+        self.enter(&key, &row.user_id, source).await?;
+        let mailbox = &self.rooms[&key].mailbox;
+        Ok(ConversationView {
+            id: row.id.to_string(),
+            user_id: row.user_id.to_string(),
+            title: row.title.clone(),
+            working: mailbox.is_working(self.desk.now),
+            pending: mailbox.pending().len(),
+            boundary: row.boundary,
+        })
+    }
+
+    /// What a conversation's stream says on connect; connecting is also a sign of life.
+    pub(crate) async fn connect(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        source: &mut impl Source,
+    ) -> Result<Vec<Hint>, StoreError> {
+        let row = self.owned(caller, id, source).await?;
+        self.saw(&row.id);
+        let key = MailboxKey { conversation_id: row.id.clone(), agent: "main".into() };
+        self.enter(&key, &row.user_id, source).await?;
+        let mailbox = &self.rooms[&key].mailbox;
+        let pending: Vec<_> = mailbox.pending().iter().map(|one| one.id).collect();
+        let urgent = mailbox.pending().iter().filter(|one| one.inject_at == InjectionPoint::Immediate);
+        let urgent: Vec<_> = urgent.map(|one| one.id).collect();
+        let wake = mailbox.waiting_wakes(self.desk.now);
+        let count = pending.len();
+        let hint = |kind, notifications: Vec<NotificationId>| Hint {
+            conversation_id: row.id.to_string(),
+            agent: AgentName::main(),
+            kind,
+            notifications,
+            count,
+        };
+        let mut hints = vec![hint(HintKind::Pending, pending)];
+        hints.extend((!urgent.is_empty()).then(|| hint(HintKind::Immediate, urgent)));
+        hints.extend((!wake.is_empty()).then(|| hint(HintKind::Wake, wake)));
+        Ok(hints)
+    }
+
+    pub(crate) async fn rotate(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        source: &mut impl Source,
+    ) -> Result<Boundary, StoreError> {
+        let mut row = self.owned(caller, id, source).await?;
+        row.boundary = Boundary::from_seed(self.desk.ids.seed());
+        let boundary = row.boundary.clone();
+        self.put(row);
+        Ok(boundary)
+    }
+
+    pub(crate) fn put_settings(&mut self, user_id: &str, settings: Settings) -> Result<(), StoreError> {
+        self.preferences.remove(user_id);
+        self.changes.settings.insert(user_id.to_owned(), (settings, self.desk.now));
+        Ok(())
+    }
+
+    pub(crate) fn put_token(&mut self, token: Token) {
+        self.changes.tokens.insert(token.id.clone(), token);
+    }
+
+    pub(crate) fn erase_user(&mut self, user_id: &str) {
+        self.evict_user(user_id);
+        self.changes.erased_users.insert(user_id.to_owned());
+    }
+
+    /// A conversation that the caller may touch.
+    async fn owned(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        source: &mut impl Source,
+    ) -> Result<ConversationRow, StoreError> {
+        let row = self.conversation(id, source).await?.cloned();
+        row.filter(|row| caller.may_see(id, &row.user_id)).ok_or_else(|| StoreError::not_found("conversation"))
+    }
+
+    async fn conversation(
+        &mut self,
+        id: &str,
+        source: &mut impl Source,
+    ) -> Result<Option<&ConversationRow>, StoreError> {
+        if !self.conversations.contains_key(id)
+            && let Some(row) = source.conversation(id).await?
+        {
+            self.conversations.insert(row.id.clone(), row);
+        }
+        Ok(self.conversations.get(id))
+    }
+
+    fn create(&mut self, id: &Arc<str>, user_id: &str, title: Option<String>) {
+        let now = self.desk.now;
+        let boundary = Boundary::from_seed(self.desk.ids.seed());
+        let user_id: Arc<str> = user_id.into();
+        self.put(ConversationRow { id: id.clone(), user_id, title, boundary, created_at: now, seen_at: now });
+    }
+
+    fn put(&mut self, row: ConversationRow) {
+        self.changes.conversations.insert(row.id.clone(), row.clone());
+        self.conversations.insert(row.id.clone(), row);
+    }
+
+    /// A point, a stream or a PUT: the conversation is open for another day. Written once a minute at most.
+    fn saw(&mut self, id: &str) {
+        let now = self.desk.now;
+        let Some(row) = self.conversations.get(id) else { return };
+        if now.millis_since(row.seen_at) >= SEEN_STEP_MS {
+            let row = ConversationRow { seen_at: now, ..row.clone() };
+            self.put(row);
+        }
+    }
+
+    /// Makes sure a mailbox is hot, and that the desk has its person's preferences.
+    async fn enter(&mut self, key: &MailboxKey, owner: &Arc<str>, source: &mut impl Source) -> Result<(), StoreError> {
+        self.desk.preferences = self.preferences_of(owner, source).await?;
+        self.uses += 1;
+        if let Some(room) = self.rooms.get_mut(key) {
+            room.used = self.uses;
+            return Ok(());
+        }
+        let room = match source.mailbox(key).await? {
+            Some(loaded) => Room {
+                mailbox: Mailbox::load(&loaded.state, loaded.pending)
+                    .map_err(|error| StoreError::new(ErrorKind::Broken, error.to_string()))?,
+                events: loaded.events.into_iter().map(|event| (event.id(), event)).collect(),
+                answers: Vec::new(),
+                used: self.uses,
+            },
+            None => Room {
+                mailbox: Mailbox::new(
+                    if &*key.agent == "main" { Keeper::MainAgent } else { Keeper::SubAgent },
+                    self.desk.ids.seed().to_le_bytes(),
+                ),
+                events: HashMap::new(),
+                answers: Vec::new(),
+                used: self.uses,
+            },
+        };
+        self.rooms.insert(key.clone(), room);
+        Ok(())
+    }
+
+    async fn preferences_of(
+        &mut self,
+        owner: &Arc<str>,
+        source: &mut impl Source,
+    ) -> Result<Arc<Preferences>, StoreError> {
+        if let Some(known) = self.preferences.get(owner) {
+            return Ok(known.clone());
+        }
+        let fresh = self.changes.settings.get(&**owner).map(|(settings, _)| settings.disabled_subscribers.clone());
+        let disabled = match fresh {
+            Some(disabled) => disabled,
+            None => source.disabled(owner).await?,
+        };
+        // A subscriber that is gone or became core meanwhile is simply not switched off.
+        let known = disabled
+            .iter()
+            .filter(|id| self.desk.subscribers.find(id).is_some_and(|subscriber| !subscriber.output.core));
+        let preferences = Preferences::disabling(known.map(String::as_str), &self.desk.subscribers)
+            .map_err(|refused| StoreError::new(ErrorKind::Broken, refused.to_string()))?;
+        let preferences = Arc::new(preferences);
+        self.preferences.insert(owner.clone(), preferences.clone());
+        Ok(preferences)
+    }
+
+    fn handle(&mut self, key: &MailboxKey, input: Input<'_>) -> Result<(), StoreError> {
+        let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is handled");
+        let handled = room.mailbox.handle(input, &mut self.desk);
+        self.changes.mailboxes.insert(key.clone());
+        handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
+    }
+
+    /// Turns effects into rows and hints. `call` is the injection that caused them.
+    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>, call: Option<&str>) -> Drained {
+        let now = self.desk.now;
+        let agent = AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main());
+        let mut drained = Drained::default();
+        let mut detected: Vec<EventRow> = Vec::new();
+        while let Some(effect) = self.desk.poll() {
+            let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is drained");
+            match effect {
+                Effect::Verdict { event, subscriber, verdict } => {
+                    let decision = Decision::new(subscriber.as_str(), &key.conversation_id, &agent, &verdict);
+                    match detected.iter_mut().find(|row| row.event.id() == event) {
+                        Some(row) => row.verdicts.push(decision),
+                        None => drained.verdicts.push(decision),
+                    }
+                }
+                Effect::Decided { event, unmatched } => match detected.iter_mut().find(|row| row.event.id() == event) {
+                    Some(row) => row.filtered = unmatched,
+                    None => drained.filtered = unmatched,
+                },
+                Effect::Detected(event) => {
+                    room.events.insert(event.id(), event.clone());
+                    let owner = owner.clone();
+                    detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Vec::new() });
+                }
+                Effect::Superseded { .. } | Effect::Ready(_) => {}
+                Effect::Waiting(id) => {
+                    if let Some(notification) = room.mailbox.find(id).cloned() {
+                        self.wait(key, notification);
+                    }
+                }
+                Effect::Ended(notification, fate) => self.end(key, *notification, fate, call),
+                Effect::Wake(ids) => drained.wake = ids,
+                Effect::Answer(answer) => drained.answer = Some(*answer),
+            }
+        }
+        self.changes.events.extend(detected);
+        self.hint(key, &agent, std::mem::take(&mut drained.wake));
+        drained
+    }
+
+    fn wait(&mut self, key: &MailboxKey, notification: Notification) {
+        let row = NotificationRow {
+            key: key.clone(),
+            notification,
+            fate: None,
+            ended_at: None,
+            content: None,
+            call_id: None,
+        };
+        self.changes.notifications.insert(row.notification.id, row);
+    }
+
+    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate, call: Option<&str>) {
+        let row = NotificationRow {
+            key: key.clone(),
+            notification,
+            fate: Some(fate),
+            ended_at: Some(self.desk.now),
+            content: None,
+            call_id: call.map(str::to_owned),
+        };
+        self.changes.notifications.insert(row.notification.id, row);
+    }
+
+    /// Tells streams what changed, once per mailbox and kind.
+    fn hint(&mut self, key: &MailboxKey, agent: &AgentName, wake: Vec<NotificationId>) {
+        let Some(room) = self.rooms.get(key) else { return };
+        let pending = room.mailbox.pending();
+        let count = pending.len();
+        let fresh: Vec<&Notification> =
+            pending.iter().filter(|one| self.changes.notifications.contains_key(&one.id)).collect();
+        let ids = |of: &dyn Fn(&Notification) -> bool| -> Vec<NotificationId> {
+            fresh.iter().filter(|one| of(one)).map(|one| one.id).collect()
+        };
+        let kinds = [
+            (HintKind::Pending, ids(&|_| true)),
+            (HintKind::Immediate, ids(&|one| one.inject_at == InjectionPoint::Immediate)),
+            (HintKind::Wake, wake),
+        ];
+        for (kind, notifications) in kinds {
+            if !notifications.is_empty() {
+                let conversation_id = key.conversation_id.to_string();
+                self.hints.push(Hint { conversation_id, agent: agent.clone(), kind, notifications, count });
+            }
+        }
+    }
+
+    fn evict_user(&mut self, user_id: &str) {
+        let theirs: Vec<Arc<str>> =
+            self.conversations.values().filter(|row| &*row.user_id == user_id).map(|row| row.id.clone()).collect();
+        self.rooms.retain(|key, _| !theirs.contains(&key.conversation_id));
+        self.conversations.retain(|_, row| &*row.user_id != user_id);
+        self.preferences.remove(user_id);
+    }
+
+    /// Lets the mailboxes that were not used for longest go; they are on disk.
+    fn keep_bound(&mut self) {
+        if self.rooms.len() <= HOT_MAX {
+            return;
+        }
+        let mut used: Vec<u64> = self.rooms.values().map(|room| room.used).collect();
+        used.sort_unstable();
+        let oldest_kept = used[used.len() - HOT_MAX / 2];
+        self.rooms.retain(|_, room| room.used >= oldest_kept);
+        let rooms = &self.rooms;
+        self.conversations.retain(|id, _| rooms.keys().any(|key| key.conversation_id == *id));
+        self.preferences.clear();
+    }
+}
+
+/// What one mailbox's effects came to.
+#[derive(Default)]
+struct Drained {
+    verdicts: Vec<Decision>,
+    filtered: u32,
+    wake: Vec<NotificationId>,
+    answer: Option<Answer>,
+}

@@ -1,0 +1,191 @@
+use std::sync::Arc;
+
+use bellwire_core::Input;
+use bellwire_core::event::{Cause, Event};
+
+use super::{OPEN_MS, PostRoom, Source};
+use crate::command::{Brought, Caller, Decision, Incoming, Publish, Receipt};
+use crate::error::{ErrorKind, StoreError};
+use crate::rows::{BroughtRow, EventRow, MailboxKey};
+
+/// Where an event goes: the conversations it reaches, and whose it is.
+struct Address {
+    owner: Arc<str>,
+    conversations: Vec<Arc<str>>,
+    /// It names a conversation that does not exist yet.
+    create: bool,
+}
+
+impl PostRoom {
+    /// Takes in events, all or none: what could refuse one of them is looked at before anything is decided.
+    pub(crate) async fn publish(
+        &mut self,
+        publish: &Publish,
+        source: &mut impl Source,
+    ) -> Result<Vec<Receipt>, StoreError> {
+        let mut planned = Vec::with_capacity(publish.events.len());
+        for incoming in &publish.events {
+            let known = self.known(&publish.caller, incoming, source).await?;
+            let address = match known {
+                Some(_) => None,
+                None => Some(self.address(&publish.caller, &incoming.event, source).await?),
+            };
+            planned.push((incoming, known, address));
+        }
+        let mut receipts: Vec<Receipt> = Vec::with_capacity(planned.len());
+        for (incoming, known, address) in planned {
+            let receipt = match (known, address) {
+                (Some(receipt), _) => receipt,
+                // The same name twice in one call: the second finds what the first became.
+                (None, Some(address)) => match self.just_brought(&publish.caller, incoming)? {
+                    Some(receipt) => receipt,
+                    None => self.take_in(&publish.caller, incoming, address, source).await?,
+                },
+                (None, None) => unreachable!("an event is known or has an address"),
+            };
+            receipts.push(receipt);
+        }
+        Ok(receipts)
+    }
+
+    /// What an event came to when it was sent before under the same name.
+    async fn known(
+        &mut self,
+        caller: &Caller,
+        incoming: &Incoming,
+        source: &mut impl Source,
+    ) -> Result<Option<Receipt>, StoreError> {
+        let Some(brought) = &incoming.brought else { return Ok(None) };
+        if let Some(receipt) = self.just_brought(caller, incoming)? {
+            return Ok(Some(receipt));
+        }
+        match source.brought(&caller.token_owner, &brought.id).await? {
+            Some((row, event)) => same_content(brought, &row.content).map(|()| Some(receipt_of(&event))),
+            None => Ok(None),
+        }
+    }
+
+    /// The same, for names brought earlier in this very commit.
+    fn just_brought(&self, caller: &Caller, incoming: &Incoming) -> Result<Option<Receipt>, StoreError> {
+        let Some(brought) = &incoming.brought else { return Ok(None) };
+        let mut fresh = self.changes.brought.iter();
+        let Some(row) = fresh.find(|row| row.token_owner == caller.token_owner && row.id == brought.id) else {
+            return Ok(None);
+        };
+        same_content(brought, &row.content)?;
+        let event = self.changes.events.iter().find(|event| event.event.id() == row.event_id);
+        Ok(event.map(receipt_of))
+    }
+
+    async fn address(
+        &mut self,
+        caller: &Caller,
+        event: &Event,
+        source: &mut impl Source,
+    ) -> Result<Address, StoreError> {
+        match (event.conversation_id(), event.user_id()) {
+            (Some(id), user) => self.one_conversation(caller, id, user, source).await,
+            (None, Some(user)) => self.all_open(caller, user, source).await,
+            (None, None) => Err(StoreError::not_found("conversation")),
+        }
+    }
+
+    async fn one_conversation(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        user: Option<&str>,
+        source: &mut impl Source,
+    ) -> Result<Address, StoreError> {
+        let known = self.conversation(id, source).await?.map(|row| row.user_id.clone());
+        let owner = match (&known, &caller.user_id) {
+            (Some(owner), _) => owner.clone(),
+            // The first event of a caller bound to a person creates that person's conversation.
+            (None, Some(bound)) => bound.as_str().into(),
+            (None, None) => return Err(StoreError::not_found("conversation")),
+        };
+        if !caller.may_see(id, &owner) || user.is_some_and(|user| user != &*owner) {
+            return Err(StoreError::not_found("conversation"));
+        }
+        Ok(Address { owner, conversations: vec![id.into()], create: known.is_none() })
+    }
+
+    async fn all_open(&mut self, caller: &Caller, user: &str, source: &mut impl Source) -> Result<Address, StoreError> {
+        if caller.user_id.as_deref().is_some_and(|bound| bound != user) {
+            return Err(StoreError::not_found("user"));
+        }
+        let since = bellwire_core::Time::from_millis(self.desk.now.as_millis().saturating_sub_unsigned(OPEN_MS));
+        let mut conversations = source.open_conversations(user, since).await?;
+        // What this very commit opened is open too.
+        let fresh = self.changes.conversations.values().filter(|row| &*row.user_id == user && row.seen_at >= since);
+        conversations.extend(fresh.map(|row| row.id.clone()));
+        conversations.retain(|id| caller.conversation_id.as_deref().is_none_or(|bound| bound == &**id));
+        conversations.sort();
+        conversations.dedup();
+        Ok(Address { owner: user.into(), conversations, create: false })
+    }
+
+    async fn take_in(
+        &mut self,
+        caller: &Caller,
+        incoming: &Incoming,
+        address: Address,
+        source: &mut impl Source,
+    ) -> Result<Receipt, StoreError> {
+        let now = self.desk.now;
+        let event = Arc::new(incoming.event.clone().with_id(self.desk.ids.event(now)));
+        let mut row = EventRow {
+            event: event.clone(),
+            owner: address.owner.clone(),
+            accepted_at: now,
+            filtered: 0,
+            verdicts: Vec::new(),
+        };
+        if address.conversations.is_empty() {
+            row.verdicts.push(Decision::nobody_open());
+        }
+        for id in &address.conversations {
+            if address.create {
+                self.create(id, &address.owner, None);
+            }
+            let key = MailboxKey { conversation_id: id.clone(), agent: event.agent().as_str().into() };
+            self.enter(&key, &address.owner, source).await?;
+            if event.cause() == Cause::Person {
+                self.saw(id);
+            }
+            self.handle(&key, Input::Event(&event))?;
+            let room = self.rooms.get_mut(&key).expect("it was entered above");
+            room.events.insert(event.id(), event.clone());
+            room.tidy();
+            let drained = self.drain(&key, &address.owner, None);
+            row.filtered = drained.filtered;
+            row.verdicts.extend(drained.verdicts);
+        }
+        if let Some(brought) = &incoming.brought {
+            self.changes.brought.push(BroughtRow {
+                token_owner: caller.token_owner.clone(),
+                id: brought.id.clone(),
+                event_id: event.id(),
+                content: brought.content,
+                at: now,
+            });
+        }
+        let receipt = receipt_of(&row);
+        self.changes.events.push(row);
+        Ok(receipt)
+    }
+}
+
+fn receipt_of(row: &EventRow) -> Receipt {
+    Receipt { event_id: row.event.id(), filtered: row.filtered, verdicts: row.verdicts.clone() }
+}
+
+fn same_content(brought: &Brought, content: &[u8; 16]) -> Result<(), StoreError> {
+    match brought.content == *content {
+        true => Ok(()),
+        false => {
+            let message = format!("the id '{}' was used for another event; use a new one", brought.id);
+            Err(StoreError::new(ErrorKind::Conflict, message))
+        }
+    }
+}

@@ -1,0 +1,175 @@
+use std::sync::Arc;
+
+use bellwire_core::mailbox::InjectInput;
+use bellwire_core::notification::Notification;
+use bellwire_core::{Answer, Event, Input};
+
+use super::{Drained, PostRoom, Source, Stored};
+use crate::command::{Given, Message, Take};
+use crate::error::{ErrorKind, StoreError};
+use crate::rows::{EventRow, InjectionRow, MailboxKey};
+
+impl PostRoom {
+    /// Gives an agent its mail, or the answer it got before under the same call id.
+    pub(crate) async fn take(&mut self, take: &Take, source: &mut impl Source) -> Result<Given, StoreError> {
+        let owner = self.owner_of(take, source).await?;
+        let key =
+            MailboxKey { conversation_id: take.conversation_id.as_str().into(), agent: take.agent.as_str().into() };
+        self.enter(&key, &owner, source).await?;
+        if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
+            return again(&row, take);
+        }
+        let observed = self.observed(take)?;
+        let returned = self.take_unseen(&key, &take.unseen, source).await?;
+        self.saw(&take.conversation_id);
+        let boundary = self.conversations[&*take.conversation_id].boundary.clone();
+        let room = self.rooms.get_mut(&key).expect("it was entered above");
+        let input = InjectInput {
+            request: &take.request,
+            observed: observed.clone(),
+            returned,
+            events: &Stored(&room.events),
+            boundary: &boundary,
+        };
+        let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
+        self.changes.mailboxes.insert(key.clone());
+        handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
+        let drained = self.drain(&key, &owner, Some(&take.request.call_id));
+        self.keep(&key, &owner, take, observed, drained)
+    }
+
+    /// The conversation's owner; a caller bound to a person creates the conversation with its first injection.
+    async fn owner_of(&mut self, take: &Take, source: &mut impl Source) -> Result<Arc<str>, StoreError> {
+        let id: Arc<str> = take.conversation_id.as_str().into();
+        let known = self.conversation(&id, source).await?.map(|row| row.user_id.clone());
+        let owner: Arc<str> = match (&known, &take.caller.user_id) {
+            (Some(owner), _) => owner.clone(),
+            (None, Some(bound)) => bound.as_str().into(),
+            (None, None) => return Err(StoreError::not_found("conversation")),
+        };
+        if !take.caller.may_see(&id, &owner) {
+            return Err(StoreError::not_found("conversation"));
+        }
+        if known.is_none() {
+            self.create(&id, &owner, None);
+        }
+        Ok(owner)
+    }
+
+    async fn injection(
+        &mut self,
+        key: &MailboxKey,
+        call_id: &str,
+        source: &mut impl Source,
+    ) -> Result<Option<InjectionRow>, StoreError> {
+        let hot = self.rooms.get(key).and_then(|room| room.answers.iter().find(|row| row.call_id == call_id));
+        match hot {
+            Some(row) => Ok(Some(row.clone())),
+            None => source.injection(key, call_id).await,
+        }
+    }
+
+    fn observed(&mut self, take: &Take) -> Result<Option<Arc<Event>>, StoreError> {
+        let Some(observed) = take.observed.clone() else { return Ok(None) };
+        let event = observed.into_event().map_err(|error| StoreError::new(ErrorKind::Conflict, error.to_string()))?;
+        let now = self.desk.now;
+        Ok(Some(Arc::new(
+            event
+                .with_id(self.desk.ids.event(now))
+                .at(now)
+                .for_agent(take.agent.clone())
+                .in_conversation(&take.conversation_id),
+        )))
+    }
+
+    /// What earlier answers took and the model never saw; those call ids are used up.
+    async fn take_unseen(
+        &mut self,
+        key: &MailboxKey,
+        call_ids: &[String],
+        source: &mut impl Source,
+    ) -> Result<Vec<Notification>, StoreError> {
+        let mut returned = Vec::new();
+        for call_id in call_ids {
+            let Some(mut row) = self.injection(key, call_id, source).await?.filter(|row| !row.unseen) else { continue };
+            returned.append(&mut row.taken);
+            row.unseen = true;
+            self.changes.unseen.push((key.clone(), call_id.clone()));
+            self.rooms.get_mut(key).expect("it was entered before").remember(row);
+        }
+        Ok(returned)
+    }
+
+    /// Keeps the answer under its call id, with the messages that stay in the conversation.
+    fn keep(
+        &mut self,
+        key: &MailboxKey,
+        owner: &Arc<str>,
+        take: &Take,
+        observed: Option<Arc<Event>>,
+        drained: Drained,
+    ) -> Result<Given, StoreError> {
+        let now = self.desk.now;
+        let answer = drained.answer.expect("a mailbox answers every injection");
+        if let Some(event) = observed {
+            let room = self.rooms.get_mut(key).expect("it was entered before");
+            room.events.insert(event.id(), event.clone());
+            let (filtered, verdicts) = (drained.filtered, drained.verdicts);
+            self.changes.events.push(EventRow { event, owner: owner.clone(), accepted_at: now, filtered, verdicts });
+        }
+        self.word(&answer);
+        let row = InjectionRow {
+            key: key.clone(),
+            call_id: take.request.call_id.clone(),
+            point: take.request.point,
+            at: now,
+            unseen: false,
+            answer: Given::of(&answer),
+            messages: self.messages(&answer),
+            taken: answer.taken,
+        };
+        let room = self.rooms.get_mut(key).expect("it was entered before");
+        room.remember(row.clone());
+        room.tidy();
+        let given = row.answer.clone();
+        self.changes.injections.push(row);
+        Ok(given)
+    }
+
+    /// Writes down, with each notification, the words it was shown in.
+    fn word(&mut self, answer: &Answer) {
+        for told in &answer.told {
+            for id in &told.notifications {
+                if let Some(row) = self.changes.notifications.get_mut(id) {
+                    row.content = Some(told.content.clone());
+                }
+            }
+        }
+    }
+
+    fn messages(&mut self, answer: &Answer) -> Vec<Message> {
+        let messages = answer.system_messages(self.desk.now, &mut self.desk.ids);
+        let message = |message: bellwire_core::inject::SystemMessage| Message {
+            id: message.id,
+            role: bellwire_core::inject::SystemMessage::ROLE.to_owned(),
+            content: message.content,
+            timestamp: message.timestamp.as_millis(),
+            source: message.source,
+            notification_id: message.notification_id.map(|id| id.0),
+            call_id: message.call_id,
+        };
+        messages.into_iter().map(message).collect()
+    }
+}
+
+/// The answer that was given before, unless the caller now asks for something else under the same name.
+fn again(row: &InjectionRow, take: &Take) -> Result<Given, StoreError> {
+    let conflict = |message: String| Err(StoreError::new(ErrorKind::Conflict, message));
+    if row.unseen {
+        return conflict("this call_id was reported as unseen; use a new one".into());
+    }
+    match row.point == take.request.point {
+        true => Ok(row.answer.clone()),
+        false => conflict(format!("this call_id was used at {}; use a new one", row.point)),
+    }
+}

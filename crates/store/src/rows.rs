@@ -1,0 +1,115 @@
+//! What one commit writes. Backends turn it into statements and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bellwire_core::notification::Fate;
+use bellwire_core::render::Boundary;
+use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
+
+use crate::command::{Decision, Given, Message, Settings, Token};
+
+/// The mailbox of one agent of one conversation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct MailboxKey {
+    pub(crate) conversation_id: Arc<str>,
+    pub(crate) agent: Arc<str>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ConversationRow {
+    pub(crate) id: Arc<str>,
+    pub(crate) user_id: Arc<str>,
+    pub(crate) title: Option<String>,
+    pub(crate) boundary: Boundary,
+    pub(crate) created_at: Time,
+    pub(crate) seen_at: Time,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct EventRow {
+    pub(crate) event: Arc<Event>,
+    pub(crate) owner: Arc<str>,
+    pub(crate) accepted_at: Time,
+    pub(crate) filtered: u32,
+    pub(crate) verdicts: Vec<Decision>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct BroughtRow {
+    pub(crate) token_owner: String,
+    pub(crate) id: String,
+    pub(crate) event_id: EventId,
+    pub(crate) content: [u8; 16],
+    pub(crate) at: Time,
+}
+
+/// A notification as its mailbox knows it, and what became of it.
+#[derive(Clone, Debug)]
+pub(crate) struct NotificationRow {
+    pub(crate) key: MailboxKey,
+    pub(crate) notification: Notification,
+    pub(crate) fate: Option<Fate>,
+    pub(crate) ended_at: Option<Time>,
+    pub(crate) content: Option<String>,
+    pub(crate) call_id: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct InjectionRow {
+    pub(crate) key: MailboxKey,
+    pub(crate) call_id: String,
+    pub(crate) point: bellwire_core::InjectionPoint,
+    pub(crate) at: Time,
+    pub(crate) unseen: bool,
+    pub(crate) answer: Given,
+    pub(crate) taken: Vec<Notification>,
+    pub(crate) messages: Vec<Message>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct MailboxRow {
+    pub(crate) state: Vec<u8>,
+    pub(crate) due_at: Time,
+}
+
+/// Everything one commit writes, each row once.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) conversations: BTreeMap<Arc<str>, ConversationRow>,
+    pub(crate) events: Vec<EventRow>,
+    pub(crate) brought: Vec<BroughtRow>,
+    pub(crate) mailboxes: BTreeSet<MailboxKey>,
+    pub(crate) mailbox_rows: Vec<(MailboxKey, MailboxRow)>,
+    pub(crate) notifications: BTreeMap<NotificationId, NotificationRow>,
+    pub(crate) injections: Vec<InjectionRow>,
+    pub(crate) unseen: Vec<(MailboxKey, String)>,
+    pub(crate) settings: BTreeMap<String, (Settings, Time)>,
+    pub(crate) tokens: BTreeMap<String, Token>,
+    pub(crate) erased_users: BTreeSet<String>,
+}
+
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.conversations.is_empty()
+            && self.events.is_empty()
+            && self.mailboxes.is_empty()
+            && self.notifications.is_empty()
+            && self.injections.is_empty()
+            && self.unseen.is_empty()
+            && self.settings.is_empty()
+            && self.tokens.is_empty()
+            && self.erased_users.is_empty()
+    }
+}
+
+/// Whole injections' worth of messages up to the limit, and where to go on; one injection is never split.
+pub(crate) fn page(rows: impl Iterator<Item = (i64, Vec<Message>)>, limit: usize) -> (Vec<Message>, Option<i64>) {
+    let mut rows = rows.peekable();
+    let (mut messages, mut last) = (Vec::new(), 0);
+    while let Some((sequence, mut more)) = rows.next_if(|_| messages.len() < limit) {
+        messages.append(&mut more);
+        last = sequence;
+    }
+    (messages, rows.peek().map(|_| last))
+}

@@ -1,0 +1,114 @@
+//! One file, one writer, readers beside it.
+//!
+//! The writer keeps mailboxes in memory, so no second process may write the same file: a lock file beside it sees to
+//! that. Readers have connections of their own and see committed rows only.
+
+mod migrate;
+mod read;
+mod write;
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions as _, Connection as _};
+
+use crate::error::{ErrorKind, StoreError};
+use crate::front::Front;
+use crate::writer::{self, Opening};
+
+/// A store in one SQLite file.
+pub type SqliteStore = Front<Sqlite>;
+
+/// The reading side of a SQLite store.
+#[derive(Clone)]
+pub struct Sqlite {
+    pool: SqlitePool,
+}
+
+/// The writing side: one connection, used by one task.
+pub(crate) struct SqliteWriter {
+    connection: SqliteConnection,
+    /// Held for as long as the store is open.
+    _lock: File,
+}
+
+/// How many readers work at once.
+const READERS: u32 = 4;
+
+impl SqliteStore {
+    /// Opens the file, creating it and bringing its tables up to date.
+    pub async fn open(path: &Path, opening: Opening) -> Result<Self, StoreError> {
+        let lock = lock(path)?;
+        let mut connection = options(path).create_if_missing(true).connect().await.map_err(failure)?;
+        migrate::run(&mut connection, (opening.clock)()).await?;
+        let pool = SqlitePoolOptions::new()
+            .max_connections(READERS)
+            .connect_with(options(path).read_only(true))
+            .await
+            .map_err(failure)?;
+        let backend = SqliteWriter { connection, _lock: lock };
+        let writer = writer::start(backend, opening);
+        Ok(Self { writer, reader: Sqlite { pool } })
+    }
+
+    /// Brings the tables up to date and says what was done, without starting anything.
+    pub async fn migrate(path: &Path, now: bellwire_core::Time) -> Result<Vec<&'static str>, StoreError> {
+        let _lock = lock(path)?;
+        let mut connection = options(path).create_if_missing(true).connect().await.map_err(failure)?;
+        let applied = migrate::run(&mut connection, now).await?;
+        connection.close().await.map_err(failure)?;
+        Ok(applied)
+    }
+}
+
+/// WAL lets readers read while the writer writes; FULL waits for the disk at every commit, because an answer promises
+/// it. A checkpoint truncates the log to 64 MiB at most, so that one burst does not keep the disk for ever.
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(Duration::from_secs(5))
+        .pragma("temp_store", "memory")
+        .pragma("journal_size_limit", "67108864")
+        .statement_cache_capacity(512)
+}
+
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let path = path.with_extension("lock");
+    let broken = |error: std::io::Error| StoreError::new(ErrorKind::Broken, format!("{}: {error}", path.display()));
+    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(broken)?;
+    file.try_lock().map_err(|_| {
+        let message = format!("another Bellwire serves this data: {} is locked", path.display());
+        StoreError::new(ErrorKind::Broken, message)
+    })?;
+    Ok(file)
+}
+
+/// Sorts a database error by what can be done about it.
+fn failure(error: sqlx::Error) -> StoreError {
+    let code = match &error {
+        sqlx::Error::Database(database) => database.code().and_then(|code| code.parse::<i64>().ok()),
+        _ => None,
+    };
+    // The low byte is the primary result code: 13 full, 5 busy, 6 locked, 10 input/output.
+    let kind = match code.map(|code| code & 0xff) {
+        Some(13) => ErrorKind::NoSpace,
+        Some(5 | 6 | 10) => ErrorKind::Retry,
+        _ => ErrorKind::Broken,
+    };
+    let message = match kind {
+        ErrorKind::NoSpace => "there is no space left for the database; nothing was accepted".to_owned(),
+        _ => format!("the database failed: {error}"),
+    };
+    StoreError::new(kind, message)
+}
+
+/// A value in a row that this version does not understand.
+fn damaged(what: &str) -> StoreError {
+    StoreError::new(ErrorKind::Broken, format!("a row of the database is damaged: {what}"))
+}

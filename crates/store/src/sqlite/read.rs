@@ -1,0 +1,333 @@
+//! Rows back into what they were.
+
+use std::sync::Arc;
+
+use bellwire_core::event::{Cause, StoredEvent};
+use bellwire_core::render::Boundary;
+use bellwire_core::{Event, EventId, InjectionPoint, Mailbox, Notification, NotificationId, Severity, Time};
+use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
+use sqlx::{QueryBuilder, Row as _};
+use uuid::Uuid;
+
+use super::{Sqlite, SqliteWriter, damaged, failure};
+use crate::command::{Message, NotificationView, Settings, Token, Trace};
+use crate::error::StoreError;
+use crate::front::Reader;
+use crate::postroom::{LoadedMailbox, Source};
+use crate::rows::{BroughtRow, ConversationRow, EventRow, InjectionRow, MailboxKey};
+
+const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
+                             user_id, correlation_id, cause, owner, accepted_at, filtered, verdicts";
+
+impl Source for SqliteWriter {
+    async fn conversation(&mut self, id: &str) -> Result<Option<ConversationRow>, StoreError> {
+        let row =
+            sqlx::query("SELECT id, user_id, title, boundary, created_at, seen_at FROM conversations WHERE id = $1")
+                .bind(id)
+                .fetch_optional(&mut self.connection)
+                .await
+                .map_err(failure)?;
+        row.map(|row| {
+            Ok(ConversationRow {
+                id: row.get::<String, _>(0).into(),
+                user_id: row.get::<String, _>(1).into(),
+                title: row.get(2),
+                boundary: Boundary::parse(row.get(3)).ok_or_else(|| damaged("conversations.boundary"))?,
+                created_at: Time::from_millis(row.get(4)),
+                seen_at: Time::from_millis(row.get(5)),
+            })
+        })
+        .transpose()
+    }
+
+    async fn open_conversations(&mut self, user_id: &str, since: Time) -> Result<Vec<Arc<str>>, StoreError> {
+        let rows = sqlx::query("SELECT id FROM conversations WHERE user_id = $1 AND seen_at >= $2")
+            .bind(user_id)
+            .bind(since.as_millis())
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(failure)?;
+        Ok(rows.iter().map(|row| row.get::<String, _>(0).into()).collect())
+    }
+
+    async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
+        let row = sqlx::query("SELECT state FROM mailboxes WHERE conversation_id = $1 AND agent = $2")
+            .bind(&*key.conversation_id)
+            .bind(&*key.agent)
+            .fetch_optional(&mut self.connection)
+            .await
+            .map_err(failure)?;
+        let Some(row) = row else { return Ok(None) };
+        let state: Vec<u8> = row.get(0);
+        let rows = sqlx::query(
+            "SELECT waiting FROM notifications WHERE conversation_id = $1 AND agent = $2 AND state = 'pending'",
+        )
+        .bind(&*key.conversation_id)
+        .bind(&*key.agent)
+        .fetch_all(&mut self.connection)
+        .await
+        .map_err(failure)?;
+        let parse = |row: &SqliteRow| postcard::from_bytes::<Notification>(row.get(0));
+        let pending: Result<Vec<_>, _> = rows.iter().map(parse).collect();
+        let pending = pending.map_err(|_| damaged("notifications.waiting"))?;
+        let mailbox = Mailbox::load(&state, pending.clone()).map_err(|error| damaged(&error.to_string()))?;
+        let wanted: Vec<EventId> = mailbox.references().collect();
+        let events = events(&mut self.connection, &wanted).await?;
+        Ok(Some(LoadedMailbox { state, pending, events: events.into_iter().map(|row| row.event).collect() }))
+    }
+
+    async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
+        let row = sqlx::query("SELECT disabled_subscribers_json FROM user_settings WHERE user_id = $1")
+            .bind(user_id)
+            .fetch_optional(&mut self.connection)
+            .await
+            .map_err(failure)?;
+        row.map_or(Ok(Vec::new()), |row| parse_json(row.get(0), "user_settings.disabled_subscribers_json"))
+    }
+
+    async fn brought(&mut self, owner: &str, id: &str) -> Result<Option<(BroughtRow, EventRow)>, StoreError> {
+        let row = sqlx::query("SELECT event_id, content, at FROM brought_ids WHERE token_owner = $1 AND id = $2")
+            .bind(owner)
+            .bind(id)
+            .fetch_optional(&mut self.connection)
+            .await
+            .map_err(failure)?;
+        let Some(row) = row else { return Ok(None) };
+        let brought = BroughtRow {
+            token_owner: owner.to_owned(),
+            id: id.to_owned(),
+            event_id: EventId(uuid(&row, 0)?),
+            content: row.get::<Vec<u8>, _>(1).try_into().map_err(|_| damaged("brought_ids.content"))?,
+            at: Time::from_millis(row.get(2)),
+        };
+        let event = events(&mut self.connection, &[brought.event_id]).await?.pop();
+        Ok(event.map(|event| (brought, event)))
+    }
+
+    async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
+        let row = sqlx::query(
+            "SELECT point, at, unseen, answer, taken, system_messages_json FROM injections \
+             WHERE conversation_id = $1 AND agent = $2 AND call_id = $3",
+        )
+        .bind(&*key.conversation_id)
+        .bind(&*key.agent)
+        .bind(call_id)
+        .fetch_optional(&mut self.connection)
+        .await
+        .map_err(failure)?;
+        row.map(|row| {
+            Ok(InjectionRow {
+                key: key.clone(),
+                call_id: call_id.to_owned(),
+                point: InjectionPoint::parse(row.get(0)).map_err(|_| damaged("injections.point"))?,
+                at: Time::from_millis(row.get(1)),
+                unseen: row.get::<i64, _>(2) != 0,
+                answer: parse_json(row.get(3), "injections.answer")?,
+                taken: postcard::from_bytes(row.get(4)).map_err(|_| damaged("injections.taken"))?,
+                messages: parse_json(row.get(5), "injections.system_messages_json")?,
+            })
+        })
+        .transpose()
+    }
+
+    async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
+        let rows =
+            sqlx::query("SELECT conversation_id, agent FROM mailboxes WHERE due_at <= $1 ORDER BY due_at LIMIT $2")
+                .bind(now.as_millis())
+                .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+                .fetch_all(&mut self.connection)
+                .await
+                .map_err(failure)?;
+        let key = |row: &SqliteRow| MailboxKey {
+            conversation_id: row.get::<String, _>(0).into(),
+            agent: row.get::<String, _>(1).into(),
+        };
+        Ok(rows.iter().map(key).collect())
+    }
+}
+
+impl Reader for Sqlite {
+    async fn owner(&self, conversation_id: &str) -> Result<Option<String>, StoreError> {
+        let row = sqlx::query("SELECT user_id FROM conversations WHERE id = $1")
+            .bind(conversation_id)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(failure)?;
+        Ok(row.map(|row| row.get(0)))
+    }
+
+    async fn messages(
+        &self,
+        conversation_id: &str,
+        after: i64,
+        limit: usize,
+    ) -> Result<(Vec<Message>, Option<i64>), StoreError> {
+        let rows = sqlx::query(
+            "SELECT sequence, system_messages_json FROM injections WHERE conversation_id = $1 AND sequence > $2 \
+             AND system_messages_json <> '[]' ORDER BY sequence LIMIT $3",
+        )
+        .bind(conversation_id)
+        .bind(after)
+        .bind(i64::try_from(limit + 1).unwrap_or(i64::MAX))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(failure)?;
+        let parse = |row: &SqliteRow| Ok((row.get(0), parse_json(row.get(1), "injections.system_messages_json")?));
+        let rows: Result<Vec<_>, StoreError> = rows.iter().map(parse).collect();
+        Ok(crate::rows::page(rows?.into_iter(), limit))
+    }
+
+    async fn trace(&self, token_owner: &str, id: &str) -> Result<Option<Trace>, StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(failure)?;
+        let brought = sqlx::query("SELECT event_id FROM brought_ids WHERE token_owner = $1 AND id = $2")
+            .bind(token_owner)
+            .bind(id)
+            .fetch_optional(&mut *connection)
+            .await
+            .map_err(failure)?;
+        let id = match brought {
+            Some(row) => Some(EventId(uuid(&row, 0)?)),
+            None => crate::event_id(id),
+        };
+        let Some(id) = id else { return Ok(None) };
+        let Some(row) = events(&mut connection, &[id]).await?.pop() else { return Ok(None) };
+        let ids: Vec<Uuid> = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).collect();
+        Ok(Some(Trace {
+            event: row.event.to_stored(),
+            owner: row.owner.to_string(),
+            accepted_at: row.accepted_at,
+            filtered: row.filtered,
+            notifications: notifications(&mut connection, &ids).await?,
+            verdicts: row.verdicts,
+        }))
+    }
+
+    async fn settings(&self, user_id: &str) -> Result<Settings, StoreError> {
+        let row = sqlx::query("SELECT disabled_subscribers_json, settings_json FROM user_settings WHERE user_id = $1")
+            .bind(user_id)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(failure)?;
+        row.map_or(Ok(Settings::default()), |row| {
+            let disabled_subscribers = parse_json(row.get(0), "user_settings.disabled_subscribers_json")?;
+            Ok(Settings { disabled_subscribers, rest: row.get(1) })
+        })
+    }
+
+    async fn token_by_secret(&self, hash: &[u8]) -> Result<Option<Token>, StoreError> {
+        let row = sqlx::query(
+            "SELECT id, secret_hash, scope, name, user_id, origin, conversation_id, created_at, expires_at, \
+             revoked_at FROM tokens WHERE secret_hash = $1",
+        )
+        .bind(hash)
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(failure)?;
+        Ok(row.as_ref().map(token))
+    }
+
+    async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT id, secret_hash, scope, name, user_id, origin, conversation_id, created_at, expires_at, \
+             revoked_at FROM tokens ORDER BY created_at, id",
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(failure)?;
+        Ok(rows.iter().map(token).collect())
+    }
+}
+
+async fn events(connection: &mut SqliteConnection, ids: &[EventId]) -> Result<Vec<EventRow>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sql = QueryBuilder::<Driver>::new(format!("SELECT {EVENT_COLUMNS} FROM events WHERE id IN ("));
+    let mut list = sql.separated(", ");
+    for id in ids {
+        list.push_bind(id.0.as_bytes().to_vec());
+    }
+    sql.push(")");
+    let rows = sql.build().fetch_all(connection).await.map_err(failure)?;
+    rows.iter().map(event_row).collect()
+}
+
+fn event_row(row: &SqliteRow) -> Result<EventRow, StoreError> {
+    let stored = StoredEvent {
+        id: EventId(uuid(row, 0)?),
+        kind: row.get(1),
+        source: row.get(2),
+        severity: Severity::parse(row.get(3)).map_err(|_| damaged("events.severity"))?,
+        timestamp: Time::from_millis(row.get(4)),
+        payload: row.get(5),
+        dedupe_key: row.get(6),
+        conversation_id: row.get(7),
+        agent: row.get(8),
+        user_id: row.get(9),
+        correlation_id: row.get(10),
+        cause: Cause::parse(row.get(11)).ok_or_else(|| damaged("events.cause"))?,
+    };
+    Ok(EventRow {
+        event: Arc::new(Event::from_stored(stored).map_err(|error| damaged(&error.to_string()))?),
+        owner: row.get::<String, _>(12).into(),
+        accepted_at: Time::from_millis(row.get(13)),
+        filtered: u32::try_from(row.get::<i64, _>(14)).unwrap_or(0),
+        verdicts: parse_json(row.get(15), "events.verdicts")?,
+    })
+}
+
+async fn notifications(connection: &mut SqliteConnection, ids: &[Uuid]) -> Result<Vec<NotificationView>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sql = QueryBuilder::<Driver>::new(
+        "SELECT id, subscriber_id, conversation_id, agent, priority, inject_at, state, reason, content, call_id, \
+         created_at, ended_at FROM notifications WHERE id IN (",
+    );
+    let mut list = sql.separated(", ");
+    for id in ids {
+        list.push_bind(id.as_bytes().to_vec());
+    }
+    sql.push(") ORDER BY id");
+    let rows = sql.build().fetch_all(connection).await.map_err(failure)?;
+    let view = |row: &SqliteRow| {
+        Ok(NotificationView {
+            id: NotificationId(uuid(row, 0)?),
+            subscriber_id: row.get(1),
+            conversation_id: row.get(2),
+            agent: row.get(3),
+            priority: row.get(4),
+            inject_at: row.get(5),
+            state: row.get(6),
+            reason: row.get(7),
+            content: row.get(8),
+            call_id: row.get(9),
+            created_at: Time::from_millis(row.get(10)),
+            ended_at: row.get::<Option<i64>, _>(11).map(Time::from_millis),
+        })
+    };
+    rows.iter().map(view).collect()
+}
+
+fn token(row: &SqliteRow) -> Token {
+    Token {
+        id: row.get(0),
+        secret_hash: row.get(1),
+        scope: row.get(2),
+        name: row.get(3),
+        user_id: row.get(4),
+        origin: row.get(5),
+        conversation_id: row.get(6),
+        created_at: Time::from_millis(row.get(7)),
+        expires_at: row.get::<Option<i64>, _>(8).map(Time::from_millis),
+        revoked_at: row.get::<Option<i64>, _>(9).map(Time::from_millis),
+    }
+}
+
+fn uuid(row: &SqliteRow, column: usize) -> Result<Uuid, StoreError> {
+    Uuid::from_slice(row.get(column)).map_err(|_| damaged("an id"))
+}
+
+fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|_| damaged(what))
+}

@@ -1,0 +1,145 @@
+//! The stores under test, and a clock they all read.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bellwire_core::event::AgentName;
+use bellwire_core::{Event, Inject, InjectionPoint, Severity, Subscribers, Time};
+use bellwire_store::{
+    Brought, Caller, Given, Incoming, MemoryStore, Opening, Publish, Receipt, SqliteStore, Store, StoreError, Take,
+};
+use serde_json::{Value, json};
+
+/// A store, the clock it reads, and what is needed to open it again.
+pub(crate) struct Backend {
+    store: Option<Arc<dyn Store>>,
+    clock: Arc<AtomicI64>,
+    /// None for a store that forgets everything.
+    folder: Option<tempfile::TempDir>,
+    seed: u128,
+}
+
+pub(crate) const START: i64 = 1_767_454_200_000;
+
+impl Backend {
+    pub(crate) async fn memory() -> Self {
+        let mut backend = Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder: None, seed: 1 };
+        backend.store = Some(Arc::new(MemoryStore::open(backend.opening())));
+        backend
+    }
+
+    pub(crate) async fn sqlite() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut backend = Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder: Some(folder), seed: 1 };
+        backend.open().await;
+        backend
+    }
+
+    /// Whether what was committed survives the process.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.as_ref().expect("a durable store has a folder").path().join("bellwire.db")
+    }
+
+    /// Throws the process's memory away and opens the file again.
+    pub(crate) async fn restart(&mut self) {
+        self.store().close().await.expect("the store closes");
+        self.store = None;
+        self.seed += 1;
+        self.open().await;
+    }
+
+    async fn open(&mut self) {
+        let store = SqliteStore::open(&self.path(), self.opening()).await.expect("the store opens");
+        self.store = Some(Arc::new(store));
+    }
+
+    fn opening(&self) -> Opening {
+        let clock = self.clock.clone();
+        Opening {
+            subscribers: Arc::new(Subscribers::bundled()),
+            seed: self.seed,
+            clock: Arc::new(move || Time::from_millis(clock.load(Ordering::SeqCst))),
+            timers: false,
+        }
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        self.store.clone().expect("the store is open")
+    }
+
+    pub(crate) fn pass(&self, millis: i64) {
+        self.clock.fetch_add(millis, Ordering::SeqCst);
+    }
+
+    pub(crate) async fn publish(&self, event: Event) -> Receipt {
+        self.publish_as(Caller::user("ada"), event, None).await.expect("the event is accepted")
+    }
+
+    pub(crate) async fn publish_as(
+        &self,
+        caller: Caller,
+        event: Event,
+        brought: Option<Brought>,
+    ) -> Result<Receipt, StoreError> {
+        let publish = Publish { caller, events: vec![Incoming { event, brought }] };
+        self.store().publish(publish).await.map(|mut receipts| receipts.remove(0))
+    }
+
+    pub(crate) async fn take(&self, point: InjectionPoint, call_id: &str) -> Given {
+        self.store().take(take(point, call_id)).await.expect("the injection is answered")
+    }
+}
+
+pub(crate) fn take(point: InjectionPoint, call_id: &str) -> Take {
+    Take {
+        caller: Caller::user("ada"),
+        conversation_id: "chat".into(),
+        agent: AgentName::main(),
+        request: Inject::new(point, call_id).expect("the call id is legal"),
+        observed: None,
+        unseen: Vec::new(),
+    }
+}
+
+/// A failure of this tool in the conversation `chat`.
+pub(crate) fn failure(tool: &str) -> Event {
+    event("tool.call.failure", Severity::Error, json!({"tool_name": tool, "error_type": "timeout"}))
+}
+
+pub(crate) fn event(kind: &str, severity: Severity, payload: Value) -> Event {
+    Event::new(kind, "tool_executor", severity, payload)
+        .expect("the event is well formed")
+        .at(Time::from_millis(START))
+        .in_conversation("chat")
+}
+
+/// Runs each test on each backend.
+macro_rules! on_every_store {
+    ($($(#[$doc:meta])* async fn $name:ident($backend:ident: $type:ty) $body:block)+) => {
+        $(
+            $(#[$doc])*
+            mod $name {
+                use super::*;
+
+                #[allow(unused_mut)]
+                async fn duty(mut $backend: $type) $body
+
+                #[tokio::test]
+                async fn memory() {
+                    duty(Backend::memory().await).await;
+                }
+
+                #[tokio::test]
+                async fn sqlite() {
+                    duty(Backend::sqlite().await).await;
+                }
+            }
+        )+
+    };
+}
+pub(crate) use on_every_store;

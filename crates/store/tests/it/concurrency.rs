@@ -1,0 +1,53 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bellwire_core::InjectionPoint::TurnStart;
+
+use crate::backends::{Backend, failure, on_every_store};
+
+on_every_store! {
+    async fn two_hundred_askers_at_once_lose_nothing_and_get_nothing_twice(backend: Backend) {
+        let backend = Arc::new(backend);
+        let publish = |number: u32| {
+            let backend = backend.clone();
+            tokio::spawn(async move { backend.publish(failure(&format!("tool_{number}_"))).await })
+        };
+        let published: Vec<_> = (0..200).map(publish).collect();
+        for task in published {
+            task.await.unwrap();
+        }
+        let take = |number: u32| {
+            let backend = backend.clone();
+            tokio::spawn(async move { backend.take(TurnStart, &format!("c{number}")).await })
+        };
+        let taken: Vec<_> = (0..20).map(take).collect();
+        let mut seen = HashSet::new();
+        let mut told = String::new();
+        for task in taken {
+            let answer = task.await.unwrap();
+            for id in &answer.notifications {
+                assert!(seen.insert(*id), "{id} was taken twice");
+            }
+            told.push_str(&answer.block);
+        }
+        for number in 0..200 {
+            assert_eq!(told.matches(&format!("tool_{number}_,")).count(), 1, "tool {number}");
+        }
+    }
+
+    async fn the_same_call_from_many_at_once_has_one_answer(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        let backend = Arc::new(backend);
+        let ask = |_| {
+            let backend = backend.clone();
+            tokio::spawn(async move { backend.take(TurnStart, "c1").await })
+        };
+        let answers: Vec<_> = (0..50).map(ask).collect();
+        let mut blocks = HashSet::new();
+        for answer in answers {
+            blocks.insert(answer.await.unwrap().block);
+        }
+        assert_eq!(blocks.len(), 1);
+        assert!(blocks.iter().next().unwrap().contains("grep"));
+    }
+}

@@ -1,0 +1,43 @@
+//! What a process that dies leaves behind. Only durable stores have anything to lose.
+
+use bellwire_core::InjectionPoint::AfterTool;
+use bellwire_store::{ErrorKind, SqliteStore};
+
+use crate::backends::{Backend, failure};
+
+#[tokio::test]
+async fn everything_that_was_answered_is_there_after_a_restart_at_any_moment() {
+    let mut backend = Backend::sqlite().await;
+    let mut told = Vec::new();
+    for number in 0..12 {
+        backend.publish(failure(&format!("tool_{number}"))).await;
+        backend.restart().await;
+        if number % 3 == 2 {
+            told.push(backend.take(AfterTool, &format!("c{number}")).await);
+            backend.restart().await;
+        }
+    }
+    let all: String = told.iter().map(|answer| answer.block.as_str()).collect();
+    for number in 0..12 {
+        assert_eq!(all.matches(&format!("tool_{number},")).count(), 1, "{all}");
+    }
+}
+
+#[tokio::test]
+async fn repeats_are_counted_across_a_restart() {
+    let mut backend = Backend::sqlite().await;
+    for _ in 0..3 {
+        backend.publish(failure("grep")).await;
+        backend.restart().await;
+    }
+    let answer = backend.take(AfterTool, "c1").await;
+    assert!(answer.block.contains("[tool_executor x3]"), "{}", answer.block);
+}
+
+#[tokio::test]
+async fn two_processes_cannot_serve_the_same_file() {
+    let backend = Backend::sqlite().await;
+    let error = SqliteStore::migrate(&backend.path(), bellwire_core::Time::ZERO).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Broken);
+    assert!(error.message.contains("another Bellwire"), "{error}");
+}

@@ -1,0 +1,103 @@
+use bellwire_core::InjectionPoint::{AfterTool, TurnEnd, TurnStart};
+use bellwire_core::conversation::{Observed, Outcome};
+use bellwire_core::event::AgentName;
+use bellwire_store::{Caller, ErrorKind, HintKind};
+use serde_json::json;
+
+use crate::backends::{Backend, event, failure, on_every_store, take};
+
+on_every_store! {
+    async fn an_agent_gets_its_mail_once(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        let first = backend.take(AfterTool, "c1").await;
+        assert_eq!((first.count, first.showing, first.notifications.len()), (1, 1, 1));
+        assert!(first.content("ok").starts_with("ok\n\n<notifications id="), "{}", first.block);
+        assert_eq!(backend.take(AfterTool, "c2").await.block, "");
+    }
+
+    async fn the_observed_call_is_published_with_the_injection(backend: Backend) {
+        let mut ask = take(AfterTool, "c1");
+        ask.observed = Some(Observed::new("vault_search", Outcome::Failure));
+        let answer = backend.store().take(ask).await.unwrap();
+        assert!(answer.block.contains("vault_search"), "{}", answer.block);
+    }
+
+    async fn what_the_model_never_saw_waits_again(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        let lost = backend.take(AfterTool, "c1").await;
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let mut ask = take(AfterTool, "c2");
+        ask.unseen = vec!["c1".into()];
+        let answer = backend.store().take(ask).await.unwrap();
+        assert_eq!(answer.notifications, lost.notifications);
+        let (messages, _) = backend.store().messages(Caller::user("ada"), "chat".into(), None, 10).await.unwrap();
+        let calls: Vec<_> = messages.iter().map(|message| message.call_id.as_str()).collect();
+        assert_eq!(calls, ["c2"]);
+        let refused = backend.store().take(take(AfterTool, "c1")).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Conflict);
+    }
+
+    async fn a_sub_agent_gets_only_its_own_mail(backend: Backend) {
+        let researcher = AgentName::parse("researcher").unwrap();
+        backend.publish(failure("mine")).await;
+        backend.publish(failure("theirs").for_agent(researcher.clone())).await;
+        let mut ask = take(AfterTool, "c1");
+        ask.agent = researcher;
+        let answer = backend.store().take(ask).await.unwrap();
+        assert!(answer.block.contains("theirs") && !answer.block.contains("mine"), "{}", answer.block);
+    }
+
+    async fn what_was_shown_stays_in_the_conversation(backend: Backend) {
+        for number in 1..=5 {
+            backend.publish(failure(&format!("tool_{number}"))).await;
+            backend.take(AfterTool, &format!("c{number}")).await;
+        }
+        let store = backend.store();
+        let page = |after| store.messages(Caller::user("ada"), "chat".into(), after, 2);
+        let (first, next) = page(None).await.unwrap();
+        assert_eq!((first.len(), first[0].call_id.as_str()), (2, "c1"));
+        let (second, next) = page(next).await.unwrap();
+        assert_eq!(second[0].call_id, "c3");
+        let (third, next) = page(next).await.unwrap();
+        assert_eq!((third.len(), next), (1, None));
+        assert!(third[0].content.contains("tool_5") && third[0].source == "tool_executor");
+    }
+
+    async fn a_new_boundary_does_not_change_old_answers(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        let old = backend.take(AfterTool, "c1").await;
+        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into()).await.unwrap();
+        backend.publish(failure("sed")).await;
+        assert!(backend.take(AfterTool, "c2").await.block.contains(boundary.as_str()));
+        assert_eq!(backend.take(AfterTool, "c1").await, old);
+    }
+
+    async fn wake_mail_rings_an_idle_conversation_after_its_commit(backend: Backend) {
+        let mut hints = backend.store().hints();
+        backend.publish(event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": "b"}))).await;
+        let mut kinds = Vec::new();
+        while let Ok(hint) = hints.try_recv() {
+            assert_eq!(hint.conversation_id, "chat");
+            kinds.push(hint.kind);
+        }
+        assert_eq!(kinds, [HintKind::Pending, HintKind::Wake]);
+        let state = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
+        let kinds: Vec<_> = state.iter().map(|hint| hint.kind).collect();
+        assert_eq!(kinds, [HintKind::Pending, HintKind::Wake], "the level is told again on connect");
+        backend.take(TurnStart, "c1").await;
+        let state = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
+        assert_eq!((state.len(), state[0].count), (1, 0));
+    }
+
+    async fn presence_is_known_from_the_points(backend: Backend) {
+        backend.take(TurnStart, "c1").await;
+        let working = || async {
+            backend.store().conversation(Caller::user("ada"), "chat".into()).await.unwrap().working
+        };
+        assert!(working().await);
+        backend.take(TurnEnd, "c2").await;
+        assert!(!working().await);
+    }
+}

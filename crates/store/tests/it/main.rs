@@ -1,0 +1,15 @@
+//! One suite for every store: a file a duty, each test run on each backend.
+
+mod backends;
+
+mod concurrency;
+mod crash;
+mod idempotency;
+mod inject;
+mod ownership;
+mod publish;
+mod retention;
+mod settings;
+mod timers;
+mod tokens;
+mod trace;

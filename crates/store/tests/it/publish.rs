@@ -1,0 +1,80 @@
+use bellwire_core::Severity;
+use bellwire_store::{Caller, ErrorKind, Incoming, Publish};
+use serde_json::json;
+
+use crate::backends::{Backend, event, failure, on_every_store};
+
+on_every_store! {
+    async fn an_accepted_event_has_a_verdict_from_every_subscriber_that_listens(backend: Backend) {
+        let receipt = backend.publish(failure("grep")).await;
+        assert_eq!(receipt.filtered, 14);
+        assert_eq!(receipt.verdicts.len(), 1);
+        assert_eq!(receipt.verdicts[0].subscriber, "tool_failure");
+        assert_eq!(receipt.verdicts[0].verdict, "held");
+        assert!(receipt.verdicts[0].notification_id.is_some());
+    }
+
+    async fn a_repeat_says_which_event_it_repeats(backend: Backend) {
+        let first = backend.publish(failure("grep")).await;
+        let second = backend.publish(failure("grep")).await;
+        assert_eq!(second.verdicts[0].verdict, "duplicate");
+        assert_eq!(second.verdicts[0].of, Some(first.event_id.0));
+        assert_eq!(second.verdicts[0].repeats, Some(1));
+    }
+
+    async fn events_are_taken_in_together_or_not_at_all(backend: Backend) {
+        backend.publish(failure("first")).await;
+        let events = vec![
+            Incoming { event: failure("second"), brought: None },
+            Incoming { event: failure("third").in_conversation("somebody elses"), brought: None },
+        ];
+        let caller = Caller { conversation_id: Some("chat".into()), ..Caller::user("ada") };
+        let refused = backend.store().publish(Publish { caller, events }).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::NotFound);
+        let answer = backend.take(bellwire_core::InjectionPoint::AfterTool, "c1").await;
+        assert!(answer.block.contains("first") && !answer.block.contains("second"), "{}", answer.block);
+    }
+
+    async fn an_event_for_a_person_reaches_every_open_conversation(backend: Backend) {
+        let store = backend.store();
+        for id in ["one", "two"] {
+            store.put_conversation(Caller::user("ada"), id.into(), "ada".into(), None).await.unwrap();
+        }
+        store.put_conversation(Caller::user("bob"), "three".into(), "bob".into(), None).await.unwrap();
+        let text = r#"{"type": "tool.call.failure", "source": "ci", "severity": "error", "user_id": "ada", "payload": {}}"#;
+        let draft: bellwire_core::EventDraft = serde_json::from_str(text).unwrap();
+        let for_ada = draft.admit(bellwire_core::Time::ZERO, &mut bellwire_core::Ids::seeded(1)).unwrap();
+        let receipt = backend.publish_as(Caller::anyone(), for_ada.clone(), None).await.unwrap();
+        let reached: Vec<_> = receipt.verdicts.iter().map(|verdict| verdict.conversation_id.as_str()).collect();
+        assert_eq!(reached, ["one", "two"]);
+
+        backend.pass(25 * 60 * 60 * 1000);
+        let receipt = backend.publish_as(Caller::anyone(), for_ada, None).await.unwrap();
+        assert_eq!(receipt.verdicts[0].verdict, "filtered");
+        assert_eq!(receipt.verdicts[0].reason, "no_open_conversation");
+    }
+
+    async fn a_conversation_nobody_made_is_not_found_for_a_caller_without_a_person(backend: Backend) {
+        let refused = backend.publish_as(Caller::anyone(), failure("grep"), None).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::NotFound);
+    }
+
+    async fn what_a_detector_shows_is_an_event_of_its_own(backend: Backend) {
+        let usage = json!({"usage": {"tokens_used": 100, "token_limit": 100}});
+        backend.publish(event("agent.turn.start", Severity::Info, usage)).await;
+        let answer = backend.take(bellwire_core::InjectionPoint::Immediate, "c1").await;
+        assert!(answer.block.contains("budget exceeded"), "{}", answer.block);
+    }
+
+    async fn a_message_past_the_bound_is_refused_and_nothing_is_lost(backend: Backend) {
+        for number in 0..bellwire_core::mailbox::PENDING_MAX {
+            let message = bellwire_core::Event::user_message(&format!("message {number}")).unwrap();
+            backend.publish(message.in_conversation("chat")).await;
+        }
+        let one_more = bellwire_core::Event::user_message("one more").unwrap().in_conversation("chat");
+        let refused = backend.publish_as(Caller::user("ada"), one_more, None).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Full);
+        let view = backend.store().conversation(Caller::user("ada"), "chat".into()).await.unwrap();
+        assert_eq!(view.pending, bellwire_core::mailbox::PENDING_MAX);
+    }
+}

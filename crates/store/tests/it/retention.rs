@@ -1,0 +1,38 @@
+use bellwire_core::InjectionPoint::AfterTool;
+use bellwire_core::Time;
+use bellwire_store::{Caller, ErrorKind};
+
+use crate::backends::{Backend, START, failure, on_every_store};
+
+on_every_store! {
+    async fn what_is_old_goes_in_small_steps_and_what_waits_stays(backend: Backend) {
+        for number in 0..6 {
+            backend.publish(failure(&format!("tool_{number}"))).await;
+        }
+        backend.take(AfterTool, "c1").await;
+        backend.pass(60_000);
+        let waiting = backend.publish(failure("waiting")).await;
+        backend.pass(3_000);
+        backend.store().tick().await.unwrap();
+        let before = Time::from_millis(START + 30_000);
+        let mut gone = 0;
+        for _ in 0..20 {
+            gone += backend.store().prune(before, before, 2).await.unwrap();
+        }
+        assert!(gone >= 7, "six events and an answer went, not {gone}");
+        assert!(backend.store().trace(Caller::user("ada"), waiting.event_id.to_string()).await.is_ok());
+        assert!(backend.take(AfterTool, "c2").await.block.contains("waiting"));
+    }
+
+    async fn an_erased_person_leaves_nothing(backend: Backend) {
+        let receipt = backend.publish(failure("grep")).await;
+        backend.take(AfterTool, "c1").await;
+        backend.store().erase_user("ada".into()).await.unwrap();
+        let store = backend.store();
+        let error = store.conversation(Caller::user("ada"), "chat".into()).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NotFound);
+        assert!(store.trace(Caller::anyone(), receipt.event_id.to_string()).await.is_err());
+        let again = backend.publish(failure("grep")).await;
+        assert_eq!(again.verdicts[0].verdict, "held", "the old window is forgotten with the rest");
+    }
+}
