@@ -1,0 +1,139 @@
+//! Who is asking, and what they may do. Checked on every path, from one table.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bellwire_core::Time;
+use bellwire_store::{Caller, Store, Token};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::clock;
+use crate::http::ApiError;
+
+/// What a token may do.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything.
+    Admin,
+    /// What an agent does: publish, take its mail, read its person's conversations.
+    Agent,
+    /// What a person does: read, answer, change settings.
+    User,
+    /// Publish, and nothing else.
+    Ingest,
+    /// Deliver between processes.
+    Daemon,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 5] = [Self::Admin, Self::Agent, Self::User, Self::Ingest, Self::Daemon];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Agent => "agent",
+            Self::User => "user",
+            Self::Ingest => "ingest",
+            Self::Daemon => "daemon",
+        }
+    }
+
+    /// Reads the word on the wire.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
+    }
+}
+
+/// The caller of a request, authenticated.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The token's name.
+    pub token_id: String,
+    /// What it may do.
+    pub scope: Scope,
+    /// On whose behalf it asks.
+    pub caller: Caller,
+}
+
+impl Identity {
+    fn of(token: &Token) -> Option<Self> {
+        let scope = Scope::parse(&token.scope)?;
+        let user_id = token.user_id.clone().filter(|user| user != "*" && scope != Scope::Admin);
+        let token_owner = match &user_id {
+            Some(user) => format!("user:{user}"),
+            None => format!("token:{}", token.id),
+        };
+        let caller = Caller { user_id, conversation_id: token.conversation_id.clone(), token_owner };
+        Some(Self { token_id: token.id.clone(), scope, caller })
+    }
+
+    /// Whether this person's things are the caller's business. What is not theirs looks like what is not there.
+    pub(crate) fn check_user(&self, user_id: &str) -> Result<(), ApiError> {
+        match self.caller.user_id.as_deref().is_none_or(|own| own == user_id) {
+            true => Ok(()),
+            false => Err(ApiError::not_found("user")),
+        }
+    }
+}
+
+/// A new secret: the text to hand out once, and what is kept of it.
+pub fn new_secret() -> (String, Vec<u8>) {
+    let bytes: [u8; 32] = clock::random();
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let secret = format!("bw_{text}");
+    let hash = hash(&secret);
+    (secret, hash)
+}
+
+/// What is kept of a secret. A random 256-bit secret needs no slow hash: nobody can guess through it.
+pub fn hash(secret: &str) -> Vec<u8> {
+    Sha256::digest(secret.as_bytes()).to_vec()
+}
+
+/// Finds tokens by their secrets, and remembers those it found.
+pub struct Tokens {
+    store: Arc<dyn Store>,
+    known: RwLock<HashMap<Vec<u8>, Token>>,
+}
+
+/// More than this and the memory is started anew.
+const KNOWN_MAX: usize = 10_000;
+
+impl Tokens {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, known: RwLock::default() }
+    }
+
+    /// Who brings this secret, if it is still worth something.
+    pub(crate) async fn identify(&self, secret: &str) -> Result<Option<Identity>, ApiError> {
+        let hash = hash(secret);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
+        let token = match known {
+            Some(token) => Some(token),
+            None => self.store.token_by_secret(hash.clone()).await?,
+        };
+        let Some(token) = token.filter(|token| bool::from(token.secret_hash.ct_eq(&hash)) && is_valid(token)) else {
+            return Ok(None);
+        };
+        let identity = Identity::of(&token);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        known.insert(hash, token);
+        Ok(identity)
+    }
+
+    /// Forgets what it knows, because a token was revoked.
+    pub(crate) fn forget(&self) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+fn is_valid(token: &Token) -> bool {
+    let now: Time = clock::now();
+    token.revoked_at.is_none() && token.expires_at.is_none_or(|end| end > now)
+}

@@ -1,0 +1,36 @@
+//! The API over HTTP: wire types live here and nowhere else.
+
+mod conversations;
+mod error;
+mod events;
+mod health;
+mod inject;
+pub mod router;
+mod stream;
+mod subscribers;
+mod tokens;
+mod users;
+
+pub use error::ApiError;
+
+use std::sync::Arc;
+
+use bellwire_core::subscriber::Subscribers;
+use bellwire_store::Store;
+use tokio::sync::broadcast;
+
+use crate::auth::Tokens;
+use crate::limit::PublishLimit;
+
+/// What every handler may use.
+#[derive(Clone)]
+pub(crate) struct Hub {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) limit: Arc<PublishLimit>,
+    /// Names of tokens that were just revoked: their streams end.
+    pub(crate) revoked: broadcast::Sender<String>,
+    /// Closed when the hub stops: streams end.
+    pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
+}

@@ -1,0 +1,102 @@
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bellwire_core::Invalid;
+use bellwire_store::{ErrorKind, StoreError};
+use serde_json::json;
+
+/// Why a request was not carried out: a status, a code that never changes, and words.
+#[derive(Clone, Debug)]
+pub struct ApiError {
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) field: Option<String>,
+    pub(crate) hint: Option<String>,
+    pub(crate) retry_after_seconds: Option<u64>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), field: None, hint: None, retry_after_seconds: None }
+    }
+
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("there is no such {what}"))
+    }
+
+    pub(crate) fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { field: Some(field.into()), ..Self::new(StatusCode::BAD_REQUEST, "validation_error", message) }
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        let message = "send a token: Authorization: Bearer bw_…";
+        Self {
+            hint: Some("bellwire token create".into()),
+            ..Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+        }
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    /// A body that is not the JSON we asked for.
+    pub(crate) fn body(error: &serde_json::Error) -> Self {
+        let message = error.to_string();
+        // serde names an unknown or missing field between backquotes.
+        let field = message.split('`').nth(1).filter(|_| message.contains("field")).map(str::to_owned);
+        Self { field, ..Self::new(StatusCode::BAD_REQUEST, "validation_error", message) }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let (status, code) = match error.kind {
+            ErrorKind::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+            ErrorKind::Conflict => (StatusCode::CONFLICT, "conflict"),
+            ErrorKind::Full => (StatusCode::TOO_MANY_REQUESTS, "mailbox_full"),
+            ErrorKind::NoSpace => (StatusCode::INSUFFICIENT_STORAGE, "no_space"),
+            ErrorKind::Retry => (StatusCode::SERVICE_UNAVAILABLE, "try_again"),
+            ErrorKind::Broken => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
+        };
+        let retry = matches!(error.kind, ErrorKind::Full | ErrorKind::Retry | ErrorKind::NoSpace).then_some(1);
+        if status.is_server_error() {
+            tracing::error!(code, error = %error, "a request could not be carried out");
+        }
+        // What broke inside is for the log, not for the caller.
+        let message = match error.kind {
+            ErrorKind::Broken => "the hub could not do this; its log says why".to_owned(),
+            _ => error.message,
+        };
+        Self { retry_after_seconds: retry, ..Self::new(status, code, message) }
+    }
+}
+
+impl From<Invalid> for ApiError {
+    fn from(invalid: Invalid) -> Self {
+        let status = if invalid.forbidden { StatusCode::FORBIDDEN } else { StatusCode::BAD_REQUEST };
+        let code = if invalid.forbidden { "forbidden" } else { "validation_error" };
+        Self { field: Some(invalid.field.to_owned()), ..Self::new(status, code, invalid.message) }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let Some(field) = self.field {
+            error["field"] = field.into();
+        }
+        if let Some(hint) = self.hint {
+            error["hint"] = hint.into();
+        }
+        let mut response = (self.status, Json(json!({ "error": error }))).into_response();
+        if let Some(seconds) = self.retry_after_seconds {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

@@ -1,0 +1,153 @@
+//! The hub: any agent in any language publishes events, asks for its block, and is woken, over HTTP.
+//!
+//! [`App::start`] wires a store, the router and a listener; it answers until `shutdown` resolves, then finishes what it
+//! accepted. Everything that decides is in `bellwire-core`, everything that lasts in `bellwire-store`.
+
+pub mod auth;
+pub mod clock;
+pub mod config;
+pub mod http;
+pub mod limit;
+
+pub use config::Config;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use bellwire_core::subscriber::Subscribers;
+use bellwire_store::{MemoryStore, Opening, SqliteStore, Store, StoreError, Token};
+use tokio::net::TcpListener;
+use tokio::sync::{broadcast, watch};
+
+use crate::auth::Tokens;
+use crate::http::Hub;
+use crate::limit::PublishLimit;
+
+/// How often old rows are looked for, and how many go at once.
+const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
+const RETENTION_STEP: usize = 500;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+const EVENTS_KEPT_DAYS: u64 = 30;
+const ANSWERS_KEPT_DAYS: u64 = 7;
+
+/// A running hub.
+pub struct App {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it remembers; an embedding program may use it too.
+    pub store: Arc<dyn Store>,
+    serving: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+impl App {
+    /// Opens the store and answers on the listener until `shutdown` resolves. When this returns, it is ready.
+    pub async fn start(
+        config: Config,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Self, StartError> {
+        let address = listener.local_addr().map_err(StartError::Listen)?;
+        let subscribers = Arc::new(Subscribers::bundled());
+        let store = open_store(config.data_dir.as_deref(), subscribers.clone()).await?;
+        let (stop, stopping) = watch::channel(false);
+        let hub = Hub {
+            store: store.clone(),
+            tokens: Arc::new(Tokens::new(store.clone())),
+            subscribers,
+            limit: Arc::new(PublishLimit::new(config.limits.publish_per_second, config.limits.publish_burst)),
+            revoked: broadcast::channel(256).0,
+            stopping,
+        };
+        let router = http::router::router(hub, &config);
+        tokio::spawn(forget_what_is_old(store.clone(), stop.subscribe()));
+        let ended = async move {
+            shutdown.await;
+            // Streams end by themselves; everything else is answered before the listener closes.
+            let _ = stop.send(true);
+        };
+        let serving = tokio::spawn(async move { axum::serve(listener, router).with_graceful_shutdown(ended).await });
+        Ok(Self { address, store, serving })
+    }
+
+    /// Waits until the hub has stopped: everything it accepted is answered, and its data is free for another.
+    pub async fn stopped(self) -> std::io::Result<()> {
+        let served = self.serving.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        self.store.close().await.map_err(std::io::Error::other)?;
+        served
+    }
+}
+
+/// Makes a token in a store that nobody serves yet, such as the first one; gives its secret.
+pub async fn create_token(store: &dyn Store, scope: auth::Scope, name: &str) -> Result<String, StoreError> {
+    let (secret, secret_hash) = auth::new_secret();
+    let token = Token {
+        id: uuid::Builder::from_random_bytes(clock::random()).into_uuid().to_string(),
+        secret_hash,
+        scope: scope.as_str().to_owned(),
+        name: Some(name.to_owned()),
+        user_id: None,
+        origin: None,
+        conversation_id: None,
+        created_at: clock::now(),
+        expires_at: None,
+        revoked_at: None,
+    };
+    store.put_token(token).await?;
+    Ok(secret)
+}
+
+/// Why a hub did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// It cannot listen.
+    Listen(std::io::Error),
+    /// Its data folder cannot be made.
+    Folder(std::io::Error),
+    /// Its store cannot be opened.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Listen(error) => write!(f, "cannot listen: {error}"),
+            Self::Folder(error) => write!(f, "cannot make the data folder: {error}"),
+            Self::Store(error) => write!(f, "cannot open the store: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+async fn open_store(dir: Option<&Path>, subscribers: Arc<Subscribers>) -> Result<Arc<dyn Store>, StartError> {
+    let seed = u128::from_le_bytes(clock::random());
+    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true };
+    match dir {
+        None => Ok(Arc::new(MemoryStore::open(opening))),
+        Some(dir) => {
+            std::fs::create_dir_all(dir).map_err(StartError::Folder)?;
+            let store = SqliteStore::open(&dir.join("bellwire.db"), opening).await.map_err(StartError::Store)?;
+            Ok(Arc::new(store))
+        }
+    }
+}
+
+/// Deletes what is old in small steps, so that nobody waits for it.
+async fn forget_what_is_old(store: Arc<dyn Store>, mut stopping: watch::Receiver<bool>) {
+    let mut every = tokio::time::interval(RETENTION_EVERY);
+    loop {
+        tokio::select! {
+            _ = every.tick() => {}
+            _ = stopping.changed() => return,
+        }
+        let before = |days: u64| {
+            bellwire_core::Time::from_millis(clock::now().as_millis().saturating_sub_unsigned(days * DAY_MS))
+        };
+        let pruned = store.prune(before(EVENTS_KEPT_DAYS), before(ANSWERS_KEPT_DAYS), RETENTION_STEP).await;
+        if let Err(error) = pruned {
+            tracing::warn!(%error, "old rows could not be deleted; they will be tried again");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Who may do what, tested from the router's own table: a new route without a rule fails here.
+
+use bellwire_server::auth::Scope;
+use bellwire_server::http::router::ROUTES;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::hub::{TestHub, failure};
+
+fn path_for(path: &str, event: &str) -> String {
+    let id = match path {
+        path if path.starts_with("/v1/events/") => event,
+        path if path.starts_with("/v1/conversations/") => "chat",
+        path if path.starts_with("/v1/subscribers/") => "tool_failure",
+        _ => "ada",
+    };
+    path.replace("{id}", id)
+}
+
+#[tokio::test]
+async fn without_a_token_only_the_probes_answer() {
+    let hub = TestHub::start().await;
+    for route in ROUTES {
+        let method: Method = route.method.parse().unwrap();
+        let url = format!("{}{}", hub.base, path_for(route.path, "x"));
+        for header in [None, Some("Bearer nonsense"), Some("Basic YTpi")] {
+            let mut request = hub.client.request(method.clone(), &url);
+            if let Some(value) = header {
+                request = request.header("authorization", value);
+            }
+            let status = request.send().await.unwrap().status();
+            let expected = if route.scopes.is_empty() { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+            assert_eq!(status, expected, "{} {}", route.method, route.path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_scope_that_is_not_in_the_table_is_forbidden_on_every_path() {
+    let hub = TestHub::start().await;
+    for scope in Scope::ALL {
+        let token = hub.token(scope.as_str(), "ada").await;
+        for route in ROUTES.iter().filter(|route| !route.scopes.is_empty() && !route.scopes.contains(&scope)) {
+            let method: Method = route.method.parse().unwrap();
+            let (status, _) = hub.call(&token, method, &path_for(route.path, "x"), Some(json!({}))).await;
+            assert_eq!(status, StatusCode::FORBIDDEN, "{} {} as {}", route.method, route.path, scope.as_str());
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
+    let hub = TestHub::start().await;
+    let ada = hub.token("agent", "ada").await;
+    let (_, answer) = hub.post(&ada, "/v1/events", failure("grep")).await;
+    let event = answer["events"][0]["id"].as_str().unwrap().to_owned();
+    for scope in [Scope::Agent, Scope::User] {
+        let bob = hub.token(scope.as_str(), "bob").await;
+        let personal = |path: &str| !path.starts_with("/v1/subscribers");
+        for route in ROUTES.iter().filter(|route| route.scopes.contains(&scope) && personal(route.path)) {
+            let method: Method = route.method.parse().unwrap();
+            let body = match route.path {
+                "/v1/events" => failure("forged"),
+                "/v1/conversations/{id}" => json!({"user_id": "ada"}),
+                "/v1/conversations/{id}/inject" => json!({"point": "turn_start", "call_id": "1"}),
+                "/v1/conversations/{id}/messages" => json!({"text": "hello"}),
+                _ => json!({}),
+            };
+            let (status, answer) = hub.call(&bob, method, &path_for(route.path, &event), Some(body)).await;
+            assert_eq!(status, StatusCode::NOT_FOUND, "{} {}: {answer}", route.method, route.path);
+        }
+    }
+    let (_, block) =
+        hub.post(&ada, "/v1/conversations/chat/inject", json!({"point": "turn_start", "call_id": "1"})).await;
+    assert!(block["block"].as_str().unwrap().contains("grep"), "nothing of it was taken: {block}");
+}
+
+#[tokio::test]
+async fn a_page_under_another_host_name_reaches_only_the_probes() {
+    let hub = TestHub::start().await;
+    let ask = |path: &str| hub.client.get(format!("{}{path}", hub.base)).header("host", "evil.example").send();
+    assert_eq!(ask("/v1/subscribers").await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
+    assert_eq!(ask("/healthz").await.unwrap().status(), StatusCode::OK);
+    assert_eq!(ask("/readyz").await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_secret_is_shown_once_and_never_listed() {
+    let hub = TestHub::start().await;
+    let secret = hub.token("ingest", "ada").await;
+    let (_, list) = hub.get(&hub.admin, "/v1/tokens").await;
+    assert!(!list.to_string().contains(&secret[3..]));
+    let (status, answer) = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "agent", "origin": "x"})).await;
+    assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::BAD_REQUEST, Some("user_id")));
+}

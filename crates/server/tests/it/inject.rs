@@ -1,0 +1,77 @@
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::hub::{TestHub, failure};
+
+const INJECT: &str = "/v1/conversations/chat/inject";
+
+#[tokio::test]
+async fn the_block_comes_behind_the_tools_result_and_the_same_call_gets_the_same_answer() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let ask = json!({"point": "after_tool", "call_id": "toolu_1", "tool_result": "ok", "is_error": true});
+    let first = hub.post(&agent, INJECT, ask.clone()).await;
+    assert_eq!(first.0, StatusCode::OK);
+    assert!(first.1["content"].as_str().unwrap().starts_with("ok\n\n<notifications id="), "{}", first.1);
+    assert_eq!(hub.post(&agent, INJECT, ask).await, first);
+    let (status, _) = hub.post(&agent, INJECT, json!({"point": "turn_end", "call_id": "toolu_1"})).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
+async fn everything_accepted_is_there_after_a_restart() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let hub = TestHub::start_in(hub.stop().await).await;
+    let (status, answer) = hub.post(&agent, INJECT, json!({"point": "after_tool", "call_id": "1"})).await;
+    assert_eq!(status, StatusCode::OK, "the token outlives the process too");
+    assert!(answer["block"].as_str().unwrap().contains("grep"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_persons_word_reaches_the_agent_and_stays_in_the_history() {
+    let hub = TestHub::start().await;
+    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+    hub.call(&ada, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada", "title": "Work"}))).await;
+    let (status, _) = hub.post(&ada, "/v1/conversations/chat/messages", json!({"text": "stop, please"})).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    let (_, answer) = hub.post(&agent, INJECT, json!({"point": "after_tool", "call_id": "1"})).await;
+    assert!(answer["block"].as_str().unwrap().contains("- [user] \"stop, please\""), "{answer}");
+    let (_, history) = hub.get(&ada, "/v1/conversations/chat/messages").await;
+    assert_eq!(
+        (history["items"][0]["role"].as_str(), history["items"][0]["source"].as_str()),
+        (Some("system"), Some("user"))
+    );
+    let (status, _) = hub.post(&agent, "/v1/conversations/chat/messages", json!({"text": "I am the user"})).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "an agent is not its person");
+}
+
+#[tokio::test]
+async fn an_observed_call_and_synthetic_messages_work_over_http() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let ask = json!({
+        "point": "after_tool", "call_id": "1", "style": "synthetic", "shape": "openai_chat",
+        "observed": {"tool_name": "vault_search", "outcome": "failure", "error_message": "no"},
+    });
+    let (_, answer) = hub.post(&agent, INJECT, ask).await;
+    assert_eq!(answer["block"], "");
+    assert_eq!(answer["messages"][1]["role"], "tool");
+    assert!(answer["messages"][1]["content"].as_str().unwrap().contains("vault_search"));
+    let wrong = json!({"point": "after_tool", "call_id": "2", "observed": {"tool_name": "x", "outcome": "maybe"}});
+    let (status, answer) = hub.post(&agent, INJECT, wrong).await;
+    assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::BAD_REQUEST, Some("observed.outcome")));
+}
+
+#[tokio::test]
+async fn the_system_prompt_names_the_boundary_and_can_be_renewed() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let (_, before) = hub.get(&agent, "/v1/conversations/chat/system_prompt").await;
+    assert!(before["text"].as_str().unwrap().contains(before["boundary"].as_str().unwrap()));
+    let (_, after) = hub.post(&agent, "/v1/conversations/chat/system_prompt/rotate", json!({})).await;
+    assert_ne!(before["boundary"], after["boundary"]);
+}

@@ -1,0 +1,74 @@
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::hub::TestHub;
+
+struct Lines {
+    body: std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<Vec<u8>>> + Send>>,
+    text: String,
+}
+
+impl Lines {
+    async fn open(hub: &TestHub, token: &str) -> Self {
+        let request = hub.client.get(format!("{}/v1/conversations/chat/stream", hub.base)).bearer_auth(token);
+        let response = request.send().await.expect("the hub answers");
+        assert_eq!(response.status(), StatusCode::OK);
+        let body = response.bytes_stream().map(|chunk| chunk.map(|bytes| bytes.to_vec()));
+        Self { body: Box::pin(body), text: String::new() }
+    }
+
+    /// The stream's text up to and with this word; an end is an empty text.
+    async fn until(&mut self, word: &str) -> String {
+        let wait = async {
+            loop {
+                if let Some(end) = self.text.find(word).map(|at| at + word.len()) {
+                    return self.text.drain(..end).collect();
+                }
+                match self.body.next().await {
+                    Some(Ok(bytes)) => self.text.push_str(&String::from_utf8_lossy(&bytes)),
+                    _ => return String::new(),
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the stream says something in ten seconds")
+    }
+}
+
+#[tokio::test]
+async fn a_stream_gives_the_state_then_hints_and_never_text() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let mut lines = Lines::open(&hub, &agent).await;
+    let state = lines.until("\"count\":0").await;
+    assert!(state.contains("event: pending"), "{state}");
+
+    let done = json!({
+        "type": "task.background.complete", "source": "ci", "severity": "info", "conversation_id": "chat",
+        "payload": {"task_id": "b17", "name": "a secret build"},
+    });
+    hub.post(&agent, "/v1/events", done).await;
+    let hint = lines.until("event: wake").await + &lines.until("\"count\":1").await;
+    assert!(hint.contains("notifications"), "{hint}");
+    assert!(!hint.contains("secret"), "{hint}");
+}
+
+#[tokio::test]
+async fn revoking_a_token_ends_its_streams_at_once() {
+    let hub = TestHub::start().await;
+    let body = json!({"scope": "agent", "user_id": "ada", "origin": "butler"});
+    let (_, made) = hub.post(&hub.admin, "/v1/tokens", body).await;
+    let agent = made["token"].as_str().unwrap();
+    hub.call(agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let mut lines = Lines::open(&hub, agent).await;
+    lines.until("event: pending").await;
+    let path = format!("/v1/tokens/{}", made["id"].as_str().unwrap());
+    let (status, _) = hub.call(&hub.admin, Method::DELETE, &path, None).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert_eq!(lines.until("no such word").await, "", "the stream ended");
+    let (status, _) = hub.get(agent, "/v1/conversations/chat").await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+}
