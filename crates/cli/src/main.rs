@@ -1,7 +1,9 @@
 //! The one binary. Parses, runs a command, and turns errors into words and exit codes.
 
 mod args;
+mod client;
 mod commands;
+mod data_dir;
 mod output;
 
 use std::process::ExitCode;
@@ -18,6 +20,11 @@ const EXIT_FAILED: u8 = 2;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
+        Command::Serve(serve) => commands::serve::run(serve),
+        Command::Emit(emit) => commands::emit::run(&emit),
+        Command::Inject(inject) => commands::inject::run(&inject),
+        Command::Trace(trace) => commands::trace::run(&trace),
+        Command::Token(token) => commands::token::run(&token),
         Command::Simulate(simulate) => commands::simulate::run(&simulate),
         Command::Subscribers(subscribers) => commands::subscribers::run(&subscribers),
     };
