@@ -3,6 +3,8 @@
 //! Run it with `cargo run -p bellwire-core --example augmented_results`. The model is scripted; in your agent it is the
 //! provider's API, and `messages` is what you send to it.
 
+#![allow(clippy::disallowed_macros, reason = "the core prints nothing; an example shows what it got")]
+
 use bellwire_core::conversation::{InjectMore, Observed, Outcome};
 use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};
 use serde_json::{Value, json};

@@ -3,6 +3,8 @@
 //! Run it with `cargo run -p bellwire-core --example synthetic_calls`. The messages have the shape of Anthropic's API;
 //! `Shape` names the others. Send [`tool_definition`] along with your own tools, or the provider refuses the calls.
 
+#![allow(clippy::disallowed_macros, reason = "the core prints nothing; an example shows what it got")]
+
 use bellwire_core::inject::{Shape, Style};
 use bellwire_core::render::{system_prompt, tool_definition};
 use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};

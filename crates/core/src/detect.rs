@@ -51,6 +51,11 @@ impl Detectors {
         self.repetition.next_turn();
     }
 
+    /// Whether they can have come to be as they are.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.repetition.is_sound()
+    }
+
     /// Forgets what is too old to be part of a loop; true if nothing is left to remember.
     pub(crate) fn rest(&mut self, now: Time) -> bool {
         self.repetition.rest(now);

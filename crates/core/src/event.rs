@@ -246,13 +246,24 @@ impl std::error::Error for Invalid {}
 fn refuse_the_persons_voice(kind: &EventType, source: &Source) -> Result<(), Invalid> {
     let (field, claim) = if kind.as_str() == "user.message" {
         ("type", "user.message")
-    } else if source.as_str().eq_ignore_ascii_case("user") {
+    } else if reads_as_person(source.as_str()) {
         ("source", "user")
     } else {
         return Ok(());
     };
     let message = format!("'{claim}' is the person's own voice; only the messages and actions calls may use it");
     Err(Invalid { forbidden: true, ..Invalid::new(field, message) })
+}
+
+/// A label is followed by how many events it stands for, so `user x7` reads as the person's too.
+fn reads_as_person(source: &str) -> bool {
+    let mut name = source;
+    while let Some((shorter, count)) = name.rsplit_once(" x")
+        && count.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        name = shorter.trim_end();
+    }
+    name.eq_ignore_ascii_case("user")
 }
 
 /// A text of 1 to `max` characters without control characters, or why not.

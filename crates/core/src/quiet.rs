@@ -69,13 +69,13 @@ impl QuietHours {
     /// # Errors
     ///
     /// The first of `start`, `end`, `timezone` that cannot be used.
-    pub fn parse(start: &str, end: &str, timezone: &str) -> Result<QuietHours, QuietError> {
+    pub fn parse(start: &str, end: &str, timezone: &str) -> Result<Self, QuietError> {
         let (first, last) = (time_of_day("start", start)?, time_of_day("end", end)?);
         if first == last {
             let minute_before = clock(last.wrapping_sub(Span::new().minutes(1)));
             return Err(QuietError::SameTimes { value: shown(end), minute_before });
         }
-        Ok(QuietHours { start: first, end: last, zone: zone_named(timezone)? })
+        Ok(Self { start: first, end: last, zone: zone_named(timezone)? })
     }
 
     /// The first instant at which the person may be reached, or `None` if that is `now`.
@@ -169,9 +169,9 @@ impl QuietError {
     /// The field to correct: `start`, `end` or `timezone`.
     pub fn field(&self) -> &'static str {
         match self {
-            QuietError::NotATime { field, .. } => field,
-            QuietError::SameTimes { .. } => "end",
-            QuietError::UnknownZone { .. } => "timezone",
+            Self::NotATime { field, .. } => field,
+            Self::SameTimes { .. } => "end",
+            Self::UnknownZone { .. } => "timezone",
         }
     }
 }
@@ -180,15 +180,15 @@ impl fmt::Display for QuietError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.field())?;
         match self {
-            QuietError::NotATime { value, .. } => {
+            Self::NotATime { value, .. } => {
                 write!(f, "{value:?} is not a time of day; write HH:MM, from \"00:00\" (midnight) to \"23:59\"")
             }
-            QuietError::SameTimes { value, minute_before } => write!(
+            Self::SameTimes { value, minute_before } => write!(
                 f,
                 "{value:?} is also the start, which could mean never or always; set quiet_hours to \
                  null for never, or end to {minute_before:?} for all but one minute of the day"
             ),
-            QuietError::UnknownZone { value } => write!(
+            Self::UnknownZone { value } => write!(
                 f,
                 "{value:?} is not a known time zone; write an IANA name such as \
                  \"Europe/Berlin\" or \"UTC\", not an offset or a POSIX rule"

@@ -75,12 +75,12 @@ pub(crate) fn render_item(
     Rendered { shown, problem }
 }
 
-/// A label without the boundary; a source that is nothing but the boundary is called by its subscriber.
+/// A label that the guard has nothing against; any other is called by its subscriber. What is left of a source without
+/// the boundary in it could be anybody's name, `user` too.
 pub(crate) fn safe_label(label: &str, item: &Item, boundary: &Boundary) -> String {
-    let safe = guard(label, boundary.as_str());
-    match safe.trim() {
-        "" => item.subscriber.to_string(),
-        safe => safe.to_owned(),
+    match guard(label, boundary.as_str()) == label {
+        true => label.to_owned(),
+        false => item.subscriber.to_string(),
     }
 }
 
@@ -124,5 +124,24 @@ impl Subscriber {
     pub fn dry_run(&self, events: &[Arc<Event>], boundary: &Boundary) -> Result<Document, String> {
         let events: Vec<_> = events.iter().map(|event| TemplateEvent { event: event.clone(), repeats: 0 }).collect();
         self.template.render(self, &events).map(|document| guarded(document, boundary))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Conversation, Inject, InjectionPoint, Severity, Time};
+    use serde_json::json;
+
+    #[test]
+    fn a_source_with_the_boundary_in_it_cannot_become_somebody_elses_label() {
+        let mut conversation = Conversation::new(Subscribers::bundled().into(), 1);
+        let source = format!("us{}er", conversation.boundary());
+        let event = Event::new("tool.call.failure", &source, Severity::Error, json!({"tool_name": "grep"})).unwrap();
+        let now = Time::from_millis(1_000_000);
+        conversation.publish(event, now).unwrap();
+        let inject = Inject::new(InjectionPoint::AfterTool, "call_1").unwrap();
+        let block = conversation.inject(inject, now).unwrap().block;
+        assert!(block.contains("\n- [tool_failure] tool_fail: grep error\n"), "{block}");
     }
 }

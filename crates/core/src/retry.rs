@@ -77,8 +77,8 @@ pub struct RetrySettings {
 }
 
 impl Default for RetrySettings {
-    fn default() -> RetrySettings {
-        RetrySettings { attempts_max: 10, base_ms: 5 * SECOND_MS, factor: 5, cap_ms: 6 * HOUR_MS, jitter_percent: 20 }
+    fn default() -> Self {
+        Self { attempts_max: 10, base_ms: 5 * SECOND_MS, factor: 5, cap_ms: 6 * HOUR_MS, jitter_percent: 20 }
     }
 }
 
@@ -94,14 +94,14 @@ impl RetryPolicy {
     /// # Errors
     ///
     /// The first of `attempts_max`, `cap_ms`, `base_ms`, `factor`, `jitter_percent` that is not.
-    pub fn new(settings: RetrySettings) -> Result<RetryPolicy, RetryError> {
+    pub fn new(settings: RetrySettings) -> Result<Self, RetryError> {
         let RetrySettings { attempts_max, base_ms, factor, cap_ms, jitter_percent } = settings;
         within("attempts_max", attempts_max.into(), 1..=ATTEMPTS_LIMIT.into())?;
         within("cap_ms", cap_ms, 1..=CAP_LIMIT_MS)?;
         within("base_ms", base_ms, 1..=cap_ms)?;
         within("factor", factor.into(), 1..=FACTOR_LIMIT.into())?;
         within("jitter_percent", jitter_percent.into(), 0..=100)?;
-        Ok(RetryPolicy { settings })
+        Ok(Self { settings })
     }
 
     /// Decides what follows a failure that may be retried.
@@ -163,7 +163,7 @@ impl RetryError {
 
 impl fmt::Display for RetryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RetryError { field, value, allowed } = self;
+        let Self { field, value, allowed } = self;
         write!(f, "{field}: {value} is out of range; allowed is {} to {}", allowed.start(), allowed.end())?;
         // The only limit that is itself a setting.
         if *field == "base_ms" { write!(f, " (cap_ms)") } else { Ok(()) }

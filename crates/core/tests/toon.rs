@@ -50,6 +50,7 @@ fn documents_with_a_name_twice_are_refused_by_the_reference() {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the core has no environment; how long a test runs comes from it")]
 fn setting(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().expect("the setting is a whole number"))
@@ -121,8 +122,8 @@ struct Dice {
 }
 
 impl Dice {
-    fn new(seed: u64) -> Dice {
-        Dice { state: seed }
+    fn new(seed: u64) -> Self {
+        Self { state: seed }
     }
 
     fn roll(&mut self) -> u64 {

@@ -82,6 +82,13 @@ impl Repetition {
         }
     }
 
+    /// Whether it can have come to be as it is; what was saved and has been damaged since may not.
+    pub(crate) fn is_sound(&self) -> bool {
+        let cycles = 1..=CYCLE_MAX as u32;
+        self.running.as_ref().is_none_or(|running| cycles.contains(&running.cycle))
+            && self.calls.iter().all(|call| call.turn <= self.turn)
+    }
+
     /// Whether the newest call is the one the running loop makes next.
     fn continues(&self, now: Time) -> bool {
         let Some(running) = &self.running else { return false };
@@ -94,7 +101,7 @@ impl Repetition {
 
     fn go_on(&mut self) -> Option<Event> {
         let running = self.running.as_mut()?;
-        running.calls += 1;
+        running.calls = running.calls.saturating_add(1);
         let repetitions = running.calls / running.cycle;
         if running.calls % running.cycle != 0 || repetitions < running.tell_at {
             return None;

@@ -126,13 +126,19 @@ mod tests {
 
     #[test]
     fn the_persons_voice_is_forbidden_and_not_merely_malformed() {
-        let draft = EventDraft {
-            kind: Some("cli.event".into()),
-            source: Some("USER".into()),
-            severity: Some("info".into()),
-            payload: Some(json!({})),
-            ..EventDraft::default()
+        let admit = |source: &str| {
+            let draft = EventDraft {
+                kind: Some("cli.event".into()),
+                source: Some(source.into()),
+                severity: Some("info".into()),
+                payload: Some(json!({})),
+                ..EventDraft::default()
+            };
+            draft.admit(Time::ZERO, &mut Ids::seeded(1))
         };
-        assert!(draft.admit(Time::ZERO, &mut Ids::seeded(1)).unwrap_err().forbidden);
+        for borrowed in ["USER", "user x7", "User  x12 x3"] {
+            assert!(admit(borrowed).unwrap_err().forbidden, "{borrowed}");
+        }
+        assert!(admit("user x7b").is_ok());
     }
 }

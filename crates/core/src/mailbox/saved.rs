@@ -32,6 +32,13 @@ struct Saved {
     presence: Presence,
 }
 
+impl Saved {
+    /// Whether a mailbox can have come to this. Bytes that were damaged may still read as something no mailbox ever was.
+    fn is_sound(&self) -> bool {
+        self.sequence < u64::MAX / 2 && self.detectors.as_ref().is_none_or(|detectors| detectors.is_sound())
+    }
+}
+
 /// A window in about 43 bytes: there may be a thousand of them.
 #[derive(Serialize, Deserialize)]
 struct SavedWindow {
@@ -96,6 +103,9 @@ impl Mailbox {
             return Err(LoadError::Version(*version));
         }
         let saved: Saved = postcard::from_bytes(body).map_err(|_| LoadError::Damaged)?;
+        if !saved.is_sound() {
+            return Err(LoadError::Damaged);
+        }
         let window = |window: &SavedWindow| Window {
             key: u128::from_le_bytes(window.key),
             of: EventId(uuid::Uuid::from_bytes(window.of)),
@@ -121,5 +131,42 @@ impl Mailbox {
         };
         mailbox.alarm = mailbox.wakes_at();
         Ok(mailbox)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Desk, Input};
+    use super::*;
+    use crate::{Event, Ids, Severity, Subscribers};
+    use serde_json::json;
+
+    /// Publishes the same failing call a few times, as an agent in a loop would.
+    fn agent_in_a_loop(mailbox: &mut Mailbox, start: Time) {
+        let mut desk = Desk::new(Subscribers::bundled().into(), Ids::seeded(1));
+        let payload = json!({"tool_name": "grep", "arguments": {}, "usage": {"tokens_used": 9, "token_limit": 10}});
+        let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, payload).unwrap();
+        for call in 0..4 {
+            desk.now = start.plus(call * 1_000);
+            mailbox.handle(Input::Event(&event), &mut desk).unwrap();
+            while desk.poll().is_some() {}
+        }
+    }
+
+    #[test]
+    fn a_mailbox_with_any_one_byte_damaged_is_refused_or_goes_on_working() {
+        let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
+        agent_in_a_loop(&mut mailbox, Time::from_millis(1_000_000));
+        let saved = mailbox.save();
+        for at in 1..saved.len() {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let mut damaged = saved.clone();
+                damaged[at] = byte;
+                if let Ok(mut mailbox) = Mailbox::load(&damaged, Vec::new()) {
+                    agent_in_a_loop(&mut mailbox, Time::from_millis(1_002_000));
+                    assert!(Mailbox::load(&mailbox.save(), Vec::new()).is_ok());
+                }
+            }
+        }
     }
 }

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::Time;
 
 /// One event every this many milliseconds may go on for ever.
-pub(crate) const MILLIS_PER_EVENT: i64 = 10;
+pub(crate) const MILLIS_PER_EVENT: u64 = 10;
 /// How many events may come at once.
-pub(crate) const BURST: i64 = 500;
+pub(crate) const BURST: u64 = 500;
 /// The most sources watched; the calmest is forgotten first.
 const SOURCES_MAX: usize = 64;
 
@@ -50,15 +50,15 @@ impl Storm {
     /// Counts one event and says how hard its source is sending. A refused event costs nothing.
     pub(crate) fn count(&mut self, source: u64, now: Time, critical: bool) -> Pressure {
         let bucket = self.bucket(source, now);
-        let level = bucket.empty_at.as_millis().max(now.as_millis()) + MILLIS_PER_EVENT;
-        let above = level - now.as_millis();
+        let level = bucket.empty_at.max(now).plus(MILLIS_PER_EVENT);
+        let above = level.millis_since(now);
         let pressure = match above {
             _ if above <= BURST * MILLIS_PER_EVENT => Pressure::Calm,
             _ if above <= 2 * BURST * MILLIS_PER_EVENT => Pressure::High,
             _ => Pressure::Flood,
         };
         if pressure == Pressure::Calm || (pressure == Pressure::High && critical) {
-            bucket.empty_at = Time::from_millis(level);
+            bucket.empty_at = level;
         }
         pressure
     }
@@ -110,10 +110,17 @@ mod tests {
     fn critical_news_has_an_allowance_of_its_own_behind_the_others() {
         let mut storm = Storm::default();
         let now = Time::from_millis(1_000_000);
-        (0..1000).for_each(|_| drop(storm.count(1, now, false)));
+        for _ in 0..1000 {
+            storm.count(1, now, false);
+        }
         let critical = (0..2000).filter(|_| storm.count(1, now, true) == Pressure::High).count();
         assert_eq!(critical, 500);
         assert_eq!(storm.count(1, now, true), Pressure::Flood);
+    }
+
+    #[test]
+    fn at_the_end_of_time_events_still_pass() {
+        assert_eq!(Storm::default().count(1, Time::NEVER, false), Pressure::Calm);
     }
 
     #[test]

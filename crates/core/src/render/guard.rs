@@ -217,7 +217,7 @@ struct Edit<'a> {
 }
 
 impl<'a> Edit<'a> {
-    fn of(text: &'a str) -> Edit<'a> {
+    fn of(text: &'a str) -> Self {
         Edit { text, out: String::new(), copied: 0 }
     }
 

@@ -112,6 +112,9 @@ impl<'a> Tag<'a> {
                 Sign(')' | ']' | '}') => open -= 1,
                 _ => {}
             }
+            if open < 0 {
+                return Err("a bracket is closed that was not opened".into());
+            }
             tokens.push(token);
         }
     }
@@ -127,7 +130,7 @@ impl<'a> Tag<'a> {
             }
             match token {
                 Sign('(' | '[') => open.push(self.bracket(at)?),
-                Sign(')' | ']') => open.pop().map(drop).ok_or("a bracket is closed that was not opened")?,
+                Sign(')' | ']') => drop(open.pop()),
                 Sign('{' | '}') => return Err("maps are not available".into()),
                 Sign('*') => {
                     return Err("multiplication is not available; for a share use {{ part|percent(whole) }}".into());

@@ -15,7 +15,7 @@ use super::effort::Effort;
 use super::toon::Document;
 use super::view::EventView;
 use super::{filters, language, marked};
-use crate::event::Event;
+use crate::event::{Event, cut};
 use crate::subscriber::Subscriber;
 
 /// The most instructions one rendering may take.
@@ -24,6 +24,8 @@ const FUEL: u64 = 20_000;
 const DEPTH_MAX: usize = 32;
 /// The most bytes one rendering may print.
 const OUTPUT_MAX: usize = 256 * 1024;
+/// The longest account of why a template failed; it may quote what was printed.
+const PROBLEM_MAX: usize = 300;
 
 /// A template, checked and compiled.
 #[derive(Clone)]
@@ -74,6 +76,10 @@ impl Template {
 
     /// Words these events; the error says why the template could not.
     pub fn render(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<Document, String> {
+        self.try_render(subscriber, events).map_err(|problem| cut(&problem, PROBLEM_MAX))
+    }
+
+    fn try_render(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<Document, String> {
         let effort = Effort::new();
         let template = self.environment.get_template(NAME).map_err(|error| describe(&error))?;
         let mut output = Bounded(Vec::new());

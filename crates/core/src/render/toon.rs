@@ -80,9 +80,9 @@ impl Document {
     pub fn write(&self, out: &mut String) {
         match self {
             // Readers drop a byte-order mark that opens a document, unless it is quoted.
-            Document::Text(text) if text.starts_with('\u{FEFF}') => write_quoted(text, out),
-            Document::Text(text) => write_text(text, out),
-            Document::Fields(fields) => {
+            Self::Text(text) if text.starts_with('\u{FEFF}') => write_quoted(text, out),
+            Self::Text(text) => write_text(text, out),
+            Self::Fields(fields) => {
                 for (index, field) in fields.iter().enumerate() {
                     if index > 0 {
                         out.push('\n');
@@ -104,8 +104,8 @@ impl Document {
     /// without rows is an empty array.
     pub fn to_json(&self) -> Value {
         match self {
-            Document::Text(text) => Value::String(text.clone()),
-            Document::Fields(fields) => {
+            Self::Text(text) => Value::String(text.clone()),
+            Self::Fields(fields) => {
                 fields.iter().map(|field| (field.key.clone(), field.value.to_json())).collect::<Map<_, _>>().into()
             }
         }
@@ -115,7 +115,7 @@ impl Document {
     /// no reader accepts, or nothing to read at all. A document without a problem survives being
     /// decoded and encoded again unchanged.
     pub fn problem(&self) -> Option<String> {
-        let Document::Fields(fields) = self else {
+        let Self::Fields(fields) = self else {
             return None;
         };
         if fields.is_empty() {
@@ -131,9 +131,9 @@ impl Document {
 impl Table {
     /// `cells` holds the rows one after another. Gives nothing when there are no columns or the
     /// last row is incomplete.
-    pub fn new(columns: Vec<String>, cells: Vec<Scalar>) -> Option<Table> {
+    pub fn new(columns: Vec<String>, cells: Vec<Scalar>) -> Option<Self> {
         let fits = !columns.is_empty() && cells.len().is_multiple_of(columns.len());
-        fits.then_some(Table { columns, cells })
+        fits.then_some(Self { columns, cells })
     }
 
     /// The names in the header.
@@ -201,9 +201,9 @@ impl Field {
 impl Shape {
     fn to_json(&self) -> Value {
         match self {
-            Shape::Scalar(scalar) => scalar.to_json(),
-            Shape::List(items) => items.iter().map(Scalar::to_json).collect(),
-            Shape::Table(table) => table.rows().map(|row| table.row_to_json(row)).collect(),
+            Self::Scalar(scalar) => scalar.to_json(),
+            Self::List(items) => items.iter().map(Scalar::to_json).collect(),
+            Self::Table(table) => table.rows().map(|row| table.row_to_json(row)).collect(),
         }
     }
 }
@@ -234,20 +234,20 @@ impl Table {
 impl Scalar {
     fn write(&self, out: &mut String) {
         match self {
-            Scalar::Null => out.push_str("null"),
-            Scalar::Bool(true) => out.push_str("true"),
-            Scalar::Bool(false) => out.push_str("false"),
-            Scalar::Number(number) => write_number(number, out),
-            Scalar::Text(text) => write_text(text, out),
+            Self::Null => out.push_str("null"),
+            Self::Bool(true) => out.push_str("true"),
+            Self::Bool(false) => out.push_str("false"),
+            Self::Number(number) => write_number(number, out),
+            Self::Text(text) => write_text(text, out),
         }
     }
 
     fn to_json(&self) -> Value {
         match self {
-            Scalar::Null => Value::Null,
-            Scalar::Bool(value) => Value::Bool(*value),
-            Scalar::Number(number) => Value::Number(canonical(number)),
-            Scalar::Text(text) => Value::String(text.clone()),
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Number(number) => Value::Number(canonical(number)),
+            Self::Text(text) => Value::String(text.clone()),
         }
     }
 }

@@ -130,13 +130,13 @@ impl RawFile {
         let severity_filter = check.optional("events.severity_filter", &self.events.severity_filter, |text| {
             Severity::parse(text).map_err(|error| error.message)
         })?;
-        let id = check.value("subscriber.id", &self.subscriber.id, |text| SubscriberId::parse(text))?;
+        let id = check.value("subscriber.id", &self.subscriber.id, SubscriberId::parse)?;
         Ok(Subscriber {
             key: id.key(),
             id,
             name: check.length("subscriber.name", &self.subscriber.name, 100)?,
             description: check.length("subscriber.description", &self.subscriber.description, 500)?,
-            version: check.value("subscriber.version", &self.subscriber.version, |text| semver(text))?,
+            version: check.value("subscriber.version", &self.subscriber.version, semver)?,
             types: check.types(&self.events.types)?,
             severity_filter: severity_filter.unwrap_or(Severity::Debug),
             sources: check.sources(self.events.sources.as_ref())?,
@@ -153,7 +153,7 @@ impl RawBatching {
         Ok(Batching {
             window_ms: check.range("batching.window_ms", &self.window_ms, 0..=10_000, 2_000)?,
             max_size: usize::try_from(max_size).unwrap_or(1),
-            dedupe_key: check.optional("batching.dedupe_key", &self.dedupe_key, |text| KeyPattern::parse(text))?,
+            dedupe_key: check.optional("batching.dedupe_key", &self.dedupe_key, KeyPattern::parse)?,
             dedupe_window_ms: check.range("batching.dedupe_window_ms", &self.dedupe_window_ms, 0..=60_000, 5_000)?,
         })
     }
@@ -161,16 +161,15 @@ impl RawBatching {
 
 impl RawOutput {
     fn checked(&self, check: &Check<'_>) -> Result<Output, FileError> {
-        let priority = check.value("output.priority", &self.priority, |text| Priority::parse(text))?;
-        let activation = check.optional("output.activation", &self.activation, |text| Activation::parse(text))?;
-        let audience =
-            check.optional("output.audience", &self.audience, |text| Audience::parse(text))?.unwrap_or(Audience::Agent);
+        let priority = check.value("output.priority", &self.priority, Priority::parse)?;
+        let activation = check.optional("output.activation", &self.activation, Activation::parse)?;
+        let audience = check.optional("output.audience", &self.audience, Audience::parse)?.unwrap_or(Audience::Agent);
         Ok(Output {
             priority,
             inject_at: self.point(check, priority, audience)?,
             core: self.core,
             activation: activation.unwrap_or(Activation::Passive),
-            replace_key: check.optional("output.replace_key", &self.replace_key, |text| KeyPattern::parse(text))?,
+            replace_key: check.optional("output.replace_key", &self.replace_key, KeyPattern::parse)?,
             ttl_ms: check.range("output.ttl_ms", &self.ttl_ms, TTL_MS, TTL_DEFAULT_MS)?,
             audience,
         })
@@ -184,7 +183,7 @@ impl RawOutput {
                 _ => Err(check.error(&self.priority, "output.inject_at is missing; only audience user goes without")),
             };
         };
-        let point = check.value("output.inject_at", given, |text| InjectionPoint::parse(text))?;
+        let point = check.value("output.inject_at", given, InjectionPoint::parse)?;
         match (priority, point) {
             (Priority::Critical, _) => Ok(point),
             (_, InjectionPoint::Immediate) => {

@@ -1,5 +1,7 @@
 //! The hub over real HTTP, on a free port of loopback.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+
 mod hub;
 
 mod access;

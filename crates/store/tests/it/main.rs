@@ -1,5 +1,7 @@
 //! One suite for every store: a file a duty, each test run on each backend.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+
 mod backends;
 
 mod concurrency;
