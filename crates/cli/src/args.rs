@@ -1,7 +1,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bellwire_core::subscriber::SubscriberFile;
 use clap::{Args, Parser, Subcommand};
 
 /// The notification layer for AI agents.
@@ -253,6 +252,3 @@ pub(crate) enum SubscribersCommand {
         json: bool,
     },
 }
-
-/// The files of a folder of subscribers, as read.
-pub(crate) type Folder = (Vec<SubscriberFile>, std::collections::BTreeMap<String, String>);

@@ -21,12 +21,18 @@ use crate::{EventId, Ids, InjectionPoint, NotificationId, Time, Verdict};
 const ANSWERS_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 /// The most messages of the history kept in memory; the oldest go first.
 const MESSAGES_MAX: usize = 10_000;
+/// Beyond this many agents, those whose mailboxes are empty are forgotten.
+const IDLE_AGENTS_MAX: usize = 64;
 /// Fewer events than this are not worth looking through.
 const FORGET_AT_LEAST: usize = 256;
-/// The most answers remembered.
-const ANSWERS_MAX: usize = 1000;
+/// The most answers remembered; beyond it the oldest are forgotten before their time.
+const ANSWERS_MAX: usize = 10_000;
 
 /// One conversation and all its agents, in memory.
+///
+/// It remembers answers for seven days (the last ten thousand of them), the last ten thousand messages, and the
+/// mailboxes of sub-agents for as long as something is in them. Call [`tick`](Self::tick) at
+/// [`wakes_at`](Self::wakes_at): windows close, news expires and wakes ring only when time is told.
 ///
 /// ```
 /// use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};
@@ -256,7 +262,6 @@ impl Conversation {
         more: InjectMore,
         now: Time,
     ) -> Result<(Answer, Vec<News>), InjectError> {
-        self.forget_old_answers(now);
         let agent = more.agent.unwrap_or_else(AgentName::main);
         if let Some(stored) = self.stored(&agent, &inject.call_id) {
             return stored.again(inject.point).map(|answer| (answer, Vec::new()));
@@ -288,6 +293,7 @@ impl Conversation {
             at: now,
             unseen: false,
         };
+        self.forget_old_answers(now);
         self.answers.push_back(stored);
         self.messages.extend(messages);
         let too_many = self.messages.len().saturating_sub(MESSAGES_MAX);
@@ -378,6 +384,9 @@ impl Conversation {
     /// Puts a mailbox back and, every now and then, forgets the events that nobody refers to any more.
     fn put_mailbox(&mut self, agent: AgentName, mailbox: Mailbox) {
         self.mailboxes.insert(agent, mailbox);
+        if self.mailboxes.len() > IDLE_AGENTS_MAX {
+            self.mailboxes.retain(|agent, mailbox| agent.is_main() || !mailbox.is_empty());
+        }
         if self.events.len() < self.forget_at {
             return;
         }

@@ -18,7 +18,7 @@ pub use canonical::canonical_json;
 pub(crate) use cut::{cut, cut_display};
 pub use draft::EventDraft;
 pub use event_type::{EventType, TypePattern};
-pub(crate) use payload::fingerprint;
+pub(crate) use payload::{entries_fingerprint, fingerprint};
 pub use payload::{Payload, Secret};
 pub use severity::Severity;
 pub use source::{AgentName, Source};
@@ -81,6 +81,9 @@ impl Event {
 
     /// What the person said, as only the person's own call may make it.
     pub fn user_message(text: &str) -> Result<Self, Invalid> {
+        if text.trim().is_empty() {
+            return Err(Invalid::new("text", "is empty; a message says something"));
+        }
         let payload = Payload::from_json(serde_json::json!({ "text": text }))?;
         let mut event =
             Self::from_parts(EventType::known("user.message"), Source::known("user"), Severity::Info, payload);
@@ -97,6 +100,7 @@ impl Event {
     }
 
     fn from_parts(kind: EventType, source: Source, severity: Severity, payload: Payload) -> Self {
+        let own_doing = OWN_DOING.iter().any(|prefix| kind.as_str().starts_with(prefix));
         Self {
             id: EventId(uuid::Uuid::nil()),
             kind,
@@ -109,7 +113,7 @@ impl Event {
             conversation_id: None,
             user_id: None,
             correlation_id: None,
-            cause: Cause::World,
+            cause: if own_doing { Cause::Agent } else { Cause::World },
         }
     }
 
@@ -211,6 +215,9 @@ impl Event {
         self.payload.message()
     }
 }
+
+/// What only an agent's own loop brings about, whoever reports it: its tool calls, its budgets, its notes to itself.
+const OWN_DOING: [&str; 5] = ["tool.call.", "budget.", "context.limit.", "agent.loop.", "agent.self."];
 
 /// The longest dedupe key an event may bring.
 pub(crate) const DEDUPE_KEY_MAX: usize = 256;

@@ -175,7 +175,7 @@ impl Desk {
     }
 }
 
-/// Why a mailbox did not take an input. Nothing has happened then.
+/// Why a mailbox did not take an input. Nothing has happened then but what was due anyway.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// So many of the person's own messages wait that another would be lost; the sender must try later.
@@ -210,15 +210,15 @@ impl Mailbox {
 
     /// Takes an input in. Whatever was due before it is done first. See the drain rule above.
     pub fn handle(&mut self, input: Input<'_>, desk: &mut Desk) -> Result<(), Refused> {
+        self.now = self.now.max(desk.now);
+        if self.alarm <= self.now {
+            self.fire_timers(desk);
+        }
         if let Input::Event(event) = &input
             && event.cause() == Cause::Person
             && self.is_full_of_messages()
         {
             return Err(Refused::FullOfMessages);
-        }
-        self.now = self.now.max(desk.now);
-        if self.alarm <= self.now {
-            self.fire_timers(desk);
         }
         match input {
             Input::Time => {}
@@ -266,6 +266,11 @@ impl Mailbox {
         let waiting = held.chain(&self.pending).flat_map(|notification| notification.events.iter());
         let counted = self.dedupe.open_windows(self.now).map(|window| window.of);
         waiting.map(|entry| entry.event).chain(counted)
+    }
+
+    /// Whether nothing is held, waits or is counted in it.
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty() && self.references().next().is_none()
     }
 
     /// Lets go of memory that elapsed windows still occupy. Changes nothing that anyone could notice.
@@ -441,7 +446,7 @@ impl Mailbox {
         self.detectors.get_or_insert_default().observe(event, self.now, &self.secret)
     }
 
-    /// Does what is due, each thing in the order it fell due is not needed: what waits is ordered when it is taken.
+    /// Does what is due. The order does not matter: what waits is put in order when it is taken.
     fn fire_timers(&mut self, desk: &mut Desk) {
         let now = self.now;
         for closed in self.batches.close(now, |batch| batch.due <= now) {

@@ -76,6 +76,8 @@ pub struct LeftOut {
     pub storms: Vec<(Arc<str>, u32)>,
     /// Events refused in a storm from any other source.
     pub other_storms: u32,
+    /// Repeats of news whose subscriber is gone.
+    pub repeats: u32,
 }
 
 impl LeftOut {
@@ -96,6 +98,7 @@ impl LeftOut {
         self.notifications = self.notifications.saturating_add(other.notifications);
         other.storms.iter().for_each(|(source, events)| self.count_storm(source, *events));
         self.other_storms = self.other_storms.saturating_add(other.other_storms);
+        self.repeats = self.repeats.saturating_add(other.repeats);
     }
 
     /// The one line that tells it.
@@ -108,6 +111,9 @@ impl LeftOut {
         parts.extend(self.storms.iter().map(|(source, events)| storm(*events, source)));
         if self.other_storms > 0 {
             parts.push(storm(self.other_storms, "other sources"));
+        }
+        if self.repeats > 0 {
+            parts.push(format!("{} of earlier news", counted(self.repeats, "repeat")));
         }
         parts.join(" and ")
     }

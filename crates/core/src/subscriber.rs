@@ -137,7 +137,7 @@ impl SubscriberId {
         Self(text.into())
     }
 
-    /// The name in four bytes, the same in every build: FNV-1a. A set has no two subscribers with the same key.
+    /// The name in four bytes, the same in every build: FNV-1a. Loading refuses two subscribers with the same key.
     pub(crate) fn key(&self) -> SubscriberKey {
         let hash =
             self.0.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

@@ -5,31 +5,41 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use bellwire_core::subscriber::{FileError, SubscriberFile, Subscribers};
 
-use crate::args::Folder;
-
 /// Deeper than this is no folder of templates.
 const DEPTH_MAX: usize = 8;
 
-/// Every `*.toml` of a folder, in name order, and every `*.j2` below it by its relative path.
+/// The files of a folder of subscribers, as read.
+pub(crate) struct Folder {
+    pub(crate) files: Vec<SubscriberFile>,
+    /// Templates by their path relative to the folder.
+    pub(crate) templates: BTreeMap<String, String>,
+    /// What could not be read.
+    pub(crate) unreadable: Vec<FileError>,
+}
+
+/// Every `*.toml` of a folder, in name order, and every `*.j2` below it. A file that cannot be read is one bad file: it
+/// is reported, and the others load.
 pub(crate) fn read(dir: &Path) -> Result<Folder> {
     if !dir.is_dir() {
         bail!("{} is not a folder", dir.display());
     }
-    let mut files = Vec::new();
+    let mut folder = Folder { files: Vec::new(), templates: BTreeMap::new(), unreadable: Vec::new() };
     for path in entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "toml")) {
-        files.push(SubscriberFile { path: path.display().to_string(), text: text_of(&path)? });
+        if let Some(text) = folder.text_of(&path) {
+            folder.files.push(SubscriberFile { path: path.display().to_string(), text });
+        }
     }
-    let mut templates = BTreeMap::new();
-    read_templates(dir, dir, 0, &mut templates)?;
-    Ok((files, templates))
+    folder.read_templates(dir, dir, 0)?;
+    Ok(folder)
 }
 
 /// The bundled subscribers with those of a folder over them, and what is wrong with the folder's files.
 pub(crate) fn subscribers(dir: Option<&Path>) -> Result<(Subscribers, Vec<FileError>)> {
     let bundled = Subscribers::bundled();
     let Some(dir) = dir else { return Ok((bundled, Vec::new())) };
-    let (files, templates) = read(dir)?;
-    let loaded = Subscribers::load(&files, &templates);
+    let folder = read(dir)?;
+    let mut loaded = Subscribers::load(&folder.files, &folder.templates);
+    loaded.errors.extend(folder.unreadable);
     let all = bundled.iter().chain(loaded.subscribers.iter()).cloned();
     Ok((Subscribers::new(all), loaded.errors))
 }
@@ -41,16 +51,29 @@ pub(crate) fn warn(errors: &[FileError]) {
     }
 }
 
-fn read_templates(root: &Path, dir: &Path, depth: usize, templates: &mut BTreeMap<String, String>) -> Result<()> {
-    for path in entries(dir)? {
-        if path.is_dir() && depth < DEPTH_MAX {
-            read_templates(root, &path, depth + 1, templates)?;
-        } else if path.extension().is_some_and(|ending| ending == "j2") {
-            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-            templates.insert(name, text_of(&path)?);
+impl Folder {
+    fn read_templates(&mut self, root: &Path, dir: &Path, depth: usize) -> Result<()> {
+        for path in entries(dir)? {
+            if path.is_dir() && depth < DEPTH_MAX {
+                self.read_templates(root, &path, depth + 1)?;
+            } else if path.extension().is_some_and(|ending| ending == "j2")
+                && let Some(text) = self.text_of(&path)
+            {
+                let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+                self.templates.insert(name, text);
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn text_of(&mut self, path: &Path) -> Option<String> {
+        let unreadable = |error: std::io::Error| FileError {
+            path: path.display().to_string(),
+            line: 0,
+            message: format!("cannot be read: {error}"),
+        };
+        fs::read_to_string(path).map_err(|error| self.unreadable.push(unreadable(error))).ok()
+    }
 }
 
 fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
@@ -58,8 +81,4 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = read.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()?;
     paths.sort();
     Ok(paths)
-}
-
-fn text_of(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }

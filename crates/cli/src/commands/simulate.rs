@@ -1,7 +1,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use bellwire_core::Timeline;
 use bellwire_core::timeline::Report;
 use serde_json::json;
@@ -33,11 +33,14 @@ pub(crate) fn run(arguments: &Simulate) -> Result<bool> {
 fn read(path: &Path) -> Result<String> {
     let mut text = String::new();
     if path == Path::new("-") {
-        std::io::stdin().take(FILE_MAX).read_to_string(&mut text).context("cannot read standard input")?;
-        return Ok(text);
+        std::io::stdin().take(FILE_MAX + 1).read_to_string(&mut text).context("cannot read standard input")?;
+    } else {
+        let file = std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        file.take(FILE_MAX + 1).read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
     }
-    let file = std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    file.take(FILE_MAX).read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
+    if text.len() as u64 > FILE_MAX {
+        bail!("the timeline is larger than {FILE_MAX} bytes");
+    }
     Ok(text)
 }
 

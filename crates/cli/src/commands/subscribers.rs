@@ -64,12 +64,13 @@ fn list(dir: Option<&Path>, as_json: bool) -> Result<bool> {
 
 /// Loads every file and words made-up events with each, once alone and once as a batch.
 fn check(dir: &Path) -> Result<bool> {
-    let (files, templates) = folder::read(dir)?;
-    if files.is_empty() {
+    let folder = folder::read(dir)?;
+    let count = folder.files.len() + folder.unreadable.len();
+    if count == 0 {
         bail!("{} holds no *.toml file", dir.display());
     }
-    let loaded = Set::load(&files, &templates);
-    let mut wrong: Vec<String> = loaded.errors.iter().map(ToString::to_string).collect();
+    let loaded = Set::load(&folder.files, &folder.templates);
+    let mut wrong: Vec<String> = loaded.errors.iter().chain(&folder.unreadable).map(ToString::to_string).collect();
     wrong.extend(loaded.subscribers.iter().filter_map(|one| {
         let batches = [1, one.batching.max_size].into_iter();
         let (count, problem) = batches.map(|count| (count, word(one, &samples(one, count)))).find_map(failed)?;
@@ -78,7 +79,7 @@ fn check(dir: &Path) -> Result<bool> {
     for problem in &wrong {
         anstream::eprintln!("{}wrong:{} {}", WRONG.render(), WRONG.render_reset(), printable(problem));
     }
-    anstream::eprintln!("{} of {} subscribers are right", files.len() - wrong.len(), files.len());
+    anstream::eprintln!("{} of {} subscribers are right", count.saturating_sub(wrong.len()), count);
     Ok(wrong.is_empty())
 }
 
@@ -103,7 +104,7 @@ fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result
         false => writeln!(out, "{}", printable(&text))?,
     }
     anstream::eprintln!(
-        "{}{} events, {} bytes of valid TOON{}",
+        "{}{} event(s), {} bytes of valid TOON{}",
         MUTED.render(),
         events.len(),
         text.len(),

@@ -25,6 +25,8 @@ struct Budget {
     warn_percent: u64,
     warning: &'static str,
     exceeded: Option<&'static str>,
+    /// Whether use may fall again without a new limit.
+    refills: bool,
 }
 
 const BUDGETS: [Budget; 4] = [
@@ -35,6 +37,7 @@ const BUDGETS: [Budget; 4] = [
         warn_percent: 80,
         warning: "budget.token.warning",
         exceeded: Some("budget.token.exceeded"),
+        refills: false,
     },
     Budget {
         name: "iteration",
@@ -43,6 +46,7 @@ const BUDGETS: [Budget; 4] = [
         warn_percent: 70,
         warning: "budget.iteration.warning",
         exceeded: Some("budget.iteration.exceeded"),
+        refills: false,
     },
     Budget {
         name: "context",
@@ -51,6 +55,7 @@ const BUDGETS: [Budget; 4] = [
         warn_percent: 70,
         warning: "context.limit.warning",
         exceeded: None,
+        refills: true,
     },
     Budget {
         name: "timeout",
@@ -59,6 +64,7 @@ const BUDGETS: [Budget; 4] = [
         warn_percent: 80,
         warning: "budget.timeout.warning",
         exceeded: None,
+        refills: false,
     },
 ];
 
@@ -78,10 +84,12 @@ impl Budget {
     /// The threshold this use crosses, if it was not told before. A budget speaks of the worse of two at once.
     fn crossed(&self, told: &mut Told, used: u64, limit: u64) -> Option<Event> {
         let percent = u64::try_from(u128::from(used) * 100 / u128::from(limit)).unwrap_or(u64::MAX);
-        // A raised limit, or use that fell far below the threshold (a compaction, a new task), is a new budget.
-        if limit > told.limit || percent < self.warn_percent / 2 {
-            *told = Told { limit, ..Told::default() };
+        // A raised limit is a new budget; a context that was compacted fills up anew.
+        let compacted = self.refills && percent < self.warn_percent / 2;
+        if limit > told.limit || compacted {
+            *told = Told::default();
         }
+        told.limit = limit;
         if let Some(kind) = self.exceeded
             && percent >= 100
         {
@@ -152,6 +160,17 @@ mod tests {
         assert_eq!(told(&mut budgets, json!({"tokens_used": 900, "token_limit": 1000})), ["budget.token.warning 90"]);
         assert!(told(&mut budgets, json!({"tokens_used": 950, "token_limit": 2000})).is_empty());
         assert_eq!(told(&mut budgets, json!({"tokens_used": 1700, "token_limit": 2000})), ["budget.token.warning 85"]);
+    }
+
+    #[test]
+    fn a_budget_that_is_lowered_and_raised_again_warns_again() {
+        let mut budgets = Budgets::default();
+        let mut tokens = |used: u64, limit: u64| told(&mut budgets, json!({"tokens_used": used, "token_limit": limit}));
+        assert_eq!(tokens(850, 1000), ["budget.token.warning 85"]);
+        assert!(tokens(850, 900).is_empty());
+        assert_eq!(tokens(950, 900), ["budget.token.exceeded 105"]);
+        assert_eq!(tokens(950, 1000), ["budget.token.warning 95"]);
+        assert_eq!(tokens(1000, 1000), ["budget.token.exceeded 100"]);
     }
 
     #[test]

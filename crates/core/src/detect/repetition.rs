@@ -1,10 +1,13 @@
 use std::collections::VecDeque;
+use std::hash::Hasher as _;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use siphasher::sip::SipHasher13;
 
 use crate::Time;
-use crate::event::{Event, Payload, Secret, Severity, cut, fingerprint};
+use crate::event::{Event, Payload, Secret, Severity, cut, entries_fingerprint, fingerprint};
 
 /// How often a pattern must repeat to be called a loop.
 const REPETITIONS: u32 = 3;
@@ -33,7 +36,7 @@ pub(crate) struct Repetition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Call {
     signature: u64,
-    tool: Box<str>,
+    tool: Arc<str>,
     at: Time,
     turn: u32,
 }
@@ -61,15 +64,21 @@ impl Repetition {
         let arguments = payload.get("arguments")?;
         let call = Call {
             signature: signature(tool, arguments, secret),
-            tool: cut(tool, NAME_MAX).into(),
+            tool: self.name(tool),
             at: now,
             turn: self.turn,
         };
-        if self.calls.len() == CYCLE_MAX * REPETITIONS as usize {
+        while self.calls.len() >= CYCLE_MAX * REPETITIONS as usize {
             self.calls.pop_front();
         }
         self.calls.push_back(call);
         if self.continues(now) { self.go_on() } else { self.begin(now) }
+    }
+
+    /// The tool's name, shared with an earlier call of the same tool.
+    fn name(&self, tool: &str) -> Arc<str> {
+        let known = self.calls.iter().rev().find(|call| &*call.tool == tool);
+        known.map_or_else(|| cut(tool, NAME_MAX).into(), |call| call.tool.clone())
     }
 
     /// Forgets the calls that are too old for a loop.
@@ -149,13 +158,13 @@ fn is_recent(call: &Call, turn: u32, now: Time) -> bool {
 fn signature(tool: &str, arguments: &Value, secret: &Secret) -> u64 {
     let of_arguments = match arguments {
         Value::Object(map) => {
-            let telling = |(key, _): &(&String, &Value)| !INCIDENTAL.contains(&key.as_str());
-            let map: Map<_, _> = map.iter().filter(telling).map(|(key, value)| (key.clone(), value.clone())).collect();
-            fingerprint(&Value::Object(map), secret)
+            entries_fingerprint(map.iter().filter(|(key, _)| !INCIDENTAL.contains(&key.as_str())), secret)
         }
         other => fingerprint(other, secret),
     };
-    (fingerprint(&Value::from(tool), secret) ^ of_arguments.rotate_left(64)) as u64
+    let mut hasher = SipHasher13::new_with_key(secret);
+    hasher.write(tool.as_bytes());
+    hasher.finish() ^ of_arguments as u64
 }
 
 #[cfg(test)]

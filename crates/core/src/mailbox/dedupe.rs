@@ -66,21 +66,13 @@ impl Dedupe {
         if self.windows.len() >= self.sweep_at.max(SCANNED_MAX) {
             self.sweep(now);
         }
-        match self.position(window.key) {
-            Some(at) => {
-                self.windows.remove(at);
-                self.windows.push(window);
-                self.reindex();
-            }
-            None => {
-                if let Some(index) = &mut self.index {
-                    index.insert(window.key, self.windows.len() as u32);
-                }
-                self.windows.push(window);
-                if self.index.is_none() && self.windows.len() > SCANNED_MAX {
-                    self.reindex();
-                }
-            }
+        // An elapsed window of the same key may still lie here; the newer one is found before it.
+        if let Some(index) = &mut self.index {
+            index.insert(window.key, self.windows.len() as u32);
+        }
+        self.windows.push(window);
+        if self.index.is_none() && self.windows.len() > SCANNED_MAX {
+            self.reindex();
         }
         closed_early
     }
@@ -126,9 +118,10 @@ impl Dedupe {
     pub(crate) fn forget(&mut self, event: EventId, subscriber: SubscriberKey) {
         let is_it = |window: &Window| window.of == event && window.subscriber == subscriber;
         let Some(at) = self.windows.iter().position(is_it) else { return };
-        let window = self.windows.remove(at);
+        let window = &mut self.windows[at];
         self.untold -= usize::from(window.repeats > window.told);
-        self.reindex();
+        window.told = window.repeats;
+        window.closes = Time::ZERO;
     }
 
     /// The windows worth saving: all that are open, oldest first.
@@ -152,7 +145,7 @@ impl Dedupe {
     fn position(&self, key: u128) -> Option<usize> {
         match &self.index {
             Some(index) => index.get(&key).map(|at| *at as usize),
-            None => self.windows.iter().position(|window| window.key == key),
+            None => self.windows.iter().rposition(|window| window.key == key),
         }
     }
 

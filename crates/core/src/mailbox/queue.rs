@@ -81,7 +81,10 @@ impl Mailbox {
             desk.emit(Effect::Waiting(waiting));
             return;
         }
-        let Some(subscriber) = desk.subscribers.find_by_key(window.subscriber).cloned() else { return };
+        let Some(subscriber) = desk.subscribers.find_by_key(window.subscriber).cloned() else {
+            self.left_out(desk, |left_out| left_out.repeats = left_out.repeats.saturating_add(window.untold()));
+            return;
+        };
         self.sequence += 1;
         let notification = Notification {
             id: desk.ids.notification(self.now),

@@ -98,6 +98,9 @@ impl Mailbox {
 
     /// The mailbox that was saved as these bytes, with the notifications that wait in it.
     pub fn load(bytes: &[u8], mut pending: Vec<Notification>) -> Result<Self, LoadError> {
+        if bytes.len() > BLOB_MAX {
+            return Err(LoadError::Damaged);
+        }
         let (version, body) = bytes.split_first().ok_or(LoadError::Damaged)?;
         if *version != VERSION {
             return Err(LoadError::Version(*version));

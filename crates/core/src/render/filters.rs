@@ -11,7 +11,7 @@ use crate::event::{cut, cut_display};
 
 /// Adds every filter and test there is.
 pub(super) fn add_to(environment: &mut Environment<'_>) {
-    environment.add_filter("default", filters::default);
+    environment.add_filter("default", default);
     environment.add_filter("length", filters::length);
     environment.add_filter("first", filters::first);
     environment.add_filter("last", filters::last);
@@ -53,6 +53,11 @@ fn text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     };
     Effort::of(state).try_read(text.len())?;
     Ok(text)
+}
+
+/// The value, or what stands in for it where it is missing; null is as good as missing.
+fn default(value: Value, instead: Value) -> Value {
+    if value.is_undefined() || value.is_none() { instead } else { value }
 }
 
 /// The elements with a separator between them, cut where it gets long.

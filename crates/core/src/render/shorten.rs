@@ -2,6 +2,9 @@
 
 use super::toon::{Document, Field, Scalar, Shape};
 
+/// The field that says how many rows are missing.
+const LEFT_OUT: &str = "left_out";
+
 impl Document {
     /// The most of this document that fits, and whether anything did.
     pub(crate) fn shortened(&self, fits: &dyn Fn(&Self) -> bool) -> (Self, bool) {
@@ -17,8 +20,9 @@ impl Document {
         }
     }
 
+    /// How many rows can be left out. A field of the name that would say so is cut as text: no key may occur twice.
     fn row_count(&self) -> usize {
-        match self.only_field().map(|field| &field.value) {
+        match self.only_field().filter(|field| field.key != LEFT_OUT).map(|field| &field.value) {
             Some(Shape::List(items)) => items.len(),
             Some(Shape::Table(table)) => table.row_count(),
             _ => 0,
@@ -36,7 +40,7 @@ impl Document {
             _ => {}
         }
         let said = Scalar::Text(format!("{left_out} more rows"));
-        fields.push(Field { key: "left_out".into(), value: Shape::Scalar(said) });
+        fields.push(Field { key: LEFT_OUT.into(), value: Shape::Scalar(said) });
         Self::Fields(fields)
     }
 
@@ -79,4 +83,19 @@ fn most(size: usize, make: impl Fn(usize) -> Document, fits: &dyn Fn(&Document) 
         }
     }
     fitting
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_is_called_left_out_itself_is_cut_without_saying_its_name_twice() {
+        let items = (0..100).map(|number| Scalar::Number(number.into())).collect();
+        let document = Document::Fields(vec![Field { key: "left_out".into(), value: Shape::List(items) }]);
+        let (short, fitted) = document.shortened(&|document| document.to_toon().len() <= 64);
+        assert!(fitted);
+        assert_eq!(short.problem(), None);
+        assert!(short.to_toon().contains("characters left out"), "{}", short.to_toon());
+    }
 }

@@ -82,13 +82,16 @@ impl Template {
     fn try_render(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<Document, String> {
         let effort = Effort::new();
         let template = self.environment.get_template(NAME).map_err(|error| describe(&error))?;
-        let mut output = Bounded(Vec::new());
+        let mut output = Bounded::default();
         let rendered = template.render_captured_to(context(subscriber, events, &effort), &mut output);
         if effort.is_spent() {
             return Err(Effort::SPENT.to_owned());
         }
+        if output.is_full {
+            return Err(format!("it prints more than {OUTPUT_MAX} bytes"));
+        }
         rendered.map_err(|error| located(&error))?;
-        let output = String::from_utf8(output.0).map_err(|_| "printed something that is not text".to_owned())?;
+        let output = String::from_utf8(output.bytes).map_err(|_| "printed something that is not text".to_owned())?;
         marked::parse(&output)
     }
 }
@@ -122,31 +125,32 @@ fn environment() -> Environment<'static> {
     environment.set_recursion_limit(DEPTH_MAX);
     environment.set_formatter(|out, state, value| {
         let scalar = filters::scalar(state, value)?;
-        marked::write_value(&scalar, out).map_err(|_| too_much())
+        marked::write_value(&scalar, out).map_err(|_| ErrorKind::WriteFailure.into())
     });
     filters::add_to(&mut environment);
     environment
 }
 
 /// A buffer that refuses to grow beyond its bound.
-struct Bounded(Vec<u8>);
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > OUTPUT_MAX {
-            return Err(io::Error::other(format!("printed more than {OUTPUT_MAX} bytes")));
+        self.is_full |= self.bytes.len() + bytes.len() > OUTPUT_MAX;
+        if self.is_full {
+            return Err(io::ErrorKind::StorageFull.into());
         }
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-fn too_much() -> Error {
-    Error::new(ErrorKind::WriteFailure, format!("printed more than {OUTPUT_MAX} bytes"))
 }
 
 fn located(error: &Error) -> String {

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::event::{EventType, TypePattern};
 pub struct Subscribers {
     list: Vec<Arc<Subscriber>>,
     retired: BTreeMap<SubscriberId, Arc<Subscriber>>,
-    by_type: HashMap<EventType, Box<[u16]>>,
+    by_type: BTreeMap<EventType, Box<[u16]>>,
     /// Those with a prefix among their types: the only candidates for a type nobody named in full.
     with_prefix: Box<[u16]>,
 }

@@ -194,6 +194,9 @@ fn action(text: &str) -> Result<Action, String> {
         "user" => Ok(Action::User { text: rest.to_owned(), times: None }),
         "inject" => inject_line(rest).map(|line| Action::Inject(Box::new(line))),
         "disable" => Ok(Action::Disable(rest.split(',').map(|id| id.trim().to_owned()).collect())),
+        "enable" | "rotate" | "crash" | "messages" | "wait" if !rest.is_empty() => {
+            Err(format!("'{verb}' takes nothing; '{rest}' is too much"))
+        }
         "enable" => Ok(Action::Disable(Vec::new())),
         "remove" => Ok(Action::Remove(rest.to_owned())),
         "rotate" => Ok(Action::Rotate),

@@ -70,6 +70,9 @@ impl Player<'_> {
             Action::Inject(line) => self.inject(step.at, line, now),
             Action::Disable(ids) => self.disable(step.at, ids),
             Action::Reload(file) => self.reload(step.at, file),
+            Action::Remove(id) if self.conversation.subscribers().find(id).is_none() => {
+                return Err(format!("there is no subscriber '{id}' to remove"));
+            }
             Action::Remove(id) => {
                 let rest = without(self.conversation.subscribers(), id);
                 self.conversation.set_subscribers(rest);
@@ -180,6 +183,7 @@ impl Player<'_> {
             "showing": showing,
             "folded": folded,
             "pending": pending,
+            "problems": answer.problems.iter().map(|(id, problem)| json!({"subscriber": id.as_str(), "problem": problem})).collect::<Vec<_>>(),
         });
         entry.data = data;
         let lines = &mut entry.lines;
@@ -246,13 +250,13 @@ impl Player<'_> {
         let told = |news: &&News| verb == "timer" || !is_told_by_verdict(news);
         let lines: Vec<(Tone, String)> = news.iter().filter(told).filter_map(|news| self.news_line(news)).collect();
         let mut data = if data.is_null() { json!({}) } else { data };
-        data["news"] = json!(lines.iter().map(|(_, line)| line.trim()).collect::<Vec<_>>());
+        data["news"] = news.iter().map(|news| self.news_data(news)).collect();
         self.report.entries.push(Entry { at, verb, title, lines, data });
     }
 
     fn news_line(&mut self, news: &News) -> Option<(Tone, String)> {
         Some(match news {
-            News::Decided(event, subscriber, verdict) => self.verdict_line(*event, subscriber.as_str(), verdict),
+            News::Decided(_, subscriber, verdict) => self.verdict_line(subscriber.as_str(), verdict),
             News::Detected(event) => {
                 let name = self.names.event(event.id());
                 (Tone::Waits, format!("detected   {name} {} [{}]: {}", event.kind(), event.source(), event.message()))
@@ -274,7 +278,7 @@ impl Player<'_> {
         })
     }
 
-    fn verdict_line(&mut self, event: EventId, subscriber: &str, verdict: &Verdict) -> (Tone, String) {
+    fn verdict_line(&mut self, subscriber: &str, verdict: &Verdict) -> (Tone, String) {
         let name = verdict.name();
         match verdict {
             Verdict::Queued { notification } => {
@@ -286,11 +290,52 @@ impl Player<'_> {
                 (Tone::Waits, format!("{name:10} {subscriber} as {notification} until {until}"))
             }
             Verdict::Duplicate { of, repeats } => {
-                let (of, _) = (self.names.event(*of), event);
+                let of = self.names.event(*of);
                 (Tone::Kept, format!("{name:10} {subscriber} of {of}, repeat {repeats}"))
             }
             Verdict::Filtered(_) | Verdict::Suppressed => {
                 (Tone::Kept, format!("{name:10} {subscriber}: {}", verdict.reason()))
+            }
+        }
+    }
+
+    /// The same news for machines: every name, number and reason in a field of its own.
+    fn news_data(&mut self, news: &News) -> Value {
+        match news {
+            News::Decided(event, subscriber, verdict) => {
+                let (of, repeats) = match verdict {
+                    Verdict::Duplicate { of, repeats } => (Some(self.names.event(*of)), Some(*repeats)),
+                    _ => (None, None),
+                };
+                let until = match verdict {
+                    Verdict::Held { until, .. } => Some(until.millis_since(self.start)),
+                    _ => None,
+                };
+                json!({
+                    "kind": "verdict", "event": self.names.event(*event), "subscriber": subscriber.as_str(),
+                    "verdict": verdict.name(), "reason": verdict.reason(), "until_ms": until, "of": of,
+                    "repeats": repeats, "notification": verdict.notification().map(|id| self.names.notification(id)),
+                })
+            }
+            News::Detected(event) => json!({
+                "kind": "detected", "event": self.names.event(event.id()), "type": event.kind().as_str(),
+                "source": event.source().as_str(), "payload": event.payload().as_map(),
+            }),
+            News::Superseded(event, by) => {
+                json!({ "kind": "superseded", "event": self.names.event(*event), "by": self.names.event(*by) })
+            }
+            News::Waiting(notification) => json!({
+                "kind": "waiting", "notification": self.names.notification(notification.id),
+                "subscriber": notification.subscriber.as_str(), "priority": notification.priority,
+                "inject_at": notification.inject_at, "stands_for": notification.stands_for(),
+            }),
+            News::Ended(id, fate) => json!({
+                "kind": "ended", "notification": self.names.notification(*id), "state": fate.name(),
+                "reason": fate.reason(),
+            }),
+            News::Wake(ids) => {
+                let names: Vec<String> = ids.iter().map(|id| self.names.notification(*id)).collect();
+                json!({ "kind": "wake", "notifications": names })
             }
         }
     }

@@ -153,7 +153,11 @@ impl PostRoom {
             if event.cause() == Cause::Person {
                 self.saw(id);
             }
-            self.handle(&key, Input::Event(&event))?;
+            if let Err(refused) = self.handle(&key, Input::Event(&event)) {
+                // What was due before it has happened all the same.
+                self.drain(&key, &address.owner, None);
+                return Err(refused);
+            }
             let room = self.rooms.get_mut(&key).expect("it was entered above");
             room.events.insert(event.id(), event.clone());
             room.tidy();
