@@ -37,7 +37,7 @@ test-examples:
 	scripts/test-examples
 
 .PHONY: lint
-lint: ## Formatting, clippy, spelling of our own rules
+lint: ## Formatting and clippy
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
