@@ -175,7 +175,7 @@ impl Desk {
     }
 }
 
-/// Why a mailbox did not take an input. Nothing has happened then but what was due anyway.
+/// Why a mailbox did not take an input. Nothing has happened then.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// So many of the person's own messages wait that another would be lost; the sender must try later.
@@ -210,15 +210,15 @@ impl Mailbox {
 
     /// Takes an input in. Whatever was due before it is done first. See the drain rule above.
     pub fn handle(&mut self, input: Input<'_>, desk: &mut Desk) -> Result<(), Refused> {
+        if let Input::Event(event) = &input
+            && event.cause() == Cause::Person
+            && self.is_full_of_messages(event, desk)
+        {
+            return Err(Refused::FullOfMessages);
+        }
         self.now = self.now.max(desk.now);
         if self.alarm <= self.now {
             self.fire_timers(desk);
-        }
-        if let Input::Event(event) = &input
-            && event.cause() == Cause::Person
-            && self.is_full_of_messages()
-        {
-            return Err(Refused::FullOfMessages);
         }
         match input {
             Input::Time => {}

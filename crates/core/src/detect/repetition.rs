@@ -62,12 +62,8 @@ impl Repetition {
     pub(crate) fn observe(&mut self, payload: &Payload, now: Time, secret: &Secret) -> Option<Event> {
         let tool = payload.get("tool_name")?.as_str()?;
         let arguments = payload.get("arguments")?;
-        let call = Call {
-            signature: signature(tool, arguments, secret),
-            tool: self.name(tool),
-            at: now,
-            turn: self.turn,
-        };
+        let call =
+            Call { signature: signature(tool, arguments, secret), tool: self.name(tool), at: now, turn: self.turn };
         while self.calls.len() >= CYCLE_MAX * REPETITIONS as usize {
             self.calls.pop_front();
         }

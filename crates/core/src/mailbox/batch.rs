@@ -28,7 +28,6 @@ impl Batch {
     /// Opens a batch with its first event. All that closing needs is written down now, so that a batch closes the same
     /// way after its subscriber was reloaded or removed.
     pub(crate) fn open(subscriber: &Subscriber, event: &Event, sequence: u64, desk: &mut Desk, now: Time) -> Self {
-        let person = event.cause() == Cause::Person;
         let notification = Notification {
             id: desk.ids.notification(now),
             subscriber: subscriber.id.clone(),
@@ -44,7 +43,7 @@ impl Batch {
             ttl_ms: subscriber.output.ttl_ms,
             wakes: false,
             announced: false,
-            from_person: person,
+            from_person: false,
         };
         Self { notification, due: now.plus(subscriber.batching.window_ms) }
     }
@@ -53,6 +52,7 @@ impl Batch {
     pub(crate) fn take(&mut self, entry: Entry, subscriber: &Subscriber, event: &Event) -> Option<Entry> {
         let notification = &mut self.notification;
         notification.wakes |= wakes(subscriber, event);
+        notification.from_person |= event.cause() == Cause::Person;
         if notification.source.as_deref().is_some_and(|source| source != event.source().as_str()) {
             notification.source = None;
         }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::batch::wakes;
 use super::dedupe::Window;
 use super::{Desk, Effect, Keeper, Mailbox};
-use crate::event::Event;
+use crate::event::{Cause, Event};
 use crate::notification::{Entry, Fate, Kind, LeftOut, Notification};
 use crate::subscriber::{Subscriber, SubscriberId, TTL_DEFAULT_MS};
 use crate::{InjectionPoint, NotificationId, Priority, Time};
@@ -61,6 +61,7 @@ impl Mailbox {
         let at = self.pending.iter().rposition(holds)?;
         let holder = &mut self.pending[at];
         holder.wakes |= wakes(subscriber, event);
+        holder.from_person |= event.cause() == Cause::Person;
         holder.expires = self.now.plus(holder.ttl_ms);
         if holder.source.as_deref().is_some_and(|source| source != event.source().as_str()) {
             holder.source = None;
@@ -121,9 +122,17 @@ impl Mailbox {
         self.pending.iter().map(|notification| notification.expires).min().unwrap_or(Time::NEVER)
     }
 
-    pub(super) fn is_full_of_messages(&self) -> bool {
-        self.pending.len() >= PENDING_MAX
-            && self.pending.iter().filter(|notification| notification.from_person).count() >= PENDING_MAX
+    /// Whether another message would be one too many: every subscriber that listens makes a notification of it, and
+    /// none that is the person's word may be dropped for it. What has expired by now is none.
+    pub(super) fn is_full_of_messages(&self, message: &Event, desk: &Desk) -> bool {
+        let now = self.now.max(desk.now);
+        let person = self.keeper == Keeper::Person;
+        let held = self.batches.0.iter().map(|batch| &batch.notification);
+        let waits = |one: &&Notification| one.from_person && one.expires > now;
+        let waiting = held.chain(&self.pending).filter(waits).count();
+        let listening = desk.subscribers.listening(message.kind());
+        let coming = listening.filter(|subscriber| subscriber.output.audience.includes(person)).count();
+        waiting > 0 && waiting + coming > PENDING_MAX
     }
 
     /// Folds the least urgent, oldest first, until no more wait than may. The person's own word is never folded.

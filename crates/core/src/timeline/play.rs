@@ -71,7 +71,7 @@ impl Player<'_> {
             Action::Disable(ids) => self.disable(step.at, ids),
             Action::Reload(file) => self.reload(step.at, file),
             Action::Remove(id) if self.conversation.subscribers().find(id).is_none() => {
-                return Err(format!("there is no subscriber '{id}' to remove"));
+                Err(format!("there is no subscriber '{id}' to remove"))
             }
             Action::Remove(id) => {
                 let rest = without(self.conversation.subscribers(), id);

@@ -1,0 +1,128 @@
+//! The laws of a mailbox, proven on random timelines.
+//!
+//! A timeline is what a conversation goes through: events of every kind, again and again and in storms, words of the
+//! person, injections of every style and size, sub-agents, reloads, a clock that sleeps and runs and jumps back. After
+//! every step the laws compare what the core did with what they know themselves.
+//!
+//! The seed is fixed. `BELLWIRE_CASES=5000` makes a long hunt of it, `PROPTEST_RNG_SEED=1` looks elsewhere.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+
+mod support;
+
+use support::answers::{BatchesEnd, Bounds, Caps, Order, PersonIsHeard, TakenOnce, Time_, Urgent, Wakes};
+use support::ledger::Ledger;
+use support::player::Player;
+use support::rules::Rules;
+use support::steps::Timeline;
+use support::{Deed, Law, Moment, for_all_timelines, prove};
+
+#[test]
+fn nothing_is_lost_and_every_count_adds_up() {
+    prove(150, Ledger::default);
+}
+
+#[test]
+fn every_verdict_is_the_one_the_rules_give() {
+    prove(150, Rules::default);
+}
+
+#[test]
+fn nothing_is_taken_twice() {
+    prove(60, TakenOnce::default);
+}
+
+#[test]
+fn no_limit_is_exceeded_and_no_text_escapes_its_block() {
+    prove(150, Caps::default);
+}
+
+#[test]
+fn the_order_is_stable() {
+    prove(100, Order::default);
+}
+
+#[test]
+fn critical_news_never_waits() {
+    prove(100, Urgent::default);
+}
+
+#[test]
+fn every_batch_ends_by_its_window_or_its_point() {
+    prove(100, BatchesEnd::default);
+}
+
+#[test]
+fn time_never_runs_backwards_and_no_timer_is_missed() {
+    prove(100, Time_::default);
+}
+
+#[test]
+fn a_mailbox_stays_small() {
+    prove(60, Bounds::default);
+}
+
+#[test]
+fn the_persons_word_is_never_dropped() {
+    prove(60, PersonIsHeard::default);
+}
+
+#[test]
+fn nobody_is_woken_too_often_or_too_late() {
+    prove(100, Wakes::default);
+}
+
+#[test]
+fn nobody_notices_a_crash() {
+    for_all_timelines(60, |timeline| {
+        let every = 1 + (timeline.seed % 4) as u32;
+        let (steady, crashing) = (transcript(timeline, 0), transcript(timeline, every));
+        for (number, (steady, crashing)) in steady.iter().zip(&crashing).enumerate() {
+            assert_eq!(steady, crashing, "after {number} steps");
+        }
+        assert_eq!(steady.len(), crashing.len());
+    });
+}
+
+/// Everything anybody could see of a timeline, with a crash after every so many steps.
+fn transcript(timeline: &Timeline, crash_every: u32) -> Vec<String> {
+    let mut player = Player::new(timeline);
+    player.crash_every = crash_every;
+    let mut transcript = Transcript::default();
+    for step in &timeline.steps {
+        player.step(step, &mut transcript);
+    }
+    player.drain(&mut transcript);
+    transcript.0.push(format!("{:?}", player.driver.messages()));
+    transcript.0
+}
+
+#[derive(Default)]
+struct Transcript(Vec<String>);
+
+impl Law for Transcript {
+    fn see(&mut self, moment: &Moment<'_>) {
+        let said = match &moment.deed {
+            Deed::Published { result, .. } => format!("{result:?}"),
+            Deed::Injected { answer, .. } => format!("{answer:?}"),
+            Deed::Waited => String::new(),
+        };
+        let (wakes_at, rings) = (moment.mailbox.wakes_at(), moment.mailbox.waiting_wakes(moment.given));
+        let pending = if moment.glance { &[] } else { moment.mailbox.pending() };
+        self.0.push(format!("{said} {:?} {wakes_at} {rings:?} {pending:?}", moment.news));
+    }
+}
+
+#[test]
+fn the_history_holds_what_agents_saw_and_nothing_else() {
+    for_all_timelines(60, |timeline| {
+        let mut player = Player::new(timeline);
+        timeline.steps.iter().for_each(|step| player.step(step, &mut Caps));
+        let seen = player.asked.iter().filter(|asked| !asked.unseen);
+        let told = seen.flat_map(|asked| asked.answer.told.iter().map(|told| (&asked.request.call_id, told)));
+        let told: Vec<_> = told.map(|(call_id, told)| (call_id, &told.source, &told.content)).collect();
+        let messages = player.driver.messages().iter();
+        let messages: Vec<_> = messages.map(|message| (&message.call_id, &message.source, &message.content)).collect();
+        assert_eq!(told, messages);
+    });
+}

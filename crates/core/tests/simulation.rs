@@ -1,0 +1,132 @@
+//! Days in the life of a hub with many conversations, in which everything that can go wrong does.
+//!
+//! Commits fail and are tried again, processes die between any two inputs and know only what was committed, memory is
+//! given back, the clocks of the nodes disagree, drivers oversleep. All laws watch every conversation, and in the end
+//! every event, repeat and refusal has to be accounted for.
+//!
+//! Every simulation follows from its seed, which a failure prints. `BELLWIRE_SIM_SEEDS=200` runs more of them,
+//! `BELLWIRE_SIM_FIRST=17` begins with that one.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+
+mod support;
+
+use std::sync::Arc;
+
+use bellwire_core::{Subscribers, Time};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use support::Law;
+use support::answers::{BatchesEnd, Bounds, Caps, Order, PersonIsHeard, TakenOnce, Time_, Urgent, Wakes};
+use support::custom::{custom, subscribers};
+use support::hub::{Faults, Hub};
+use support::ledger::Ledger;
+use support::player::Player;
+use support::rules::Rules;
+use support::settings::setting;
+use support::steps::{Step, step};
+
+const SEEDS: u64 = 3;
+const CONVERSATIONS: usize = 50;
+const STEPS: usize = 12;
+const DAYS: i64 = 3;
+
+#[test]
+fn days_of_crashes_lose_nothing() {
+    let first = setting("BELLWIRE_SIM_FIRST").unwrap_or(1);
+    let seeds = setting("BELLWIRE_SIM_SEEDS").unwrap_or(SEEDS);
+    for seed in first..first + seeds {
+        let failed = std::panic::catch_unwind(|| simulate(seed));
+        assert!(failed.is_ok(), "BELLWIRE_SIM_FIRST={seed} BELLWIRE_SIM_SEEDS=1 shows this again");
+    }
+}
+
+type Laws = Vec<Box<dyn Law>>;
+
+/// Everything there is to watch.
+fn all_laws() -> Laws {
+    vec![
+        Box::<Ledger>::default(),
+        Box::<Rules>::default(),
+        Box::<TakenOnce>::default(),
+        Box::<Caps>::default(),
+        Box::<Order>::default(),
+        Box::<Urgent>::default(),
+        Box::<BatchesEnd>::default(),
+        Box::<Time_>::default(),
+        Box::<Bounds>::default(),
+        Box::<PersonIsHeard>::default(),
+        Box::<Wakes>::default(),
+    ]
+}
+
+fn simulate(seed: u64) {
+    let mut dice = Dice::new(seed);
+    let customs: Vec<_> = (0..4).map(|_| dice.draw(&custom())).collect();
+    let set = Arc::new(Subscribers::new(subscribers(&customs, &[])));
+    let mut conversations: Vec<(Player<Hub>, Laws)> = (0..CONVERSATIONS)
+        .map(|_| {
+            let faults = Faults { state: dice.next(), failed_commit: 100, restart: 60, rest: 60 };
+            let hub = Hub::new(set.clone(), dice.next(), faults);
+            (Player::driving(hub, dice.next()), all_laws())
+        })
+        .collect();
+    let start = conversations[0].0.now;
+    for turn in 0..CONVERSATIONS * STEPS {
+        let at = start.plus(DAYS as u64 * 86_400_000 * turn as u64 / (CONVERSATIONS * STEPS) as u64);
+        let (player, laws) = &mut conversations[dice.below(CONVERSATIONS)];
+        live_through(player, laws, at, &mut dice);
+    }
+    for (player, laws) in &mut conversations {
+        player.drain(laws);
+        laws.end();
+    }
+}
+
+/// A few things happen to a conversation, close to each other.
+fn live_through(player: &mut Player<Hub>, laws: &mut Laws, at: Time, dice: &mut Dice) {
+    // Another node may serve it this time, and its clock may be wrong by some seconds.
+    let skew = dice.below(10_000) as i64 - 5_000;
+    let at = Time::from_millis(at.as_millis() + skew);
+    match at.as_millis() - player.now.as_millis() {
+        // Most of the time the timers were served; sometimes nobody looked.
+        passed if passed > 0 && dice.below(4) > 0 => player.run(passed as u64, laws),
+        _ => player.now = at,
+    }
+    for _ in 0..1 + dice.below(3) {
+        let step = dice.draw(&step());
+        // The hub's subscribers are everybody's: one conversation cannot change them.
+        if !matches!(step, Step::Reload { .. }) {
+            player.step(&step, laws);
+        }
+    }
+}
+
+/// Draws whatever there is a strategy for, by a seed.
+struct Dice {
+    runner: TestRunner,
+    state: u64,
+}
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        Self { runner: TestRunner::new_with_rng(Config::default(), rng), state: seed }
+    }
+
+    fn draw<T>(&mut self, strategy: &impl Strategy<Value = T>) -> T {
+        strategy.new_tree(&mut self.runner).expect("no strategy here refuses").current()
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.state >> 11
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}

@@ -1,0 +1,388 @@
+//! What an answer must contain, worked out from the rows that waited: which of them, in which order, how many.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use bellwire_core::conversation::News;
+use bellwire_core::event::Cause;
+use bellwire_core::inject::estimate_tokens;
+use bellwire_core::mailbox::{BLOB_MAX, PENDING_MAX};
+use bellwire_core::notification::{Fate, Kind};
+use bellwire_core::{AgentName, Answer, InjectionPoint, Notification, NotificationId, Priority, Time, Verdict};
+
+use super::page::{self, Page};
+use super::{Deed, Law, Moment};
+
+/// The latest time each agent's mailbox has heard of.
+#[derive(Default)]
+struct Clocks(HashMap<AgentName, Time>);
+
+impl Clocks {
+    fn now(&mut self, moment: &Moment<'_>) -> Time {
+        let clock = self.0.entry(moment.agent.clone()).or_default();
+        if !moment.is_refusal() {
+            *clock = (*clock).max(moment.given);
+        }
+        *clock
+    }
+}
+
+/// A notification is taken once, unless its answer was never seen.
+#[derive(Default)]
+pub(crate) struct TakenOnce {
+    taken: HashMap<(AgentName, NotificationId), String>,
+}
+
+impl Law for TakenOnce {
+    fn see(&mut self, moment: &Moment<'_>) {
+        let Some((request, answer)) = moment.injection() else { return };
+        self.taken.retain(|(agent, _), call_id| agent != moment.agent || !moment.unseen().contains(call_id));
+        for id in &answer.notifications {
+            let earlier = self.taken.insert((moment.agent.clone(), *id), request.call_id.clone());
+            assert_eq!(earlier, None, "{id} was taken twice");
+        }
+        let ended = moment.news.iter().filter(|news| match news {
+            News::Ended(id, fate) => answer.notifications.contains(id) && matches!(fate, Fate::Injected | Fate::Folded),
+            _ => false,
+        });
+        assert_eq!(ended.count(), answer.notifications.len(), "what is taken ends, each once");
+        let taken: Vec<_> = answer.taken.iter().map(|row| row.id).collect();
+        assert_eq!(taken, answer.notifications);
+    }
+}
+
+/// Items and tokens stay within their limits, whatever the style, and the numbers add up.
+#[derive(Default)]
+pub(crate) struct Caps;
+
+impl Law for Caps {
+    fn see(&mut self, moment: &Moment<'_>) {
+        let Some((request, answer)) = moment.injection() else { return };
+        let page = page::read(request, answer, moment.boundary);
+        let Answer { count, showing, folded, pending, .. } = *answer;
+        assert_eq!(count, showing + folded + pending);
+        assert!(showing <= request.limits.items_max);
+        let tokens = estimate_tokens(&page.text);
+        assert!(
+            tokens <= request.limits.tokens_max,
+            "{tokens} tokens, not {}:\n{}",
+            request.limits.tokens_max,
+            page.text
+        );
+        assert!(page.folded.len() <= 5);
+        assert!(showing > 0 || count == pending, "where nothing is shown nothing is folded");
+        if showing > 0 {
+            assert_eq!((page.items.len(), page.pending), (showing, pending));
+            assert_eq!(page.folded.iter().map(|(_, items)| items).sum::<usize>(), folded);
+        }
+        assert_eq!(answer.told.len(), page.items.len() + page.folded.len());
+    }
+}
+
+/// An answer takes what its point takes, the most urgent first and the oldest of those first, and leaves nothing out
+/// but what does not fit.
+#[derive(Default)]
+pub(crate) struct Order {
+    clocks: Clocks,
+}
+
+impl Law for Order {
+    fn see(&mut self, moment: &Moment<'_>) {
+        let now = self.clocks.now(moment);
+        let Some((request, answer)) = moment.injection() else { return };
+        let takes = |row: &&Notification| takes(request.point, row.inject_at) || row.since.plus(30_000) <= now;
+        let crowded_out = moment.news.iter().any(|news| match news {
+            News::Ended(id, fate) => *fate == Fate::Folded && !answer.notifications.contains(id),
+            _ => false,
+        });
+        assert!(answer.taken.iter().all(|row| takes(&row)), "an answer took what is for another point");
+        if crowded_out {
+            return; // What made room afterwards was counted in the answer and cannot be seen any more.
+        }
+        let mut rows: Vec<_> = moment.mailbox.pending().iter().filter(takes).chain(&answer.taken).collect();
+        rows.sort_by_key(|row| (row.priority, row.sequence));
+        let items = items(rows);
+        assert_eq!(answer.count, items.len(), "items that this point takes");
+        if answer.showing == 0 {
+            assert!(items.is_empty() || request.wake_only, "something waits and nothing was said");
+            assert!(!items.iter().flatten().any(|row| row.wakes), "wake mail waits and nothing was said");
+            return;
+        }
+        let (shown, rest) = items.split_at(answer.showing);
+        let folds = |item: &&Vec<&Notification>| {
+            request.point == InjectionPoint::TurnStart
+                && item[0].priority >= Priority::Normal
+                && !matches!(item[0].kind, Kind::LeftOut(_))
+        };
+        let (folded, pending): (Vec<_>, Vec<_>) = rest.iter().partition(folds);
+        assert_eq!((answer.folded, answer.pending), (folded.len(), pending.len()));
+        let expected = shown.iter().chain(folded).flatten().map(|row| row.id);
+        assert_eq!(answer.notifications, expected.collect::<Vec<_>>(), "taken in order");
+        check_told(moment, answer, shown);
+    }
+}
+
+/// Each item's label says whose news it is and how many events it stands for.
+fn check_told(moment: &Moment<'_>, answer: &Answer, shown: &[Vec<&Notification>]) {
+    let Some((request, _)) = moment.injection() else { return };
+    let page: Page = page::read(request, answer, moment.boundary);
+    for ((told, item), line) in answer.told.iter().zip(shown).zip(&page.items) {
+        assert_eq!(told.notifications, item.iter().map(|row| row.id).collect::<Vec<_>>());
+        assert_eq!(told.content, line.text);
+        let events: u64 = item.iter().map(|row| row.stands_for()).sum();
+        let merged: u32 = item.iter().flat_map(|row| &row.events).map(|entry| entry.merged).sum();
+        match merged > 0 && events > 1 {
+            true => assert!(line.label.ends_with(&format!(" x{events}")), "{} stands for {events}", line.label),
+            false => assert_eq!(line.label, told.source),
+        }
+    }
+}
+
+/// The table of what each point takes.
+pub(crate) fn takes(point: InjectionPoint, theirs: InjectionPoint) -> bool {
+    use InjectionPoint::{AfterTool, Immediate, TurnEnd, TurnStart};
+    let all: &[InjectionPoint] = match point {
+        Immediate => &[Immediate],
+        AfterTool => &[Immediate, AfterTool],
+        TurnEnd => &[Immediate, AfterTool, TurnEnd],
+        TurnStart => &[Immediate, AfterTool, TurnEnd, TurnStart],
+    };
+    all.contains(&theirs)
+}
+
+/// Notifications of one subscriber and source are one item, as long as it holds no more events than the subscriber
+/// allows; then the next begins.
+fn items(rows: Vec<&Notification>) -> Vec<Vec<&Notification>> {
+    let mut items: Vec<Vec<&Notification>> = Vec::new();
+    for row in rows {
+        let alike = |item: &&mut Vec<&Notification>| {
+            let first = item[0];
+            !matches!(row.kind, Kind::LeftOut(_))
+                && (&first.kind, &first.subscriber, &first.source) == (&row.kind, &row.subscriber, &row.source)
+                && first.priority == row.priority
+        };
+        let has_room = |item: &&mut Vec<&Notification>| {
+            let events: usize = item.iter().map(|row| row.events.len()).sum();
+            events + row.events.len() <= item[0].max_size as usize
+        };
+        match items.iter_mut().rfind(alike).filter(has_room) {
+            Some(item) => item.push(row),
+            None => items.push(vec![row]),
+        }
+    }
+    items
+}
+
+/// Critical news is never held back and waits behind nothing that is not critical.
+#[derive(Default)]
+pub(crate) struct Urgent;
+
+impl Law for Urgent {
+    fn see(&mut self, moment: &Moment<'_>) {
+        for news in moment.news {
+            if let News::Decided(_, subscriber, verdict) = news {
+                let critical =
+                    moment.subscribers.find(subscriber.as_str()).unwrap().output.priority == Priority::Critical;
+                assert!(!critical || !matches!(verdict, Verdict::Held { .. }), "critical news was held");
+                let row = verdict.notification().and_then(|id| moment.mailbox.find(id));
+                assert!(
+                    !critical || row.is_none_or(|row| row.priority == Priority::Critical),
+                    "critical news is {row:?}"
+                );
+            }
+        }
+        let Some((request, answer)) = moment.injection() else { return };
+        let urgent =
+            |row: &&Notification| row.priority == Priority::Critical && row.inject_at == InjectionPoint::Immediate;
+        let Some(left) = moment.mailbox.pending().iter().find(urgent) else { return };
+        if request.wake_only && answer.showing == 0 {
+            return;
+        }
+        // An item stands where the oldest of its notifications does.
+        let mut shown = answer.told.iter().filter_map(|told| told.notifications.first());
+        let row = |id: &NotificationId| answer.taken.iter().find(|row| row.id == *id);
+        let waits_behind = |row: &&Notification| row.priority != Priority::Critical || row.sequence > left.sequence;
+        let behind = shown.find_map(|id| row(id).filter(waits_behind));
+        assert!(answer.showing > 0 && behind.is_none(), "{left:?} waits behind {behind:?}");
+        let limits = request.limits;
+        assert!(answer.showing == limits.items_max || limits.tokens_max < 4_000, "there was room for {left:?}");
+    }
+}
+
+/// A batch ends when its window elapses or its point is reached.
+#[derive(Default)]
+pub(crate) struct BatchesEnd {
+    clocks: Clocks,
+    open: HashMap<(AgentName, NotificationId), (Time, InjectionPoint)>,
+}
+
+impl Law for BatchesEnd {
+    fn see(&mut self, moment: &Moment<'_>) {
+        let now = self.clocks.now(moment);
+        for news in moment.news {
+            match news {
+                News::Decided(event, subscriber, Verdict::Held { notification, until }) => {
+                    let subscriber = moment.subscribers.find(subscriber.as_str()).unwrap();
+                    let point = match moment.deed {
+                        Deed::Published { event: published, .. } if published.id() == *event => {
+                            super::rules::point(subscriber, published)
+                        }
+                        _ => subscriber.output.inject_at,
+                    };
+                    assert!(now < *until && *until <= now.plus(10_000), "held at {now} until {until}");
+                    let batch = (*until, point);
+                    let known = self.open.insert((moment.agent.clone(), *notification), batch);
+                    assert!(known.is_none_or(|known| known == batch), "a batch was promised twice");
+                }
+                News::Ended(id, _) => drop(self.open.remove(&(moment.agent.clone(), *id))),
+                _ => {}
+            }
+        }
+        self.open.retain(|(agent, id), _| agent != moment.agent || moment.mailbox.find(*id).is_none());
+        let own = self.open.iter().filter(|((agent, _), _)| agent == moment.agent);
+        for ((_, id), (due, point)) in own {
+            assert!(*due > now, "{id} was due at {due} and is open at {now}");
+            assert!(moment.mailbox.wakes_at() <= *due, "nobody would look when {id} is due");
+            let reached = moment.injection().is_some_and(|(request, answer)| {
+                takes(request.point, *point) && (!request.wake_only || answer.showing > 0)
+            });
+            assert!(!reached, "{id} is open though its point {point} was reached");
+        }
+    }
+}
+
+/// Time goes forwards only; what is due is done; and there is always a later time to come back.
+#[derive(Default)]
+pub(crate) struct Time_ {
+    clocks: Clocks,
+}
+
+impl Law for Time_ {
+    fn see(&mut self, moment: &Moment<'_>) {
+        let now = self.clocks.now(moment);
+        assert!(moment.mailbox.wakes_at() > now, "something is due at {} and it is {now}", moment.mailbox.wakes_at());
+        let before: HashSet<_> = moment.before.iter().map(|row| row.id).collect();
+        for row in moment.mailbox.pending() {
+            assert!(row.expires > now, "{} expired at {} and waits at {now}", row.id, row.expires);
+            assert!(row.since <= now);
+            let returned = !moment.unseen().is_empty();
+            assert!(
+                before.contains(&row.id) || returned || row.since == now,
+                "{} began to wait at {}",
+                row.id,
+                row.since
+            );
+        }
+    }
+}
+
+/// Whatever comes, a mailbox stays small.
+#[derive(Default)]
+pub(crate) struct Bounds {
+    handled: u32,
+    fullest: usize,
+}
+
+impl Law for Bounds {
+    fn see(&mut self, moment: &Moment<'_>) {
+        self.handled += 1;
+        let pending = moment.mailbox.pending();
+        let from_person = pending.iter().filter(|row| row.from_person).count();
+        let returned = from_person > PENDING_MAX && pending.len() <= from_person + 1;
+        assert!(pending.len() <= PENDING_MAX + 1 || returned, "{} wait", pending.len());
+        if let Deed::Published { event, result } = moment.deed {
+            let person = event.cause() == Cause::Person;
+            assert!(result.is_ok() || (person && from_person >= PENDING_MAX), "refused with {from_person} messages");
+        }
+        let references = moment.mailbox.references().count();
+        if references > self.fullest || self.handled.is_multiple_of(64) {
+            self.fullest = self.fullest.max(references + references / 8);
+            let saved = moment.mailbox.save().len();
+            assert!(saved <= BLOB_MAX, "{saved} bytes");
+        }
+    }
+}
+
+/// The person's own word is never dropped: it is refused at once, or an agent hears it.
+#[derive(Default)]
+pub(crate) struct PersonIsHeard {
+    messages: BTreeSet<NotificationId>,
+}
+
+impl Law for PersonIsHeard {
+    fn see(&mut self, moment: &Moment<'_>) {
+        if let Deed::Published { event, result: Ok(receipt) } = moment.deed
+            && event.cause() == Cause::Person
+        {
+            for (_, verdict) in &receipt.verdicts {
+                assert_ne!(*verdict, Verdict::Suppressed);
+                self.messages.extend(verdict.notification());
+            }
+        }
+        for news in moment.news {
+            if let News::Ended(id, Fate::Folded) = news {
+                let in_answer = moment.injection().is_some_and(|(_, answer)| answer.notifications.contains(id));
+                assert!(in_answer || !self.messages.contains(id), "the person's word was crowded out");
+            }
+        }
+    }
+}
+
+/// Six wakes an hour at most, each notification once, only while the main agent is idle, never for its own doing; and
+/// none is forgotten.
+#[derive(Default)]
+pub(crate) struct Wakes {
+    clocks: Clocks,
+    rung: HashSet<NotificationId>,
+    /// Wakes that count, by time.
+    counted: Vec<Time>,
+    working: Option<Time>,
+}
+
+impl Law for Wakes {
+    fn see(&mut self, moment: &Moment<'_>) {
+        let now = self.clocks.now(moment);
+        if !moment.agent.is_main() {
+            assert!(
+                !moment.news.iter().any(|news| matches!(news, News::Wake(_)) && !matches!(moment.deed, Deed::Waited))
+            );
+            return;
+        }
+        self.note_work(moment, now);
+        let idle = self.working.is_none_or(|seen| seen.plus(10 * 60_000) <= now);
+        for news in moment.news {
+            let News::Wake(ids) = news else { continue };
+            assert!(idle, "an agent at work was woken");
+            assert!(!ids.is_empty());
+            let rows: Vec<_> = ids.iter().filter_map(|id| moment.mailbox.find(*id)).collect();
+            assert_eq!(rows.len(), ids.len(), "what wakes waits");
+            assert!(rows.iter().all(|row| row.wakes && row.announced));
+            assert!(ids.iter().all(|id| self.rung.insert(*id)), "a notification rang twice");
+            if !rows.iter().any(|row| row.from_person) {
+                self.counted.push(now);
+            }
+        }
+        let recent = self.counted.iter().filter(|wake| wake.plus(3_600_000) > now).count();
+        assert!(recent <= 6, "{recent} wakes within an hour");
+        let unrung = moment.mailbox.pending().iter().any(|row| row.wakes && !row.announced);
+        assert!(!unrung || !idle || recent == 6, "wake mail waits in silence");
+    }
+}
+
+impl Wakes {
+    /// What is known of the agent's work after this moment.
+    fn note_work(&mut self, moment: &Moment<'_>, now: Time) {
+        match &moment.deed {
+            Deed::Published { event, result: Ok(_) } => match event.kind().as_str() {
+                "agent.turn.start" => self.working = Some(now),
+                "agent.turn.end" => self.working = None,
+                _ => {}
+            },
+            Deed::Injected { request, answer, .. } => {
+                let kept_going = request.wake_only && answer.showing > 0;
+                let yields = request.point == InjectionPoint::TurnEnd && !kept_going;
+                self.working = (!yields).then_some(now);
+            }
+            _ => {}
+        }
+    }
+}

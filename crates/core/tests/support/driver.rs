@@ -1,0 +1,69 @@
+//! What drives mailboxes: the conversation in memory, or a hub that keeps them in tables.
+
+use std::sync::Arc;
+
+use bellwire_core::conversation::{InjectError, InjectMore, News, Receipt};
+use bellwire_core::mailbox::Refused;
+use bellwire_core::{
+    AgentName, Answer, Boundary, Conversation, Event, Inject, Mailbox, Preferences, Subscribers, Time,
+};
+
+pub(crate) trait Driver {
+    fn publish(&mut self, event: Event, now: Time) -> Result<Receipt, Refused>;
+    fn inject(&mut self, request: Inject, more: InjectMore, now: Time) -> Result<(Answer, Vec<News>), InjectError>;
+    fn tick(&mut self, now: Time) -> Vec<News>;
+    fn wakes_at(&self) -> Time;
+    fn mailbox(&self, agent: &AgentName) -> Option<&Mailbox>;
+    fn subscribers(&self) -> &Arc<Subscribers>;
+    fn set_subscribers(&mut self, subscribers: Arc<Subscribers>);
+    fn set_preferences(&mut self, preferences: Preferences);
+    fn boundary(&self) -> &Boundary;
+    fn rotate_boundary(&mut self);
+    fn crash(&mut self);
+}
+
+impl Driver for Conversation {
+    fn publish(&mut self, event: Event, now: Time) -> Result<Receipt, Refused> {
+        Self::publish(self, event, now)
+    }
+
+    fn inject(&mut self, request: Inject, more: InjectMore, now: Time) -> Result<(Answer, Vec<News>), InjectError> {
+        self.inject_with(request, more, now)
+    }
+
+    fn tick(&mut self, now: Time) -> Vec<News> {
+        Self::tick(self, now)
+    }
+
+    fn wakes_at(&self) -> Time {
+        Self::wakes_at(self)
+    }
+
+    fn mailbox(&self, agent: &AgentName) -> Option<&Mailbox> {
+        Self::mailbox(self, agent)
+    }
+
+    fn subscribers(&self) -> &Arc<Subscribers> {
+        Self::subscribers(self)
+    }
+
+    fn set_subscribers(&mut self, subscribers: Arc<Subscribers>) {
+        Self::set_subscribers(self, subscribers);
+    }
+
+    fn set_preferences(&mut self, preferences: Preferences) {
+        Self::set_preferences(self, preferences);
+    }
+
+    fn boundary(&self) -> &Boundary {
+        Self::boundary(self)
+    }
+
+    fn rotate_boundary(&mut self) {
+        Self::rotate_boundary(self);
+    }
+
+    fn crash(&mut self) {
+        Self::crash(self);
+    }
+}

@@ -1,0 +1,298 @@
+//! A hub in miniature: one conversation whose mailboxes are rows, whose commits fail, and whose process dies.
+//!
+//! It knows a mailbox only by what it saved and a notification only by the effects that spoke of it, as a database does.
+//! A commit that fails takes everything back but the ids it used up; the input is tried again.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use bellwire_core::conversation::{InjectError, InjectMore, News, Receipt};
+use bellwire_core::mailbox::{EventLookup, InjectInput, Refused};
+use bellwire_core::{
+    AgentName, Answer, Boundary, Desk, Effect, Event, EventId, Ids, Inject, Input, Keeper, Mailbox, Notification,
+    NotificationId, Preferences, Subscribers, Time,
+};
+
+use super::driver::Driver;
+
+pub(crate) struct Hub {
+    desk: Desk,
+    boundary: Boundary,
+    faults: Faults,
+    /// Mailboxes in memory; what is not here is loaded.
+    live: BTreeMap<AgentName, Mailbox>,
+    rows: BTreeMap<AgentName, Row>,
+    events: HashMap<EventId, Arc<Event>>,
+    answers: Vec<Stored>,
+}
+
+/// A mailbox as the database knows it.
+#[derive(Default)]
+struct Row {
+    blob: Vec<u8>,
+    pending: BTreeMap<NotificationId, Notification>,
+}
+
+struct Stored {
+    agent: AgentName,
+    answer: Answer,
+    unseen: bool,
+    at: Time,
+}
+
+/// What a mailbox wants written.
+#[derive(Default)]
+struct Writes {
+    news: Vec<News>,
+    unmatched: Option<u32>,
+    detected: Vec<Arc<Event>>,
+    answer: Option<Answer>,
+    waiting: Vec<NotificationId>,
+    ended: Vec<NotificationId>,
+}
+
+/// Decides what goes wrong, in thousandths.
+pub(crate) struct Faults {
+    pub(crate) state: u64,
+    pub(crate) failed_commit: u64,
+    pub(crate) restart: u64,
+    pub(crate) rest: u64,
+}
+
+impl Faults {
+    fn happens(&mut self, thousandths: u64) -> bool {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.state >> 33) % 1000 < thousandths
+    }
+}
+
+impl Hub {
+    pub(crate) fn new(subscribers: Arc<Subscribers>, seed: u64, faults: Faults) -> Self {
+        let mut ids = Ids::seeded(seed.into());
+        Self {
+            boundary: Boundary::from_seed(ids.seed()),
+            desk: Desk::new(subscribers, ids),
+            faults,
+            live: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            events: HashMap::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// Loads, handles, drains and commits, as often as it takes.
+    fn transact(
+        &mut self,
+        agent: &AgentName,
+        now: Time,
+        input: impl Fn(&mut Mailbox, &mut Desk) -> Result<(), Refused>,
+    ) -> Result<Writes, Refused> {
+        loop {
+            self.load(agent);
+            let mailbox = self.live.get_mut(agent).expect("it was just loaded");
+            self.desk.now = now;
+            let handled = input(mailbox, &mut self.desk);
+            let writes = Writes::drain(&mut self.desk, mailbox);
+            if self.faults.happens(self.faults.failed_commit) {
+                self.live.remove(agent);
+                continue;
+            }
+            handled?;
+            self.commit(agent, &writes);
+            return Ok(writes);
+        }
+    }
+
+    fn load(&mut self, agent: &AgentName) {
+        if self.live.contains_key(agent) {
+            return;
+        }
+        let mailbox = match self.rows.get(agent) {
+            Some(row) => {
+                let rows = row.pending.values().cloned().collect();
+                Mailbox::load(&row.blob, rows).expect("what was saved can be loaded")
+            }
+            None => {
+                let keeper = if agent.is_main() { Keeper::MainAgent } else { Keeper::SubAgent };
+                Mailbox::new(keeper, self.desk.ids.seed().to_le_bytes())
+            }
+        };
+        self.live.insert(agent.clone(), mailbox);
+    }
+
+    fn commit(&mut self, agent: &AgentName, writes: &Writes) {
+        let mailbox = &self.live[agent];
+        let row = self.rows.entry(agent.clone()).or_default();
+        row.blob = mailbox.save();
+        for id in &writes.waiting {
+            row.pending.extend(mailbox.find(*id).map(|notification| (*id, notification.clone())));
+        }
+        for id in writes.ended.iter().filter(|id| mailbox.find(**id).is_none()) {
+            row.pending.remove(id);
+        }
+        let mut written: Vec<_> = row.pending.values().cloned().collect();
+        written.sort_by_key(|notification| notification.sequence);
+        assert_eq!(written, mailbox.pending(), "the effects do not tell what waits");
+        self.events.extend(writes.detected.iter().map(|event| (event.id(), event.clone())));
+        if let Some(answer) = &writes.answer {
+            let stored = Stored { agent: agent.clone(), answer: answer.clone(), unseen: false, at: self.desk.now };
+            self.answers.push(stored);
+        }
+    }
+
+    /// What may happen between two inputs: events nobody refers to are deleted, memory is given back, the process dies.
+    fn between(&mut self) {
+        let taken = self.answers.iter().filter(|stored| !stored.unseen).flat_map(|stored| &stored.answer.taken);
+        let taken = taken.flat_map(|row| &row.events).map(|entry| entry.event);
+        let kept: HashSet<EventId> = self.live.values().flat_map(Mailbox::references).chain(taken).collect();
+        if self.live.len() == self.rows.len() {
+            self.events.retain(|id, _| kept.contains(id));
+        }
+        if self.faults.happens(self.faults.rest) {
+            self.live.values_mut().for_each(Mailbox::rest);
+        }
+        if self.faults.happens(self.faults.restart) {
+            self.crash();
+        }
+    }
+}
+
+impl Writes {
+    fn drain(desk: &mut Desk, mailbox: &Mailbox) -> Self {
+        let mut writes = Self::default();
+        while let Some(effect) = desk.poll() {
+            match effect {
+                Effect::Verdict { event, subscriber, verdict } => {
+                    writes.news.push(News::Decided(event, subscriber, verdict));
+                }
+                Effect::Decided { unmatched, .. } => writes.unmatched = writes.unmatched.or(Some(unmatched)),
+                Effect::Detected(event) => {
+                    writes.detected.push(event.clone());
+                    writes.news.push(News::Detected(event));
+                }
+                Effect::Superseded { event, by } => writes.news.push(News::Superseded(event, by)),
+                Effect::Waiting(id) => {
+                    writes.waiting.push(id);
+                    writes.news.extend(mailbox.find(id).cloned().map(News::Waiting));
+                }
+                Effect::Ended(notification, fate) => {
+                    writes.ended.push(notification.id);
+                    writes.news.push(News::Ended(notification.id, fate));
+                }
+                Effect::Wake(ids) => writes.news.push(News::Wake(ids)),
+                Effect::Answer(answer) => writes.answer = Some(*answer),
+                Effect::Ready(_) => panic!("an agent's mail is taken, not sent"),
+            }
+        }
+        writes
+    }
+}
+
+impl Driver for Hub {
+    fn publish(&mut self, event: Event, now: Time) -> Result<Receipt, Refused> {
+        let (id, agent, event) = (event.id(), event.agent().clone(), Arc::new(event));
+        let writes = self.transact(&agent, now, |mailbox, desk| mailbox.handle(Input::Event(&event), desk))?;
+        self.events.insert(id, event);
+        self.between();
+        let verdicts = writes.news.iter().filter_map(|news| match news {
+            News::Decided(of, subscriber, verdict) if *of == id => Some((subscriber.clone(), *verdict)),
+            _ => None,
+        });
+        let unmatched = writes.unmatched.expect("every event is decided");
+        Ok(Receipt { event: id, verdicts: verdicts.collect(), unmatched, news: writes.news })
+    }
+
+    fn inject(&mut self, request: Inject, more: InjectMore, now: Time) -> Result<(Answer, Vec<News>), InjectError> {
+        self.answers.retain(|stored| stored.at.plus(7 * 24 * 3_600_000) > now);
+        let agent = more.agent.clone().unwrap_or_else(AgentName::main);
+        let own = |stored: &&mut Stored| stored.agent == agent;
+        if let Some(stored) = self.answers.iter_mut().filter(own).find(|one| one.answer.call_id == request.call_id) {
+            return match stored.answer.point == request.point {
+                _ if stored.unseen => Err(InjectError::Unseen),
+                true => Ok((stored.answer.clone(), Vec::new())),
+                false => Err(InjectError::OtherPoint { used_at: stored.answer.point }),
+            };
+        }
+        let observed = more.observed.map(|observed| observed.into_event().expect("it is small"));
+        let observed = observed.map(|event| {
+            let event = event.with_id(self.desk.ids.event(now)).at(now).for_agent(agent.clone());
+            Arc::new(event)
+        });
+        let is_unseen = |stored: &&mut Stored| !stored.unseen && more.unseen.contains(&stored.answer.call_id);
+        let returned: Vec<Notification> = self
+            .answers
+            .iter_mut()
+            .filter(own)
+            .filter(is_unseen)
+            .flat_map(|stored| stored.answer.taken.clone())
+            .collect();
+        self.events.extend(observed.iter().map(|event| (event.id(), event.clone())));
+        let (events, boundary) = (Events(std::mem::take(&mut self.events)), self.boundary.clone());
+        let writes = self.transact(&agent, now, |mailbox, desk| {
+            let (observed, returned) = (observed.clone(), returned.clone());
+            let input = InjectInput { request: &request, observed, returned, events: &events, boundary: &boundary };
+            mailbox.handle(Input::Inject(input), desk)
+        });
+        let writes = writes.expect("only a person's message is refused");
+        self.events.extend(events.0);
+        self.answers.iter_mut().filter(own).filter(is_unseen).for_each(|stored| stored.unseen = true);
+        self.between();
+        Ok((writes.answer.expect("every injection is answered"), writes.news))
+    }
+
+    fn tick(&mut self, now: Time) -> Vec<News> {
+        let agents: Vec<AgentName> = self.rows.keys().cloned().collect();
+        let mut news = Vec::new();
+        for agent in agents {
+            let writes = self.transact(&agent, now, |mailbox, desk| mailbox.handle(Input::Time, desk));
+            news.extend(writes.expect("only a person's message is refused").news);
+        }
+        self.between();
+        news
+    }
+
+    fn wakes_at(&self) -> Time {
+        self.live.values().map(Mailbox::wakes_at).min().unwrap_or(Time::NEVER)
+    }
+
+    fn mailbox(&self, agent: &AgentName) -> Option<&Mailbox> {
+        self.live.get(agent)
+    }
+
+    fn subscribers(&self) -> &Arc<Subscribers> {
+        &self.desk.subscribers
+    }
+
+    fn set_subscribers(&mut self, subscribers: Arc<Subscribers>) {
+        self.desk.subscribers = subscribers;
+    }
+
+    fn set_preferences(&mut self, preferences: Preferences) {
+        self.desk.preferences = Arc::new(preferences);
+    }
+
+    fn boundary(&self) -> &Boundary {
+        &self.boundary
+    }
+
+    fn rotate_boundary(&mut self) {
+        self.boundary = Boundary::from_seed(self.desk.ids.seed());
+    }
+
+    /// The process dies and comes back: only what was committed is known.
+    fn crash(&mut self) {
+        self.live.clear();
+        for agent in self.rows.keys().cloned().collect::<Vec<_>>() {
+            self.load(&agent);
+        }
+    }
+}
+
+/// The events of the hub; asking for one that nobody refers to any more is a mistake.
+struct Events(HashMap<EventId, Arc<Event>>);
+
+impl EventLookup for Events {
+    fn event(&self, id: EventId) -> Option<Arc<Event>> {
+        Some(self.0.get(&id).cloned().unwrap_or_else(|| panic!("{id} is shown and was deleted")))
+    }
+}

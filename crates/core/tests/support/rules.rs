@@ -1,0 +1,438 @@
+//! What an event must come to for every subscriber, worked out from the rules alone: match, storm, dedupe, replace,
+//! batch, in this order.
+//!
+//! The model is as plain as it can be: keys are lists of texts, windows and batches are looked up by name.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bellwire_core::conversation::News;
+use bellwire_core::event::{Cause, TypePattern};
+use bellwire_core::notification::Kind;
+use bellwire_core::subscriber::{Audience, KeyPattern, SubscriberId};
+use bellwire_core::verdict::Filter;
+use bellwire_core::{
+    AgentName, Event, EventId, InjectionPoint, Notification, NotificationId, Priority, Subscriber, Time, Verdict,
+};
+use serde_json::Value;
+
+use super::{Deed, Law, Moment};
+
+/// The models of all agents of a conversation.
+#[derive(Default)]
+pub(crate) struct Rules {
+    models: HashMap<AgentName, Model>,
+}
+
+impl Law for Rules {
+    fn see(&mut self, moment: &Moment<'_>) {
+        self.models.entry(moment.agent.clone()).or_default().see(moment);
+    }
+}
+
+/// A key: the texts it is made of.
+type Key = Vec<String>;
+
+#[derive(Default)]
+struct Model {
+    now: Time,
+    /// When each source's allowance would be whole again.
+    calm_at: HashMap<String, i64>,
+    windows: HashMap<(SubscriberId, Key), Window>,
+    batches: Vec<Batch>,
+    /// The events that wait, oldest first, and the key under which a newer one takes their place.
+    waiting: Vec<Waiting>,
+    /// The replace key of every event that was accepted, and its number.
+    accepted: HashMap<(SubscriberId, EventId), (Option<Key>, usize)>,
+    taken: HashMap<String, Vec<Notification>>,
+    seen: HashSet<NotificationId>,
+    is_crowded: bool,
+}
+
+struct Window {
+    of: EventId,
+    closes: Time,
+    repeats: u32,
+}
+
+struct Batch {
+    id: NotificationId,
+    subscriber: SubscriberId,
+    point: InjectionPoint,
+    priority: Priority,
+    due: Time,
+    max_size: usize,
+    events: Vec<(EventId, Option<Key>)>,
+}
+
+struct Waiting {
+    id: NotificationId,
+    subscriber: SubscriberId,
+    event: EventId,
+    replace: Option<Key>,
+    expires: Time,
+}
+
+/// What a verdict must be; a notification that did not exist before has a name nobody knows yet.
+#[derive(Debug, PartialEq)]
+enum Expected {
+    Filtered(Filter),
+    Suppressed,
+    Duplicate(EventId, u32),
+    Queued(Option<NotificationId>),
+    Held(Option<NotificationId>, Time),
+}
+
+impl Model {
+    fn see(&mut self, moment: &Moment<'_>) {
+        if moment.is_refusal() {
+            assert!(moment.news.is_empty());
+            return;
+        }
+        self.now = self.now.max(moment.given);
+        self.run_timers();
+        self.take_back(moment.unseen());
+        if self.crowded() {
+            return;
+        }
+        let decided: HashSet<EventId> = moment.news.iter().filter_map(decided).collect();
+        let mut news = moment.news.iter().filter(|news| match news {
+            News::Decided(..) | News::Detected(_) => true,
+            // An event of old takes the place only of what came back; the ledger looks at that.
+            News::Superseded(_, by) => decided.contains(by),
+            _ => false,
+        });
+        match &moment.deed {
+            Deed::Published { event, result: Ok(receipt) } => {
+                self.decide_all(event, moment, &mut news);
+                let listening = moment.subscribers.iter().filter(|one| listens(one, event)).count();
+                assert_eq!(receipt.unmatched as usize + listening, moment.subscribers.iter().count());
+            }
+            Deed::Injected { observed: Some(observed), .. } => {
+                // Its name is minted inside; the first verdict tells it.
+                let named = moment.news.iter().find_map(|news| match news {
+                    News::Decided(id, ..) => Some((*observed).clone().with_id(*id)),
+                    _ => None,
+                });
+                if let Some(observed) = named {
+                    self.decide_all(&observed, moment, &mut news);
+                }
+            }
+            _ => {}
+        }
+        while let Some(next) = news.next() {
+            match next {
+                News::Detected(event) => self.decide_all(event, moment, &mut news),
+                other => panic!("nobody asked for {other:?}"),
+            }
+        }
+        self.learn(moment);
+    }
+
+    /// A mailbox remembers a thousand windows and then lets the oldest go; this model does not follow it there.
+    fn crowded(&mut self) -> bool {
+        if self.windows.len() > 1_000 {
+            self.windows.retain(|_, window| window.closes > self.now);
+            self.is_crowded |= self.windows.len() > 1_000;
+        }
+        self.is_crowded
+    }
+
+    fn decide_all<'a>(&mut self, event: &Event, moment: &Moment<'_>, news: &mut impl Iterator<Item = &'a News>) {
+        let listening: Vec<_> = moment.subscribers.iter().filter(|one| listens(one, event)).collect();
+        let listening: Vec<_> =
+            listening.into_iter().filter(|one| one.output.audience != Audience::User).cloned().collect();
+        let heard: Vec<_> = listening.iter().filter(|one| filter(one, event, moment.disabled).is_none()).collect();
+        let storm = if heard.is_empty() || event.cause() == Cause::Person { None } else { self.storm(event, &heard) };
+        for subscriber in &listening {
+            let (expected, replaced) = self.decide(subscriber, event, storm, moment);
+            if let Some(replaced) = replaced {
+                let Some(News::Superseded(older, by)) = news.next() else { panic!("nothing superseded {replaced}") };
+                assert_eq!((*older, *by), (replaced, event.id()));
+            }
+            let Some(News::Decided(id, by, verdict)) = news.next() else {
+                panic!("{} said nothing of {}", subscriber.id, event.kind());
+            };
+            assert_eq!((*id, by.as_str()), (event.id(), subscriber.id.as_str()), "verdicts come in id order");
+            self.compare(&expected, verdict, subscriber, event);
+        }
+    }
+
+    fn decide(
+        &mut self,
+        subscriber: &Subscriber,
+        event: &Event,
+        storm: Option<bool>,
+        moment: &Moment<'_>,
+    ) -> (Expected, Option<EventId>) {
+        if let Some(filter) = filter(subscriber, event, moment.disabled) {
+            return (Expected::Filtered(filter), None);
+        }
+        let critical = subscriber.output.priority == Priority::Critical;
+        match storm {
+            Some(critical_passes) if !(critical && critical_passes) => return (Expected::Suppressed, None),
+            _ => {}
+        }
+        let id = subscriber.id.clone();
+        if let Some(key) = dedupe_key(subscriber, event) {
+            if let Some(window) = self.windows.get_mut(&(id.clone(), key.clone()))
+                && window.closes > self.now
+            {
+                window.repeats += 1;
+                return (Expected::Duplicate(window.of, window.repeats), None);
+            }
+            let closes = self.now.plus(subscriber.batching.dedupe_window_ms);
+            self.windows.insert((id.clone(), key), Window { of: event.id(), closes, repeats: 0 });
+        }
+        let replace = subscriber.output.replace_key.as_ref().and_then(|pattern| key(pattern, event));
+        let number = self.accepted.len();
+        self.accepted.insert((id.clone(), event.id()), (replace.clone(), number));
+        let older =
+            self.waiting.iter_mut().find(|one| one.subscriber == id && replace.is_some() && one.replace == replace);
+        if let Some(older) = older {
+            let replaced = std::mem::replace(&mut older.event, event.id());
+            let notification = older.id;
+            self.forget(&id, replaced);
+            return (Expected::Queued(Some(notification)), Some(replaced));
+        }
+        let (expected, replaced) = self.batch(subscriber, event, replace);
+        if let Some(replaced) = replaced {
+            self.forget(&id, replaced);
+        }
+        (expected, replaced)
+    }
+
+    fn batch(&mut self, subscriber: &Subscriber, event: &Event, replace: Option<Key>) -> (Expected, Option<EventId>) {
+        let id = &subscriber.id;
+        let (point, priority) = (point(subscriber, event), subscriber.output.priority);
+        let waits = subscriber.batching.window_ms > 0 && priority != Priority::Critical;
+        let open =
+            self.batches.iter_mut().find(|one| one.subscriber == *id && one.point == point && one.priority == priority);
+        let Some(batch) = open else {
+            let due = self.now.plus(subscriber.batching.window_ms);
+            let held = waits && subscriber.batching.max_size > 1;
+            return (if held { Expected::Held(None, due) } else { Expected::Queued(None) }, None);
+        };
+        let older = batch.events.iter_mut().find(|(_, key)| replace.is_some() && *key == replace);
+        let replaced = match older {
+            Some((older, _)) => Some(std::mem::replace(older, event.id())),
+            None => {
+                batch.events.push((event.id(), replace));
+                None
+            }
+        };
+        let held = waits && batch.events.len() < batch.max_size;
+        (if held { Expected::Held(Some(batch.id), batch.due) } else { Expected::Queued(Some(batch.id)) }, replaced)
+    }
+
+    /// Checks the verdict, and learns the name of the notification it speaks of.
+    fn compare(&mut self, expected: &Expected, verdict: &Verdict, subscriber: &Subscriber, event: &Event) {
+        let said = match *verdict {
+            Verdict::Filtered(filter) => Expected::Filtered(filter),
+            Verdict::Suppressed => Expected::Suppressed,
+            Verdict::Duplicate { of, repeats } => Expected::Duplicate(of, repeats),
+            Verdict::Queued { notification } => Expected::Queued(self.known(notification)),
+            Verdict::Held { notification, until } => Expected::Held(self.known(notification), until),
+        };
+        assert_eq!(said, *expected, "{} on {}", subscriber.id, event.kind());
+        let Some(id) = verdict.notification() else { return };
+        let name = subscriber.id.clone();
+        let replace = self.accepted[&(name.clone(), event.id())].0.clone();
+        match (verdict, expected) {
+            (Verdict::Held { until, .. }, Expected::Held(None, _)) => self.batches.push(Batch {
+                id,
+                subscriber: name,
+                point: point(subscriber, event),
+                priority: subscriber.output.priority,
+                due: *until,
+                max_size: subscriber.batching.max_size,
+                events: vec![(event.id(), replace)],
+            }),
+            (Verdict::Queued { .. }, Expected::Queued(None)) => {
+                let expires = self.now.plus(subscriber.output.ttl_ms);
+                self.waiting.push(Waiting { id, subscriber: name, event: event.id(), replace, expires });
+            }
+            (Verdict::Queued { .. }, _) => self.close(|batch| batch.id == id),
+            _ => {}
+        }
+        self.seen.insert(id);
+    }
+
+    /// A name that was heard before; nobody, where it is new.
+    fn known(&self, id: NotificationId) -> Option<NotificationId> {
+        self.seen.contains(&id).then_some(id)
+    }
+
+    /// Whether the source is sending too much; if it is, whether critical news still passes.
+    fn storm(&mut self, event: &Event, heard: &[&Arc<Subscriber>]) -> Option<bool> {
+        const EVENT_MS: i64 = 1_000 / 100;
+        const BURST_MS: i64 = 500 * EVENT_MS;
+        let now = self.now.as_millis();
+        let level = self.calm_at.get(event.source().as_str()).copied().unwrap_or(now).max(now) + EVENT_MS;
+        let (calm, critical_passes) = (level - now <= BURST_MS, level - now <= 2 * BURST_MS);
+        let passes = |one: &&&Arc<Subscriber>| one.output.priority == Priority::Critical && critical_passes;
+        if calm || heard.iter().any(|one| passes(&one)) {
+            self.calm_at.insert(event.source().to_string(), level);
+        }
+        (!calm).then_some(critical_passes)
+    }
+
+    /// A state that comes back after another took its place is news again.
+    fn forget(&mut self, subscriber: &SubscriberId, event: EventId) {
+        self.windows.retain(|(of, _), window| of != subscriber || window.of != event);
+    }
+
+    fn run_timers(&mut self) {
+        let now = self.now;
+        self.close(|batch| batch.due <= now);
+        self.waiting.retain(|one| one.expires > now);
+    }
+
+    /// A batch closes; when its events expire is learned from its row.
+    fn close(&mut self, which: impl Fn(&Batch) -> bool) {
+        for batch in self.batches.extract_if(.., |batch| which(batch)) {
+            for (event, replace) in batch.events {
+                let subscriber = batch.subscriber.clone();
+                self.waiting.push(Waiting { id: batch.id, subscriber, event, replace, expires: Time::NEVER });
+            }
+        }
+    }
+
+    /// What unseen answers took waits again, unless something newer holds its place.
+    fn take_back(&mut self, unseen: &[String]) {
+        let rows: Vec<_> = unseen.iter().filter_map(|call_id| self.taken.remove(call_id)).flatten().collect();
+        let alive = rows.iter().filter(|row| row.kind == Kind::News && row.expires > self.now);
+        let mut returned: Vec<_> = alive.flat_map(|row| self.entries(row)).collect();
+        let number = |one: &Waiting| self.accepted[&(one.subscriber.clone(), one.event)].1;
+        returned.sort_by_key(|one| std::cmp::Reverse(number(one)));
+        for one in returned {
+            let same = |subscriber: &SubscriberId, key: &Option<Key>| {
+                *subscriber == one.subscriber && key.is_some() && *key == one.replace
+            };
+            let held =
+                self.batches.iter().any(|batch| batch.events.iter().any(|(_, key)| same(&batch.subscriber, key)));
+            if held || self.waiting.iter().any(|other| same(&other.subscriber, &other.replace)) {
+                self.forget(&one.subscriber, one.event);
+            } else {
+                self.waiting.push(one);
+            }
+        }
+    }
+
+    /// What really waits now is the beginning of the next moment.
+    fn learn(&mut self, moment: &Moment<'_>) {
+        let changed = moment.news.iter().any(|news| matches!(news, News::Waiting(_) | News::Ended(..)));
+        if !changed && moment.injection().is_none() {
+            return;
+        }
+        let rows = moment.mailbox.pending().iter().filter(|row| row.kind == Kind::News);
+        let ended = moment.news.iter().filter_map(|news| match news {
+            News::Ended(id, _) => Some(*id),
+            _ => None,
+        });
+        let ended: Vec<_> = ended.collect();
+        self.batches.retain(|batch| moment.mailbox.find(batch.id).is_none() && !ended.contains(&batch.id));
+        self.waiting = rows.flat_map(|row| self.entries(row)).collect();
+        if let Some((request, answer)) = moment.injection() {
+            self.taken.insert(request.call_id.clone(), answer.taken.clone());
+        }
+    }
+
+    fn entries(&self, row: &Notification) -> Vec<Waiting> {
+        let entry = |event: EventId| {
+            let subscriber = row.subscriber.clone();
+            let replace = self.accepted[&(subscriber.clone(), event)].0.clone();
+            Waiting { id: row.id, subscriber, event, replace, expires: row.expires }
+        };
+        row.events.iter().map(|one| entry(one.event)).collect()
+    }
+}
+
+fn decided(news: &News) -> Option<EventId> {
+    match news {
+        News::Decided(event, ..) => Some(*event),
+        _ => None,
+    }
+}
+
+fn listens(subscriber: &Subscriber, event: &Event) -> bool {
+    subscriber.types.iter().any(|pattern| match pattern {
+        TypePattern::Exact(kind) => kind == event.kind(),
+        TypePattern::Below(prefix) => event.kind().as_str().starts_with(&**prefix),
+    })
+}
+
+fn filter(subscriber: &Subscriber, event: &Event, disabled: &[String]) -> Option<Filter> {
+    let (wanted, given) = (subscriber.severity_filter, event.severity());
+    let source = event.source().as_str();
+    let deaf = subscriber.sources.as_ref().is_some_and(|sources| !sources.iter().any(|one| one.as_str() == source));
+    let off = !subscriber.output.core && disabled.iter().any(|id| id == subscriber.id.as_str());
+    match (given < wanted, deaf, off) {
+        (true, ..) => Some(Filter::Severity { wanted, given }),
+        (_, true, _) => Some(Filter::Source),
+        (.., true) => Some(Filter::Disabled),
+        _ => None,
+    }
+}
+
+fn dedupe_key(subscriber: &Subscriber, event: &Event) -> Option<Key> {
+    if subscriber.batching.dedupe_window_ms == 0 {
+        return None;
+    }
+    let whole = canonical(&Value::Object(event.payload().as_map().clone()));
+    let own = match (event.dedupe_key(), &subscriber.batching.dedupe_key) {
+        (Some(own), _) => vec![text(own)],
+        (None, Some(pattern)) => key(pattern, event)?,
+        (None, None) => vec![text(event.kind().as_str()), text(event.source().as_str()), whole.clone()],
+    };
+    let state = subscriber.output.replace_key.as_ref().map(|_| format!("only equal payloads {whole}"));
+    Some(own.into_iter().chain(state).collect())
+}
+
+fn key(pattern: &KeyPattern, event: &Event) -> Option<Key> {
+    let term = |term: &str| match (term, term.strip_prefix("payload.")) {
+        ("type", _) => Some(text(event.kind().as_str())),
+        ("source", _) => Some(text(event.source().as_str())),
+        ("severity", _) => Some(text(event.severity().as_str())),
+        (literal, None) => Some(text(literal)),
+        (_, Some(path)) => {
+            let pointer = format!("/{}", path.replace('.', "/"));
+            let value = Value::Object(event.payload().as_map().clone()).pointer(&pointer).cloned();
+            match value? {
+                Value::Null => None,
+                Value::String(value) => Some(text(&value)),
+                value => Some(canonical(&value)),
+            }
+        }
+    };
+    pattern.to_string().split(':').map(term).collect()
+}
+
+fn text(text: &str) -> String {
+    format!("text {text}")
+}
+
+/// Equal values are equal texts: sorted keys, and a whole number is one however it is written.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut fields: Vec<_> = map.iter().map(|(key, value)| format!("{key:?}:{}", canonical(value))).collect();
+            fields.sort();
+            format!("{{{}}}", fields.join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string()),
+        other => other.to_string(),
+    }
+}
+
+/// A note to oneself may say where it wants to be read.
+pub(crate) fn point(subscriber: &Subscriber, event: &Event) -> InjectionPoint {
+    let asked = event.payload().get("deliver_at").and_then(Value::as_str);
+    match asked.filter(|_| event.kind().as_str().starts_with("agent.self.")) {
+        Some("next_turn") => InjectionPoint::TurnStart,
+        Some("after_tool") => InjectionPoint::AfterTool,
+        Some("turn_end") => InjectionPoint::TurnEnd,
+        _ => subscriber.output.inject_at,
+    }
+}
