@@ -13,8 +13,7 @@ help: ## List the targets
 
 .PHONY: run
 run: ## Play the demo: an agent hears what happens while it works
-	@$(CARGO) build --quiet --package bellwire
-	@target/debug/bellwire simulate examples/demo.timeline
+	@$(CARGO) run --quiet --package bellwire -- simulate examples/demo.timeline
 
 .PHONY: test
 test: lint test-rust test-docs test-examples ## Everything: lint, tests, doc examples, examples
