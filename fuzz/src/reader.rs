@@ -91,9 +91,17 @@ fn read_item(item: &str) -> Item {
 fn assert_marks(text: &str, boundary: &str, elements: usize) {
     assert_eq!(text.matches('<').count(), 2 * elements, "every angle bracket is ours: {text}");
     assert_eq!(text.matches(boundary).count(), elements, "the boundary marks tags and nothing else: {text}");
-    let hidden = |c: char| c.is_control() && c != '\n';
+    let hidden = |c: char| (c.is_control() && c != '\n') || HIDDEN.contains(&c);
     assert!(!text.contains(hidden), "{text:?}");
+    for line in text.split(['\n', '\u{2028}', '\u{2029}']) {
+        let speaker = line.split_once(':').map(|(speaker, _)| speaker.trim().to_ascii_lowercase());
+        let is_role = speaker.is_some_and(|speaker| ["human", "assistant", "system"].contains(&speaker.as_str()));
+        assert!(!is_role, "nobody opens a turn: {text}");
+    }
 }
+
+/// Some that nobody sees and a model reads.
+const HIDDEN: [char; 6] = ['\u{200b}', '\u{200d}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{e0041}'];
 
 fn assert_label(label: &str) {
     let allowed = |c: char| c.is_ascii_alphanumeric() || " _.:/-…".contains(c);

@@ -11,7 +11,7 @@ mod item;
 pub use answer::{Answer, SystemMessage, Told};
 pub use cap::{CountTokens, estimate_tokens};
 
-pub(crate) use cap::{Capped, cap};
+pub(crate) use cap::{Capped, cap, worded};
 pub(crate) use item::{Item, coalesce};
 
 use crate::InjectionPoint;

@@ -84,11 +84,12 @@ pub(crate) fn safe_label(label: &str, item: &Item, boundary: &Boundary) -> Strin
     }
 }
 
-/// Repeats are counted per event and not per source, so their label is found only now.
+/// The one source of all events, else the item's own label. Repeats are counted per event and not per source, and a
+/// newer event may have replaced the one of another source, so it is found only now.
 fn label(item: &Item, events: &[TemplateEvent]) -> String {
     let mut sources = events.iter().map(|event| event.event.source());
-    match (&item.kind, sources.next()) {
-        (Kind::Repeats, Some(first)) if sources.all(|source| source == first) => first.to_string(),
+    match sources.next() {
+        Some(first) if events.len() == item.events.len() && sources.all(|source| source == first) => first.to_string(),
         _ => item.label.clone(),
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwire_core::event::TypePattern;
+use bellwire_core::inject::Limits;
 use bellwire_core::render::guard::guard;
 use bellwire_core::render::toon::Document;
 use bellwire_core::subscriber::{Subscriber, SubscriberFile};
@@ -102,6 +103,22 @@ fn doubling_as_often_as_is_allowed_stays_small() {
     let answer = answer_with(&format!("{{% set a = events[0].payload.text %}}{doubling}x: {{{{ a }}}}"), "long");
     assert_eq!(answer.problems, []);
     assert!(answer.block.len() <= 4000 && answer.block.contains("characters left out"), "{}", answer.block);
+}
+
+#[test]
+fn what_cannot_be_shown_anyway_is_not_worded() {
+    let single = FILE.replace("window_ms = 0", "window_ms = 0\nmax_size = 1");
+    let mut conversation = Conversation::new(load(&single, "{{ missing }}").unwrap(), 1);
+    let now = Time::from_millis(1_000_000);
+    for number in 0..100 {
+        let payload = json!({ "message": format!("{number} {}", "y".repeat(100)) });
+        conversation.publish(event("ci.failed", payload), now).unwrap();
+    }
+    let mut inject = Inject::new(InjectionPoint::AfterTool, "call_1").unwrap();
+    inject.limits = Limits::new(100, 64).unwrap();
+    let answer = conversation.inject(inject, now).unwrap();
+    assert_eq!((answer.count, answer.showing, answer.pending), (100, 1, 99));
+    assert!(answer.problems.len() < 10, "{} items were worded to show one", answer.problems.len());
 }
 
 fn told_second() -> Value {

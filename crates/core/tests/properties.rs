@@ -6,15 +6,16 @@
 //!
 //! The seed is fixed. `BELLWIRE_CASES=5000` makes a long hunt of it, `PROPTEST_RNG_SEED=1` looks elsewhere.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
-
 mod support;
 
+use bellwire_core::mailbox::BLOB_MAX;
 use support::answers::{BatchesEnd, Bounds, Caps, Order, PersonIsHeard, TakenOnce, Time_, Urgent, Wakes};
 use support::ledger::Ledger;
+use support::person::Person;
 use support::player::Player;
 use support::rules::Rules;
 use support::steps::Timeline;
+use support::worst::Adversary;
 use support::{Deed, Law, Moment, for_all_timelines, prove};
 
 #[test]
@@ -60,6 +61,19 @@ fn time_never_runs_backwards_and_no_timer_is_missed() {
 #[test]
 fn a_mailbox_stays_small() {
     prove(60, Bounds::default);
+}
+
+#[test]
+fn the_worst_that_can_be_done_to_a_mailbox_stays_within_its_bound() {
+    let mut adversary = Adversary::new();
+    adversary.ring_often();
+    adversary.fill_queue();
+    adversary.fill_batches();
+    adversary.fill_windows();
+    adversary.feed_detectors();
+    let size = adversary.size();
+    assert!(size <= BLOB_MAX, "{size} bytes");
+    assert!(size > BLOB_MAX - 1024, "{size} bytes: this was not the worst");
 }
 
 #[test]
@@ -111,6 +125,15 @@ impl Law for Transcript {
         let pending = if moment.glance { &[] } else { moment.mailbox.pending() };
         self.0.push(format!("{said} {:?} {wakes_at} {rings:?} {pending:?}", moment.news));
     }
+}
+
+#[test]
+fn a_persons_mail_goes_out_by_its_window_and_all_of_it() {
+    for_all_timelines(60, |timeline| {
+        let mut person = Person::new(timeline);
+        timeline.steps.iter().for_each(|step| person.step(step));
+        person.drain();
+    });
 }
 
 #[test]

@@ -7,8 +7,6 @@
 //! Every simulation follows from its seed, which a failure prints. `BELLWIRE_SIM_SEEDS=200` runs more of them,
 //! `BELLWIRE_SIM_FIRST=17` begins with that one.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
-
 mod support;
 
 use std::sync::Arc;

@@ -27,7 +27,22 @@ pub(crate) struct Capped {
     pub(crate) folded: Vec<usize>,
 }
 
-/// Chooses as many of the first items as fit, in strict order. `rendered` holds the first `items_max` of them.
+/// The first `items_max` items in words, or fewer: as soon as there is surely no room for more, nobody need find any.
+/// The tokens of the parts may add up to more than those of the whole, but never to twice as many.
+pub(crate) fn worded(items: &[Item], limits: &Limits, mut word: impl FnMut(&Item) -> Shown) -> Vec<Shown> {
+    let (mut rendered, mut tokens) = (Vec::new(), 0);
+    for item in items.iter().take(limits.items_max) {
+        let shown = word(item);
+        tokens += (limits.count_tokens)(&shown.document.to_toon());
+        rendered.push(shown);
+        if tokens > 2 * limits.tokens_max {
+            break;
+        }
+    }
+    rendered
+}
+
+/// Chooses as many of the first items as fit, in strict order. `rendered` holds all that might.
 pub(crate) fn cap(
     items: &[Item],
     rendered: Vec<Shown>,

@@ -10,8 +10,9 @@ use crate::{InjectionPoint, NotificationId, Time};
 
 /// The most batches a mailbox holds open; the one due first closes early for the next.
 pub(crate) const BATCHES_MAX: usize = 32;
-/// The most events all open batches hold together; beyond it the fullest closes early.
-pub(crate) const HELD_MAX: usize = 256;
+/// The most events all open batches hold together; beyond it the fullest closes early. So many fit into the blob even
+/// where every counter of every window is as wide as a counter can be.
+pub(crate) const HELD_MAX: usize = 128;
 
 /// The open batches, in the order they were opened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

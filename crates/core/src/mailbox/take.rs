@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Desk, Effect, Mailbox};
 use crate::event::Event;
-use crate::inject::{Answer, Capped, Inject, Item, Style, Told, cap, coalesce};
+use crate::inject::{Answer, Capped, Inject, Item, Style, Told, cap, coalesce, worded};
 use crate::notification::{Fate, Kind, Notification};
 use crate::render::{Boundary, Rendered, Wrapper, render_item, safe_label, synthetic_messages};
 use crate::{EventId, InjectionPoint, NotificationId};
@@ -93,12 +93,11 @@ impl Mailbox {
         if items.is_empty() {
             return answer;
         }
-        let rendered = items.iter().take(request.limits.items_max).map(|item| {
+        let rendered = worded(&items, &request.limits, |item| {
             let Rendered { shown, problem } = render_item(item, &desk.subscribers, events, boundary);
             answer.problems.extend(problem.map(|problem| (item.subscriber.clone(), problem)));
             shown
         });
-        let rendered = rendered.collect();
         let wrapper = Wrapper { style: request.style, boundary };
         let capped = cap(&items, rendered, request.point, &request.limits, &wrapper);
         answer.count = items.len();

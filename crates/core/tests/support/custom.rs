@@ -86,7 +86,7 @@ prop_compose! {
             select(&["passive", "wake"][..]),
             prop_oneof![1 => Just(""), 2 => select(&KEYS[..])],
             select(&[1_000, 45_000, 24 * 3_600_000, 30 * 24 * 3_600_000][..]),
-            prop_oneof![6 => Just("agent"), 1 => Just("both"), 1 => Just("user")],
+            prop_oneof![5 => Just("agent"), 2 => Just("both"), 1 => Just("user")],
             select(&TEMPLATES[..]).prop_map(|(path, _)| path),
         ),
     ) -> Custom {

@@ -11,15 +11,18 @@ pub(crate) mod driver;
 pub(crate) mod hub;
 pub(crate) mod ledger;
 pub(crate) mod page;
+pub(crate) mod person;
 pub(crate) mod player;
 pub(crate) mod rules;
 pub(crate) mod settings;
 pub(crate) mod steps;
 pub(crate) mod texts;
+pub(crate) mod worst;
 
 use bellwire_core::conversation::{News, Receipt};
 use bellwire_core::mailbox::Refused;
-use bellwire_core::{AgentName, Answer, Boundary, Event, Inject, Mailbox, Notification, Subscribers, Time};
+use bellwire_core::subscriber::SubscriberId;
+use bellwire_core::{AgentName, Answer, Boundary, Event, Inject, Mailbox, Notification, Priority, Subscribers, Time};
 use proptest::test_runner::TestRunner;
 
 use player::Player;
@@ -54,6 +57,11 @@ impl Moment<'_> {
             Deed::Injected { request, answer, .. } => Some((request, answer)),
             _ => None,
         }
+    }
+
+    /// How urgent a subscriber in force is.
+    pub(crate) fn priority_of(&self, subscriber: &SubscriberId) -> Priority {
+        self.subscribers.find(subscriber.as_str()).expect("a verdict is given for one in force").output.priority
     }
 
     /// Whether a message was refused. Nothing has happened then.

@@ -73,7 +73,7 @@ impl<D: Driver> Player<D> {
             handled: 0,
             glance: false,
             known: HashMap::new(),
-            agents: [AgentName::main(), AgentName::parse("scout").unwrap()],
+            agents: [AgentName::main(), AgentName::parse("scout").expect("it is a name")],
             ids: Ids::seeded(u128::from(seed) << 1 | 1),
             disabled: Vec::new(),
             asked: Vec::new(),
@@ -127,7 +127,7 @@ impl<D: Driver> Player<D> {
             let mut rounds = 0;
             while self.driver.mailbox(&agent).is_some_and(|mailbox| !mailbox.pending().is_empty()) {
                 let mut request = self.request(&agent, InjectionPoint::TurnStart);
-                request.limits = Limits::new(100, 4_000).unwrap();
+                request.limits = Limits::new(100, 4_000).expect("these are allowed");
                 self.answer(&agent, request, InjectMore { agent: Some(agent.clone()), ..InjectMore::default() }, law);
                 rounds += 1;
                 assert!(rounds < 300, "{agent} still has mail after {rounds} turns");
@@ -177,7 +177,7 @@ impl<D: Driver> Player<D> {
         let mut request = self.request(&agent, step.point);
         request.style = step.style;
         request.shape = step.shape;
-        request.limits = Limits::new(step.items_max, step.tokens_max).unwrap();
+        request.limits = Limits::new(step.items_max, step.tokens_max).expect("these are allowed");
         request.wake_only = step.wake_only;
         let own = self.asked.iter().rev().filter(|asked| asked.agent == agent).take(UNSEEN_BACK).enumerate();
         let unseen =
@@ -276,7 +276,7 @@ impl<D: Driver> Player<D> {
     /// A call id that is new for the agent; another agent may have used it.
     fn request(&mut self, agent: &AgentName, point: InjectionPoint) -> Inject {
         let asked = self.asked.iter().filter(|asked| asked.agent == *agent).count();
-        Inject::new(point, &format!("call_{asked}")).unwrap()
+        Inject::new(point, &format!("call_{asked}")).expect("it is short")
     }
 
     fn pending(&self, agent: &AgentName) -> Vec<Notification> {

@@ -115,7 +115,7 @@ pub(crate) fn event() -> impl Strategy<Value = EventStep> {
 }
 
 pub(crate) fn inject() -> impl Strategy<Value = InjectStep> {
-    let how = (select(Style::ALL), select(Shape::ALL), prop::bool::weighted(0.1));
+    let how = (select(Shape::ALL), prop::bool::weighted(0.1));
     let style = prop_oneof![2 => Just(Style::Block), 1 => Just(Style::Append), 1 => Just(Style::Synthetic)];
     let limits = (
         prop_oneof![3 => Just(10_usize), 2 => 1..6_usize, 1 => 1..=100_usize],
@@ -124,7 +124,7 @@ pub(crate) fn inject() -> impl Strategy<Value = InjectStep> {
     let observed = prop::option::weighted(0.3, observed());
     let unseen = prop_oneof![4 => Just(0_u8), 1 => any::<u8>()];
     (agent(), point(), style, how, limits, observed, unseen).prop_map(
-        |(agent, point, style, (_, shape, wake_only), (items_max, tokens_max), observed, unseen)| InjectStep {
+        |(agent, point, style, (shape, wake_only), (items_max, tokens_max), observed, unseen)| InjectStep {
             agent,
             point,
             style,
