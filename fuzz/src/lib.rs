@@ -1,4 +1,11 @@
 //! What the fuzz targets share: hostile texts and payloads, and the checks that whatever comes out must pass.
+//!
+//! `make fuzz` runs every target for a while; one of them for an hour, from the root of the project:
+//!
+//! ```sh
+//! cargo +nightly fuzz run template -- -dict=fuzz/dictionaries/template.dict -len_control=0 -max_len=8192 \
+//!     -timeout=20 -malloc_limit_mb=256 -max_total_time=3600
+//! ```
 
 mod hostile;
 pub use hostile::{Hostile, HostileJson, Payload};

@@ -423,8 +423,12 @@ impl Mailbox {
         if event.cause() == Cause::Person {
             return Pressure::Calm;
         }
-        let mut listening = desk.subscribers.listening(event.kind());
-        let critical = listening.any(|subscriber| subscriber.output.priority == Priority::Critical);
+        let person = self.keeper == Keeper::Person;
+        let critical = desk.subscribers.listening(event.kind()).any(|subscriber| {
+            subscriber.output.priority == Priority::Critical
+                && subscriber.output.audience.includes(person)
+                && refusal(subscriber, event, &desk.preferences).is_none()
+        });
         let mut hasher = SipHasher13::new_with_key(&self.secret);
         hasher.write(event.source().as_str().as_bytes());
         self.storm.count(hasher.finish(), self.now, critical)

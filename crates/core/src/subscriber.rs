@@ -1,8 +1,8 @@
 //! Who wants to know: a TOML file and a template that say which events, how long to hold them, how they read, and how
 //! urgent they are.
 //!
-//! [`SubscriberFile`](file::SubscriberFile) is read into a [`Subscriber`] whose values cannot be wrong; a [`Subscribers`] set holds them in id order,
-//! finds the ones an event is for, and survives reloads.
+//! A [`SubscriberFile`] is read into a [`Subscriber`] whose values cannot be wrong; a [`Subscribers`] set holds them in
+//! id order, finds the ones an event is for, and survives reloads.
 
 mod bundled;
 mod file;

@@ -9,14 +9,14 @@
 mod support;
 
 use bellwire_core::mailbox::BLOB_MAX;
-use support::answers::{BatchesEnd, Bounds, Caps, Order, PersonIsHeard, TakenOnce, Time_, Urgent, Wakes};
+use support::answers::{BatchesEnd, Bounds, Caps, Labels, Order, PersonIsHeard, TakenOnce, Time_, Urgent, Wakes};
 use support::ledger::Ledger;
 use support::person::Person;
 use support::player::Player;
 use support::rules::Rules;
-use support::steps::Timeline;
+use support::steps::{Timeline, storms, timelines};
 use support::worst::Adversary;
-use support::{Deed, Law, Moment, for_all_timelines, prove};
+use support::{Deed, Law, Moment, for_all, prove, prove_for};
 
 #[test]
 fn nothing_is_lost_and_every_count_adds_up() {
@@ -26,6 +26,11 @@ fn nothing_is_lost_and_every_count_adds_up() {
 #[test]
 fn every_verdict_is_the_one_the_rules_give() {
     prove(150, Rules::default);
+}
+
+#[test]
+fn a_storm_is_held_off_and_counted() {
+    prove_for(storms(), 8, || -> Vec<Box<dyn Law>> { vec![Box::<Rules>::default(), Box::<Ledger>::default()] });
 }
 
 #[test]
@@ -41,6 +46,11 @@ fn no_limit_is_exceeded_and_no_text_escapes_its_block() {
 #[test]
 fn the_order_is_stable() {
     prove(100, Order::default);
+}
+
+#[test]
+fn a_label_is_the_one_source_or_the_subscriber() {
+    prove(60, Labels::default);
 }
 
 #[test]
@@ -88,7 +98,7 @@ fn nobody_is_woken_too_often_or_too_late() {
 
 #[test]
 fn nobody_notices_a_crash() {
-    for_all_timelines(60, |timeline| {
+    for_all(timelines(), 60, |timeline| {
         let every = 1 + (timeline.seed % 4) as u32;
         let (steady, crashing) = (transcript(timeline, 0), transcript(timeline, every));
         for (number, (steady, crashing)) in steady.iter().zip(&crashing).enumerate() {
@@ -129,7 +139,7 @@ impl Law for Transcript {
 
 #[test]
 fn a_persons_mail_goes_out_by_its_window_and_all_of_it() {
-    for_all_timelines(60, |timeline| {
+    for_all(timelines(), 60, |timeline| {
         let mut person = Person::new(timeline);
         timeline.steps.iter().for_each(|step| person.step(step));
         person.drain();
@@ -138,7 +148,7 @@ fn a_persons_mail_goes_out_by_its_window_and_all_of_it() {
 
 #[test]
 fn the_history_holds_what_agents_saw_and_nothing_else() {
-    for_all_timelines(60, |timeline| {
+    for_all(timelines(), 60, |timeline| {
         let mut player = Player::new(timeline);
         timeline.steps.iter().for_each(|step| player.step(step, &mut Caps));
         let seen = player.asked.iter().filter(|asked| !asked.unseen);

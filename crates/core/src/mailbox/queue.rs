@@ -42,8 +42,7 @@ impl Mailbox {
         self.pending.insert(at, notification);
     }
 
-    /// Puts the event in the place of an older one that waits. The older one's other holders lose it too, so that one
-    /// state is told once; a notification that loses all its events is replaced.
+    /// Puts the event in the place of an older one that waits, in the newest notification that holds one.
     pub(super) fn replace_in_queue(
         &mut self,
         entry: Entry,
@@ -62,6 +61,11 @@ impl Mailbox {
         let holder = &mut self.pending[at];
         holder.wakes |= wakes(subscriber, event);
         holder.from_person |= event.cause() == Cause::Person;
+        // Its subscriber may have become more urgent since.
+        if subscriber.output.priority < holder.priority {
+            holder.priority = subscriber.output.priority;
+            holder.inject_at = subscriber.point_for(event);
+        }
         holder.expires = self.now.plus(holder.ttl_ms);
         if holder.source.as_deref().is_some_and(|source| source != event.source().as_str()) {
             holder.source = None;

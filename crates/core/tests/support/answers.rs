@@ -6,8 +6,10 @@ use bellwire_core::conversation::News;
 use bellwire_core::event::Cause;
 use bellwire_core::inject::estimate_tokens;
 use bellwire_core::mailbox::{BLOB_MAX, PENDING_MAX};
-use bellwire_core::notification::{Fate, Kind};
-use bellwire_core::{AgentName, Answer, InjectionPoint, Notification, NotificationId, Priority, Time, Verdict};
+use bellwire_core::notification::{Entry, Fate, Kind};
+use bellwire_core::{
+    AgentName, Answer, EventId, InjectionPoint, Notification, NotificationId, Priority, Time, Verdict,
+};
 
 use super::page::{self, Page};
 use super::{Deed, Law, Moment};
@@ -107,6 +109,8 @@ impl Law for Order {
             assert!(!items.iter().flatten().any(|row| row.wakes), "wake mail waits and nothing was said");
             return;
         }
+        let woken = items.iter().flatten().any(|row| row.wakes);
+        assert!(woken || !request.wake_only, "something was said to one who only wants to be woken");
         let (shown, rest) = items.split_at(answer.showing);
         let folds = |item: &&Vec<&Notification>| {
             request.point == InjectionPoint::TurnStart
@@ -133,6 +137,50 @@ fn check_told(moment: &Moment<'_>, answer: &Answer, shown: &[Vec<&Notification>]
         match merged > 0 && events > 1 {
             true => assert!(line.label.ends_with(&format!(" x{events}")), "{} stands for {events}", line.label),
             false => assert_eq!(line.label, told.source),
+        }
+    }
+}
+
+/// An item is labelled with the one source of its events, else with its subscriber.
+#[derive(Default)]
+pub(crate) struct Labels {
+    sources: HashMap<EventId, String>,
+}
+
+impl Law for Labels {
+    fn see(&mut self, moment: &Moment<'_>) {
+        if let Deed::Published { event, .. } = moment.deed {
+            self.sources.insert(event.id(), event.source().to_string());
+        }
+        for news in moment.news {
+            if let News::Detected(event) = news {
+                self.sources.insert(event.id(), event.source().to_string());
+            }
+        }
+        let Some((request, answer)) = moment.injection() else { return };
+        let page = page::read(request, answer, moment.boundary);
+        for (told, line) in answer.told.iter().zip(&page.items) {
+            let rows = answer.taken.iter().filter(|row| told.notifications.contains(&row.id));
+            let expected = self.label(rows.collect(), moment);
+            let label = line.label.rsplit_once(" x").filter(|(label, _)| *label == told.source);
+            let label = label.map_or(line.label.as_str(), |(label, _)| label);
+            let matches = label.strip_suffix('…').map_or(label == expected, |start| expected.starts_with(start));
+            assert!(matches, "{label} should be {expected}");
+        }
+    }
+}
+
+impl Labels {
+    fn label(&self, rows: Vec<&Notification>, moment: &Moment<'_>) -> String {
+        // Only what an injection observes is not known by name, and it is always said by the same.
+        let source = |entry: &Entry| self.sources.get(&entry.event).map_or("tool_executor", String::as_str);
+        let sources: BTreeSet<_> = rows.iter().flat_map(|row| &row.events).map(source).collect();
+        let subscriber = rows[0].subscriber.as_str();
+        // A source that could be taken for something else is not shown.
+        let confuses = |source: &&str| source.contains(moment.boundary.as_str()) || source.ends_with(':');
+        match sources.first() {
+            Some(source) if sources.len() == 1 && !confuses(source) => (*source).to_owned(),
+            _ => subscriber.to_owned(),
         }
     }
 }

@@ -135,6 +135,9 @@ impl Hub {
         assert_eq!(written, mailbox.pending(), "the effects do not tell what waits");
         self.events.extend(writes.detected.iter().map(|event| (event.id(), event.clone())));
         if let Some(answer) = &writes.answer {
+            let old = |stored: &&Stored| stored.at.plus(7 * 24 * 3_600_000) <= self.desk.now;
+            let old = self.answers.iter().take_while(old).count();
+            self.answers.drain(..old);
             let stored = Stored { agent: agent.clone(), answer: answer.clone(), unseen: false, at: self.desk.now };
             self.answers.push(stored);
         }
@@ -203,7 +206,6 @@ impl Driver for Hub {
     }
 
     fn inject(&mut self, request: Inject, more: InjectMore, now: Time) -> Result<(Answer, Vec<News>), InjectError> {
-        self.answers.retain(|stored| stored.at.plus(7 * 24 * 3_600_000) > now);
         let agent = more.agent.clone().unwrap_or_else(AgentName::main);
         let own = |stored: &&mut Stored| stored.agent == agent;
         if let Some(stored) = self.answers.iter_mut().filter(own).find(|one| one.answer.call_id == request.call_id) {

@@ -84,6 +84,9 @@ struct LeftOutBook {
     suppressed_ended: u64,
     crowded_out: u64,
     crowded_out_ended: u64,
+    /// Repeats of a subscriber that nobody knows any more.
+    orphaned: u64,
+    orphaned_ended: u64,
 }
 
 /// The rows around one moment.
@@ -119,12 +122,12 @@ impl Book {
             let earlier = self.taken.insert(request.call_id.clone(), answer.taken.clone());
             assert!(earlier.is_none(), "{} was answered twice", request.call_id);
         }
+        if !moment.glance || unknown > 0 {
+            self.check_repeats(moment, unknown);
+        }
         if !moment.glance {
             self.check_letters(moment);
             self.left_out.check(moment.mailbox.pending());
-        }
-        if !moment.glance || unknown > 0 {
-            self.check_repeats(moment, unknown);
         }
     }
 
@@ -321,10 +324,14 @@ impl Book {
             // A batch that is still open may have been given some; nobody can look into it.
             let held = self.waiting.get(letter).is_some_and(|waiting| waiting.held_until.is_some());
             if known < repeats.counted && repeats.closes <= self.now && !held {
+                repeats.gone += repeats.counted - known;
+                if moment.subscribers.find(letter.0.as_str()).is_none() {
+                    self.left_out.orphaned += repeats.counted - known;
+                    return false;
+                }
                 // A line "3 more times" can be crowded out in the moment it is made; nobody sees it then.
                 assert!(unknown > 0, "{} repeats of {letter:?} are lost", repeats.counted - known);
                 unknown -= 1;
-                repeats.gone += repeats.counted - known;
             }
             repeats.told + repeats.gone < repeats.counted
         });
@@ -352,13 +359,10 @@ impl Book {
 impl Repeats {
     /// The repeats that go where the letter goes: all that are not told, gone, or in a line of their own.
     fn with_letter(&self, letter: &Letter, rows: &Rows<'_>) -> u64 {
-        let lines = rows
-            .before
-            .iter()
-            .chain(rows.returned)
-            .filter(|row| row.kind == Kind::Repeats && row.subscriber == letter.0);
-        let entries = lines.flat_map(|row| &row.events).filter(|entry| entry.event == letter.1);
-        let apart: u64 = entries.map(|entry| u64::from(entry.merged)).sum();
+        let before = rows.before.iter().chain(rows.returned).filter(|row| !rows.remains(row.id));
+        let lines = before.chain(rows.after).chain(rows.taken).filter(|row| row.kind == Kind::Repeats);
+        let own = lines.filter(|row| row.subscriber == letter.0).flat_map(|row| &row.events);
+        let apart: u64 = own.filter(|entry| entry.event == letter.1).map(|entry| u64::from(entry.merged)).sum();
         self.counted - self.told - self.gone - apart
     }
 }
@@ -367,6 +371,10 @@ impl<'a> Rows<'a> {
     /// A row that waited before, or came back.
     fn waited(&self, id: NotificationId) -> Option<&'a Notification> {
         self.before.iter().chain(self.returned).find(|row| row.id == id)
+    }
+
+    fn remains(&self, id: NotificationId) -> bool {
+        self.after.iter().chain(self.taken).any(|row| row.id == id)
     }
 
     /// A row that said how often something happened again, and has ended in silence.
@@ -392,11 +400,13 @@ impl LeftOutBook {
     fn end(&mut self, counts: &LeftOut) {
         self.suppressed_ended += storm_total(counts);
         self.crowded_out_ended += u64::from(counts.notifications);
+        self.orphaned_ended += u64::from(counts.repeats);
     }
 
     fn begin_again(&mut self, counts: &LeftOut) {
         self.suppressed_ended -= storm_total(counts);
         self.crowded_out_ended -= u64::from(counts.notifications);
+        self.orphaned_ended -= u64::from(counts.repeats);
     }
 
     /// What could not be kept is counted in one line, to the unit.
@@ -405,10 +415,12 @@ impl LeftOutBook {
             Kind::LeftOut(counts) => Some(counts),
             _ => None,
         });
-        let (storm, crowd) = lines.next().map_or((0, 0), |line| (storm_total(line), u64::from(line.notifications)));
+        let line = lines.next().cloned().unwrap_or_default();
         assert!(lines.next().is_none(), "there is one line that says what did not fit");
+        let [storm, crowd, orphaned] = [storm_total(&line), line.notifications.into(), line.repeats.into()];
         assert_eq!(self.suppressed, self.suppressed_ended + storm, "events refused in a storm");
         assert_eq!(self.crowded_out, self.crowded_out_ended + crowd, "notifications that made room");
+        assert_eq!(self.orphaned, self.orphaned_ended + orphaned, "repeats of subscribers that are gone");
     }
 }
 

@@ -23,6 +23,7 @@ use bellwire_core::conversation::{News, Receipt};
 use bellwire_core::mailbox::Refused;
 use bellwire_core::subscriber::SubscriberId;
 use bellwire_core::{AgentName, Answer, Boundary, Event, Inject, Mailbox, Notification, Priority, Subscribers, Time};
+use proptest::strategy::Strategy;
 use proptest::test_runner::TestRunner;
 
 use player::Player;
@@ -99,7 +100,12 @@ impl Law for Vec<Box<dyn Law>> {
 
 /// Plays random timelines, each before a fresh law, and drains every mailbox at the end.
 pub(crate) fn prove<L: Law>(cases: u32, law: impl Fn() -> L) {
-    for_all_timelines(cases, |timeline| {
+    prove_for(timelines(), cases, law);
+}
+
+/// The same, for timelines of some kind.
+pub(crate) fn prove_for<L: Law>(timelines: impl Strategy<Value = Timeline>, cases: u32, law: impl Fn() -> L) {
+    for_all(timelines, cases, |timeline| {
         let mut law = law();
         let mut player = Player::new(timeline);
         for step in &timeline.steps {
@@ -111,9 +117,9 @@ pub(crate) fn prove<L: Law>(cases: u32, law: impl Fn() -> L) {
 }
 
 /// Runs a test on random timelines; the smallest one that fails is shown.
-pub(crate) fn for_all_timelines(cases: u32, test: impl Fn(&Timeline)) {
+pub(crate) fn for_all(timelines: impl Strategy<Value = Timeline>, cases: u32, test: impl Fn(&Timeline)) {
     let mut runner = TestRunner::new(settings::proptest(cases));
-    let proven = runner.run(&timelines(), |timeline| {
+    let proven = runner.run(&timelines, |timeline| {
         test(&timeline);
         Ok(())
     });

@@ -111,8 +111,12 @@ impl<D: Driver> Player<D> {
                 }
             }
             Step::Prefer(bits) => self.prefer(*bits),
-            Step::Reload { customs, without } => {
-                let next = self.driver.subscribers().reloaded(subscribers(customs, without));
+            Step::Reload { customs, without, forgetting } => {
+                let next = subscribers(customs, without);
+                let next = match forgetting {
+                    true => Subscribers::new(next),
+                    false => self.driver.subscribers().reloaded(next),
+                };
                 self.driver.set_subscribers(Arc::new(next));
             }
             Step::Rotate => self.driver.rotate_boundary(),
@@ -195,7 +199,6 @@ impl<D: Driver> Player<D> {
         let observed = more.observed.clone().map(|observed| observed.into_event().expect("it is small").at(given));
         let unseen = more.unseen.clone();
         let (answer, news) = self.driver.inject(request.clone(), more, given).expect("the call id is new");
-        self.forget_old_answers();
         let fresh: Vec<String> = self.asked[self.forgotten..]
             .iter_mut()
             .filter(|asked| asked.agent == *agent && !asked.unseen && unseen.contains(&asked.request.call_id))
@@ -206,13 +209,13 @@ impl<D: Driver> Player<D> {
             .collect();
         let deed = Deed::Injected { request: &request, observed: observed.as_ref(), unseen: &fresh, answer: &answer };
         self.show(agent, given, deed, &news, &before, law);
+        self.forget_old_answers();
         self.asked.push(Asked { agent: agent.clone(), request, answer, unseen: false, at: given });
         self.handled();
     }
 
     /// Asking twice gives the same answer, and nothing else happens.
     fn ask_again(&mut self, back: usize, point: InjectionPoint) {
-        self.forget_old_answers();
         let Some(asked) = self.asked[self.forgotten..].iter().rev().nth(back) else { return };
         let before = self.pending(&asked.agent);
         let request = Inject { point, ..asked.request.clone() };
@@ -233,7 +236,7 @@ impl<D: Driver> Player<D> {
         assert_eq!(before, after);
     }
 
-    /// Answers are kept for seven days.
+    /// Answers are kept for seven days; the old ones go when a new one comes.
     fn forget_old_answers(&mut self) {
         let old = |asked: &Asked| asked.at.plus(7 * 24 * 3_600_000) <= self.now;
         self.forgotten += self.asked[self.forgotten..].iter().take_while(|asked| old(asked)).count();

@@ -38,8 +38,9 @@ pub(crate) enum Step {
     Tick,
     /// The person switches off every subscriber whose bit is set, save the core ones.
     Prefer(u32),
-    /// The operator changes the custom subscribers, and may remove a bundled one.
-    Reload { customs: Vec<Custom>, without: Vec<&'static str> },
+    /// The operator changes the custom subscribers, and may remove a bundled one; while the hub is down, it forgets what
+    /// was there before.
+    Reload { customs: Vec<Custom>, without: Vec<&'static str>, forgetting: bool },
     /// A compaction: a new boundary.
     Rotate,
 }
@@ -75,6 +76,18 @@ pub(crate) fn timelines() -> impl Strategy<Value = Timeline> {
         .prop_map(|(seed, customs, steps)| Timeline { seed, customs, steps })
 }
 
+/// Little but storms.
+pub(crate) fn storms() -> impl Strategy<Value = Timeline> {
+    let many = prop_oneof![2 => 450..1200_u32, 1 => 1..20_u32];
+    let step = prop_oneof![
+        3 => (event(), many).prop_map(|(event, times)| Step::Publish { agent: 0, event, times }),
+        1 => (0..12_000_u64).prop_map(Step::Sleep),
+        1 => inject().prop_map(Step::Inject),
+    ];
+    (any::<u64>(), prop::collection::vec(custom(), 1..4), prop::collection::vec(step, 3..9))
+        .prop_map(|(seed, customs, steps)| Timeline { seed, customs, steps })
+}
+
 pub(crate) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         40 => (agent(), event(), times()).prop_map(|(agent, event, times)| Step::Publish { agent, event, times }),
@@ -87,8 +100,8 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         2 => millis().prop_map(Step::Rewind),
         6 => Just(Step::Tick),
         2 => any::<u32>().prop_map(Step::Prefer),
-        3 => (prop::collection::vec(custom(), 0..4), prop::collection::vec(removed(), 0..2))
-            .prop_map(|(customs, without)| Step::Reload { customs, without }),
+        3 => (prop::collection::vec(custom(), 0..4), prop::collection::vec(removed(), 0..2), prop::bool::weighted(0.2))
+            .prop_map(|(customs, without, forgetting)| Step::Reload { customs, without, forgetting }),
         1 => Just(Step::Rotate),
     ]
 }
