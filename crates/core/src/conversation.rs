@@ -98,7 +98,7 @@ pub enum News {
     /// A detector made an event.
     Detected(Arc<Event>),
     /// A newer event took an older one's place.
-    Superseded(EventId, EventId),
+    Superseded(EventId, SubscriberId, EventId),
     /// A notification waits, or has changed while it waits.
     Waiting(Notification),
     /// A notification ended.
@@ -407,7 +407,7 @@ impl Conversation {
                     self.events.insert(event.id(), event.clone());
                     news.push(News::Detected(event));
                 }
-                Effect::Superseded { event, by } => news.push(News::Superseded(event, by)),
+                Effect::Superseded { event, subscriber, by } => news.push(News::Superseded(event, subscriber, by)),
                 Effect::Waiting(id) => news.extend(mailbox.find(id).cloned().map(News::Waiting)),
                 Effect::Ended(notification, fate) => news.push(News::Ended(notification.id, fate)),
                 Effect::Wake(ids) => news.push(News::Wake(ids)),

@@ -130,6 +130,8 @@ pub enum Effect {
     Superseded {
         /// The event that is no longer told.
         event: EventId,
+        /// The subscriber that no longer tells it; others may.
+        subscriber: SubscriberId,
         /// The event told instead.
         by: EventId,
     },
@@ -370,7 +372,8 @@ impl Mailbox {
 
     fn supersede(&mut self, older: Entry, subscriber: &Subscriber, event: &Event, desk: &mut Desk) {
         self.dedupe.forget(older.event, subscriber.key);
-        desk.emit(Effect::Superseded { event: older.event, by: event.id() });
+        let subscriber = subscriber.id.clone();
+        desk.emit(Effect::Superseded { event: older.event, subscriber, by: event.id() });
     }
 
     fn open_window(&mut self, key: u128, subscriber: &Subscriber, event: &Event, desk: &mut Desk) {

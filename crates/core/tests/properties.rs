@@ -9,14 +9,23 @@
 mod support;
 
 use bellwire_core::mailbox::BLOB_MAX;
-use support::answers::{BatchesEnd, Bounds, Caps, Labels, Order, PersonIsHeard, TakenOnce, Time_, Urgent, Wakes};
+use bellwire_core::render::guard::unguard;
+use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Subscribers, Time};
+use proptest::prop_assert_eq;
+use proptest::test_runner::TestRunner;
+
+use support::answers::{Caps, Labels, Order, TakenOnce, Urgent};
+use support::bounds::{Bounds, PersonIsHeard};
+use support::custom::subscribers;
 use support::ledger::Ledger;
 use support::person::Person;
 use support::player::Player;
+use support::punctual::{BatchesEnd, Punctual, Wakes};
 use support::rules::Rules;
 use support::steps::{Timeline, storms, timelines};
+use support::texts::visible_text;
 use support::worst::Adversary;
-use support::{Deed, Law, Moment, for_all, prove, prove_for};
+use support::{Deed, Law, Moment, for_all, page, prove, prove_for, settings};
 
 #[test]
 fn nothing_is_lost_and_every_count_adds_up() {
@@ -39,8 +48,38 @@ fn nothing_is_taken_twice() {
 }
 
 #[test]
+fn asking_twice_gives_the_same_answer() {
+    for_all(timelines(), 40, |timeline| {
+        let mut player = Player::new(timeline);
+        for step in &timeline.steps {
+            player.step(step, &mut TakenOnce::default());
+            for point in InjectionPoint::ALL {
+                (0..3).for_each(|back| player.ask_again(back, *point));
+            }
+        }
+    });
+}
+
+#[test]
 fn no_limit_is_exceeded_and_no_text_escapes_its_block() {
     prove(150, Caps::default);
+}
+
+#[test]
+fn what_the_person_wrote_is_what_the_agent_reads() {
+    let mut runner = TestRunner::new(settings::proptest(500));
+    let proven = runner.run(&visible_text(), |text| {
+        let mut conversation = Conversation::new(Subscribers::new(subscribers(&[], &[])).into(), 1);
+        let now = Time::from_millis(1_767_000_000_000);
+        conversation.publish(Event::user_message(&text).expect("it says something"), now).expect("there is room");
+        let request = Inject::new(InjectionPoint::AfterTool, "call").expect("it is short");
+        let answer = conversation.inject(request.clone(), now).expect("the call id is new");
+        let page = page::read(&request, &answer, conversation.boundary());
+        let read: String = toon_format::decode_default(&page.items[0].text).expect("it is one string");
+        prop_assert_eq!(unguard(&read), text);
+        Ok(())
+    });
+    proven.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 #[test]
@@ -65,7 +104,7 @@ fn every_batch_ends_by_its_window_or_its_point() {
 
 #[test]
 fn time_never_runs_backwards_and_no_timer_is_missed() {
-    prove(100, Time_::default);
+    prove(100, Punctual::default);
 }
 
 #[test]

@@ -16,11 +16,13 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use support::Law;
-use support::answers::{BatchesEnd, Bounds, Caps, Order, PersonIsHeard, TakenOnce, Time_, Urgent, Wakes};
+use support::answers::{Caps, Labels, Order, TakenOnce, Urgent};
+use support::bounds::{Bounds, PersonIsHeard};
 use support::custom::{custom, subscribers};
 use support::hub::{Faults, Hub};
 use support::ledger::Ledger;
 use support::player::Player;
+use support::punctual::{BatchesEnd, Punctual, Wakes};
 use support::rules::Rules;
 use support::settings::setting;
 use support::steps::{Step, step};
@@ -50,9 +52,10 @@ fn all_laws() -> Laws {
         Box::<TakenOnce>::default(),
         Box::<Caps>::default(),
         Box::<Order>::default(),
+        Box::<Labels>::default(),
         Box::<Urgent>::default(),
         Box::<BatchesEnd>::default(),
-        Box::<Time_>::default(),
+        Box::<Punctual>::default(),
         Box::<Bounds>::default(),
         Box::<PersonIsHeard>::default(),
         Box::<Wakes>::default(),

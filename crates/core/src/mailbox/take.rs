@@ -185,8 +185,9 @@ impl Mailbox {
             let holder = holders.iter().find(|(_, held)| entry.replace != 0 && held.replace == entry.replace);
             if let Some((id, held)) = holder {
                 newer = Some(*id);
-                self.dedupe.forget(entry.event, notification.subscriber.key());
-                desk.emit(Effect::Superseded { event: entry.event, by: held.event });
+                let subscriber = notification.subscriber.clone();
+                self.dedupe.forget(entry.event, subscriber.key());
+                desk.emit(Effect::Superseded { event: entry.event, subscriber, by: held.event });
             }
             holder.is_none()
         });

@@ -16,7 +16,7 @@ pub(super) struct Effort {
 }
 
 /// Enough for a hundred events with several long texts each, and spent in some hundredths of a second.
-const LOOKS_MAX: usize = 100_000;
+const LOOKS_MAX: usize = 50_000;
 const BYTES_PER_LOOK: usize = 64;
 
 impl Effort {

@@ -261,7 +261,7 @@ impl Player<'_> {
                 let name = self.names.event(event.id());
                 (Tone::Waits, format!("detected   {name} {} [{}]: {}", event.kind(), event.source(), event.message()))
             }
-            News::Superseded(event, by) => {
+            News::Superseded(event, _, by) => {
                 let (event, by) = (self.names.event(*event), self.names.event(*by));
                 (Tone::Kept, format!("superseded {event} by {by}"))
             }
@@ -321,7 +321,7 @@ impl Player<'_> {
                 "kind": "detected", "event": self.names.event(event.id()), "type": event.kind().as_str(),
                 "source": event.source().as_str(), "payload": event.payload().as_map(),
             }),
-            News::Superseded(event, by) => {
+            News::Superseded(event, _, by) => {
                 json!({ "kind": "superseded", "event": self.names.event(*event), "by": self.names.event(*by) })
             }
             News::Waiting(notification) => json!({

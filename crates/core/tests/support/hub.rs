@@ -173,7 +173,9 @@ impl Writes {
                     writes.detected.push(event.clone());
                     writes.news.push(News::Detected(event));
                 }
-                Effect::Superseded { event, by } => writes.news.push(News::Superseded(event, by)),
+                Effect::Superseded { event, subscriber, by } => {
+                    writes.news.push(News::Superseded(event, subscriber, by));
+                }
                 Effect::Waiting(id) => {
                     writes.waiting.push(id);
                     writes.news.extend(mailbox.find(id).cloned().map(News::Waiting));

@@ -143,25 +143,14 @@ impl Book {
     }
 
     fn book_verdicts(&mut self, moment: &Moment<'_>, rows: &Rows<'_>) {
-        // A supersession comes before the verdict on the event that caused it.
-        let mut superseded: Vec<(EventId, EventId)> = Vec::new();
         for news in moment.news {
             match news {
-                News::Superseded(older, by) => superseded.push((*older, *by)),
+                News::Superseded(older, subscriber, _) => self.supersede((subscriber.clone(), *older), rows),
                 News::Decided(event, subscriber, verdict) => {
-                    for (older, _) in superseded.extract_if(.., |(_, by)| by == event) {
-                        self.supersede((subscriber.clone(), older), rows);
-                    }
                     self.book_verdict(moment, (subscriber.clone(), *event), verdict);
                 }
                 _ => {}
             }
-        }
-        // What came back and was overtaken meanwhile.
-        for (older, _) in superseded {
-            let mut letters = rows.overtaken(older).into_iter().map(|subscriber| (subscriber.clone(), older));
-            let letter = letters.find(|letter| self.waiting.contains_key(letter));
-            self.supersede(letter.expect("only what came back is superseded without a verdict"), rows);
         }
     }
 
@@ -381,13 +370,6 @@ impl<'a> Rows<'a> {
     fn line(&self, id: NotificationId) -> Option<&'a Notification> {
         let taken = self.taken.iter().any(|row| row.id == id);
         self.waited(id).filter(|row| row.kind == Kind::Repeats && !taken)
-    }
-
-    /// Whose rows came back without this event.
-    fn overtaken(&self, event: EventId) -> Vec<&'a SubscriberId> {
-        let holds = |row: &Notification| row.kind == Kind::News && row.events.iter().any(|entry| entry.event == event);
-        let kept = |row: &Notification| self.after.iter().chain(self.taken).any(|now| now.id == row.id && holds(now));
-        self.returned.iter().filter(|row| holds(row) && !kept(row)).map(|row| &row.subscriber).collect()
     }
 }
 

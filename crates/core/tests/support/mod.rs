@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub(crate) mod answers;
+pub(crate) mod bounds;
 pub(crate) mod custom;
 pub(crate) mod driver;
 pub(crate) mod hub;
@@ -13,6 +14,7 @@ pub(crate) mod ledger;
 pub(crate) mod page;
 pub(crate) mod person;
 pub(crate) mod player;
+pub(crate) mod punctual;
 pub(crate) mod rules;
 pub(crate) mod settings;
 pub(crate) mod steps;

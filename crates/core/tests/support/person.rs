@@ -98,18 +98,14 @@ impl Person {
     fn handle(&mut self, input: Input<'_>) {
         self.desk.now = self.now;
         self.mailbox.handle(input, &mut self.desk).expect("no message is sent to a person");
-        let mut superseded = Vec::new();
         while let Some(effect) = self.desk.poll() {
             match effect {
-                Effect::Verdict { event, subscriber, verdict } => {
-                    for older in superseded.drain(..) {
-                        let older = (subscriber.clone(), older);
-                        assert!(self.held.remove(&older).is_some(), "{older:?} was superseded and did not wait");
-                        self.untold.remove(&older);
-                    }
-                    self.decided((subscriber, event), verdict);
+                Effect::Verdict { event, subscriber, verdict } => self.decided((subscriber, event), verdict),
+                Effect::Superseded { event, subscriber, .. } => {
+                    let older = (subscriber, event);
+                    assert!(self.held.remove(&older).is_some(), "{older:?} was superseded and did not wait");
+                    self.untold.remove(&older);
                 }
-                Effect::Superseded { event, .. } => superseded.push(event),
                 Effect::Ready(notification) => self.sends(&notification),
                 Effect::Decided { .. } | Effect::Waiting(_) => {}
                 other => panic!("{other:?} is not for a person"),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bellwire_core::conversation::{InjectError, InjectMore, News};
+use bellwire_core::conversation::{InjectError, InjectMore, News, Observed, Outcome};
 use bellwire_core::inject::Limits;
 use bellwire_core::mailbox::PENDING_MAX;
 use bellwire_core::{
@@ -214,12 +214,14 @@ impl<D: Driver> Player<D> {
         self.handled();
     }
 
-    /// Asking twice gives the same answer, and nothing else happens.
-    fn ask_again(&mut self, back: usize, point: InjectionPoint) {
+    /// Asking twice gives the same answer, and nothing else happens, whatever comes with the question.
+    pub(crate) fn ask_again(&mut self, back: usize, point: InjectionPoint) {
         let Some(asked) = self.asked[self.forgotten..].iter().rev().nth(back) else { return };
         let before = self.pending(&asked.agent);
         let request = Inject { point, ..asked.request.clone() };
-        let more = InjectMore { agent: Some(asked.agent.clone()), ..InjectMore::default() };
+        let observed = Some(Observed::new("grep", Outcome::Failure));
+        let unseen = self.asked.iter().map(|asked| asked.request.call_id.clone()).collect();
+        let more = InjectMore { agent: Some(asked.agent.clone()), observed, unseen };
         match self.driver.inject(request, more, self.now) {
             Ok((answer, news)) => {
                 assert!(!asked.unseen && point == asked.request.point);

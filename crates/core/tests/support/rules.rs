@@ -99,7 +99,7 @@ impl Model {
         let mut news = moment.news.iter().filter(|news| match news {
             News::Decided(..) | News::Detected(_) => true,
             // An event of old takes the place only of what came back; the ledger looks at that.
-            News::Superseded(_, by) => decided.contains(by),
+            News::Superseded(_, _, by) => decided.contains(by),
             _ => false,
         });
         match &moment.deed {
@@ -147,8 +147,10 @@ impl Model {
         for subscriber in &listening {
             let (expected, replaced) = self.decide(subscriber, event, storm, moment);
             if let Some(replaced) = replaced {
-                let Some(News::Superseded(older, by)) = news.next() else { panic!("nothing superseded {replaced}") };
-                assert_eq!((*older, *by), (replaced, event.id()));
+                let Some(News::Superseded(older, by_whom, by)) = news.next() else {
+                    panic!("{replaced} was not replaced")
+                };
+                assert_eq!((*older, by_whom, *by), (replaced, &subscriber.id, event.id()));
             }
             let Some(News::Decided(id, by, verdict)) = news.next() else {
                 panic!("{} said nothing of {}", subscriber.id, event.kind());

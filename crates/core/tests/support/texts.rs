@@ -31,6 +31,15 @@ pub(crate) fn hostile_text() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Text of the same kind with nothing in it that nobody could see.
+pub(crate) fn visible_text() -> impl Strategy<Value = String> {
+    let hidden = |c: char| {
+        (c.is_control() && !"\t\n".contains(c)) || "\u{200b}\u{202e}\u{2066}\u{feff}\u{e0041}\u{fe0f}".contains(c)
+    };
+    let visible = FRAGMENTS.into_iter().filter(|part| !part.contains(hidden) && !part.contains(BOUNDARY));
+    prop::collection::vec(select(visible.collect::<Vec<_>>()), 0..12).prop_map(|parts| format!("{}.", parts.concat()))
+}
+
 /// A payload. Most come from a small pool, so that repeats, replacements and detections happen.
 pub(crate) fn payload() -> impl Strategy<Value = Value> {
     prop_oneof![
