@@ -3,9 +3,12 @@
 //! The writer keeps mailboxes in memory, so no second process may write the same file: a lock file beside it sees to
 //! that. Readers have connections of their own and see committed rows only.
 
+mod inspect;
 mod migrate;
 mod read;
 mod write;
+
+pub use inspect::Inspection;
 
 use std::fs::File;
 use std::path::Path;
