@@ -59,10 +59,11 @@ pub(crate) fn token_path(dir: &Path) -> PathBuf {
     dir.join(TOKEN_FILE)
 }
 
-/// Keeps the admin token where only its owner can read it.
+/// Keeps the admin token where only its owner can read it. The file is there whole or not at all: half of one would keep
+/// every later start from succeeding.
 pub(crate) fn keep_admin_token(dir: &Path, secret: &str) -> Result<PathBuf> {
-    let path = token_path(dir);
-    let written = private(&path, true).and_then(|mut file| writeln!(file, "{secret}").and_then(|()| file.sync_all()));
+    let (path, draft) = (token_path(dir), dir.join(format!("{TOKEN_FILE}.new")));
+    let written = private(&draft, secret).and_then(|()| fs::rename(&draft, &path));
     written.with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
 }
@@ -95,8 +96,7 @@ pub(crate) fn close_admin_token(dir: &Path) -> Result<bool> {
 pub(crate) fn note_running(dir: &Path, url: &str) -> Result<()> {
     let path = dir.join(NOTE_FILE);
     let note = json!({ "url": url, "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id() });
-    let written = private(&path, false).and_then(|mut file| writeln!(file, "{note}"));
-    written.with_context(|| format!("cannot write {}", path.display()))
+    private(&path, &note.to_string()).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Takes the note away; it is only a hint, so nothing depends on it.
@@ -109,10 +109,15 @@ pub(crate) fn note(dir: &Path) -> Option<Value> {
     serde_json::from_str(&fs::read_to_string(dir.join(NOTE_FILE)).ok()?).ok()
 }
 
-fn private(path: &Path, new: bool) -> std::io::Result<fs::File> {
+/// Writes a file that only its owner can read.
+fn private(path: &Path, line: &str) -> std::io::Result<()> {
+    // One that is there already may have another mode.
+    fs::remove_file(path).or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
     let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).create_new(new).truncate(!new);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    let mut file = options.open(path)?;
+    writeln!(file, "{line}")?;
+    file.sync_all()
 }

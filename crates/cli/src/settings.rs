@@ -29,7 +29,10 @@ impl Settings {
             flags.push(flag("--data-dir", "data.dir", absolute(dir)?.display()));
         }
         let sources = Sources { file: self.read_file()?, environment: environment(), flags };
-        let loaded = load(&sources).context("the configuration is wrong")?;
+        let loaded = load(&sources).map_err(|problems| {
+            let lines = problems.0.iter().map(|problem| format!("\n  {problem}"));
+            anyhow::anyhow!("the configuration is wrong:{}", lines.collect::<String>())
+        })?;
         match loaded.config.data_dir {
             Some(_) => Ok(loaded),
             None => Ok(loaded.with_platform_data_dir(data_dir::by_platform()?)),

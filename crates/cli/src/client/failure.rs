@@ -24,6 +24,12 @@ impl Error for Refused {}
 
 /// A hub's own reason, with the field and the hint it named.
 pub(super) fn refusal(body: &Value, status: StatusCode) -> String {
+    if status == StatusCode::UNAUTHORIZED {
+        let make = "make one: bellwire token create";
+        return format!(
+            "the hub does not know this token; it may be revoked, expired or another hub's ({status}); {make}"
+        );
+    }
     let error = &body["error"];
     let message = error["message"].as_str().unwrap_or("the hub gave no reason");
     let field = error["field"].as_str().map(|field| format!("{field}: ")).unwrap_or_default();
@@ -41,7 +47,7 @@ pub(super) fn in_words(error: &reqwest::Error, url: &str) -> anyhow::Error {
     let words = match io_kind {
         _ if error.is_timeout() => format!("the hub at {url} does not answer in time"),
         _ if dns => format!("there is no host of that name: {url}"),
-        _ if tls.is_some() => format!("{url} cannot be trusted or does not speak TLS: {}", tls.unwrap_or_default()),
+        _ if tls.is_some() => format!("no secure connection to {url}: {}", tls.unwrap_or_default()),
         Some(io::ErrorKind::ConnectionRefused) => format!("no hub answers at {url} (start one: bellwire serve)"),
         _ if error.is_connect() => format!("the hub at {url} cannot be reached: {last}"),
         _ if error.is_decode() => format!("{url} answers, but not like a Bellwire: is the address right?"),
@@ -50,13 +56,19 @@ pub(super) fn in_words(error: &reqwest::Error, url: &str) -> anyhow::Error {
     anyhow::Error::msg(words)
 }
 
-/// Every cause of an error, the last one first caused. An input/output error hides its own cause; it is shown too.
+/// An error and its causes, the deepest last.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| (*error).source()).collect()
 }
 
+/// What TLS had to say. Input/output errors wrap it, sometimes one in the other.
 fn tls_error(cause: &(dyn Error + 'static)) -> Option<String> {
-    let inner = cause.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
-    let wrapped = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    wrapped.or_else(|| cause.downcast_ref::<rustls::Error>()).map(ToString::to_string)
+    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+        return Some(match error {
+            rustls::Error::InvalidMessage(_) => "it does not speak TLS; is it http instead of https?".to_owned(),
+            error => format!("it cannot be trusted: {error}"),
+        });
+    }
+    let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
+    tls_error(inner)
 }

@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &Emit) -> Result<bool> {
     if let Some(path) = &arguments.ndjson {
         return publish_lines(arguments, path);
     }
-    let answer = Client::new(&arguments.connection)?.post("/v1/events", &arguments.event()?)?;
+    let event = arguments.event()?;
+    let answer = Client::new(&arguments.connection)?.post("/v1/events", &event).map_err(explain)?;
     if arguments.json {
         return print_json(&answer);
     }
@@ -84,6 +85,17 @@ impl Emit {
         ];
         event.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?)))));
         Ok(Value::Object(event))
+    }
+}
+
+/// The admin belongs to nobody, so an event of theirs cannot begin a conversation.
+fn explain(error: anyhow::Error) -> anyhow::Error {
+    match error.to_string().contains("no such conversation") {
+        true => anyhow::anyhow!(
+            "{error}; the first event of a token that is bound to a person begins one: \
+             bellwire token create --scope agent --user NAME --origin NAME"
+        ),
+        false => error,
     }
 }
 
@@ -125,9 +137,10 @@ fn publish_lines(arguments: &Emit, path: &str) -> Result<bool> {
     }
     let verdicts: Vec<String> = verdicts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
     let told = if verdicts.is_empty() { "nobody listens for them".to_owned() } else { verdicts.join(", ") };
+    let events = if published == 1 { "event" } else { "events" };
     match arguments.json {
-        true => anstream::eprintln!("{published} events published: {told}"),
-        false => anstream::println!("{published} events published: {told}"),
+        true => anstream::eprintln!("{published} {events} published: {told}"),
+        false => anstream::println!("{published} {events} published: {told}"),
     }
     Ok(true)
 }

@@ -96,7 +96,7 @@ async fn serve(loaded: Loaded) -> Result<bool> {
 fn say_what_next(loaded: &Loaded, dir: &Path) {
     let program = program();
     let data = match loaded.origin("data.dir") {
-        Origin::Flag(_) => format!(" --data-dir '{}'", dir.display()),
+        Origin::Flag(_) | Origin::Environment(_) => format!(" --data-dir '{}'", dir.display()),
         _ => String::new(),
     };
     anstream::eprintln!("Try, in another terminal:");

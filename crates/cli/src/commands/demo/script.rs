@@ -35,7 +35,7 @@ fn trouble(stage: &Stage<'_>) -> Result<String> {
     let ask = json!({ "tool_result": "File updated successfully." });
     let answer = stage.inject("after_tool", "call_1", ask.clone())?;
     stage.because(
-        "the next tool's result is an injection point, and one always flushes: most urgent first, repeats as x7.",
+        "the next tool's result is an injection point, and one always flushes: most urgent first, repeats counted (x8), each said once.",
     )?;
     let again = stage.inject("after_tool", "call_1", ask)?;
     ensure!(again == answer, "the same call id gave another answer");

@@ -12,7 +12,7 @@ use crate::client::{Client, Lines};
 use crate::output::{MUTED, SAID, STRONG, TEXT, paint, printable, text, verdict_style};
 
 /// How long a person needs for one step.
-const PACE: Duration = Duration::from_millis(1300);
+const PACE: Duration = Duration::from_millis(900);
 const WAKE_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) struct Stage<'a> {
@@ -68,8 +68,12 @@ impl<'a> Stage<'a> {
         let events: Vec<Value> = events.iter().map(address).collect();
         let answer = self.client.post("/v1/events", &json!(events))?;
         let receipts = answer["events"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for (event, receipt) in events.iter().zip(receipts) {
-            show_receipt(&format!("{} [{}]", text(event, "type"), text(event, "source")), &event["payload"], receipt)?;
+        let shown: Vec<(&Value, &Value)> = events.iter().zip(receipts).collect();
+        for same in shown.chunk_by(|one, other| one.0 == other.0) {
+            let Some((event, receipt)) = same.last() else { continue };
+            let times = if same.len() > 1 { format!(" {} times", same.len()) } else { String::new() };
+            let what = format!("{} [{}]{times}", text(event, "type"), text(event, "source"));
+            show_receipt(&what, &event["payload"], receipt)?;
         }
         self.pause(PACE)?;
         Ok(receipts.first().map(|receipt| text(receipt, "id")).unwrap_or_default())
