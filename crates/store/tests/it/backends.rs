@@ -65,6 +65,7 @@ impl Backend {
             seed: self.seed,
             clock: Arc::new(move || Time::from_millis(clock.load(Ordering::SeqCst))),
             timers: false,
+            observer: None,
         }
     }
 
@@ -86,7 +87,7 @@ impl Backend {
         event: Event,
         brought: Option<Brought>,
     ) -> Result<Receipt, StoreError> {
-        let publish = Publish { caller, events: vec![Incoming { event, brought }] };
+        let publish = Publish { caller, events: vec![Incoming { event, brought }], once: None };
         self.store().publish(publish).await.map(|mut receipts| receipts.remove(0))
     }
 
