@@ -1,10 +1,15 @@
 //! The API over HTTP: wire types live here and nowhere else.
 
+mod cloudevents;
 mod conversations;
+mod correlation;
 mod error;
 mod events;
 mod health;
+mod idempotency;
 mod inject;
+mod metrics;
+mod overload;
 pub mod router;
 mod stream;
 mod subscribers;
@@ -12,6 +17,7 @@ mod tokens;
 mod users;
 
 pub use error::ApiError;
+pub(crate) use overload::Overload;
 
 use std::sync::Arc;
 
@@ -21,6 +27,7 @@ use tokio::sync::broadcast;
 
 use crate::auth::Tokens;
 use crate::limit::PublishLimit;
+use crate::metrics::Metrics;
 
 /// What every handler may use.
 #[derive(Clone)]
@@ -29,6 +36,8 @@ pub(crate) struct Hub {
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) limit: Arc<PublishLimit>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) overload: Arc<Overload>,
     /// Names of tokens that were just revoked: their streams end.
     pub(crate) revoked: broadcast::Sender<String>,
     /// Closed when the hub stops: streams end.

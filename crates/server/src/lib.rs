@@ -8,6 +8,7 @@ pub mod clock;
 pub mod config;
 pub mod http;
 pub mod limit;
+mod metrics;
 
 pub use config::Config;
 
@@ -22,8 +23,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
 use crate::auth::Tokens;
-use crate::http::Hub;
+use crate::http::{Hub, Overload};
 use crate::limit::PublishLimit;
+use crate::metrics::Metrics;
 
 /// How often old rows are looked for, and how many go at once.
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
@@ -50,13 +52,16 @@ impl App {
     ) -> Result<Self, StartError> {
         let address = listener.local_addr().map_err(StartError::Listen)?;
         let subscribers = Arc::new(Subscribers::bundled());
-        let store = open_store(config.data_dir.as_deref(), subscribers.clone()).await?;
+        let metrics = Arc::new(Metrics::new());
+        let store = open_store(config.data_dir.as_deref(), subscribers.clone(), &metrics).await?;
         let (stop, stopping) = watch::channel(false);
         let hub = Hub {
             store: store.clone(),
             tokens: Arc::new(Tokens::new(store.clone())),
             subscribers,
             limit: Arc::new(PublishLimit::new(config.limits.publish_per_second, config.limits.publish_burst)),
+            metrics,
+            overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
             revoked: broadcast::channel(256).0,
             stopping,
         };
@@ -121,9 +126,14 @@ impl std::fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-async fn open_store(dir: Option<&Path>, subscribers: Arc<Subscribers>) -> Result<Arc<dyn Store>, StartError> {
+async fn open_store(
+    dir: Option<&Path>,
+    subscribers: Arc<Subscribers>,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<dyn Store>, StartError> {
     let seed = u128::from_le_bytes(clock::random());
-    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true };
+    let observer = Some(metrics.observer());
+    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true, observer };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {

@@ -166,6 +166,8 @@ pub struct Take {
     pub observed: Option<Observed>,
     /// Earlier call ids whose answers never reached the model.
     pub unseen: Vec<String>,
+    /// The thread of work it belongs to.
+    pub correlation_id: Option<String>,
 }
 
 /// An answer as it was given, now or before.

@@ -11,7 +11,10 @@ use tower_http::compression::CompressionLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use super::{ApiError, Hub, conversations, events, health, inject, stream, subscribers, tokens, users};
+use super::{
+    ApiError, Hub, conversations, correlation, events, health, inject, metrics, overload, stream, subscribers, tokens,
+    users,
+};
 use crate::auth::Scope;
 use crate::config::Config;
 
@@ -63,6 +66,7 @@ routes! {
     DELETE "/v1/tokens/{id}"                               [Admin]              => tokens::revoke;
     GET    "/healthz"                                                           => health::healthz;
     GET    "/readyz"                                                            => health::readyz;
+    GET    "/metrics"                                                           => metrics::metrics;
 }
 
 pub(crate) fn router(hub: Hub, config: &Config) -> Router {
@@ -72,6 +76,7 @@ pub(crate) fn router(hub: Hub, config: &Config) -> Router {
         })
         .layer(middleware::from_fn_with_state(hub.clone(), authorize))
         .fallback(|| async { ApiError::not_found("path") })
+        .layer(middleware::from_fn_with_state(hub.clone(), overload::shed))
         .layer(middleware::from_fn_with_state(config.allowed_hosts(), check_host))
         .layer(RequestBodyLimitLayer::new(config.limits.body_bytes))
         .layer(CompressionLayer::new())
@@ -80,6 +85,8 @@ pub(crate) fn router(hub: Hub, config: &Config) -> Router {
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the hub failed; its log says why")
                 .into_response()
         }))
+        .layer(middleware::from_fn_with_state(hub.clone(), metrics::count))
+        .layer(middleware::from_fn(correlation::correlate))
         .with_state(hub)
 }
 
@@ -113,7 +120,7 @@ async fn check_host(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    if matches!(request.uri().path(), "/healthz" | "/readyz") {
+    if matches!(request.uri().path(), "/healthz" | "/readyz" | "/metrics") {
         return Ok(next.run(request).await);
     }
     let host = request.headers().get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();

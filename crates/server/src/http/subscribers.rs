@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use bellwire_core::subscriber::{Audience, Preferences, Subscriber, SubscriberState};
@@ -8,6 +7,7 @@ use bellwire_core::{Boundary, Event, EventDraft, Ids};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::idempotency::Keyed;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::clock;
@@ -42,7 +42,11 @@ struct DryRun {
 }
 
 /// How some events would read. Nothing is stored and nobody is told.
-pub(super) async fn test(State(hub): State<Hub>, Path(id): Path<String>, body: Bytes) -> Result<Json<Value>, ApiError> {
+pub(super) async fn test(
+    State(hub): State<Hub>,
+    Path(id): Path<String>,
+    Keyed { once, body }: Keyed,
+) -> Result<Json<Value>, ApiError> {
     let one = hub.subscribers.find(&id).ok_or_else(|| ApiError::not_found("subscriber"))?;
     let run: DryRun = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
     if !(1..=SAMPLES_MAX).contains(&run.events.len()) {
@@ -57,7 +61,11 @@ pub(super) async fn test(State(hub): State<Hub>, Path(id): Path<String>, body: B
     let document = one
         .dry_run(&events, &Boundary::from_seed(0))
         .map_err(|problem| ApiError::invalid("template", format!("the template fails: {problem}")))?;
-    Ok(Json(json!({ "subscriber": id, "content": document.to_toon() })))
+    let content = match once {
+        Some(once) => hub.store.answer_once(once, document.to_toon()).await?,
+        None => document.to_toon(),
+    };
+    Ok(Json(json!({ "subscriber": id, "content": content })))
 }
 
 async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiError> {

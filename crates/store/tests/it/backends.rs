@@ -104,6 +104,7 @@ pub(crate) fn take(point: InjectionPoint, call_id: &str) -> Take {
         request: Inject::new(point, call_id).expect("the call id is legal"),
         observed: None,
         unseen: Vec::new(),
+        correlation_id: None,
     }
 }
 
