@@ -23,6 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
 use crate::auth::Tokens;
+use crate::config::Retention;
 use crate::http::{Hub, Overload};
 use crate::limit::PublishLimit;
 use crate::metrics::Metrics;
@@ -31,8 +32,6 @@ use crate::metrics::Metrics;
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
 const RETENTION_STEP: usize = 500;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-const EVENTS_KEPT_DAYS: u64 = 30;
-const ANSWERS_KEPT_DAYS: u64 = 7;
 
 /// A running hub.
 pub struct App {
@@ -66,7 +65,7 @@ impl App {
             stopping,
         };
         let router = http::router::router(hub, &config);
-        tokio::spawn(forget_what_is_old(store.clone(), stop.subscribe()));
+        tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));
         let ended = async move {
             shutdown.await;
             // Streams end by themselves; everything else is answered before the listener closes.
@@ -145,7 +144,7 @@ async fn open_store(
 }
 
 /// Deletes what is old in small steps, so that nobody waits for it.
-async fn forget_what_is_old(store: Arc<dyn Store>, mut stopping: watch::Receiver<bool>) {
+async fn forget_what_is_old(store: Arc<dyn Store>, kept: Retention, mut stopping: watch::Receiver<bool>) {
     let mut every = tokio::time::interval(RETENTION_EVERY);
     loop {
         tokio::select! {
@@ -155,7 +154,7 @@ async fn forget_what_is_old(store: Arc<dyn Store>, mut stopping: watch::Receiver
         let before = |days: u64| {
             bellwire_core::Time::from_millis(clock::now().as_millis().saturating_sub_unsigned(days * DAY_MS))
         };
-        let pruned = store.prune(before(EVENTS_KEPT_DAYS), before(ANSWERS_KEPT_DAYS), RETENTION_STEP).await;
+        let pruned = store.prune(before(kept.events_days), before(kept.answers_days), RETENTION_STEP).await;
         if let Err(error) = pruned {
             tracing::warn!(%error, "old rows could not be deleted; they will be tried again");
         }

@@ -5,6 +5,7 @@
 mod hub;
 
 mod access;
+mod config;
 mod events;
 mod inject;
 mod settings;
