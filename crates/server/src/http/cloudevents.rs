@@ -63,8 +63,10 @@ pub(super) fn into_draft(event: Value) -> Result<(Value, String), ApiError> {
         draft.insert("timestamp".to_owned(), time);
     }
     for (theirs, ours) in KNOWN_EXTENSIONS {
-        if let Some(value) = event.remove(theirs).filter(|value| !value.is_null()) {
-            draft.insert(ours.to_owned(), value);
+        match event.remove(theirs) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) => drop(draft.insert(ours.to_owned(), Value::String(text))),
+            Some(_) => return Err(ApiError::invalid(theirs, "must be a text")),
         }
     }
     draft.insert("payload".to_owned(), payload(event)?);
