@@ -9,6 +9,7 @@ mod health;
 mod idempotency;
 mod inject;
 mod metrics;
+mod origin;
 mod overload;
 pub mod router;
 mod stream;
