@@ -35,7 +35,8 @@ use crate::metrics::Metrics;
 pub(crate) struct Hub {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) tokens: Arc<Tokens>,
-    pub(crate) subscribers: Arc<Subscribers>,
+    /// The subscribers in force; a reload replaces them.
+    pub(crate) roster: tokio::sync::watch::Receiver<Arc<Subscribers>>,
     pub(crate) limit: Arc<PublishLimit>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) overload: Arc<Overload>,
@@ -43,4 +44,11 @@ pub(crate) struct Hub {
     pub(crate) revoked: broadcast::Sender<String>,
     /// Closed when the hub stops: streams end.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
+}
+
+impl Hub {
+    /// The subscribers in force now.
+    pub(crate) fn subscribers(&self) -> Arc<Subscribers> {
+        self.roster.borrow().clone()
+    }
 }

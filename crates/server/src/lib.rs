@@ -6,6 +6,7 @@
 pub mod auth;
 pub mod clock;
 pub mod config;
+pub mod folder;
 pub mod http;
 pub mod limit;
 mod metrics;
@@ -24,6 +25,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::auth::Tokens;
 use crate::config::Retention;
+use crate::folder::Folder;
 use crate::http::{Hub, Overload};
 use crate::limit::PublishLimit;
 use crate::metrics::Metrics;
@@ -50,14 +52,21 @@ impl App {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Self, StartError> {
         let address = listener.local_addr().map_err(StartError::Listen)?;
-        let subscribers = Arc::new(Subscribers::bundled());
+        let mut folder = config.subscribers_dir.as_deref().map(Folder::new);
+        // Watched before it is read: what changes in between is read again.
+        let watched = folder.as_ref().map(Folder::watch);
+        let subscribers = first_subscribers(folder.as_mut())?;
         let metrics = Arc::new(Metrics::new());
         let store = open_store(config.data_dir.as_deref(), subscribers.clone(), &metrics).await?;
         let (stop, stopping) = watch::channel(false);
+        let roster = watch::channel(subscribers);
+        if let Some((folder, watched)) = folder.zip(watched) {
+            tokio::spawn(follow(folder, watched, store.clone(), roster.0, stop.subscribe()));
+        }
         let hub = Hub {
             store: store.clone(),
             tokens: Arc::new(Tokens::new(store.clone())),
-            subscribers,
+            roster: roster.1,
             limit: Arc::new(PublishLimit::new(config.limits.publish_per_second, config.limits.publish_burst)),
             metrics,
             overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
@@ -109,6 +118,8 @@ pub enum StartError {
     Listen(std::io::Error),
     /// Its data folder cannot be made.
     Folder(std::io::Error),
+    /// The folder of its subscribers cannot be read.
+    Subscribers(std::io::Error),
     /// Its store cannot be opened.
     Store(StoreError),
 }
@@ -118,6 +129,7 @@ impl std::fmt::Display for StartError {
         match self {
             Self::Listen(error) => write!(f, "cannot listen: {error}"),
             Self::Folder(error) => write!(f, "cannot make the data folder: {error}"),
+            Self::Subscribers(error) => write!(f, "cannot read the folder of subscribers (subscribers.dir): {error}"),
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
         }
     }
@@ -140,6 +152,53 @@ async fn open_store(
             let store = SqliteStore::open(&dir.join("bellwire.db"), opening).await.map_err(StartError::Store)?;
             Ok(Arc::new(store))
         }
+    }
+}
+
+/// The subscribers to begin with. A file that is wrong is reported; the hub starts without it.
+fn first_subscribers(folder: Option<&mut Folder>) -> Result<Arc<Subscribers>, StartError> {
+    let Some(folder) = folder else { return Ok(Arc::new(Subscribers::bundled())) };
+    let read = folder.read().map_err(StartError::Subscribers)?;
+    report(&read);
+    Ok(Arc::new(Subscribers::new(folder.subscribers())))
+}
+
+/// Puts the folder's changes in force, from the next event on.
+async fn follow(
+    mut folder: Folder,
+    (_watcher, mut changes): folder::Watched,
+    store: Arc<dyn Store>,
+    roster: watch::Sender<Arc<Subscribers>>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    loop {
+        tokio::select! {
+            change = changes.recv() => if change.is_none() { return },
+            _ = stopping.changed() => return,
+        }
+        Folder::settled(&mut changes).await;
+        match folder.read() {
+            Ok(read) => report(&read),
+            Err(error) => {
+                tracing::error!(%error, "the folder of subscribers cannot be read; what was loaded stays in force");
+                continue;
+            }
+        }
+        let next = Arc::new(roster.borrow().reloaded(folder.subscribers()));
+        if let Err(error) = store.set_subscribers(next.clone()).await {
+            tracing::error!(%error, "the new subscribers could not be put in force");
+            continue;
+        }
+        tracing::info!(subscribers = next.len(), "subscribers reloaded");
+        roster.send_replace(next);
+    }
+}
+
+fn report(read: &folder::Read) {
+    for error in &read.errors {
+        let kept = read.kept.contains(&error.path);
+        let state = if kept { "its last good version stays in force" } else { "it is left out" };
+        tracing::error!(%error, "a subscriber file is wrong; {state}");
     }
 }
 
