@@ -6,8 +6,10 @@
 pub mod auth;
 pub mod clock;
 pub mod config;
+pub mod folder;
 pub mod http;
 pub mod limit;
+mod metrics;
 
 pub use config::Config;
 
@@ -23,8 +25,10 @@ use tokio::sync::{broadcast, watch};
 
 use crate::auth::Tokens;
 use crate::config::Retention;
-use crate::http::Hub;
+use crate::folder::Folder;
+use crate::http::{Hub, Overload};
 use crate::limit::PublishLimit;
+use crate::metrics::Metrics;
 
 /// How often old rows are looked for, and how many go at once.
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
@@ -48,14 +52,24 @@ impl App {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Self, StartError> {
         let address = listener.local_addr().map_err(StartError::Listen)?;
-        let subscribers = Arc::new(Subscribers::bundled());
-        let store = open_store(config.data_dir.as_deref(), subscribers.clone()).await?;
+        let mut folder = config.subscribers_dir.as_deref().map(Folder::new);
+        // Watched before it is read: what changes in between is read again.
+        let watched = folder.as_ref().map(Folder::watch);
+        let subscribers = first_subscribers(folder.as_mut())?;
+        let metrics = Arc::new(Metrics::new());
+        let store = open_store(config.data_dir.as_deref(), subscribers.clone(), &metrics).await?;
         let (stop, stopping) = watch::channel(false);
+        let roster = watch::channel(subscribers);
+        if let Some((folder, watched)) = folder.zip(watched) {
+            tokio::spawn(follow(folder, watched, store.clone(), roster.0, stop.subscribe()));
+        }
         let hub = Hub {
             store: store.clone(),
             tokens: Arc::new(Tokens::new(store.clone())),
-            subscribers,
+            roster: roster.1,
             limit: Arc::new(PublishLimit::new(config.limits.publish_per_second, config.limits.publish_burst)),
+            metrics,
+            overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
             revoked: broadcast::channel(256).0,
             stopping,
         };
@@ -104,6 +118,8 @@ pub enum StartError {
     Listen(std::io::Error),
     /// Its data folder cannot be made.
     Folder(std::io::Error),
+    /// The folder of its subscribers cannot be read.
+    Subscribers(std::io::Error),
     /// Its store cannot be opened.
     Store(StoreError),
 }
@@ -113,6 +129,7 @@ impl std::fmt::Display for StartError {
         match self {
             Self::Listen(error) => write!(f, "cannot listen: {error}"),
             Self::Folder(error) => write!(f, "cannot make the data folder: {error}"),
+            Self::Subscribers(error) => write!(f, "cannot read the folder of subscribers (subscribers.dir): {error}"),
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
         }
     }
@@ -120,9 +137,14 @@ impl std::fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-async fn open_store(dir: Option<&Path>, subscribers: Arc<Subscribers>) -> Result<Arc<dyn Store>, StartError> {
+async fn open_store(
+    dir: Option<&Path>,
+    subscribers: Arc<Subscribers>,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<dyn Store>, StartError> {
     let seed = u128::from_le_bytes(clock::random());
-    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true };
+    let observer = Some(metrics.observer());
+    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true, observer };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {
@@ -130,6 +152,53 @@ async fn open_store(dir: Option<&Path>, subscribers: Arc<Subscribers>) -> Result
             let store = SqliteStore::open(&dir.join("bellwire.db"), opening).await.map_err(StartError::Store)?;
             Ok(Arc::new(store))
         }
+    }
+}
+
+/// The subscribers to begin with. A file that is wrong is reported; the hub starts without it.
+fn first_subscribers(folder: Option<&mut Folder>) -> Result<Arc<Subscribers>, StartError> {
+    let Some(folder) = folder else { return Ok(Arc::new(Subscribers::bundled())) };
+    let read = folder.read().map_err(StartError::Subscribers)?;
+    report(&read);
+    Ok(Arc::new(Subscribers::new(folder.subscribers())))
+}
+
+/// Puts the folder's changes in force, from the next event on.
+async fn follow(
+    mut folder: Folder,
+    (_watcher, mut changes): folder::Watched,
+    store: Arc<dyn Store>,
+    roster: watch::Sender<Arc<Subscribers>>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    loop {
+        tokio::select! {
+            change = changes.recv() => if change.is_none() { return },
+            _ = stopping.changed() => return,
+        }
+        Folder::settled(&mut changes).await;
+        match folder.read() {
+            Ok(read) => report(&read),
+            Err(error) => {
+                tracing::error!(%error, "the folder of subscribers cannot be read; what was loaded stays in force");
+                continue;
+            }
+        }
+        let next = Arc::new(roster.borrow().reloaded(folder.subscribers()));
+        if let Err(error) = store.set_subscribers(next.clone()).await {
+            tracing::error!(%error, "the new subscribers could not be put in force");
+            continue;
+        }
+        tracing::info!(subscribers = next.len(), "subscribers reloaded");
+        roster.send_replace(next);
+    }
+}
+
+fn report(read: &folder::Read) {
+    for error in &read.errors {
+        let kept = read.kept.contains(&error.path);
+        let state = if kept { "its last good version stays in force" } else { "it is left out" };
+        tracing::error!(%error, "a subscriber file is wrong; {state}");
     }
 }
 

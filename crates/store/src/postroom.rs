@@ -4,6 +4,7 @@
 //! decides what anybody is told. Mailboxes stay hot here within a bound; a failed commit evicts all it touched, because
 //! memory must never know more than the disk.
 
+mod once;
 mod publish;
 mod take;
 
@@ -21,10 +22,11 @@ use bellwire_core::{
     Time,
 };
 
-use crate::command::{Caller, ConversationView, Decision, Hint, HintKind, Settings, Token};
+use crate::command::{Caller, ConversationView, Decision, Hint, HintKind, Once, Settings, Token};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{
-    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow,
+    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow, OnceRow,
+    SupersededRow,
 };
 
 /// The most mailboxes kept in memory.
@@ -51,6 +53,8 @@ pub(crate) trait Source {
         owner: &str,
         id: &str,
     ) -> impl Future<Output = Result<Option<(BroughtRow, EventRow)>, StoreError>> + Send;
+    /// What a call was answered under this name, however long ago.
+    fn once(&mut self, once: &Once) -> impl Future<Output = Result<Option<OnceRow>, StoreError>> + Send;
     fn injection(
         &mut self,
         key: &MailboxKey,
@@ -277,12 +281,17 @@ impl PostRoom {
         &mut self,
         caller: &Caller,
         id: &str,
+        once: Option<&Once>,
         source: &mut impl Source,
     ) -> Result<Boundary, StoreError> {
         let mut row = self.owned(caller, id, source).await?;
+        if let Some(known) = self.recall::<String>(once, source).await? {
+            return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Broken, "a boundary is damaged"));
+        }
         row.boundary = Boundary::from_seed(self.desk.ids.seed());
         let boundary = row.boundary.clone();
         self.put(row);
+        self.remember(once, &boundary.as_str());
         Ok(boundary)
     }
 
@@ -292,8 +301,20 @@ impl PostRoom {
         Ok(())
     }
 
-    pub(crate) fn put_token(&mut self, token: Token) {
+    /// A secret is shown once: the same call again is refused, because nobody can show it again.
+    pub(crate) async fn put_token(
+        &mut self,
+        token: Token,
+        once: Option<&Once>,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        if let Some(id) = self.recall::<String>(once, source).await? {
+            let message = format!("this call made token {id} before; its secret cannot be shown again");
+            return Err(StoreError::new(ErrorKind::Conflict, message));
+        }
+        self.remember(once, &token.id);
         self.changes.tokens.insert(token.id.clone(), token);
+        Ok(())
     }
 
     pub(crate) fn erase_user(&mut self, user_id: &str) {
@@ -433,7 +454,12 @@ impl PostRoom {
                     let owner = owner.clone();
                     detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Vec::new() });
                 }
-                Effect::Superseded { .. } | Effect::Ready(_) => {}
+                Effect::Superseded { event, subscriber, by } => {
+                    let subscriber = subscriber.to_string();
+                    self.changes.superseded.push(SupersededRow { event_id: event, subscriber, by, at: now });
+                }
+                // A person's mailbox is kept with the deliveries to people.
+                Effect::Ready(_) => {}
                 Effect::Waiting(id) => {
                     if let Some(notification) = room.mailbox.find(id).cloned() {
                         self.wait(key, notification);

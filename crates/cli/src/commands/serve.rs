@@ -77,13 +77,20 @@ async fn serve(loaded: Loaded) -> Result<bool> {
     }
     let app = App::start(loaded.config.clone(), listener, stop_signal()).await?;
     let url = reachable(app.address);
-    anstream::eprintln!("Bellwire listens on {} and keeps its data in {}", paint(STRONG, &url), dir.display());
-    if data_dir::admin_token(&dir)?.is_none() {
-        let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
-        let path = data_dir::keep_admin_token(&dir, &secret)?;
+    // Whoever waits for the line below may use the token at once, so it is kept first.
+    let first = match data_dir::admin_token(&dir)? {
+        Some(_) => None,
+        None => {
+            let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
+            Some((data_dir::keep_admin_token(&dir, &secret)?, secret))
+        }
+    };
+    data_dir::note_running(&dir, &url)?;
+    let listens = paint(STRONG, format!("http://{}", app.address));
+    anstream::eprintln!("Bellwire listens on {listens} and keeps its data in {}", dir.display());
+    if let Some((path, secret)) = first {
         anstream::eprintln!("The admin token, shown once and kept in {}:\n\n    {secret}\n", path.display());
     }
-    data_dir::note_running(&dir, &url)?;
     say_what_next(&loaded, &dir);
     let stopped = app.stopped().await.context("the hub failed");
     data_dir::note_stopped(&dir);

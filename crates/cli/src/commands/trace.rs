@@ -45,6 +45,14 @@ pub(super) fn tree(trace: &Value) -> String {
         let last = number + 1 == verdicts.len();
         tree.verdict(verdict, trace, injections, if last { ("└─ ", "   ") } else { ("├─ ", "│  ") });
     }
+    for one in list(trace, "superseded") {
+        let words = format!("for {} by event {} {}", text(one, "subscriber"), text(one, "by"), tree.offset(&one["at"]));
+        tree.line("", &format!("{} {words}", paint(MUTED, "superseded")));
+    }
+    for injection in injections.iter().filter(|one| one["unseen"] == true) {
+        let call = format!("{} {}", text(injection, "call_id"), tree.offset(&injection["at"]));
+        tree.line("", &paint(MUTED, format!("the answer to {call} never reached the model, so it was told again")));
+    }
     let filtered = trace["filtered"].as_u64().unwrap_or(0);
     tree.line("", &paint(MUTED, format!("{filtered} other subscribers do not listen for it")));
     tree.out
@@ -125,11 +133,11 @@ impl Tree {
     }
 }
 
-/// Whether an injection took this notification.
+/// Whether an injection is the one that showed this notification.
 fn holds(injection: &Value, notification: &Value) -> bool {
-    let ids = list(injection, "notifications");
-    let same_call = injection["call_id"] == notification["call_id"] && !injection["call_id"].is_null();
-    ids.contains(&notification["id"]) || (ids.is_empty() && same_call)
+    injection["call_id"] == notification["call_id"]
+        && injection["agent"] == notification["agent"]
+        && injection["unseen"] != true
 }
 
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
@@ -138,4 +146,44 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 
 fn time(value: &Value) -> Option<Time> {
     value.as_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn states_and_injections_are_shown_where_the_hub_tells_them() {
+        let trace = json!({
+            "type": "tool.call.failure", "source": "tool_executor", "severity": "error", "payload": {"tool_name": "grep"},
+            "accepted_at": "2026-01-03T15:30:00Z", "conversation_id": "chat", "agent": "main", "filtered": 14,
+            "verdicts": [
+                {
+                    "subscriber": "audit", "verdict": "filtered", "reason": "severity error is below",
+                    "states": ["created", "filtered"],
+                },
+                {
+                    "subscriber": "tool_failure", "verdict": "held", "reason": "in a batch", "notification_id": "n1",
+                    "states": [{"state": "queued", "at": "2026-01-03T15:30:00Z"}],
+                },
+            ],
+            "notifications": [{
+                "id": "n1", "priority": "high", "inject_at": "after_tool", "state": "injected", "call_id": "call_1",
+                "reason": "shown to the agent", "content": "tool_fail: grep\u{1b}[31m", "created_at": "2026-01-03T15:30:02Z",
+                "ended_at": "2026-01-03T15:31:02.250Z",
+                "states": [
+                    {"state": "pending", "at": "2026-01-03T15:30:02Z"},
+                    {"state": "injected", "at": "2026-01-03T15:31:02.250Z"},
+                ],
+            }],
+            "injections": [
+                {"call_id": "call_0", "point": "after_tool", "at": "2026-01-03T15:30:02.100Z", "unseen": true},
+                {"call_id": "call_1", "point": "after_tool", "at": "2026-01-03T15:31:02.250Z", "unseen": false},
+            ],
+            "superseded": [{"subscriber": "audit", "by": "e2", "at": "2026-01-03T15:30:01Z"}],
+        });
+        insta::assert_snapshot!(anstream::adapter::strip_str(&tree(&trace)));
+    }
 }

@@ -9,6 +9,8 @@ use bellwire_store::{ConversationView, Incoming, Message, Publish};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::correlation::Correlation;
+use super::idempotency::Keyed;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::clock;
@@ -88,16 +90,17 @@ struct Say {
 pub(super) async fn say(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
+    correlation: Extension<Correlation>,
     Path(id): Path<String>,
-    body: Bytes,
+    Keyed { once, body }: Keyed,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let say: Say = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
     check_length("text", &say.text, 10_000)?;
     // The conversation must be there: a word to nobody is not accepted.
     hub.store.conversation(identity.caller.clone(), id.clone()).await?;
-    let event = Event::user_message(&say.text)?.in_conversation(&id).at(clock::now());
+    let event = Event::user_message(&say.text)?.in_conversation(&id).at(clock::now()).correlated(&correlation.id);
     let events = vec![Incoming { event, brought: None }];
-    let receipts = hub.store.publish(Publish { caller: identity.caller, events }).await?;
+    let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
     let receipt = receipts.first().ok_or_else(|| ApiError::not_found("conversation"))?;
     let answer = json!({ "id": receipt.event_id.0, "filtered": receipt.filtered, "verdicts": receipt.verdicts });
     Ok((StatusCode::ACCEPTED, Json(answer)))
@@ -118,8 +121,9 @@ pub(super) async fn rotate(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     Path(id): Path<String>,
+    Keyed { once, .. }: Keyed,
 ) -> Result<Json<Value>, ApiError> {
-    let boundary = hub.store.rotate_boundary(identity.caller, id).await?;
+    let boundary = hub.store.rotate_boundary(identity.caller, id, once).await?;
     Ok(Json(json!({ "boundary": boundary.as_str(), "text": prompt_for(&boundary, Style::Block) })))
 }
 

@@ -41,6 +41,23 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
+    /// The same, about one of several events.
+    pub(crate) fn within(self, at: usize) -> Self {
+        Self { field: self.field.map(|field| format!("events[{at}].{field}")), ..self }
+    }
+
+    /// A body that could not be read to its end.
+    pub(crate) fn unreadable(rejection: &axum::extract::rejection::BytesRejection) -> Self {
+        match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too_large",
+                "the body is larger than this hub takes (limits.body_bytes); send less in one call",
+            ),
+            _ => Self::new(StatusCode::BAD_REQUEST, "validation_error", "the body broke off"),
+        }
+    }
+
     /// A body that is not the JSON we asked for.
     pub(crate) fn body(error: &serde_json::Error) -> Self {
         let message = error.to_string();

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use std::hash::Hasher as _;
 
-use super::{ApiError, Hub};
+use super::correlation::Correlation;
+use super::idempotency::Keyed;
+use super::{ApiError, Hub, cloudevents};
 use crate::auth::{Identity, Scope};
 use crate::clock;
 
@@ -21,14 +23,15 @@ const BROUGHT_MAX: usize = 128;
 pub(super) async fn publish(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
+    correlation: Extension<Correlation>,
     headers: HeaderMap,
-    body: Bytes,
+    Keyed { once, body }: Keyed,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let now = clock::now();
     let drafts = drafts(&headers, &body)?;
     let incoming = drafts.into_iter().enumerate();
     let incoming: Vec<(Option<String>, Incoming)> =
-        incoming.map(|(at, draft)| admit(draft, at, now, &identity)).collect::<Result<_, _>>()?;
+        incoming.map(|(at, draft)| admit(draft, at, now, &identity, &correlation)).collect::<Result<_, _>>()?;
     if identity.scope != Scope::Admin {
         hub.limit.pass(&identity.token_id, incoming.len(), now).map_err(|seconds| ApiError {
             retry_after_seconds: Some(seconds),
@@ -36,7 +39,7 @@ pub(super) async fn publish(
         })?;
     }
     let (names, events): (Vec<_>, Vec<_>) = incoming.into_iter().unzip();
-    let receipts = hub.store.publish(Publish { caller: identity.caller, events }).await?;
+    let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
     let events: Vec<Value> = receipts.iter().zip(names).map(|(receipt, name)| receipt_json(receipt, name)).collect();
     Ok((StatusCode::ACCEPTED, Json(json!({ "events": events }))))
 }
@@ -51,9 +54,27 @@ pub(super) async fn trace(
     Ok(Json(trace_json(&trace)))
 }
 
-fn drafts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Value>, ApiError> {
+/// One event on its way to being checked.
+struct Draft {
+    event: Value,
+    /// A hash of what was sent.
+    content: [u8; 16],
+    /// The name it is remembered by, where that is not its own id.
+    remembered_as: Option<String>,
+}
+
+fn drafts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Draft>, ApiError> {
+    if let Some(events) = cloudevents::read(headers, body)? {
+        check_count(events.len())?;
+        let draft = |(at, event): (usize, Value)| {
+            let content = fingerprint(&event);
+            let (event, name) = cloudevents::into_draft(event).map_err(|error| error.within(at))?;
+            Ok(Draft { event, content, remembered_as: Some(name) })
+        };
+        return events.into_iter().enumerate().map(draft).collect();
+    }
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let drafts = if kind.starts_with("application/x-ndjson") {
+    let drafts: Vec<Value> = if kind.starts_with("application/x-ndjson") {
         let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         lines
             .map(|line| serde_json::from_slice(line).map_err(|error| ApiError::body(&error)))
@@ -64,22 +85,31 @@ fn drafts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Value>, ApiError> {
             one => vec![one],
         }
     };
-    match drafts.len() {
-        1..=EVENTS_MAX => Ok(drafts),
-        count => {
+    check_count(drafts.len())?;
+    let draft = |event: Value| Draft { content: fingerprint(&event), event, remembered_as: None };
+    Ok(drafts.into_iter().map(draft).collect())
+}
+
+fn check_count(count: usize) -> Result<(), ApiError> {
+    match count {
+        1..=EVENTS_MAX => Ok(()),
+        _ => {
             Err(ApiError::invalid("events", format!("{count} events came; 1 to {EVENTS_MAX} are allowed in one call")))
         }
     }
 }
 
 /// Checks one event. The name a sender brings stays a name of theirs; the store gives it one of its own.
-fn admit(draft: Value, at: usize, now: Time, identity: &Identity) -> Result<(Option<String>, Incoming), ApiError> {
-    let named = |mut error: ApiError| {
-        error.field = error.field.map(|field| format!("events[{at}].{field}"));
-        error
-    };
-    let content = fingerprint(&draft);
-    let mut draft: EventDraft = serde_json::from_value(draft).map_err(|error| named(ApiError::body(&error)))?;
+fn admit(
+    draft: Draft,
+    at: usize,
+    now: Time,
+    identity: &Identity,
+    correlation: &Correlation,
+) -> Result<(Option<String>, Incoming), ApiError> {
+    let named = |error: ApiError| error.within(at);
+    let Draft { event, content, remembered_as } = draft;
+    let mut draft: EventDraft = serde_json::from_value(event).map_err(|error| named(ApiError::body(&error)))?;
     let name = draft.id.take();
     if let Some(name) = &name
         && !(1..=BROUGHT_MAX).contains(&name.chars().count())
@@ -94,8 +124,8 @@ fn admit(draft: Value, at: usize, now: Time, identity: &Identity) -> Result<(Opt
         return Err(named(ApiError::invalid("conversation_id", message)));
     }
     let event = draft.admit(now, &mut Ids::seeded(0)).map_err(|invalid| named(invalid.into()))?;
-    let brought = name.clone().map(|id| Brought { id, content });
-    Ok((name, Incoming { event, brought }))
+    let brought = name.clone().or(remembered_as).map(|id| Brought { id, content });
+    Ok((name, Incoming { event: event.correlated(&correlation.id), brought }))
 }
 
 /// A hash of an event as it came; key order does not matter. It only compares what one sender sent twice.

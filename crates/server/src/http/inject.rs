@@ -9,6 +9,7 @@ use bellwire_store::Take;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::correlation::Correlation;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
@@ -52,13 +53,15 @@ const UNSEEN_MAX: usize = 100;
 pub(super) async fn inject(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
+    correlation: Extension<Correlation>,
     Path(id): Path<String>,
     body: Bytes,
 ) -> Result<Json<Value>, ApiError> {
     let ask: Ask = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
     let tool_result = ask.tool_result.clone().unwrap_or_default();
     let style = word("style", ask.style.as_deref(), Style::parse)?.unwrap_or(Style::Block);
-    let take = ask.into_take(id, identity, style)?;
+    let mut take = ask.into_take(id, identity, style)?;
+    take.correlation_id = Some(correlation.id.clone());
     let given = hub.store.take(take).await?;
     let mut answer = json!({
         "block": given.block, "content": given.content(&tool_result), "notifications": given.notifications,
@@ -88,7 +91,15 @@ impl Ask {
         }
         let agent = self.agent.map_or_else(|| Ok(AgentName::main()), |agent| AgentName::parse(&agent))?;
         let observed = self.observed.map(Seen::into_observed).transpose()?;
-        Ok(Take { caller: identity.caller, conversation_id, agent, request, observed, unseen: self.unseen })
+        Ok(Take {
+            caller: identity.caller,
+            conversation_id,
+            agent,
+            request,
+            observed,
+            unseen: self.unseen,
+            correlation_id: None,
+        })
     }
 }
 

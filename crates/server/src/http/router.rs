@@ -1,5 +1,7 @@
 //! The API as one table: what there is, who may use it, who answers.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, header};
@@ -11,7 +13,11 @@ use tower_http::compression::CompressionLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use super::{ApiError, Hub, conversations, events, health, inject, stream, subscribers, tokens, users};
+use super::origin::Doorkeeper;
+use super::{
+    ApiError, Hub, conversations, correlation, events, health, inject, metrics, origin, overload, stream, subscribers,
+    tokens, users,
+};
 use crate::auth::Scope;
 use crate::config::Config;
 
@@ -63,6 +69,7 @@ routes! {
     DELETE "/v1/tokens/{id}"                               [Admin]              => tokens::revoke;
     GET    "/healthz"                                                           => health::healthz;
     GET    "/readyz"                                                            => health::readyz;
+    GET    "/metrics"                                                           => metrics::metrics;
 }
 
 pub(crate) fn router(hub: Hub, config: &Config) -> Router {
@@ -72,7 +79,9 @@ pub(crate) fn router(hub: Hub, config: &Config) -> Router {
         })
         .layer(middleware::from_fn_with_state(hub.clone(), authorize))
         .fallback(|| async { ApiError::not_found("path") })
-        .layer(middleware::from_fn_with_state(config.allowed_hosts(), check_host))
+        .layer(middleware::from_fn_with_state(hub.clone(), overload::shed))
+        .layer(origin::cors(config))
+        .layer(middleware::from_fn_with_state(Arc::new(Doorkeeper::new(config)), origin::check))
         .layer(RequestBodyLimitLayer::new(config.limits.body_bytes))
         .layer(CompressionLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, config.limits.request_timeout()))
@@ -80,6 +89,8 @@ pub(crate) fn router(hub: Hub, config: &Config) -> Router {
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the hub failed; its log says why")
                 .into_response()
         }))
+        .layer(middleware::from_fn_with_state(hub.clone(), metrics::count))
+        .layer(middleware::from_fn(correlation::correlate))
         .with_state(hub)
 }
 
@@ -105,28 +116,4 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
     }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
-}
-
-/// A page in the user's browser must not reach the hub under another name. Probes carry whatever name they like.
-async fn check_host(
-    State(allowed): State<std::sync::Arc<Vec<String>>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    if matches!(request.uri().path(), "/healthz" | "/readyz") {
-        return Ok(next.run(request).await);
-    }
-    let host = request.headers().get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let name = host
-        .rsplit_once(':')
-        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
-        .map_or(host, |(name, _)| name);
-    match allowed.iter().any(|one| one.eq_ignore_ascii_case(name)) {
-        true => Ok(next.run(request).await),
-        false => Err(ApiError::new(
-            StatusCode::MISDIRECTED_REQUEST,
-            "host_not_allowed",
-            "this hub does not answer to that host name; add it to server.allowed_hosts",
-        )),
-    }
 }

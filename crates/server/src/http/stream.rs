@@ -9,10 +9,12 @@ use bellwire_store::{Hint, HintKind};
 use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{ApiError, Hub};
 use crate::auth::Identity;
+use crate::metrics::StreamGuard;
 
 /// Proxies close what is silent for longer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -24,12 +26,13 @@ pub(super) async fn stream(
     Extension(identity): Extension<Identity>,
     Path(id): Path<String>,
 ) -> Result<Sse<impl Stream<Item = Result<Line, Infallible>>>, ApiError> {
+    let open = (hub.overload.stream()?, hub.metrics.stream());
     // Subscribe first: what is committed between the two is told twice rather than never.
     let hints = hub.store.hints();
     let revoked = hub.revoked.subscribe();
     let state = hub.store.connect(identity.caller.clone(), id.clone()).await?;
     let first = stream::iter(state.into_iter().map(Arc::new).collect::<Vec<_>>());
-    let live = Live { hub, identity, conversation_id: id, hints, revoked };
+    let live = Live { hub, identity, conversation_id: id, hints, revoked, _open: open };
     let rest =
         stream::unfold(live, |mut live| async move { live.next().await.map(|hints| (stream::iter(hints), live)) });
     let lines = first.chain(rest.flatten()).map(|hint| Ok(line(&hint)));
@@ -42,6 +45,8 @@ struct Live {
     conversation_id: String,
     hints: Receiver<Arc<Hint>>,
     revoked: Receiver<String>,
+    /// Counted for as long as it lives.
+    _open: (OwnedSemaphorePermit, StreamGuard),
 }
 
 impl Live {

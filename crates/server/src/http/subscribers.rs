@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use bellwire_core::subscriber::{Audience, Preferences, Subscriber, SubscriberState};
@@ -8,6 +7,7 @@ use bellwire_core::{Boundary, Event, EventDraft, Ids};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::idempotency::Keyed;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::clock;
@@ -21,7 +21,7 @@ pub(super) async fn list(
     Extension(identity): Extension<Identity>,
 ) -> Result<Json<Value>, ApiError> {
     let preferences = preferences(&hub, &identity).await?;
-    let items: Vec<Value> = hub.subscribers.iter().map(|one| describe(one, &preferences)).collect();
+    let items: Vec<Value> = hub.subscribers().iter().map(|one| describe(one, &preferences)).collect();
     Ok(Json(json!({ "items": items, "next_cursor": null })))
 }
 
@@ -31,8 +31,8 @@ pub(super) async fn get(
     Extension(identity): Extension<Identity>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let one = hub.subscribers.find(&id).ok_or_else(|| ApiError::not_found("subscriber"))?;
-    Ok(Json(describe(one, &preferences(&hub, &identity).await?)))
+    let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
+    Ok(Json(describe(&one, &preferences(&hub, &identity).await?)))
 }
 
 #[derive(Deserialize)]
@@ -42,8 +42,12 @@ struct DryRun {
 }
 
 /// How some events would read. Nothing is stored and nobody is told.
-pub(super) async fn test(State(hub): State<Hub>, Path(id): Path<String>, body: Bytes) -> Result<Json<Value>, ApiError> {
-    let one = hub.subscribers.find(&id).ok_or_else(|| ApiError::not_found("subscriber"))?;
+pub(super) async fn test(
+    State(hub): State<Hub>,
+    Path(id): Path<String>,
+    Keyed { once, body }: Keyed,
+) -> Result<Json<Value>, ApiError> {
+    let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
     let run: DryRun = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
     if !(1..=SAMPLES_MAX).contains(&run.events.len()) {
         let message = format!("has {} events; 1 to {SAMPLES_MAX} are allowed", run.events.len());
@@ -57,15 +61,19 @@ pub(super) async fn test(State(hub): State<Hub>, Path(id): Path<String>, body: B
     let document = one
         .dry_run(&events, &Boundary::from_seed(0))
         .map_err(|problem| ApiError::invalid("template", format!("the template fails: {problem}")))?;
-    Ok(Json(json!({ "subscriber": id, "content": document.to_toon() })))
+    let content = match once {
+        Some(once) => hub.store.answer_once(once, document.to_toon()).await?,
+        None => document.to_toon(),
+    };
+    Ok(Json(json!({ "subscriber": id, "content": content })))
 }
 
 async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiError> {
     let Some(user) = identity.caller.user_id.clone() else { return Ok(Preferences::default()) };
     let settings = hub.store.settings(user).await?;
     let known = settings.disabled_subscribers.iter().map(String::as_str);
-    let known = known.filter(|id| hub.subscribers.find(id).is_some_and(|one| !one.output.core));
-    Ok(Preferences::disabling(known, &hub.subscribers).unwrap_or_default())
+    let known = known.filter(|id| hub.subscribers().find(id).is_some_and(|one| !one.output.core));
+    Ok(Preferences::disabling(known, &hub.subscribers()).unwrap_or_default())
 }
 
 fn describe(one: &Subscriber, preferences: &Preferences) -> Value {

@@ -1,4 +1,3 @@
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -8,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::conversations::check_length;
+use super::idempotency::Keyed;
 use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope, new_secret};
 use crate::clock;
@@ -24,11 +24,18 @@ struct Create {
 }
 
 /// Makes a token. Its secret is shown now and never again.
-pub(super) async fn create(State(hub): State<Hub>, body: Bytes) -> Result<(StatusCode, Json<Value>), ApiError> {
+pub(super) async fn create(
+    State(hub): State<Hub>,
+    Keyed { once, body }: Keyed,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
     let create: Create = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
     let (secret, secret_hash) = new_secret();
     let token = create.into_token(secret_hash)?;
-    hub.store.put_token(token.clone()).await?;
+    match once {
+        Some(once) => hub.store.put_token_once(token.clone(), once).await?,
+        None => hub.store.put_token(token.clone()).await?,
+    }
+    tracing::info!(token = token.id, scope = token.scope, "a token was made");
     let mut answer = token_json(&token);
     answer["token"] = secret.into();
     Ok((StatusCode::CREATED, Json(answer)))

@@ -66,7 +66,7 @@ fn disabled(hub: &Hub, value: &Value) -> Result<Vec<String>, ApiError> {
     };
     let ids: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
     let ids = ids.ok_or_else(|| ApiError::invalid(FIELD, "must be a list of subscriber ids"))?;
-    let checked = Preferences::disabling(ids, &hub.subscribers);
+    let checked = Preferences::disabling(ids, &hub.subscribers());
     let checked = checked.map_err(|refused| ApiError::invalid(FIELD, refused.to_string()))?;
     Ok(checked.disabled().map(ToString::to_string).collect())
 }

@@ -102,3 +102,46 @@ async fn a_token_that_publishes_too_fast_is_told_when_to_come_back() {
     let limited = limited.expect("five thousand at once are enough");
     assert!(limited.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
 }
+
+#[tokio::test]
+async fn a_call_with_an_idempotency_key_happens_once() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let send = |path: &'static str, key: &'static str, body: serde_json::Value| {
+        let request = hub.client.post(format!("{}{path}", hub.base)).bearer_auth(&agent).json(&body);
+        async move {
+            let response = request.header("idempotency-key", key).send().await.unwrap();
+            (response.status(), response.json::<serde_json::Value>().await.unwrap())
+        }
+    };
+    let first = send("/v1/events", "k1", failure("grep")).await;
+    assert_eq!(first.0, StatusCode::ACCEPTED);
+    assert_eq!(send("/v1/events", "k1", failure("grep")).await, first);
+    let (status, answer) = send("/v1/events", "k1", failure("sed")).await;
+    assert_eq!((status, answer["error"]["code"].as_str()), (StatusCode::CONFLICT, Some("conflict")));
+    let (status, answer) = send("/v1/events", "two words", failure("sed")).await;
+    assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::BAD_REQUEST, Some("Idempotency-Key")));
+
+    let rotate = "/v1/conversations/chat/system_prompt/rotate";
+    assert_eq!(
+        send(rotate, "k1", json!({})).await,
+        send(rotate, "k1", json!({})).await,
+        "one key means one thing a path"
+    );
+    let inject = "/v1/conversations/chat/inject";
+    let (status, _) = send(inject, "k1", json!({"point": "after_tool", "call_id": "1"})).await;
+    assert_eq!(status, StatusCode::OK);
+    let (status, _) = send(inject, "k1", json!({"point": "after_tool", "call_id": "2"})).await;
+    assert_eq!(status, StatusCode::OK, "an injection has its call_id, the key is ignored");
+}
+
+#[tokio::test]
+async fn a_token_made_twice_under_one_key_is_refused_because_its_secret_was_shown() {
+    let hub = TestHub::start().await;
+    let make = || {
+        let request = hub.client.post(format!("{}/v1/tokens", hub.base)).bearer_auth(&hub.admin);
+        request.json(&json!({"scope": "ingest"})).header("idempotency-key", "k").send()
+    };
+    assert_eq!(make().await.unwrap().status(), StatusCode::CREATED);
+    assert_eq!(make().await.unwrap().status(), StatusCode::CONFLICT);
+}

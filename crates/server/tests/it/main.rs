@@ -5,8 +5,10 @@
 mod hub;
 
 mod access;
+mod cloudevents;
 mod config;
 mod events;
 mod inject;
+mod observability;
 mod settings;
 mod stream;

@@ -23,6 +23,9 @@ impl PostRoom {
         publish: &Publish,
         source: &mut impl Source,
     ) -> Result<Vec<Receipt>, StoreError> {
+        if let Some(receipts) = self.recall(publish.once.as_ref(), source).await? {
+            return Ok(receipts);
+        }
         let mut planned = Vec::with_capacity(publish.events.len());
         for incoming in &publish.events {
             let known = self.known(&publish.caller, incoming, source).await?;
@@ -45,6 +48,7 @@ impl PostRoom {
             };
             receipts.push(receipt);
         }
+        self.remember(publish.once.as_ref(), &receipts);
         Ok(receipts)
     }
 

@@ -73,13 +73,12 @@ impl PostRoom {
         let Some(observed) = take.observed.clone() else { return Ok(None) };
         let event = observed.into_event().map_err(|error| StoreError::new(ErrorKind::Conflict, error.to_string()))?;
         let now = self.desk.now;
-        Ok(Some(Arc::new(
-            event
-                .with_id(self.desk.ids.event(now))
-                .at(now)
-                .for_agent(take.agent.clone())
-                .in_conversation(&take.conversation_id),
-        )))
+        let event = event.with_id(self.desk.ids.event(now)).at(now);
+        let event = event.for_agent(take.agent.clone()).in_conversation(&take.conversation_id);
+        Ok(Some(Arc::new(match &take.correlation_id {
+            Some(id) => event.correlated(id),
+            None => event,
+        })))
     }
 
     /// What earlier answers took and the model never saw; those call ids are used up.
