@@ -1,14 +1,20 @@
 //! The API over HTTP: wire types live here and nowhere else.
 
+mod body;
 mod conversations;
+mod docs;
 mod error;
 mod events;
+mod field;
 mod health;
 mod inject;
+mod openapi;
 pub mod router;
+mod shape;
 mod stream;
 mod subscribers;
 mod tokens;
+mod trace;
 mod users;
 
 pub use error::ApiError;
