@@ -68,6 +68,7 @@ impl App {
             tokens: Arc::new(Tokens::new(store.clone())),
             roster: roster.1,
             limit: Arc::new(PublishLimit::new(config.limits.publish_per_second, config.limits.publish_burst)),
+            batch_max: config.limits.batch_events,
             metrics,
             overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
             revoked: broadcast::channel(256).0,

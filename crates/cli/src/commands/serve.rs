@@ -137,7 +137,7 @@ fn start_log(log: &Log) {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match text {
         true => builder.with_ansi(std::io::stderr().is_terminal()).init(),
-        false => builder.json().init(),
+        false => builder.json().with_span_list(false).init(),
     }
 }
 

@@ -16,6 +16,13 @@ async fn an_event_is_accepted_with_its_verdicts_and_can_be_traced() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(trace["type"], "tool.call.failure");
     assert_eq!(trace["verdicts"], event["verdicts"]);
+    assert_eq!(trace["progress"][0]["states"], json!(["created", "queued", "dispatched", "filtered", "batched"]));
+
+    hub.post(&agent, "/v1/conversations/chat/inject", json!({"point": "after_tool", "call_id": "1"})).await;
+    let (_, trace) = hub.get(&agent, &format!("/v1/events/{}", event["id"].as_str().unwrap())).await;
+    assert_eq!(trace["progress"][0]["states"].as_array().unwrap().last().unwrap(), "injected");
+    assert_eq!(trace["notifications"][0]["states"], json!(["pending", "injected", "persisted"]));
+    assert_eq!((&trace["injections"][0]["call_id"], &trace["injections"][0]["unseen"]), (&json!("1"), &json!(false)));
 }
 
 #[tokio::test]
