@@ -24,8 +24,7 @@ pub(crate) struct Serve {
     /// Only the port of it; 0 takes a free one and says which
     #[arg(long, conflicts_with = "listen")]
     port: Option<u16>,
-    /// Under which address others reach it, such as https://bell.example.org
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = "Under which address others reach it, such as https://bell.example.org")]
     public_url: Option<String>,
     /// A host name to answer to, besides loopback; may be given several times
     #[arg(long = "allowed-host", value_name = "NAME")]
