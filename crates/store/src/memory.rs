@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwire_core::notification::Fate;
-use bellwire_core::{EventId, Notification, NotificationId, Time};
+use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 
 use crate::command::{Message, NotificationView, Settings, Token, Trace};
 use crate::error::StoreError;
@@ -86,6 +86,11 @@ impl Source for Memory {
         let tables = self.lock();
         let found = tables.injections.iter().find(|(_, row)| row.key == *key && row.call_id == call_id);
         Ok(found.map(|(_, row)| row.clone()))
+    }
+
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
+        let tables = self.lock();
+        Ok(ids.iter().filter_map(|id| tables.events.get(id)).map(|row| row.event.clone()).collect())
     }
 
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {

@@ -56,6 +56,7 @@ pub(crate) trait Source {
         key: &MailboxKey,
         call_id: &str,
     ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
+    fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<Arc<Event>>, StoreError>> + Send;
     fn due(&mut self, now: Time, limit: usize) -> impl Future<Output = Result<Vec<MailboxKey>, StoreError>> + Send;
 }
 
@@ -167,6 +168,9 @@ impl PostRoom {
         }
         for injection in &changes.injections {
             self.rooms.remove(&injection.key);
+        }
+        for (key, _) in &changes.unseen {
+            self.rooms.remove(key);
         }
         for id in changes.conversations.keys() {
             self.conversations.remove(id);

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bellwire_core::mailbox::InjectInput;
 use bellwire_core::notification::Notification;
-use bellwire_core::{Answer, Event, Input};
+use bellwire_core::{Answer, Event, EventId, Input};
 
 use super::{Drained, PostRoom, Source, Stored};
 use crate::command::{Given, Message, Take};
@@ -97,7 +97,28 @@ impl PostRoom {
             self.changes.unseen.push((key.clone(), call_id.clone()));
             self.rooms.get_mut(key).expect("it was entered before").remember(row);
         }
+        self.recall(key, &returned, source).await?;
         Ok(returned)
+    }
+
+    /// Brings back the events of what waits again: a mailbox does not keep those of what it has told.
+    async fn recall(
+        &mut self,
+        key: &MailboxKey,
+        returned: &[Notification],
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        let room = self.rooms.get_mut(key).expect("it was entered before");
+        let wanted = returned.iter().flat_map(|notification| notification.events.iter().map(|entry| entry.event));
+        let wanted: Vec<EventId> = wanted.filter(|id| !room.events.contains_key(id)).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let stored = source.events(&wanted).await?;
+        // What this very commit took in is not stored yet.
+        let fresh = self.changes.events.iter().map(|row| &row.event).filter(|event| wanted.contains(&event.id()));
+        room.events.extend(stored.iter().chain(fresh).map(|event| (event.id(), event.clone())));
+        Ok(())
     }
 
     /// Keeps the answer under its call id, with the messages that stay in the conversation.

@@ -3,7 +3,7 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_store::{ErrorKind, SqliteStore};
 
-use crate::backends::{Backend, failure};
+use crate::backends::{Backend, failure, take};
 
 #[tokio::test]
 async fn everything_that_was_answered_is_there_after_a_restart_at_any_moment() {
@@ -40,4 +40,17 @@ async fn two_processes_cannot_serve_the_same_file() {
     let error = SqliteStore::migrate(&backend.path(), bellwire_core::Time::ZERO).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Broken);
     assert!(error.message.contains("another Bellwire"), "{error}");
+}
+
+#[tokio::test]
+async fn what_was_told_before_a_restart_and_never_seen_is_told_in_full_after_it() {
+    let mut backend = Backend::sqlite().await;
+    backend.publish(failure("grep")).await;
+    let lost = backend.take(AfterTool, "c1").await;
+    backend.restart().await;
+    let mut again = take(AfterTool, "c2");
+    again.unseen = vec!["c1".into()];
+    let told = backend.store().take(again).await.unwrap();
+    assert_eq!(told.notifications, lost.notifications);
+    assert!(told.block.contains("grep"), "{}", told.block);
 }
