@@ -197,7 +197,7 @@ impl PostRoom {
             };
             self.enter(&key, &owner, source).await?;
             self.handle(&key, Input::Time)?;
-            self.drain(&key, &owner, None);
+            self.drain(&key, &owner);
         }
         Ok(more)
     }
@@ -412,8 +412,8 @@ impl PostRoom {
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
     }
 
-    /// Turns effects into rows and hints. `call` is the injection that caused them.
-    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>, call: Option<&str>) -> Drained {
+    /// Turns effects into rows and hints.
+    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>) -> Drained {
         let now = self.desk.now;
         let agent = AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main());
         let mut drained = Drained::default();
@@ -443,7 +443,7 @@ impl PostRoom {
                         self.wait(key, notification);
                     }
                 }
-                Effect::Ended(notification, fate) => self.end(key, *notification, fate, call),
+                Effect::Ended(notification, fate) => self.end(key, *notification, fate),
                 Effect::Wake(ids) => drained.wake = ids,
                 Effect::Answer(answer) => drained.answer = Some(*answer),
             }
@@ -465,14 +465,14 @@ impl PostRoom {
         self.changes.notifications.insert(row.notification.id, row);
     }
 
-    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate, call: Option<&str>) {
+    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate) {
         let row = NotificationRow {
             key: key.clone(),
             notification,
             fate: Some(fate),
             ended_at: Some(self.desk.now),
             content: None,
-            call_id: call.map(str::to_owned),
+            call_id: None,
         };
         self.changes.notifications.insert(row.notification.id, row);
     }

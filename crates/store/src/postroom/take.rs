@@ -34,7 +34,7 @@ impl PostRoom {
         let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
         self.changes.mailboxes.insert(key.clone());
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
-        let drained = self.drain(&key, &owner, Some(&take.request.call_id));
+        let drained = self.drain(&key, &owner);
         self.keep(&key, &owner, take, observed, drained)
     }
 
@@ -157,8 +157,14 @@ impl PostRoom {
         Ok(given)
     }
 
-    /// Writes down, with each notification, the words it was shown in.
+    /// Writes down, with each notification, the call that took it and the words it was shown in. What ended for another
+    /// reason in the same step was not shown.
     fn word(&mut self, answer: &Answer) {
+        for id in &answer.notifications {
+            if let Some(row) = self.changes.notifications.get_mut(id) {
+                row.call_id = Some(answer.call_id.clone());
+            }
+        }
         for told in &answer.told {
             for id in &told.notifications {
                 if let Some(row) = self.changes.notifications.get_mut(id) {
