@@ -130,6 +130,10 @@ impl Backend for Memory {
         Ok(())
     }
 
+    async fn probe(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn prune(&mut self, events_before: Time, answers_before: Time, limit: usize) -> Result<usize, StoreError> {
         let mut tables = self.lock();
         let waiting: std::collections::HashSet<EventId> = tables

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use reqwest::Method;
@@ -50,17 +51,23 @@ pub(crate) struct Client {
     http: reqwest::Client,
     token: Arc<str>,
     address: watch::Receiver<Option<String>>,
+    answers: Arc<AtomicU64>,
 }
 
 impl Client {
     pub(crate) fn new(token: &str, address: watch::Receiver<Option<String>>) -> Self {
         let http = reqwest::Client::builder().timeout(PATIENCE).build().expect("a client can be made");
-        Self { http, token: token.into(), address }
+        Self { http, token: token.into(), address, answers: Arc::default() }
     }
 
     /// A client of a hub that stays where it is, with the token its first start left in the folder.
     pub(crate) fn of(folder: &Path, address: &str) -> Self {
         Self::new(&admin_token(folder), watch::channel(Some(address.to_owned())).1)
+    }
+
+    /// How many answers this client and its clones have had.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::SeqCst)
     }
 
     /// Makes the call once, as soon as there is a hub.
@@ -104,7 +111,10 @@ impl Client {
         let Ok(response) = request.send().await else { return Reply::Lost };
         let status = response.status().as_u16();
         match response.text().await {
-            Ok(body) => Reply::Answered(status, body),
+            Ok(body) => {
+                self.answers.fetch_add(1, Ordering::SeqCst);
+                Reply::Answered(status, body)
+            }
             Err(_) => Reply::Lost,
         }
     }

@@ -23,8 +23,9 @@ const KILLS: u64 = 50;
 const KILLS_AN_EPISODE: u64 = 25;
 /// The file itself is looked at after so many kills.
 const KILLS_A_LOOK: u64 = 8;
-/// The longest the hub runs between two kills.
-const RUN_MS_MAX: u64 = 250;
+/// The most answers the hub gives between two kills, and how long it may take over them.
+const ANSWERS_MAX: u64 = 120;
+const RUN_MAX: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_and_nothing_is_told_twice_however_often_the_hub_is_killed() {
@@ -108,7 +109,7 @@ impl<'a> Chaos<'a> {
         let tasks = cast.play(&mut self.random);
         let mut violations = Vec::new();
         for kill in 1..=kills {
-            violations.extend(self.kill(kill % KILLS_A_LOOK == 0).await);
+            violations.extend(self.kill(&client, kill % KILLS_A_LOOK == 0).await);
         }
         cast.stop.store(true, Ordering::SeqCst);
         let mut history = History::default();
@@ -116,7 +117,9 @@ impl<'a> Chaos<'a> {
             history.add(task.await.expect("a client meets nothing it cannot explain"));
         }
         census::empty_mailboxes(&cast, &mut history).await;
-        violations.extend(self.kill(true).await);
+        self.strike();
+        violations.extend(self.look().await);
+        self.revive();
         violations.extend(census::ask_again(&client, &history).await);
         let traces = census::traces(&client, &history).await;
         violations.extend(model::violations(&history, &traces));
@@ -125,24 +128,42 @@ impl<'a> Chaos<'a> {
     }
 
     /// Kills the hub at a random moment and starts it again, sometimes killing that start too.
-    async fn kill(&mut self, look: bool) -> Vec<String> {
-        tokio::time::sleep(Duration::from_millis(self.random.below(RUN_MS_MAX))).await;
+    async fn kill(&mut self, client: &Client, look: bool) -> Vec<String> {
+        self.moment(client).await;
         self.strike();
         let violations = if look { self.look().await } else { Vec::new() };
         if self.random.percent(20) {
             start_and_kill(self.folder, Duration::from_millis(self.random.below(40)));
             self.kills += 1;
         }
-        let hub = Hub::start(self.folder);
-        self.address.send_replace(Some(hub.address.clone()));
-        self.hub = Some(hub);
+        self.revive();
         violations
+    }
+
+    /// A random moment, counted in answers, so that a slow machine has as much to lose as a fast one; then a little
+    /// more, so that it falls anywhere in the making of an answer.
+    async fn moment(&mut self, client: &Client) {
+        let answers = client.answers() + self.random.below(ANSWERS_MAX);
+        let enough = async {
+            while client.answers() < answers {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        // A hub that nobody asks gives no answers; it is killed all the same.
+        let _ = tokio::time::timeout(RUN_MAX, enough).await;
+        tokio::time::sleep(Duration::from_micros(self.random.below(4_000))).await;
     }
 
     fn strike(&mut self) {
         self.address.send_replace(None);
         self.hub.take().expect("the hub runs").kill();
         self.kills += 1;
+    }
+
+    fn revive(&mut self) {
+        let hub = Hub::start(self.folder);
+        self.address.send_replace(Some(hub.address.clone()));
+        self.hub = Some(hub);
     }
 
     async fn look(&self) -> Vec<String> {
