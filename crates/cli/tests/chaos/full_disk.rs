@@ -55,7 +55,7 @@ async fn a_file_that_may_not_grow_refuses_and_goes_on_when_it_may() {
 }
 
 /// How this user may give a process file systems of its own. Root may, unless the machine itself forbids it.
-fn isolation(folder: &Path) -> Option<&'static str> {
+pub(crate) fn isolation(folder: &Path) -> Option<&'static str> {
     let may = |flags: &&str| {
         let mut command = Command::new("unshare");
         command.args([*flags, "mount", "-t", "tmpfs", "-o", "size=1m", "bellwire"]).arg(folder);
