@@ -149,6 +149,10 @@ impl Backend for Memory {
         tables.injections.retain(|(_, row)| row.at >= answers_before);
         Ok(old.len() + before - tables.injections.len())
     }
+
+    async fn close(self) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 impl Tables {
@@ -216,6 +220,8 @@ impl Reader for Memory {
         tokens.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
         Ok(tokens)
     }
+
+    async fn close(&self) {}
 }
 
 fn view(row: &NotificationRow) -> NotificationView {

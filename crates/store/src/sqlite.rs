@@ -46,6 +46,10 @@ const READERS: u32 = 4;
 impl SqliteStore {
     /// Opens the file, creating it and bringing its tables up to date.
     pub async fn open(path: &Path, opening: Opening) -> Result<Self, StoreError> {
+        Self::open_file(path, opening).await.map_err(|error| named(path, error))
+    }
+
+    async fn open_file(path: &Path, opening: Opening) -> Result<Self, StoreError> {
         let lock = lock(path)?;
         let mut connection = options(path).create_if_missing(true).connect().await.map_err(failure)?;
         migrate::run(&mut connection, (opening.clock)()).await?;
@@ -80,6 +84,14 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .pragma("temp_store", "memory")
         .pragma("journal_size_limit", "67108864")
         .statement_cache_capacity(512)
+}
+
+/// The error with the file it is about, for whoever has to look after it.
+fn named(path: &Path, error: StoreError) -> StoreError {
+    let name = path.display().to_string();
+    let named = error.message.contains(name.trim_end_matches(".db"));
+    let message = if named { error.message } else { format!("{name}: {}", error.message) };
+    StoreError { message, ..error }
 }
 
 fn lock(path: &Path) -> Result<File, StoreError> {

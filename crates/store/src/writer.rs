@@ -58,6 +58,8 @@ pub(crate) trait Backend: Source + Send + 'static {
         answers_before: Time,
         limit: usize,
     ) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    /// Lets the data go.
+    fn close(self) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -106,7 +108,8 @@ pub(crate) fn start<B: Backend>(backend: B, opening: Opening) -> Handle {
     let (hints, _) = broadcast::channel(HINTS_MAX);
     let handle = Handle { jobs, hints: hints.clone() };
     let room = PostRoom::new(opening.subscribers, opening.seed);
-    let writer = Writer { room, backend, clock: opening.clock, timers: opening.timers, hints, due: Time::ZERO, probed: None };
+    let writer =
+        Writer { room, backend, clock: opening.clock, timers: opening.timers, hints, due: Time::ZERO, probed: None };
     tokio::spawn(writer.run(asked));
     handle
 }
@@ -149,17 +152,17 @@ impl<B: Backend> Writer<B> {
                 self.carry_out(jobs).await;
             }
             if !closing.is_empty() {
-                return self.close(closing);
+                return self.close(closing).await;
             }
         }
     }
 
     /// Lets the file go before it says so: whoever waited may open it again.
-    fn close(self, closing: Vec<Job>) {
-        drop(self);
+    async fn close(self, closing: Vec<Job>) {
+        let closed = self.backend.close().await;
         for job in closing {
             if let Job::Close(reply) = job {
-                let _ = reply.send(Ok(()));
+                let _ = reply.send(closed.clone());
             }
         }
     }
@@ -173,7 +176,8 @@ impl<B: Backend> Writer<B> {
     /// One group, one commit. What is refused has changed nothing; if the store itself fails, everyone hears of it.
     async fn carry_out(&mut self, jobs: Vec<Job>) {
         self.room.set_now((self.clock)());
-        let (reads, jobs): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| matches!(job, Job::Conversation(..)));
+        let (reads, jobs): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| matches!(job, Job::Conversation(..)));
         let mut held = Vec::with_capacity(jobs.len());
         let mut failed = None;
         if self.timers && self.due <= (self.clock)() {

@@ -91,12 +91,30 @@ impl Database {
     /// Rows that refer to rows which are not there.
     async fn orphans(&mut self) -> Vec<String> {
         let questions = [
-            ("a brought id without its event", "SELECT b.id FROM brought_ids b LEFT JOIN events e ON e.id = b.event_id WHERE e.id IS NULL"),
-            ("a mailbox without its conversation", "SELECT m.conversation_id FROM mailboxes m LEFT JOIN conversations c ON c.id = m.conversation_id WHERE c.id IS NULL"),
-            ("an event without its conversation", "SELECT e.conversation_id FROM events e LEFT JOIN conversations c ON c.id = e.conversation_id WHERE e.conversation_id IS NOT NULL AND c.id IS NULL"),
-            ("a notification without its mailbox", "SELECT n.conversation_id FROM notifications n LEFT JOIN mailboxes m ON m.conversation_id = n.conversation_id AND m.agent = n.agent WHERE m.agent IS NULL"),
-            ("an injection without its mailbox", "SELECT i.call_id FROM injections i LEFT JOIN mailboxes m ON m.conversation_id = i.conversation_id AND m.agent = i.agent WHERE m.agent IS NULL"),
-            ("two injections in one place of the order", "SELECT conversation_id FROM injections GROUP BY conversation_id, sequence HAVING COUNT(*) > 1"),
+            (
+                "a brought id without its event",
+                "SELECT b.id FROM brought_ids b LEFT JOIN events e ON e.id = b.event_id WHERE e.id IS NULL",
+            ),
+            (
+                "a mailbox without its conversation",
+                "SELECT m.conversation_id FROM mailboxes m LEFT JOIN conversations c ON c.id = m.conversation_id WHERE c.id IS NULL",
+            ),
+            (
+                "an event without its conversation",
+                "SELECT e.conversation_id FROM events e LEFT JOIN conversations c ON c.id = e.conversation_id WHERE e.conversation_id IS NOT NULL AND c.id IS NULL",
+            ),
+            (
+                "a notification without its mailbox",
+                "SELECT n.conversation_id FROM notifications n LEFT JOIN mailboxes m ON m.conversation_id = n.conversation_id AND m.agent = n.agent WHERE m.agent IS NULL",
+            ),
+            (
+                "an injection without its mailbox",
+                "SELECT i.call_id FROM injections i LEFT JOIN mailboxes m ON m.conversation_id = i.conversation_id AND m.agent = i.agent WHERE m.agent IS NULL",
+            ),
+            (
+                "two injections in one place of the order",
+                "SELECT conversation_id FROM injections GROUP BY conversation_id, sequence HAVING COUNT(*) > 1",
+            ),
         ];
         let mut found = Vec::new();
         for (what, question) in questions {
@@ -162,9 +180,8 @@ impl Rows {
 
     /// What an answer told is marked as told by it, and by no other.
     fn wrong_injection(&self, call: &Call, one: &Told) -> Vec<String> {
-        let is_right = |id: &&String| {
-            one.unseen || self.notifications.get(*id).is_some_and(|row| row.call.as_ref() == Some(call))
-        };
+        let is_right =
+            |id: &&String| one.unseen || self.notifications.get(*id).is_some_and(|row| row.call.as_ref() == Some(call));
         let wrong = one.notifications.iter().filter(|id| !is_right(id));
         wrong.map(|id| format!("the answer of {call:?} told {id}, which does not know of it")).collect()
     }

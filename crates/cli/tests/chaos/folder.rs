@@ -33,6 +33,7 @@ async fn a_database_that_was_cut_off_is_refused_and_left_as_it_is() {
     client.expect(&Call::put("/v1/conversations/chat", &json!({ "user_id": "ada" }))).await;
     hub.terminate();
     assert_eq!(hub.wait().0.code(), Some(0));
+    assert!(!folder.path().join("bellwire.db-wal").exists(), "a hub that has stopped leaves one whole file");
     let file = folder.path().join("bellwire.db");
     let whole = std::fs::read(&file).expect("the database is there");
     std::fs::write(&file, &whole[..whole.len() / 2]).expect("the file can be written");

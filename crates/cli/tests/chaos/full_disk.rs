@@ -31,10 +31,7 @@ async fn a_full_disk_refuses_and_goes_on_when_there_is_room_again() {
     let inside = PathBuf::from(format!("/proc/{}/root{}", hub.pid(), folder.path().display()));
     let ballast = inside.join("ballast");
     Plight { hub: &hub, inside: &inside }
-        .is_lived_through(
-            || fill(&ballast),
-            || std::fs::remove_file(&ballast).expect("the ballast can be removed"),
-        )
+        .is_lived_through(|| fill(&ballast), || std::fs::remove_file(&ballast).expect("the ballast can be removed"))
         .await;
 }
 

@@ -186,7 +186,11 @@ impl<'a> Chaos<'a> {
         for publication in history.publications.iter().filter(|publication| publication.answer.is_none()) {
             let there = publication.drafts.iter().filter(|draft| markers.contains(&draft.marker)).count();
             if there != 0 && there != publication.drafts.len() {
-                violations.push(format!("{there} of {} events are there: {}", publication.drafts.len(), publication.call.body));
+                violations.push(format!(
+                    "{there} of {} events are there: {}",
+                    publication.drafts.len(),
+                    publication.call.body
+                ));
             }
         }
         violations

@@ -28,7 +28,8 @@ impl Identity {
             Ok(file) if file == self.file => Ok(()),
             _ => {
                 let path = self.path.display();
-                let message = format!("{path} was moved or deleted while the hub ran; put it back or start the hub anew");
+                let message =
+                    format!("{path} was moved or deleted while the hub ran; put it back or start the hub anew");
                 Err(StoreError::new(ErrorKind::Broken, message))
             }
         }

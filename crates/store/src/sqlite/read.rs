@@ -241,6 +241,10 @@ impl Reader for Sqlite {
         .map_err(failure)?;
         Ok(rows.iter().map(token).collect())
     }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
 }
 
 async fn events(connection: &mut SqliteConnection, ids: &[EventId]) -> Result<Vec<EventRow>, StoreError> {

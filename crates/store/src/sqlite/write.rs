@@ -2,8 +2,8 @@
 
 use bellwire_core::Time;
 use bellwire_core::notification::Fate;
-use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection};
+use sqlx::{Connection as _, QueryBuilder};
 
 use super::{SqliteWriter, failure, transaction};
 use crate::error::StoreError;
@@ -61,6 +61,10 @@ impl Backend for SqliteWriter {
         let deleted = delete(&mut self.connection, &statements, limit).await;
         let gone = transaction::end(&mut self.connection, deleted).await.map_err(failure)?;
         Ok(usize::try_from(gone).unwrap_or(usize::MAX))
+    }
+
+    async fn close(self) -> Result<(), StoreError> {
+        self.connection.close().await.map_err(failure)
     }
 }
 
