@@ -48,6 +48,11 @@ fmt: ## Format everything
 bench: ## Measure; run it on a quiet machine
 	$(CARGO) run --quiet --release --package bellwire-bench
 
+.PHONY: chaos
+chaos: ## Kill the hub under load, again and again (KILLS=1000 SEED=n)
+	KILLS=$(or $(KILLS),1000) SEED=$(or $(SEED),$$RANDOM) \
+		$(CARGO) test --package bellwire --test chaos -- --nocapture nothing_is_lost
+
 .PHONY: fuzz
 fuzz: ## Long property runs and fuzz targets (SECONDS_EACH=60)
 	scripts/fuzz

@@ -32,16 +32,28 @@ pub(crate) fn admin_token(dir: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Keeps the admin token where only its owner can read it.
+/// Keeps the admin token where only its owner can read it. The file is there whole or not at all: half of one would
+/// keep every later start from succeeding.
 pub(crate) fn keep_admin_token(dir: &Path, secret: &str) -> Result<PathBuf> {
     let path = dir.join(TOKEN_FILE);
+    let draft = dir.join(format!("{TOKEN_FILE}.new"));
+    write_for_owner(&draft, secret)
+        .and_then(|()| std::fs::rename(&draft, &path))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+fn write_for_owner(path: &Path, secret: &str) -> std::io::Result<()> {
+    // A start that died here may have left its own.
+    std::fs::remove_file(path).or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })?;
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    writeln!(file, "{secret}")
-        .and_then(|()| file.sync_all())
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
+    let mut file = options.open(path)?;
+    writeln!(file, "{secret}")?;
+    file.sync_all()
 }

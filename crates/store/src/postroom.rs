@@ -60,6 +60,7 @@ pub(crate) trait Source {
         key: &MailboxKey,
         call_id: &str,
     ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
+    fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<Arc<Event>>, StoreError>> + Send;
     fn due(&mut self, now: Time, limit: usize) -> impl Future<Output = Result<Vec<MailboxKey>, StoreError>> + Send;
 }
 
@@ -172,6 +173,9 @@ impl PostRoom {
         for injection in &changes.injections {
             self.rooms.remove(&injection.key);
         }
+        for (key, _) in &changes.unseen {
+            self.rooms.remove(key);
+        }
         for id in changes.conversations.keys() {
             self.conversations.remove(id);
         }
@@ -195,9 +199,13 @@ impl PostRoom {
             else {
                 continue;
             };
-            self.enter(&key, &owner, source).await?;
+            match self.enter(&key, &owner, source).await {
+                // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
+                Err(error) if error.kind == ErrorKind::Broken => continue,
+                entered => entered?,
+            }
             self.handle(&key, Input::Time)?;
-            self.drain(&key, &owner, None);
+            self.drain(&key, &owner);
         }
         Ok(more)
     }
@@ -285,7 +293,7 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<Boundary, StoreError> {
         let mut row = self.owned(caller, id, source).await?;
-        if let Some(known) = self.recall::<String>(once, source).await? {
+        if let Some(known) = self.answered::<String>(once, source).await? {
             return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Broken, "a boundary is damaged"));
         }
         row.boundary = Boundary::from_seed(self.desk.ids.seed());
@@ -308,7 +316,7 @@ impl PostRoom {
         once: Option<&Once>,
         source: &mut impl Source,
     ) -> Result<(), StoreError> {
-        if let Some(id) = self.recall::<String>(once, source).await? {
+        if let Some(id) = self.answered::<String>(once, source).await? {
             let message = format!("this call made token {id} before; its secret cannot be shown again");
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
@@ -429,8 +437,8 @@ impl PostRoom {
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
     }
 
-    /// Turns effects into rows and hints. `call` is the injection that caused them.
-    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>, call: Option<&str>) -> Drained {
+    /// Turns effects into rows and hints.
+    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>) -> Drained {
         let now = self.desk.now;
         let agent = AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main());
         let mut drained = Drained::default();
@@ -465,7 +473,7 @@ impl PostRoom {
                         self.wait(key, notification);
                     }
                 }
-                Effect::Ended(notification, fate) => self.end(key, *notification, fate, call),
+                Effect::Ended(notification, fate) => self.end(key, *notification, fate),
                 Effect::Wake(ids) => drained.wake = ids,
                 Effect::Answer(answer) => drained.answer = Some(*answer),
             }
@@ -487,14 +495,14 @@ impl PostRoom {
         self.changes.notifications.insert(row.notification.id, row);
     }
 
-    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate, call: Option<&str>) {
+    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate) {
         let row = NotificationRow {
             key: key.clone(),
             notification,
             fate: Some(fate),
             ended_at: Some(self.desk.now),
             content: None,
-            call_id: call.map(str::to_owned),
+            call_id: None,
         };
         self.changes.notifications.insert(row.notification.id, row);
     }

@@ -148,6 +148,11 @@ impl Source for SqliteWriter {
         .transpose()
     }
 
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
+        let rows = events(&mut self.connection, ids).await?;
+        Ok(rows.into_iter().map(|row| row.event).collect())
+    }
+
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
         let rows =
             sqlx::query("SELECT conversation_id, agent FROM mailboxes WHERE due_at <= $1 ORDER BY due_at LIMIT $2")
@@ -267,6 +272,10 @@ impl Reader for Sqlite {
         .await
         .map_err(failure)?;
         Ok(rows.iter().map(token).collect())
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
     }
 }
 
