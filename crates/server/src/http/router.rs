@@ -1,7 +1,7 @@
 //! The API as one table: what there is, who may use it, who answers.
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
@@ -237,8 +237,15 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
         let name = query.split(['=', '&']).next().unwrap_or_default();
         return Err(ApiError::invalid(name, "is no parameter of this call; it takes none in the URL"));
     }
+    if route.takes_idempotency_key() && request.headers().get("idempotency-key").is_some_and(is_malformed) {
+        return Err(ApiError::invalid("Idempotency-Key", "must be 1 to 255 visible ASCII characters"));
+    }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
+}
+
+fn is_malformed(key: &HeaderValue) -> bool {
+    !(1..=255).contains(&key.len()) || !key.as_bytes().iter().all(u8::is_ascii_graphic)
 }
 
 /// A page in the user's browser must not reach the hub under another name. Probes carry whatever name they like.

@@ -56,6 +56,12 @@ pub(super) struct Subscriber {
 /// Events to try a subscriber with.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "events": [{
+        "type": "tool.call.failure", "source": "tool_executor", "severity": "error",
+        "payload": { "tool_name": "vault_search", "error_type": "timeout" },
+    }],
+}]))]
 pub(super) struct DryRun {
     /// The events, as they would be published; they need no address.
     #[schemars(length(min = 1, max = SAMPLES_MAX))]
@@ -67,8 +73,11 @@ pub(super) struct DryRun {
 pub(super) struct DryRunResult {
     /// The subscriber.
     subscriber: String,
-    /// The words, as TOON.
-    content: String,
+    /// The words, as TOON; null where the template fails and the news would be told in the built-in form.
+    content: Option<String>,
+    /// Why the template fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 /// Every subscriber, with whether it is core and whether the caller's person has it on.
@@ -110,10 +119,9 @@ pub(super) async fn test(
         })
     };
     let events: Vec<Arc<Event>> = run.events.into_iter().enumerate().map(admit).collect::<Result<_, _>>()?;
-    let document = one
-        .dry_run(&events, &Boundary::from_seed(0))
-        .map_err(|problem| ApiError::invalid("template", format!("the template fails: {problem}")))?;
-    Ok(Json(DryRunResult { subscriber: id, content: document.to_toon() }))
+    let document = one.dry_run(&events, &Boundary::from_seed(0));
+    let problem = document.as_ref().err().cloned();
+    Ok(Json(DryRunResult { subscriber: id, content: document.ok().map(|document| document.to_toon()), problem }))
 }
 
 async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiError> {

@@ -7,5 +7,6 @@ mod hub;
 mod access;
 mod events;
 mod inject;
+mod openapi;
 mod settings;
 mod stream;
