@@ -222,9 +222,10 @@ impl shape::Request for Events {
         let events = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event });
         let json = json_schema!({ "anyOf": [event, events], "examples": [example()] });
         operation.body("application/json", json.to_value());
+        // OpenAPI 3.1 has no words for a list that is written a line each; the list is what can be checked.
         let lines = json_schema!({
-            "type": "string", "description": "One event a line, as JSON; at most 1000 lines.",
-            "examples": [format!("{0}\n{0}\n", example())],
+            "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event,
+            "description": "One event a line.", "examples": [[example(), example()]],
         });
         operation.body("application/x-ndjson", lines.to_value());
         let cloud = operation.requests.subschema_for::<CloudEvent>();

@@ -11,7 +11,7 @@ pub(super) fn link(path: &str, method: &str, operation: &Value) -> String {
     format!(
         "<li data-words=\"{words}\"><a href=\"#{id}\"><span class=\"method {method}\">{}</span> {}</a></li>",
         method.to_ascii_uppercase(),
-        escape(path)
+        escape(path).replace('/', "<wbr>/")
     )
 }
 
@@ -79,7 +79,7 @@ fn bodies(document: &Value, operation: &Value) -> String {
             add(&mut body, format_args!("<p>{}</p>", inline(about)));
         }
         body += &schema::fields(object(document, shape), "Fields of the body");
-        body += &content.get("example").map(example).unwrap_or_default();
+        body += &content.get("example").map(|one| shown(media_type, one)).unwrap_or_default();
         let title = format!("Body <code>{}</code>", escape(media_type));
         // The usual form is open to see; the others are there for whoever needs them.
         match html.is_empty() {
@@ -100,29 +100,48 @@ fn object<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     }
 }
 
+/// An example as it goes over the wire.
+fn shown(media_type: &str, value: &Value) -> String {
+    match value.as_array().filter(|_| media_type.ends_with("ndjson")) {
+        Some(lines) => example(&lines.iter().map(|line| format!("{line}\n")).collect::<String>().into()),
+        None => example(value),
+    }
+}
+
 fn answers(document: &Value, operation: &Value) -> String {
-    let mut rows = String::new();
-    let mut shown = String::new();
+    let (mut good, mut bad, mut statuses) = (String::new(), String::new(), Vec::new());
+    let mut examples = String::new();
     for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
         let answer = resolved(document, answer);
-        let contents = answer["content"].as_object().into_iter().flatten();
-        let kinds = contents.map(|(media_type, content)| {
-            if let Some(one) = content.get("example") {
-                shown += &format!("<details><summary>Example of {status}</summary>{}</details>", example(one));
+        let row = row(status, answer);
+        match status.starts_with('2') {
+            true => good += &row,
+            false => {
+                bad += &row;
+                statuses.push(status.as_str());
             }
-            let media_type = if media_type == "application/json" { "" } else { media_type };
-            format!("{} {}", schema::kind(&content["schema"]), escape(media_type))
-        });
-        let kinds: Vec<String> = kinds.collect();
-        let kinds = if kinds.is_empty() { "no body".to_owned() } else { kinds.join(" or ") };
-        add(
-            &mut rows,
-            format_args!(
-                "<tr><th scope=\"row\">{status}</th><td class=\"kind\">{kinds}</td><td>{}</td></tr>",
-                inline(text(&answer["description"]))
-            ),
-        );
+        }
+        for (media_type, one) in answer["content"].as_object().into_iter().flatten() {
+            examples += &one.get("example").map(|one| shown(media_type, one)).unwrap_or_default();
+        }
     }
-    let table = schema::table(["Status", "Body", "Meaning"], &rows, "Answers");
-    format!("<h4>Answers</h4>{table}{shown}")
+    let columns = ["Status", "Body", "Meaning"];
+    let mut html = format!("<h4>Answer</h4>{}{examples}", schema::table(columns, &good, "Answer"));
+    if !bad.is_empty() {
+        let table = schema::table(columns, &bad, "Errors");
+        add(&mut html, format_args!("<details><summary>Errors {}</summary>{table}</details>", statuses.join(", ")));
+    }
+    html
+}
+
+fn row(status: &str, answer: &Value) -> String {
+    let contents = answer["content"].as_object().into_iter().flatten();
+    let kinds = contents.map(|(media_type, content)| {
+        let media_type = if media_type == "application/json" { "" } else { media_type };
+        format!("{} {}", schema::kind(&content["schema"]), escape(media_type))
+    });
+    let kinds: Vec<String> = kinds.collect();
+    let kinds = if kinds.is_empty() { "no body".to_owned() } else { kinds.join(" or ") };
+    let meaning = inline(text(&answer["description"]));
+    format!("<tr><th scope=\"row\">{status}</th><td class=\"kind\">{kinds}</td><td>{meaning}</td></tr>")
 }
