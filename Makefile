@@ -16,7 +16,7 @@ run: ## Play the demo: an agent hears what happens while it works
 	@$(CARGO) run --quiet --package bellwire -- simulate examples/demo.timeline
 
 .PHONY: test
-test: lint test-rust test-docs test-examples ## Everything: lint, tests, doc examples, examples
+test: lint test-rust test-docs test-examples test-api ## Everything: lint, tests, doc examples, examples, the API fuzzed
 
 .PHONY: test-rust
 test-rust:
@@ -34,6 +34,14 @@ test-docs:
 .PHONY: test-examples
 test-examples:
 	scripts/test-examples
+
+.PHONY: test-api
+test-api: ## Fuzz the API by its own description (EXAMPLES=1000 for longer)
+	scripts/schemathesis
+
+.PHONY: openapi
+openapi: ## Write docs/openapi.json anew
+	BELLWIRE_UPDATE_OPENAPI=1 $(CARGO) test --quiet --package bellwire-server --test it openapi::the_description
 
 .PHONY: lint
 lint: ## Formatting and clippy

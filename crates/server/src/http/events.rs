@@ -4,10 +4,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use bellwire_core::{EventDraft, Ids, Severity, Time};
 use bellwire_store::{Brought, Incoming, Once, Publish, Receipt};
-use schemars::{JsonSchema, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
+use std::borrow::Cow;
 use std::hash::Hasher as _;
 
 use super::body::{self, Object};
@@ -55,6 +56,16 @@ pub(super) struct NewEvent {
 
 /// What became of the events, in the order they came.
 #[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "events": [{
+        "id": "0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0", "filtered": 14,
+        "verdicts": [{
+            "subscriber": "tool_failure", "conversation_id": "chat", "agent": "main", "verdict": "held",
+            "reason": "held in a batch until 2026-01-03T15:30:02Z at the latest",
+            "notification_id": "0198c0de-5bbe-7a11-8c2f-3f1d2c4b5a69",
+        }],
+    }],
+}]))]
 pub(super) struct Published {
     events: Vec<PublishedEvent>,
 }
@@ -237,20 +248,52 @@ impl shape::Argument for Events {
 
 impl shape::Request for Events {
     fn describe(operation: &mut Operation<'_>) {
-        // A token that is bound to a conversation need not name it; everybody else says who is meant.
-        let event = operation.requests.subschema_for::<NewEvent>();
-        let named = |field: &str| json_schema!({ "required": [field], "properties": { field: { "type": "string" } } });
-        let event = json_schema!({ "allOf": [event], "anyOf": [named("conversation_id"), named("user_id")] });
+        let event = operation.requests.subschema_for::<AddressedEvent>();
         let events = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event });
-        operation.body("application/json", json_schema!({ "anyOf": [event, events] }).to_value());
-        operation.body(
-            "application/x-ndjson",
-            json_schema!({
-                "type": "string", "description": "One event a line, as JSON; at most 1000 lines.",
-            })
-            .to_value(),
-        );
-        let cloud = json_schema!({
+        let json = json_schema!({ "anyOf": [event, events], "examples": [example()] });
+        operation.body("application/json", json.to_value());
+        // OpenAPI 3.1 has no words for a list that is written a line each; the list is what can be checked.
+        let lines = json_schema!({
+            "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event,
+            "description": "One event a line.", "examples": [[example(), example()]],
+        });
+        operation.body("application/x-ndjson", lines.to_value());
+        let cloud = operation.requests.subschema_for::<CloudEvent>();
+        let clouds = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": cloud });
+        operation.body("application/cloudevents+json", cloud.to_value());
+        operation.body("application/cloudevents-batch+json", clouds.to_value());
+    }
+}
+
+/// An event that says whom it is for.
+struct AddressedEvent;
+
+impl JsonSchema for AddressedEvent {
+    fn schema_name() -> Cow<'static, str> {
+        "AddressedEvent".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let named = |field: &str| json_schema!({ "required": [field], "properties": { field: { "type": "string" } } });
+        json_schema!({
+            "description": "An event with `conversation_id` or `user_id`. A token that is bound to a conversation may \
+                            leave both out: then that one is meant.",
+            "allOf": [generator.subschema_for::<NewEvent>()],
+            "anyOf": [named("conversation_id"), named("user_id")],
+        })
+    }
+}
+
+/// An event in the form of CloudEvents 1.0.
+struct CloudEvent;
+
+impl JsonSchema for CloudEvent {
+    fn schema_name() -> Cow<'static, str> {
+        "CloudEvent".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
             "type": "object",
             "description": "A CloudEvent 1.0 in structured mode. The extension attributes `severity`, `conversationid`, \
                             `agent`, `userid` and `dedupekey` say what an event of ours says; other ones go into \
@@ -260,11 +303,20 @@ impl shape::Request for Events {
                 "id": { "type": "string", "minLength": 1, "maxLength": ID_MAX },
                 "source": { "type": "string", "minLength": 1 },
                 "type": { "type": "string", "minLength": 1 },
+                "conversationid": { "type": "string", "minLength": 1, "maxLength": ID_MAX },
             },
-            "required": ["specversion", "id", "source", "type"],
-        });
-        let clouds = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": cloud });
-        operation.body("application/cloudevents+json", cloud.to_value());
-        operation.body("application/cloudevents-batch+json", clouds.to_value());
+            "required": ["specversion", "id", "source", "type", "conversationid"],
+            "examples": [{
+                "specversion": "1.0", "id": "42", "source": "ci", "type": "ci.build.failed", "severity": "error",
+                "conversationid": "chat", "data": { "message": "two tests fail" },
+            }],
+        })
     }
+}
+
+fn example() -> Value {
+    json!({
+        "type": "tool.call.failure", "source": "tool_executor", "severity": "error", "conversation_id": "chat",
+        "payload": { "tool_name": "vault_search", "error_type": "timeout" },
+    })
 }

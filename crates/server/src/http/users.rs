@@ -24,6 +24,7 @@ pub(super) struct Settings {
 /// What to change, as a merge patch: what is not named stays, null means back to the default.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "disabled_subscribers": ["source_stale"] }]))]
 pub(super) struct SettingsChange {
     /// The subscribers to switch off, and no others. One that is core is refused by name.
     #[serde(default, deserialize_with = "given")]
