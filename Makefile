@@ -12,7 +12,11 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
 .PHONY: run
-run: ## Play the demo: an agent hears what happens while it works
+run: ## Start the hub; nothing needs to be configured
+	@$(CARGO) run --package bellwire -- serve
+
+.PHONY: play
+play: ## Play a timeline: an agent hears what happens while it works
 	@$(CARGO) run --quiet --package bellwire -- simulate examples/demo.timeline
 
 .PHONY: test

@@ -4,10 +4,13 @@
 //! that. Readers have connections of their own and see committed rows only.
 
 mod identity;
+mod inspect;
 mod migrate;
 mod read;
 mod transaction;
 mod write;
+
+pub use inspect::Inspection;
 
 use std::fs::File;
 use std::path::Path;
