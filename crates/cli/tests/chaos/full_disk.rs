@@ -48,7 +48,7 @@ async fn a_file_that_may_not_grow_refuses_and_goes_on_when_it_may() {
         let limited = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:")]).status();
         assert!(limited.expect("util-linux is installed").success(), "the limit cannot be set");
     };
-    Plight { hub: &hub, inside: folder.path() }.is_lived_through(|| limit("1000000"), || limit("unlimited")).await;
+    Plight { hub: &hub, inside: folder.path() }.is_lived_through(|| limit("300000"), || limit("unlimited")).await;
 }
 
 /// How this user may give a process file systems of its own. Root may, unless the machine itself forbids it.
@@ -80,6 +80,12 @@ impl Plight<'_> {
     async fn is_lived_through(&self, take: impl Fn(), give: impl Fn()) {
         let client = Client::of(self.inside, &self.hub.address);
         let mut story = Story { client: &client, accepted: Vec::new(), refused: Vec::new(), number: 0 };
+        // Nothing is published yet and nothing is due: only a probe of its own can tell the hub that the disk is full.
+        take();
+        becomes(&client, 507).await;
+        give();
+        becomes(&client, 200).await;
+
         client.expect(&Call::put("/v1/conversations/chat", &json!({ "user_id": "ada" }))).await;
         for _ in 0..20 {
             story.publish(100).await;
@@ -115,6 +121,17 @@ impl Plight<'_> {
         assert_eq!(database.violations().await, Vec::<String>::new());
         database.close().await;
     }
+}
+
+/// What a probe found holds for a second, and a log that has room within itself takes some more of them.
+async fn becomes(client: &Client, status: u16) {
+    let asked = async {
+        while client.ready().await != status {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let in_time = tokio::time::timeout(Duration::from_secs(30), asked).await;
+    assert!(in_time.is_ok(), "/readyz does not become {status}");
 }
 
 /// What was sent and what was promised.
