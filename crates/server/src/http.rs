@@ -8,6 +8,7 @@ mod events;
 mod field;
 mod health;
 mod inject;
+mod new_event;
 mod openapi;
 pub mod router;
 mod shape;
