@@ -254,7 +254,7 @@ mod tests {
             (r#"{"name": "a", "inner": {"line": "", "size": 1}}"#, "inner.line"),
         ];
         for (json, field) in wrong {
-            let error = read::<Object<Outer>>(json.as_bytes()).unwrap_err();
+            let error = read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong");
             assert_eq!(error.field.as_deref(), Some(field), "{json}: {}", error.message);
         }
     }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn what_is_no_json_has_no_field() {
         for json in ["", " ", "{nonsense", "[1", "\"\\ud800\"", "5", "[\"a\", [], null]"] {
-            assert_eq!(read::<Object<Outer>>(json.as_bytes()).unwrap_err().field, None, "{json}");
+            assert_eq!(read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong").field, None, "{json}");
         }
     }
 }

@@ -2,57 +2,25 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
-use bellwire_core::{EventDraft, Ids, Severity, Time};
+use bellwire_core::{Ids, Time};
 use bellwire_store::{Brought, Incoming, Once, Publish, Receipt};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use schemars::{JsonSchema, json_schema};
+use serde::{Deserialize as _, Serialize};
+use serde_json::Value;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
-use std::borrow::Cow;
 use std::hash::Hasher as _;
 
 use super::body::{self, Object};
 use super::correlation::Correlation;
-use super::field::{ID_MAX, Id, Line, Moment, Word};
+use super::field::Id;
 use super::idempotency::once_of;
+use super::new_event::{AddressedEvent, CloudEvent, NewEvent, example};
 use super::openapi::Operation;
 use super::shape::{self, Accepted};
 use super::trace::{Trace, Verdict};
 use super::{ApiError, Hub, cloudevents};
 use crate::auth::{Identity, Scope};
 use crate::clock;
-
-/// An event as its sender writes it.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NewEvent {
-    /// The sender's own name for it. Sent again with the same content it gets the first answer; with another, 409.
-    id: Option<Line<ID_MAX>>,
-    /// What happened: two to six lower-case parts joined by dots. `user.message` is the person's own.
-    #[serde(rename = "type")]
-    #[schemars(length(min = 3, max = 128), pattern(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,5}$"))]
-    kind: String,
-    /// The component it comes from, as it stands in front of the news. `user` is the person's own.
-    #[schemars(length(min = 1, max = 64), pattern(r"^[A-Za-z0-9_.:/-]([A-Za-z0-9 _.:/-]*[A-Za-z0-9_.:/-])?$"))]
-    source: String,
-    /// How bad it is.
-    severity: Word<Severity>,
-    /// When it happened; the arrival where it is left out.
-    timestamp: Option<Moment>,
-    /// What it carries: any JSON object of at most 64 KiB and 64 levels.
-    #[schemars(with = "serde_json::Map<String, Value>")]
-    payload: Value,
-    /// What makes it the same as another; wins over the subscriber's own rule.
-    dedupe_key: Option<Line<256>>,
-    /// The conversation it is for.
-    conversation_id: Option<Line<ID_MAX>>,
-    /// The agent inside the conversation; `main` where it is left out.
-    agent: Option<Line<128>>,
-    /// The person it is for: every open conversation of theirs hears it.
-    user_id: Option<Line<ID_MAX>>,
-    /// The thread of work it belongs to.
-    correlation_id: Option<Line<128>>,
-}
 
 /// What became of the events, in the order they came.
 #[derive(Serialize, JsonSchema)]
@@ -201,26 +169,6 @@ fn fingerprint(draft: &Value) -> [u8; 16] {
     hasher.finish128().as_u128().to_le_bytes()
 }
 
-impl NewEvent {
-    /// The event for the core to check, and the name its sender brought.
-    pub(super) fn into_draft(self) -> (Option<String>, EventDraft) {
-        let draft = EventDraft {
-            id: None,
-            kind: Some(self.kind),
-            source: Some(self.source),
-            severity: Some(self.severity.0.as_str().to_owned()),
-            timestamp: self.timestamp.map(|at| at.0.to_string()),
-            payload: Some(self.payload),
-            dedupe_key: self.dedupe_key.map(|line| line.0),
-            conversation_id: self.conversation_id.map(|line| line.0),
-            agent: self.agent.map(|line| line.0),
-            user_id: self.user_id.map(|line| line.0),
-            correlation_id: self.correlation_id.map(|line| line.0),
-        };
-        (self.id.map(|line| line.0), draft)
-    }
-}
-
 impl PublishedEvent {
     pub(super) fn of(receipt: Receipt, name: Option<String>) -> Self {
         Self {
@@ -263,60 +211,4 @@ impl shape::Request for Events {
         operation.body("application/cloudevents+json", cloud.to_value());
         operation.body("application/cloudevents-batch+json", clouds.to_value());
     }
-}
-
-/// An event that says whom it is for.
-struct AddressedEvent;
-
-impl JsonSchema for AddressedEvent {
-    fn schema_name() -> Cow<'static, str> {
-        "AddressedEvent".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let named = |field: &str| json_schema!({ "required": [field], "properties": { field: { "type": "string" } } });
-        json_schema!({
-            "description": "An event with `conversation_id` or `user_id`. A token that is bound to a conversation may \
-                            leave both out: then that one is meant.",
-            "allOf": [generator.subschema_for::<NewEvent>()],
-            "anyOf": [named("conversation_id"), named("user_id")],
-        })
-    }
-}
-
-/// An event in the form of CloudEvents 1.0.
-struct CloudEvent;
-
-impl JsonSchema for CloudEvent {
-    fn schema_name() -> Cow<'static, str> {
-        "CloudEvent".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "object",
-            "description": "A CloudEvent 1.0 in structured mode. The extension attributes `severity`, `conversationid`, \
-                            `agent`, `userid` and `dedupekey` say what an event of ours says; other ones go into \
-                            `payload.extensions`. Binary mode, with the attributes as `ce-` headers, works too.",
-            "properties": {
-                "specversion": { "const": "1.0" },
-                "id": { "type": "string", "minLength": 1, "maxLength": ID_MAX },
-                "source": { "type": "string", "minLength": 1 },
-                "type": { "type": "string", "minLength": 1 },
-                "conversationid": { "type": "string", "minLength": 1, "maxLength": ID_MAX },
-            },
-            "required": ["specversion", "id", "source", "type", "conversationid"],
-            "examples": [{
-                "specversion": "1.0", "id": "42", "source": "ci", "type": "ci.build.failed", "severity": "error",
-                "conversationid": "chat", "data": { "message": "two tests fail" },
-            }],
-        })
-    }
-}
-
-fn example() -> Value {
-    json!({
-        "type": "tool.call.failure", "source": "tool_executor", "severity": "error", "conversation_id": "chat",
-        "payload": { "tool_name": "vault_search", "error_type": "timeout" },
-    })
 }

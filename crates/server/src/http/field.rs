@@ -228,7 +228,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn refused<T: serde::de::DeserializeOwned + std::fmt::Debug>(value: Value) -> String {
-        serde_json::from_value::<T>(value).unwrap_err().to_string()
+        serde_json::from_value::<T>(value).expect_err("it is wrong").to_string()
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_whole_number_may_be_written_with_a_point_but_not_as_a_text() {
-        assert_eq!(serde_json::from_value::<Whole<1, 10>>(json!(5.0)).unwrap().0, 5);
+        assert_eq!(serde_json::from_value::<Whole<1, 10>>(json!(5.0)).expect("5.0 is whole").0, 5);
         assert_eq!(refused::<Whole<1, 10>>(json!(11)), "is 11; 1 to 10 is allowed");
         for wrong in [json!(1.5), json!(-1), json!("5"), json!(1e300), json!(true)] {
             refused::<Whole<1, 10>>(wrong);

@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Object;
-use super::events::NewEvent;
 use super::field::{Id, Word};
 use super::idempotency::Keyed;
+use super::new_event::NewEvent;
 use super::shape::List;
 use super::{ApiError, Hub};
 use crate::auth::Identity;

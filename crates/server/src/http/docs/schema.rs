@@ -48,7 +48,7 @@ pub(super) fn fields(schema: &Value, label: &str) -> String {
 pub(super) fn table(columns: [&str; 3], rows: &str, label: &str) -> String {
     let [first, second, third] = columns;
     format!(
-        "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"{label}\"><table><thead><tr>\
+        "<div class=\"wide\" role=\"group\" tabindex=\"0\" aria-label=\"{label}\"><table><thead><tr>\
          <th scope=\"col\">{first}</th><th scope=\"col\">{second}</th><th scope=\"col\">{third}</th></tr></thead>\
          <tbody>{rows}</tbody></table></div>"
     )
