@@ -12,6 +12,7 @@ mod health;
 mod idempotency;
 mod inject;
 mod metrics;
+mod new_event;
 mod openapi;
 mod origin;
 mod overload;

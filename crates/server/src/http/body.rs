@@ -117,15 +117,27 @@ pub(super) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
         }
         let text = error.to_string();
         let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
-        let mut field = path_before(json, offset(json, error.line(), error.column()));
-        // A field that is missing has no place; the object that misses it has.
-        if let Some(name) = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
-            let dot = if field.is_empty() { "" } else { "." };
-            field = format!("{field}{dot}{name}");
-        }
+        let field = field_at_fault(json, offset(json, error.line(), error.column()), message);
         let field = Some(field).filter(|field| !field.is_empty());
         ApiError { field, ..ApiError::new(StatusCode::BAD_REQUEST, "validation_error", message) }
     })
+}
+
+fn field_at_fault(json: &[u8], end: usize, message: &str) -> String {
+    // A field that is missing has no place; the object that misses it has.
+    if let Some(name) = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
+        let object = path_before(json, end);
+        let dot = if object.is_empty() { "" } else { "." };
+        return format!("{object}{dot}{name}");
+    }
+    // Serde speaks of a wrong type where the value is. A rule of ours speaks up behind it, when the reader has passed
+    // the comma or the closing bracket too.
+    let mut end = end;
+    if !message.starts_with("invalid type") {
+        end = json[..end].trim_ascii_end().len();
+        end -= usize::from(json[..end].ends_with(b",") || json[..end].ends_with(b"}") || json[..end].ends_with(b"]"));
+    }
+    path_before(json, end)
 }
 
 /// How many bytes come before a place that is given by line and column.
@@ -188,6 +200,7 @@ fn string_end(json: &[u8], start: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::field::Line;
     use super::*;
 
     #[derive(Debug, Deserialize)]
@@ -197,6 +210,9 @@ mod tests {
         name: String,
         #[serde(default)]
         list: Vec<u8>,
+        #[serde(default)]
+        lines: Vec<Line<3>>,
+        line: Option<Line<3>>,
         inner: Option<Object<Inner>>,
     }
 
@@ -205,6 +221,7 @@ mod tests {
     #[allow(dead_code, reason = "only its form matters")]
     struct Inner {
         size: u8,
+        line: Option<Line<3>>,
         deep: Option<Object<Box<Self>>>,
     }
 
@@ -226,9 +243,18 @@ mod tests {
             (r#"{"name": "a", "inner": {"deep": null}}"#, "inner.size"),
             (r#"{"name": "a", "name": "b"}"#, "name"),
             (r#"{"name": "a", "inner": [1, null]}"#, "inner"),
+            (r#"{"name": "a", "list": [1, {}]}"#, "list[1]"),
+            (r#"{"name": "a", "list": [1, [2], 3]}"#, "list[1]"),
+            (r#"{"line": ""}"#, "line"),
+            (r#"{"line": "", "name": "a"}"#, "line"),
+            (r#"{"line": "" , "name": "a"}"#, "line"),
+            (r#"{"lines": ["a", "b", "long"]}"#, "lines[2]"),
+            (r#"{"lines": ["a", "long", "b"], "name": "a"}"#, "lines[1]"),
+            (r#"{"name": "a", "inner": {"size": 1, "line": ""}}"#, "inner.line"),
+            (r#"{"name": "a", "inner": {"line": "", "size": 1}}"#, "inner.line"),
         ];
         for (json, field) in wrong {
-            let error = read::<Object<Outer>>(json.as_bytes()).unwrap_err();
+            let error = read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong");
             assert_eq!(error.field.as_deref(), Some(field), "{json}: {}", error.message);
         }
     }
@@ -236,7 +262,7 @@ mod tests {
     #[test]
     fn what_is_no_json_has_no_field() {
         for json in ["", " ", "{nonsense", "[1", "\"\\ud800\"", "5", "[\"a\", [], null]"] {
-            assert_eq!(read::<Object<Outer>>(json.as_bytes()).unwrap_err().field, None, "{json}");
+            assert_eq!(read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong").field, None, "{json}");
         }
     }
 }

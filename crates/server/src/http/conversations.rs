@@ -26,6 +26,7 @@ const CURSOR_DIGITS_MAX: usize = 18;
 /// A conversation to create or change.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "user_id": "ada", "title": "Release notes" }]))]
 pub(super) struct PutConversation {
     /// Whose it is. The owner never changes.
     user_id: Line<ID_MAX>,
@@ -35,6 +36,9 @@ pub(super) struct PutConversation {
 
 /// A conversation as people see it.
 #[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "id": "chat", "user_id": "ada", "title": "Release notes", "presence": "idle", "pending": 2, "boundary": "k7Qm2xTb",
+}]))]
 pub(super) struct Conversation {
     /// Its name.
     id: String,
@@ -86,6 +90,7 @@ pub(super) struct Message {
 /// What a person says.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "text": "Stop, please." }]))]
 pub(super) struct NewMessage {
     /// Their words.
     text: Prose<10_000>,

@@ -2,18 +2,19 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
-use bellwire_core::{EventDraft, Ids, Severity, Time};
+use bellwire_core::{Ids, Time};
 use bellwire_store::{Brought, Incoming, Once, Publish, Receipt};
 use schemars::{JsonSchema, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use std::hash::Hasher as _;
 
 use super::body::{self, Object};
 use super::correlation::Correlation;
-use super::field::{ID_MAX, Id, Line, Moment, Word};
+use super::field::Id;
 use super::idempotency::once_of;
+use super::new_event::{AddressedEvent, CloudEvent, NewEvent, example};
 use super::openapi::Operation;
 use super::shape::{self, Accepted};
 use super::trace::{Trace, Verdict};
@@ -21,40 +22,18 @@ use super::{ApiError, Hub, cloudevents};
 use crate::auth::{Identity, Scope};
 use crate::clock;
 
-/// An event as its sender writes it.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NewEvent {
-    /// The sender's own name for it. Sent again with the same content it gets the first answer; with another, 409.
-    id: Option<Line<ID_MAX>>,
-    /// What happened: two to six lower-case parts joined by dots. `user.message` is the person's own.
-    #[serde(rename = "type")]
-    #[schemars(length(min = 3, max = 128), pattern(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,5}$"))]
-    kind: String,
-    /// The component it comes from, as it stands in front of the news. `user` is the person's own.
-    #[schemars(length(min = 1, max = 64), pattern(r"^[A-Za-z0-9_.:/-]([A-Za-z0-9 _.:/-]*[A-Za-z0-9_.:/-])?$"))]
-    source: String,
-    /// How bad it is.
-    severity: Word<Severity>,
-    /// When it happened; the arrival where it is left out.
-    timestamp: Option<Moment>,
-    /// What it carries: any JSON object of at most 64 KiB and 64 levels.
-    #[schemars(with = "serde_json::Map<String, Value>")]
-    payload: Value,
-    /// What makes it the same as another; wins over the subscriber's own rule.
-    dedupe_key: Option<Line<256>>,
-    /// The conversation it is for.
-    conversation_id: Option<Line<ID_MAX>>,
-    /// The agent inside the conversation; `main` where it is left out.
-    agent: Option<Line<128>>,
-    /// The person it is for: every open conversation of theirs hears it.
-    user_id: Option<Line<ID_MAX>>,
-    /// The thread of work it belongs to.
-    correlation_id: Option<Line<128>>,
-}
-
 /// What became of the events, in the order they came.
 #[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "events": [{
+        "id": "0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0", "filtered": 14,
+        "verdicts": [{
+            "subscriber": "tool_failure", "conversation_id": "chat", "agent": "main", "verdict": "held",
+            "reason": "held in a batch until 2026-01-03T15:30:02Z at the latest",
+            "notification_id": "0198c0de-5bbe-7a11-8c2f-3f1d2c4b5a69",
+        }],
+    }],
+}]))]
 pub(super) struct Published {
     events: Vec<PublishedEvent>,
 }
@@ -190,26 +169,6 @@ fn fingerprint(draft: &Value) -> [u8; 16] {
     hasher.finish128().as_u128().to_le_bytes()
 }
 
-impl NewEvent {
-    /// The event for the core to check, and the name its sender brought.
-    pub(super) fn into_draft(self) -> (Option<String>, EventDraft) {
-        let draft = EventDraft {
-            id: None,
-            kind: Some(self.kind),
-            source: Some(self.source),
-            severity: Some(self.severity.0.as_str().to_owned()),
-            timestamp: self.timestamp.map(|at| at.0.to_string()),
-            payload: Some(self.payload),
-            dedupe_key: self.dedupe_key.map(|line| line.0),
-            conversation_id: self.conversation_id.map(|line| line.0),
-            agent: self.agent.map(|line| line.0),
-            user_id: self.user_id.map(|line| line.0),
-            correlation_id: self.correlation_id.map(|line| line.0),
-        };
-        (self.id.map(|line| line.0), draft)
-    }
-}
-
 impl PublishedEvent {
     pub(super) fn of(receipt: Receipt, name: Option<String>) -> Self {
         Self {
@@ -237,32 +196,17 @@ impl shape::Argument for Events {
 
 impl shape::Request for Events {
     fn describe(operation: &mut Operation<'_>) {
-        // A token that is bound to a conversation need not name it; everybody else says who is meant.
-        let event = operation.requests.subschema_for::<NewEvent>();
-        let named = |field: &str| json_schema!({ "required": [field], "properties": { field: { "type": "string" } } });
-        let event = json_schema!({ "allOf": [event], "anyOf": [named("conversation_id"), named("user_id")] });
+        let event = operation.requests.subschema_for::<AddressedEvent>();
         let events = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event });
-        operation.body("application/json", json_schema!({ "anyOf": [event, events] }).to_value());
-        operation.body(
-            "application/x-ndjson",
-            json_schema!({
-                "type": "string", "description": "One event a line, as JSON; at most 1000 lines.",
-            })
-            .to_value(),
-        );
-        let cloud = json_schema!({
-            "type": "object",
-            "description": "A CloudEvent 1.0 in structured mode. The extension attributes `severity`, `conversationid`, \
-                            `agent`, `userid` and `dedupekey` say what an event of ours says; other ones go into \
-                            `payload.extensions`. Binary mode, with the attributes as `ce-` headers, works too.",
-            "properties": {
-                "specversion": { "const": "1.0" },
-                "id": { "type": "string", "minLength": 1, "maxLength": ID_MAX },
-                "source": { "type": "string", "minLength": 1 },
-                "type": { "type": "string", "minLength": 1 },
-            },
-            "required": ["specversion", "id", "source", "type"],
+        let json = json_schema!({ "anyOf": [event, events], "examples": [example()] });
+        operation.body("application/json", json.to_value());
+        // OpenAPI 3.1 has no words for a list that is written a line each; the list is what can be checked.
+        let lines = json_schema!({
+            "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event,
+            "description": "One event a line.", "examples": [[example(), example()]],
         });
+        operation.body("application/x-ndjson", lines.to_value());
+        let cloud = operation.requests.subschema_for::<CloudEvent>();
         let clouds = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": cloud });
         operation.body("application/cloudevents+json", cloud.to_value());
         operation.body("application/cloudevents-batch+json", clouds.to_value());

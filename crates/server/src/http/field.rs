@@ -15,6 +15,12 @@ use super::ApiError;
 /// The longest id of a conversation, a person, an event that brings its own.
 pub(super) const ID_MAX: usize = 128;
 
+/// A text without control characters, as a regular expression that every dialect reads alike.
+pub(super) const NO_CONTROLS: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";
+
+/// A character that is not blank, as Unicode's `White_Space` has it.
+pub(super) const NOT_BLANK: &str = r"[^\u0009-\u000d \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
+
 /// Whole numbers above this are not the same in every language.
 const WHOLE_MAX: u64 = (1 << 53) - 1;
 
@@ -51,9 +57,6 @@ pub(super) trait Vocabulary: Copy + 'static {
 pub(super) struct Id(pub(super) String);
 
 impl<const MAX: usize> Line<MAX> {
-    /// What a line consists of, as a regular expression every dialect reads alike.
-    const PATTERN: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";
-
     /// The text itself, or why it is not one.
     pub(super) fn check(text: String) -> Result<Self, String> {
         check_length(&text, MAX)?;
@@ -65,9 +68,6 @@ impl<const MAX: usize> Line<MAX> {
 }
 
 impl<const MAX: usize> Prose<MAX> {
-    /// One character that is not blank, as Unicode's `White_Space` has it.
-    const PATTERN: &str = r"[^\u0009-\u000d \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
-
     fn check(text: String) -> Result<Self, String> {
         check_length(&text, MAX)?;
         match text.trim().is_empty() {
@@ -167,10 +167,10 @@ macro_rules! inline_schema {
 }
 
 inline_schema!([const MAX: usize] Line<MAX>, json_schema!({
-    "type": "string", "minLength": 1, "maxLength": MAX, "pattern": Self::PATTERN,
+    "type": "string", "minLength": 1, "maxLength": MAX, "pattern": NO_CONTROLS,
 }));
 inline_schema!([const MAX: usize] Prose<MAX>, json_schema!({
-    "type": "string", "minLength": 1, "maxLength": MAX, "pattern": Self::PATTERN,
+    "type": "string", "minLength": 1, "maxLength": MAX, "pattern": NOT_BLANK,
 }));
 inline_schema!([const MIN: u64, const MAX: u64] Whole<MIN, MAX>, json_schema!({
     "type": "integer", "minimum": MIN, "maximum": MAX,
@@ -228,7 +228,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn refused<T: serde::de::DeserializeOwned + std::fmt::Debug>(value: Value) -> String {
-        serde_json::from_value::<T>(value).unwrap_err().to_string()
+        serde_json::from_value::<T>(value).expect_err("it is wrong").to_string()
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_whole_number_may_be_written_with_a_point_but_not_as_a_text() {
-        assert_eq!(serde_json::from_value::<Whole<1, 10>>(json!(5.0)).unwrap().0, 5);
+        assert_eq!(serde_json::from_value::<Whole<1, 10>>(json!(5.0)).expect("5.0 is whole").0, 5);
         assert_eq!(refused::<Whole<1, 10>>(json!(11)), "is 11; 1 to 10 is allowed");
         for wrong in [json!(1.5), json!(-1), json!("5"), json!(1e300), json!(true)] {
             refused::<Whole<1, 10>>(wrong);

@@ -26,6 +26,9 @@ type Tokens = Whole<{ Limits::TOKENS_MIN as u64 }, { Limits::TOKENS_MOST as u64 
 /// An agent at an injection point.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "point": "after_tool", "call_id": "toolu_1", "tool_result": "File updated successfully.",
+}]))]
 pub(super) struct InjectRequest {
     /// Where the agent is.
     point: Word<InjectionPoint>,
@@ -101,6 +104,14 @@ struct Usage {
 
 /// An agent's mail.
 #[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "block": "<notifications id=\"k7Qm2xTb\" count=\"1\" showing=\"1\">\n\
+              - [tool_executor] tool_fail: vault_search timeout\n</notifications>",
+    "content": "File updated successfully.\n\n<notifications id=\"k7Qm2xTb\" count=\"1\" showing=\"1\">\n\
+                - [tool_executor] tool_fail: vault_search timeout\n</notifications>",
+    "notifications": ["0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0"],
+    "count": 1, "showing": 1, "folded": 0, "pending": 0,
+}]))]
 pub(super) struct Injection {
     /// The text to put behind the tool's result; empty where there is nothing to say.
     block: String,

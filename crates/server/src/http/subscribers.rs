@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::subscriber::{Activation, Audience, Preferences, SubscriberState};
 use bellwire_core::{Boundary, Event, Ids, InjectionPoint, Priority, Severity};
@@ -8,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Object;
-use super::events::NewEvent;
 use super::field::{Id, Word};
 use super::idempotency::Keyed;
+use super::new_event::NewEvent;
 use super::shape::List;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
@@ -57,6 +58,12 @@ pub(super) struct Subscriber {
 /// Events to try a subscriber with.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "events": [{
+        "type": "tool.call.failure", "source": "tool_executor", "severity": "error",
+        "payload": { "tool_name": "vault_search", "error_type": "timeout" },
+    }],
+}]))]
 pub(super) struct DryRun {
     /// The events, as they would be published; they need no address.
     #[schemars(length(min = 1, max = SAMPLES_MAX))]
@@ -64,12 +71,15 @@ pub(super) struct DryRun {
 }
 
 /// How the events would read.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct DryRunResult {
     /// The subscriber.
     subscriber: String,
-    /// The words, as TOON.
-    content: String,
+    /// The words, as TOON; null where the template fails and the news would be told in the built-in form.
+    content: Option<String>,
+    /// Why the template fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 /// Every subscriber, with whether it is core and whether the caller's person has it on.
@@ -111,14 +121,14 @@ pub(super) async fn test(
         })
     };
     let events: Vec<Arc<Event>> = run.events.into_iter().enumerate().map(admit).collect::<Result<_, _>>()?;
-    let document = one
-        .dry_run(&events, &Boundary::from_seed(0))
-        .map_err(|problem| ApiError::invalid("template", format!("the template fails: {problem}")))?;
-    let content = match once {
-        Some(once) => hub.store.answer_once(once, document.to_toon()).await?,
-        None => document.to_toon(),
-    };
-    Ok(Json(DryRunResult { subscriber: id, content }))
+    let document = one.dry_run(&events, &Boundary::from_seed(0));
+    let problem = document.as_ref().err().cloned();
+    let content = document.ok().map(|document| document.to_toon());
+    let result = DryRunResult { subscriber: id, content, problem };
+    let Some(once) = once else { return Ok(Json(result)) };
+    let told = hub.store.answer_once(once, serde_json::to_string(&result).expect("texts are JSON")).await?;
+    let told = serde_json::from_str(&told).map_err(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
+    Ok(Json(told))
 }
 
 async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiError> {

@@ -15,6 +15,7 @@ use crate::clock;
 /// A token to make. An agent has a name and a person (or `*`), a person's token has that person.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "scope": "agent", "user_id": "ada", "origin": "butler", "name": "laptop" }]))]
 #[schemars(extend("anyOf" = [
     { "properties": { "scope": { "enum": ["admin", "ingest", "daemon"] } } },
     {

@@ -24,6 +24,7 @@ pub(super) struct Settings {
 /// What to change, as a merge patch: what is not named stays, null means back to the default.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "disabled_subscribers": ["source_stale"] }]))]
 pub(super) struct SettingsChange {
     /// The subscribers to switch off, and no others. One that is core is refused by name.
     #[serde(default, deserialize_with = "given")]
@@ -69,8 +70,14 @@ pub(super) async fn erase(
     Id(id): Id,
 ) -> Result<Done, ApiError> {
     identity.check_user(&id)?;
-    hub.store.erase_user(id).await?;
+    let tokens = hub.store.tokens().await?;
+    hub.store.erase_user(id.clone()).await?;
     hub.tokens.forget();
+    // The streams of whoever was theirs end with them; nobody listening is fine.
+    for token in tokens.into_iter().filter(|token| token.user_id.as_ref() == Some(&id)) {
+        let _ = hub.revoked.send(token.id);
+    }
+    tracing::info!("a person was erased");
     Ok(Done)
 }
 

@@ -10,5 +10,6 @@ mod config;
 mod events;
 mod inject;
 mod observability;
+mod openapi;
 mod settings;
 mod stream;
