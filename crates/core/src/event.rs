@@ -141,6 +141,12 @@ impl Event {
         self
     }
 
+    /// The same event, part of this thread of work unless its sender named another.
+    pub fn correlated(mut self, id: &str) -> Self {
+        self.correlation_id.get_or_insert_with(|| id.into());
+        self
+    }
+
     /// The same event, for the agent and conversation of the event that showed it.
     pub(crate) fn shown_by(mut self, other: &Self) -> Self {
         self.agent = other.agent.clone();

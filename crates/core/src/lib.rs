@@ -62,5 +62,6 @@ pub use conversation::Conversation;
 pub mod timeline;
 pub use timeline::Timeline;
 
+pub mod person;
 pub mod quiet;
 pub mod retry;

@@ -5,8 +5,7 @@
 
 use std::fmt;
 
-use crate::Verdict;
-use crate::notification::Fate;
+use crate::verdict::VerdictKind;
 
 /// How far an event got for one subscriber.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,32 +44,57 @@ pub enum NotificationState {
 }
 
 impl EventState {
-    /// The states an event has passed through for one subscriber. `fate` is what became of its notification so far.
-    pub fn reached(verdict: &Verdict, fate: Option<&Fate>) -> &'static [Self] {
+    /// The states an event has passed through for one subscriber. `notification` is how far the notification it is part
+    /// of got, once its batch has become one.
+    pub fn reached(verdict: VerdictKind, notification: Option<NotificationState>) -> &'static [Self] {
         use EventState::*;
         const ALL: [EventState; 7] = [Created, Queued, Dispatched, Filtered, Batched, Formatted, Injected];
-        let last = match (verdict, fate) {
-            (Verdict::Filtered(_), _) => Dispatched,
-            (Verdict::Suppressed | Verdict::Duplicate { .. }, _) => Filtered,
-            (_, Some(Fate::Injected | Fate::Folded)) => Injected,
-            (Verdict::Held { .. }, None) => Batched,
-            (Verdict::Held { .. } | Verdict::Queued { .. }, _) => Formatted,
+        let last = match (verdict, notification) {
+            (VerdictKind::Filtered, _) => Dispatched,
+            (VerdictKind::Suppressed | VerdictKind::Duplicate, _) => Filtered,
+            (_, Some(NotificationState::Injected | NotificationState::Persisted | NotificationState::Folded)) => {
+                Injected
+            }
+            (VerdictKind::Held, None) => Batched,
+            (VerdictKind::Held | VerdictKind::Queued, _) => Formatted,
         };
         &ALL[..=last as usize]
     }
 }
 
 impl NotificationState {
-    /// The states a notification has passed through.
-    pub fn reached(fate: Option<&Fate>) -> &'static [Self] {
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Injected, Self::Persisted, Self::Replaced, Self::Expired, Self::Folded];
+
+    /// The states a notification has passed through to be in this one.
+    pub fn reached(self) -> &'static [Self] {
         use NotificationState::*;
-        match fate {
-            None => &[Pending],
-            Some(Fate::Injected) => &[Pending, Injected, Persisted],
-            Some(Fate::Folded) => &[Pending, Folded],
-            Some(Fate::Replaced { .. }) => &[Pending, Replaced],
-            Some(Fate::Expired) => &[Pending, Expired],
+        match self {
+            Pending => &[Pending],
+            // What an agent was shown stays in its conversation: both are one commit.
+            Injected | Persisted => &[Pending, Injected, Persisted],
+            Folded => &[Pending, Folded],
+            Replaced => &[Pending, Replaced],
+            Expired => &[Pending, Expired],
         }
+    }
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Injected => "injected",
+            Self::Persisted => "persisted",
+            Self::Replaced => "replaced",
+            Self::Expired => "expired",
+            Self::Folded => "folded",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 }
 
@@ -90,38 +114,29 @@ impl fmt::Display for EventState {
 
 impl fmt::Display for NotificationState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "pending",
-            Self::Injected => "injected",
-            Self::Persisted => "persisted",
-            Self::Replaced => "replaced",
-            Self::Expired => "expired",
-            Self::Folded => "folded",
-        })
+        f.write_str(self.as_str())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NotificationId, Time};
 
-    fn names(verdict: &Verdict, fate: Option<&Fate>) -> String {
-        EventState::reached(verdict, fate).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    fn names(verdict: VerdictKind, notification: Option<NotificationState>) -> String {
+        EventState::reached(verdict, notification).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn an_event_passes_through_the_states_in_order() {
-        let notification = NotificationId(uuid::Uuid::nil());
-        let held = Verdict::Held { notification, until: Time::ZERO };
-        let queued = Verdict::Queued { notification };
+        use VerdictKind::{Filtered, Held, Queued, Suppressed};
         let all = "created queued dispatched filtered batched formatted injected";
-        assert_eq!(names(&Verdict::Filtered(crate::verdict::Filter::Source), None), "created queued dispatched");
-        assert_eq!(names(&Verdict::Suppressed, None), "created queued dispatched filtered");
-        assert_eq!(names(&held, None), "created queued dispatched filtered batched");
-        assert_eq!(names(&queued, None), "created queued dispatched filtered batched formatted");
-        assert_eq!(names(&queued, Some(&Fate::Expired)), "created queued dispatched filtered batched formatted");
-        assert_eq!(names(&held, Some(&Fate::Injected)), all);
-        assert_eq!(names(&queued, Some(&Fate::Folded)), all);
+        assert_eq!(names(Filtered, None), "created queued dispatched");
+        assert_eq!(names(Suppressed, None), "created queued dispatched filtered");
+        assert_eq!(names(Held, None), "created queued dispatched filtered batched");
+        assert_eq!(names(Queued, None), "created queued dispatched filtered batched formatted");
+        let expired = Some(NotificationState::Expired);
+        assert_eq!(names(Queued, expired), "created queued dispatched filtered batched formatted");
+        assert_eq!(names(Held, Some(NotificationState::Injected)), all);
+        assert_eq!(names(Queued, Some(NotificationState::Folded)), all);
     }
 }

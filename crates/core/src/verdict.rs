@@ -51,16 +51,57 @@ pub enum Filter {
     Disabled,
 }
 
-impl Verdict {
-    /// The word for it: queued, held, duplicate, filtered or suppressed.
-    pub const fn name(&self) -> &'static str {
+/// A verdict without its details, for counting and for records.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VerdictKind {
+    /// It waits for its injection point.
+    Queued,
+    /// It is in a batch that is still open.
+    Held,
+    /// It repeats an earlier event.
+    Duplicate,
+    /// The subscriber does not want it.
+    Filtered,
+    /// It came in a storm.
+    Suppressed,
+}
+
+impl VerdictKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Queued, Self::Held, Self::Duplicate, Self::Filtered, Self::Suppressed];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Queued { .. } => "queued",
-            Self::Held { .. } => "held",
-            Self::Duplicate { .. } => "duplicate",
-            Self::Filtered(_) => "filtered",
+            Self::Queued => "queued",
+            Self::Held => "held",
+            Self::Duplicate => "duplicate",
+            Self::Filtered => "filtered",
             Self::Suppressed => "suppressed",
         }
+    }
+
+    /// Reads the word.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+impl Verdict {
+    /// Which of the five it is.
+    pub const fn kind(&self) -> VerdictKind {
+        match self {
+            Self::Queued { .. } => VerdictKind::Queued,
+            Self::Held { .. } => VerdictKind::Held,
+            Self::Duplicate { .. } => VerdictKind::Duplicate,
+            Self::Filtered(_) => VerdictKind::Filtered,
+            Self::Suppressed => VerdictKind::Suppressed,
+        }
+    }
+
+    /// The word for it: queued, held, duplicate, filtered or suppressed.
+    pub const fn name(&self) -> &'static str {
+        self.kind().as_str()
     }
 
     /// The reason, as one short sentence.

@@ -1,15 +1,21 @@
 //! The API over HTTP: wire types live here and nowhere else.
 
 mod body;
+mod cloudevents;
 mod conversations;
+mod correlation;
 mod docs;
 mod error;
 mod events;
 mod field;
 mod health;
+mod idempotency;
 mod inject;
+mod metrics;
 mod new_event;
 mod openapi;
+mod origin;
+mod overload;
 pub mod router;
 mod shape;
 mod stream;
@@ -19,6 +25,7 @@ mod trace;
 mod users;
 
 pub use error::ApiError;
+pub(crate) use overload::Overload;
 
 use std::sync::Arc;
 
@@ -28,16 +35,29 @@ use tokio::sync::broadcast;
 
 use crate::auth::Tokens;
 use crate::limit::PublishLimit;
+use crate::metrics::Metrics;
 
 /// What every handler may use.
 #[derive(Clone)]
 pub(crate) struct Hub {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) tokens: Arc<Tokens>,
-    pub(crate) subscribers: Arc<Subscribers>,
+    /// The subscribers in force; a reload replaces them.
+    pub(crate) roster: tokio::sync::watch::Receiver<Arc<Subscribers>>,
     pub(crate) limit: Arc<PublishLimit>,
+    /// The most events one call may bring.
+    pub(crate) batch_max: usize,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) overload: Arc<Overload>,
     /// Names of tokens that were just revoked: their streams end.
     pub(crate) revoked: broadcast::Sender<String>,
     /// Closed when the hub stops: streams end.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
+}
+
+impl Hub {
+    /// The subscribers in force now.
+    pub(crate) fn subscribers(&self) -> Arc<Subscribers> {
+        self.roster.borrow().clone()
+    }
 }

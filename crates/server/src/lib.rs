@@ -6,12 +6,14 @@
 pub mod auth;
 pub mod clock;
 pub mod config;
+pub mod folder;
 pub mod http;
 pub mod limit;
+mod metrics;
 
 pub use config::Config;
 
-use std::future::Future;
+use std::future::{Future, IntoFuture as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,15 +24,19 @@ use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
 use crate::auth::Tokens;
-use crate::http::Hub;
+use crate::config::Retention;
+use crate::folder::Folder;
+use crate::http::{Hub, Overload};
 use crate::limit::PublishLimit;
+use crate::metrics::Metrics;
 
 /// How often old rows are looked for, and how many go at once.
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
 const RETENTION_STEP: usize = 500;
+/// Whoever sends half a request and no more is waited for so long when the hub stops. Whatever asks a hub to stop kills it
+/// after ten seconds, as a rule.
+const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-const EVENTS_KEPT_DAYS: u64 = 30;
-const ANSWERS_KEPT_DAYS: u64 = 7;
 
 /// A running hub.
 pub struct App {
@@ -49,25 +55,42 @@ impl App {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Self, StartError> {
         let address = listener.local_addr().map_err(StartError::Listen)?;
-        let subscribers = Arc::new(Subscribers::bundled());
-        let store = open_store(config.data_dir.as_deref(), subscribers.clone()).await?;
+        let mut folder = config.subscribers_dir.as_deref().map(Folder::new);
+        // Watched before it is read: what changes in between is read again.
+        let watched = folder.as_ref().map(Folder::watch);
+        let subscribers = first_subscribers(folder.as_mut())?;
+        let metrics = Arc::new(Metrics::new());
+        let store = open_store(config.data_dir.as_deref(), subscribers.clone(), &metrics).await?;
         let (stop, stopping) = watch::channel(false);
+        let roster = watch::channel(subscribers);
+        if let Some((folder, watched)) = folder.zip(watched) {
+            tokio::spawn(follow(folder, watched, store.clone(), roster.0, stop.subscribe()));
+        }
         let hub = Hub {
             store: store.clone(),
             tokens: Arc::new(Tokens::new(store.clone())),
-            subscribers,
+            roster: roster.1,
             limit: Arc::new(PublishLimit::new(config.limits.publish_per_second, config.limits.publish_burst)),
+            batch_max: config.limits.batch_events,
+            metrics,
+            overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
             revoked: broadcast::channel(256).0,
             stopping,
         };
         let router = http::router::router(hub, &config);
-        tokio::spawn(forget_what_is_old(store.clone(), stop.subscribe()));
+        tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));
+        let grace = grace(stop.subscribe());
         let ended = async move {
             shutdown.await;
             // Streams end by themselves; everything else is answered before the listener closes.
             let _ = stop.send(true);
         };
-        let serving = tokio::spawn(async move { axum::serve(listener, router).with_graceful_shutdown(ended).await });
+        let serving = tokio::spawn(async move {
+            tokio::select! {
+                served = axum::serve(listener, router).with_graceful_shutdown(ended).into_future() => served,
+                () = grace => Ok(()),
+            }
+        });
         Ok(Self { address, store, serving })
     }
 
@@ -105,6 +128,8 @@ pub enum StartError {
     Listen(std::io::Error),
     /// Its data folder cannot be made.
     Folder(std::io::Error),
+    /// The folder of its subscribers cannot be read.
+    Subscribers(std::io::Error),
     /// Its store cannot be opened.
     Store(StoreError),
 }
@@ -114,6 +139,7 @@ impl std::fmt::Display for StartError {
         match self {
             Self::Listen(error) => write!(f, "cannot listen: {error}"),
             Self::Folder(error) => write!(f, "cannot make the data folder: {error}"),
+            Self::Subscribers(error) => write!(f, "cannot read the folder of subscribers (subscribers.dir): {error}"),
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
         }
     }
@@ -121,9 +147,14 @@ impl std::fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-async fn open_store(dir: Option<&Path>, subscribers: Arc<Subscribers>) -> Result<Arc<dyn Store>, StartError> {
+async fn open_store(
+    dir: Option<&Path>,
+    subscribers: Arc<Subscribers>,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<dyn Store>, StartError> {
     let seed = u128::from_le_bytes(clock::random());
-    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true };
+    let observer = Some(metrics.observer());
+    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true, observer };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {
@@ -134,8 +165,62 @@ async fn open_store(dir: Option<&Path>, subscribers: Arc<Subscribers>) -> Result
     }
 }
 
+/// The subscribers to begin with. A file that is wrong is reported; the hub starts without it.
+fn first_subscribers(folder: Option<&mut Folder>) -> Result<Arc<Subscribers>, StartError> {
+    let Some(folder) = folder else { return Ok(Arc::new(Subscribers::bundled())) };
+    let read = folder.read().map_err(StartError::Subscribers)?;
+    report(&read);
+    Ok(Arc::new(Subscribers::new(folder.subscribers())))
+}
+
+/// Puts the folder's changes in force, from the next event on.
+async fn follow(
+    mut folder: Folder,
+    (_watcher, mut changes): folder::Watched,
+    store: Arc<dyn Store>,
+    roster: watch::Sender<Arc<Subscribers>>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    loop {
+        tokio::select! {
+            change = changes.recv() => if change.is_none() { return },
+            _ = stopping.changed() => return,
+        }
+        Folder::settled(&mut changes).await;
+        match folder.read() {
+            Ok(read) => report(&read),
+            Err(error) => {
+                tracing::error!(%error, "the folder of subscribers cannot be read; what was loaded stays in force");
+                continue;
+            }
+        }
+        let next = Arc::new(roster.borrow().reloaded(folder.subscribers()));
+        if let Err(error) = store.set_subscribers(next.clone()).await {
+            tracing::error!(%error, "the new subscribers could not be put in force");
+            continue;
+        }
+        tracing::info!(subscribers = next.len(), "subscribers reloaded");
+        roster.send_replace(next);
+    }
+}
+
+fn report(read: &folder::Read) {
+    for error in &read.errors {
+        let kept = read.kept.contains(&error.path);
+        let state = if kept { "its last good version stays in force" } else { "it is left out" };
+        tracing::error!(%error, "a subscriber file is wrong; {state}");
+    }
+}
+
+/// Ends when the hub has been stopping for as long as it waits for anybody.
+async fn grace(mut stopping: watch::Receiver<bool>) {
+    // A sender that is gone has stopped too.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+    tokio::time::sleep(STOP_GRACE).await;
+}
+
 /// Deletes what is old in small steps, so that nobody waits for it.
-async fn forget_what_is_old(store: Arc<dyn Store>, mut stopping: watch::Receiver<bool>) {
+async fn forget_what_is_old(store: Arc<dyn Store>, kept: Retention, mut stopping: watch::Receiver<bool>) {
     let mut every = tokio::time::interval(RETENTION_EVERY);
     loop {
         tokio::select! {
@@ -145,7 +230,7 @@ async fn forget_what_is_old(store: Arc<dyn Store>, mut stopping: watch::Receiver
         let before = |days: u64| {
             bellwire_core::Time::from_millis(clock::now().as_millis().saturating_sub_unsigned(days * DAY_MS))
         };
-        let pruned = store.prune(before(EVENTS_KEPT_DAYS), before(ANSWERS_KEPT_DAYS), RETENTION_STEP).await;
+        let pruned = store.prune(before(kept.events_days), before(kept.answers_days), RETENTION_STEP).await;
         if let Err(error) = pruned {
             tracing::warn!(%error, "old rows could not be deleted; they will be tried again");
         }

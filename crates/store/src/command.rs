@@ -43,6 +43,26 @@ pub struct Publish {
     pub caller: Caller,
     /// The events, in order.
     pub events: Vec<Incoming>,
+    /// The sender's name for this very call.
+    pub once: Option<Once>,
+}
+
+/// A caller's own name for a call that must happen once, however often it is sent. Successes are remembered for a day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Once {
+    /// The token that calls.
+    pub token_id: String,
+    /// What it calls: one name for two calls means two things.
+    pub route: String,
+    /// The caller's name for it.
+    pub key: String,
+    /// A hash of what was sent.
+    pub content: [u8; 32],
+}
+
+impl Once {
+    /// How long a success is remembered.
+    pub const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 }
 
 /// One event on its way in.
@@ -64,7 +84,7 @@ pub struct Brought {
 }
 
 /// What an accepted event came to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// The store's name for the event.
     pub event_id: EventId,
@@ -146,6 +166,8 @@ pub struct Take {
     pub observed: Option<Observed>,
     /// Earlier call ids whose answers never reached the model.
     pub unseen: Vec<String>,
+    /// The thread of work it belongs to.
+    pub correlation_id: Option<String>,
 }
 
 /// An answer as it was given, now or before.
@@ -267,6 +289,38 @@ pub struct Trace {
     pub verdicts: Vec<Decision>,
     /// The notifications it became part of.
     pub notifications: Vec<NotificationView>,
+    /// The injections they were shown in.
+    pub injections: Vec<InjectionView>,
+    /// The newer events that took its place.
+    pub superseded: Vec<Superseded>,
+}
+
+/// A newer event took this one's place before it was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Superseded {
+    /// For which subscriber.
+    pub subscriber: String,
+    /// The newer event.
+    pub by: EventId,
+    /// When.
+    pub at: Time,
+}
+
+/// An injection as a trace shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InjectionView {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The agent that asked.
+    pub agent: String,
+    /// Its name for the call.
+    pub call_id: String,
+    /// The point it had reached.
+    pub point: String,
+    /// When.
+    pub at: Time,
+    /// Whether the answer was later reported as never seen by the model.
+    pub unseen: bool,
 }
 
 /// A notification as a trace shows it.

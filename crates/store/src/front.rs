@@ -8,7 +8,9 @@ use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use tokio::sync::broadcast;
 
-use crate::command::{Caller, ConversationView, Given, Hint, Message, Publish, Receipt, Settings, Take, Token, Trace};
+use crate::command::{
+    Caller, ConversationView, Given, Hint, Message, Once, Publish, Receipt, Settings, Take, Token, Trace,
+};
 use crate::error::StoreError;
 use crate::writer::{Handle, Job};
 use crate::{Answering, Store};
@@ -30,8 +32,12 @@ pub trait Reader: Send + Sync + 'static {
     fn settings(&self, user_id: &str) -> impl Future<Output = Result<Settings, StoreError>> + Send;
     /// The token with this secret.
     fn token_by_secret(&self, hash: &[u8]) -> impl Future<Output = Result<Option<Token>, StoreError>> + Send;
+    /// How many notifications wait, and since when the oldest does.
+    fn waiting(&self) -> impl Future<Output = Result<(usize, Option<Time>), StoreError>> + Send;
     /// Every token, oldest first.
     fn tokens(&self) -> impl Future<Output = Result<Vec<Token>, StoreError>> + Send;
+    /// Lets the data go.
+    fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// A store: a writer to ask and rows to read.
@@ -67,8 +73,8 @@ impl<R: Reader> Store for Front<R> {
         Box::pin(self.writer.ask(move |reply| Job::Connect(caller, id, reply)))
     }
 
-    fn rotate_boundary(&self, caller: Caller, id: String) -> Answering<'_, Boundary> {
-        Box::pin(self.writer.ask(move |reply| Job::Rotate(caller, id, reply)))
+    fn rotate_boundary(&self, caller: Caller, id: String, once: Option<Once>) -> Answering<'_, Boundary> {
+        Box::pin(self.writer.ask(move |reply| Job::Rotate(caller, id, once, reply)))
     }
 
     fn messages(
@@ -107,7 +113,15 @@ impl<R: Reader> Store for Front<R> {
     }
 
     fn put_token(&self, token: Token) -> Answering<'_, ()> {
-        Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), reply)))
+        Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), None, reply)))
+    }
+
+    fn put_token_once(&self, token: Token, once: Once) -> Answering<'_, ()> {
+        Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), Some(once), reply)))
+    }
+
+    fn answer_once(&self, once: Once, answer: String) -> Answering<'_, String> {
+        Box::pin(self.writer.ask(|reply| Job::AnswerOnce(once, answer, reply)))
     }
 
     fn token_by_secret(&self, secret_hash: Vec<u8>) -> Answering<'_, Option<Token>> {
@@ -126,6 +140,10 @@ impl<R: Reader> Store for Front<R> {
         Box::pin(self.writer.ask(move |reply| Job::Prune(events_before, answers_before, limit, reply)))
     }
 
+    fn waiting(&self) -> Answering<'_, (usize, Option<Time>)> {
+        Box::pin(self.reader.waiting())
+    }
+
     fn tick(&self) -> Answering<'_, ()> {
         Box::pin(self.writer.ask(Job::Tick))
     }
@@ -139,7 +157,11 @@ impl<R: Reader> Store for Front<R> {
     }
 
     fn close(&self) -> Answering<'_, ()> {
-        Box::pin(self.writer.ask(Job::Close))
+        Box::pin(async move {
+            // The writer goes last: with it the file is left as one whole, without a log beside it.
+            self.reader.close().await;
+            self.writer.ask(Job::Close).await
+        })
     }
 
     fn hints(&self) -> broadcast::Receiver<Arc<Hint>> {

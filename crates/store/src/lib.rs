@@ -9,18 +9,20 @@ mod error;
 mod front;
 mod memory;
 mod postroom;
+mod report;
 mod rows;
 mod sqlite;
 mod writer;
 
 pub use command::{
-    Brought, Caller, ConversationView, Decision, Given, Hint, HintKind, Incoming, Message, NotificationView, Publish,
-    Receipt, Settings, Take, Token, Trace,
+    Brought, Caller, ConversationView, Decision, Given, Hint, HintKind, Incoming, InjectionView, Message,
+    NotificationView, Once, Publish, Receipt, Settings, Superseded, Take, Token, Trace,
 };
 pub use error::{ErrorKind, StoreError};
 pub use front::Front;
 pub use memory::{Memory, MemoryStore};
-pub use sqlite::{Sqlite, SqliteStore};
+pub use report::{Observer, Report};
+pub use sqlite::{Inspection, Sqlite, SqliteStore};
 pub use writer::{Clock, Opening};
 
 use std::future::Future;
@@ -57,7 +59,7 @@ pub trait Store: Send + Sync {
     /// What a conversation's stream says on connect. Connecting keeps it open.
     fn connect(&self, caller: Caller, id: String) -> Answering<'_, Vec<Hint>>;
     /// A new boundary; answers that were given keep theirs.
-    fn rotate_boundary(&self, caller: Caller, id: String) -> Answering<'_, Boundary>;
+    fn rotate_boundary(&self, caller: Caller, id: String, once: Option<Once>) -> Answering<'_, Boundary>;
     /// What was shown in a conversation, oldest first, from behind `after` on; at most `limit`, and where to go on.
     fn messages(
         &self,
@@ -74,6 +76,10 @@ pub trait Store: Send + Sync {
     fn put_settings(&self, user_id: String, settings: Settings) -> Answering<'_, ()>;
     /// Keeps a token, new or revoked.
     fn put_token(&self, token: Token) -> Answering<'_, ()>;
+    /// Keeps a new token. Asking again under the same name is a conflict: its secret was shown and cannot be again.
+    fn put_token_once(&self, token: Token, once: Once) -> Answering<'_, ()>;
+    /// Remembers the answer to a call that changes nothing, or gives the one that was remembered before.
+    fn answer_once(&self, once: Once, answer: String) -> Answering<'_, String>;
     /// The token with this secret.
     fn token_by_secret(&self, secret_hash: Vec<u8>) -> Answering<'_, Option<Token>>;
     /// Every token, oldest first.
@@ -82,6 +88,8 @@ pub trait Store: Send + Sync {
     fn erase_user(&self, user_id: String) -> Answering<'_, ()>;
     /// Deletes events and answers that are older than these times, at most `limit` of each; how many went.
     fn prune(&self, events_before: Time, answers_before: Time, limit: usize) -> Answering<'_, usize>;
+    /// How many notifications wait for agents, and since when the oldest does.
+    fn waiting(&self) -> Answering<'_, (usize, Option<Time>)>;
     /// Lets time pass for whatever is due. The writer does so by itself; tests with a clock of their own ask.
     fn tick(&self) -> Answering<'_, ()>;
     /// Other subscribers, from the next event on.
@@ -97,4 +105,10 @@ pub trait Store: Send + Sync {
 /// The name of an event, if a text is one.
 pub(crate) fn event_id(text: &str) -> Option<EventId> {
     uuid::Uuid::try_parse(text).ok().map(EventId)
+}
+
+/// When a time-ordered name was minted.
+pub(crate) fn minted_at(id: uuid::Uuid) -> Time {
+    let millis = id.as_u128() >> 80;
+    Time::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }

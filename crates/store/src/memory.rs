@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwire_core::notification::Fate;
-use bellwire_core::{EventId, Notification, NotificationId, Time};
+use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 
-use crate::command::{Message, NotificationView, Settings, Token, Trace};
+use crate::command::{InjectionView, Message, NotificationView, Once, Settings, Token, Trace};
 use crate::error::StoreError;
 use crate::front::{Front, Reader};
 use crate::postroom::{LoadedMailbox, Source};
 use crate::rows::{
-    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow,
+    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow, OnceRow,
+    SupersededRow,
 };
-use crate::writer::{self, Backend, Opening};
+use crate::writer::{self, Backend, Before, Opening};
 
 /// A store that forgets everything when the process ends.
 pub type MemoryStore = Front<Memory>;
@@ -27,6 +28,8 @@ struct Tables {
     conversations: BTreeMap<Arc<str>, ConversationRow>,
     events: BTreeMap<EventId, EventRow>,
     brought: HashMap<(String, String), BroughtRow>,
+    once: Vec<OnceRow>,
+    superseded: Vec<SupersededRow>,
     mailboxes: BTreeMap<MailboxKey, MailboxRow>,
     notifications: BTreeMap<NotificationId, NotificationRow>,
     /// In the order they were given.
@@ -82,10 +85,23 @@ impl Source for Memory {
         Ok(row.and_then(|row| Some((row.clone(), tables.events.get(&row.event_id)?.clone()))))
     }
 
+    async fn once(&mut self, once: &Once) -> Result<Option<OnceRow>, StoreError> {
+        let same = |row: &&OnceRow| {
+            row.once.token_id == once.token_id && row.once.route == once.route && row.once.key == once.key
+        };
+        // The latest: a name may be used again after a day.
+        Ok(self.lock().once.iter().rev().find(same).cloned())
+    }
+
     async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
         let tables = self.lock();
         let found = tables.injections.iter().find(|(_, row)| row.key == *key && row.call_id == call_id);
         Ok(found.map(|(_, row)| row.clone()))
+    }
+
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
+        let tables = self.lock();
+        Ok(ids.iter().filter_map(|id| tables.events.get(id)).map(|row| row.event.clone()).collect())
     }
 
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
@@ -105,6 +121,8 @@ impl Backend for Memory {
         for row in &changes.brought {
             tables.brought.insert((row.token_owner.clone(), row.id.clone()), row.clone());
         }
+        tables.once.extend(changes.once.iter().cloned());
+        tables.superseded.extend(changes.superseded.iter().cloned());
         tables.mailboxes.extend(changes.mailbox_rows.iter().cloned());
         tables.notifications.extend(changes.notifications.iter().map(|(id, row)| (*id, row.clone())));
         for (key, call_id) in &changes.unseen {
@@ -125,7 +143,11 @@ impl Backend for Memory {
         Ok(())
     }
 
-    async fn prune(&mut self, events_before: Time, answers_before: Time, limit: usize) -> Result<usize, StoreError> {
+    async fn probe(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn prune(&mut self, before: &Before, limit: usize) -> Result<usize, StoreError> {
         let mut tables = self.lock();
         let waiting: std::collections::HashSet<EventId> = tables
             .notifications
@@ -133,12 +155,23 @@ impl Backend for Memory {
             .filter(|row| row.fate.is_none())
             .flat_map(|row| row.notification.events.iter().map(|entry| entry.event))
             .collect();
-        let old = tables.events.iter().filter(|(id, row)| row.accepted_at < events_before && !waiting.contains(id));
+        let old = tables.events.iter().filter(|(id, row)| row.accepted_at < before.events && !waiting.contains(id));
         let old: Vec<EventId> = old.map(|(id, _)| *id).take(limit).collect();
         old.iter().for_each(|id| drop(tables.events.remove(id)));
-        let before = tables.injections.len();
-        tables.injections.retain(|(_, row)| row.at >= answers_before);
-        Ok(old.len() + before - tables.injections.len())
+        let answers = tables.injections.len();
+        tables.injections.retain(|(_, row)| row.at >= before.answers);
+        let gone = old.len() + answers - tables.injections.len();
+        tables.once.retain(|row| row.at >= before.once);
+        tables.notifications.retain(|_, row| row.fate.is_none() || row.notification.since >= before.events);
+        let events = &tables.events;
+        let known: Vec<bool> = tables.superseded.iter().map(|row| events.contains_key(&row.event_id)).collect();
+        let mut known = known.into_iter();
+        tables.superseded.retain(|_| known.next().unwrap_or(false));
+        Ok(gone)
+    }
+
+    async fn close(self) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 
@@ -154,7 +187,13 @@ impl Tables {
         self.notifications.retain(|_, row| !theirs.contains(&row.key.conversation_id));
         self.injections.retain(|(_, row)| !theirs.contains(&row.key.conversation_id));
         self.settings.remove(user);
-        self.tokens.retain(|_, token| token.user_id.as_deref() != Some(user));
+        let events = &self.events;
+        self.superseded.retain(|row| events.contains_key(&row.event_id));
+        let of_user = |token: &Token| token.user_id.as_deref() == Some(user);
+        let gone: Vec<String> =
+            self.tokens.values().filter(|token| of_user(token)).map(|token| token.id.clone()).collect();
+        self.once.retain(|row| !gone.contains(&row.once.token_id));
+        self.tokens.retain(|_, token| !of_user(token));
     }
 }
 
@@ -183,7 +222,18 @@ impl Reader for Memory {
             return Ok(None);
         };
         let ids = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).map(NotificationId);
-        let notifications = ids.filter_map(|id| tables.notifications.get(&id)).map(view).collect();
+        let notifications: Vec<_> = ids.filter_map(|id| tables.notifications.get(&id)).map(view).collect();
+        let shown = |injection: &InjectionRow| {
+            notifications.iter().any(|one: &NotificationView| {
+                one.call_id.as_deref() == Some(&injection.call_id)
+                    && one.conversation_id == *injection.key.conversation_id
+                    && one.agent == *injection.key.agent
+            })
+        };
+        let injections = tables.injections.iter().map(|(_, injection)| injection).filter(|one| shown(one));
+        let injections = injections.map(injection_view).collect();
+        let superseded = tables.superseded.iter().filter(|one| one.event_id == row.event.id());
+        let superseded = superseded.map(SupersededRow::view).collect();
         Ok(Some(Trace {
             event: row.event.to_stored(),
             owner: row.owner.to_string(),
@@ -191,6 +241,8 @@ impl Reader for Memory {
             filtered: row.filtered,
             verdicts: row.verdicts.clone(),
             notifications,
+            injections,
+            superseded,
         }))
     }
 
@@ -202,10 +254,30 @@ impl Reader for Memory {
         Ok(self.lock().tokens.values().find(|token| token.secret_hash == hash).cloned())
     }
 
+    async fn waiting(&self) -> Result<(usize, Option<Time>), StoreError> {
+        let tables = self.lock();
+        let waiting = tables.notifications.values().filter(|row| row.fate.is_none());
+        let since: Vec<Time> = waiting.map(|row| crate::minted_at(row.notification.id.0)).collect();
+        Ok((since.len(), since.into_iter().min()))
+    }
+
     async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         let mut tokens: Vec<Token> = self.lock().tokens.values().cloned().collect();
         tokens.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
         Ok(tokens)
+    }
+
+    async fn close(&self) {}
+}
+
+fn injection_view(row: &InjectionRow) -> InjectionView {
+    InjectionView {
+        conversation_id: row.key.conversation_id.to_string(),
+        agent: row.key.agent.to_string(),
+        call_id: row.call_id.clone(),
+        point: row.point.to_string(),
+        at: row.at,
+        unseen: row.unseen,
     }
 }
 

@@ -4,6 +4,7 @@
 //! decides what anybody is told. Mailboxes stay hot here within a bound; a failed commit evicts all it touched, because
 //! memory must never know more than the disk.
 
+mod once;
 mod publish;
 mod take;
 
@@ -21,10 +22,11 @@ use bellwire_core::{
     Time,
 };
 
-use crate::command::{Caller, ConversationView, Decision, Hint, HintKind, Settings, Token};
+use crate::command::{Caller, ConversationView, Decision, Hint, HintKind, Once, Settings, Token};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{
-    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow,
+    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow, OnceRow,
+    SupersededRow,
 };
 
 /// The most mailboxes kept in memory.
@@ -51,11 +53,14 @@ pub(crate) trait Source {
         owner: &str,
         id: &str,
     ) -> impl Future<Output = Result<Option<(BroughtRow, EventRow)>, StoreError>> + Send;
+    /// What a call was answered under this name, however long ago.
+    fn once(&mut self, once: &Once) -> impl Future<Output = Result<Option<OnceRow>, StoreError>> + Send;
     fn injection(
         &mut self,
         key: &MailboxKey,
         call_id: &str,
     ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
+    fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<Arc<Event>>, StoreError>> + Send;
     fn due(&mut self, now: Time, limit: usize) -> impl Future<Output = Result<Vec<MailboxKey>, StoreError>> + Send;
 }
 
@@ -168,6 +173,9 @@ impl PostRoom {
         for injection in &changes.injections {
             self.rooms.remove(&injection.key);
         }
+        for (key, _) in &changes.unseen {
+            self.rooms.remove(key);
+        }
         for id in changes.conversations.keys() {
             self.conversations.remove(id);
         }
@@ -191,9 +199,13 @@ impl PostRoom {
             else {
                 continue;
             };
-            self.enter(&key, &owner, source).await?;
+            match self.enter(&key, &owner, source).await {
+                // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
+                Err(error) if error.kind == ErrorKind::Broken => continue,
+                entered => entered?,
+            }
             self.handle(&key, Input::Time)?;
-            self.drain(&key, &owner, None);
+            self.drain(&key, &owner);
         }
         Ok(more)
     }
@@ -277,12 +289,17 @@ impl PostRoom {
         &mut self,
         caller: &Caller,
         id: &str,
+        once: Option<&Once>,
         source: &mut impl Source,
     ) -> Result<Boundary, StoreError> {
         let mut row = self.owned(caller, id, source).await?;
+        if let Some(known) = self.answered::<String>(once, source).await? {
+            return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Broken, "a boundary is damaged"));
+        }
         row.boundary = Boundary::from_seed(self.desk.ids.seed());
         let boundary = row.boundary.clone();
         self.put(row);
+        self.remember(once, &boundary.as_str());
         Ok(boundary)
     }
 
@@ -292,8 +309,20 @@ impl PostRoom {
         Ok(())
     }
 
-    pub(crate) fn put_token(&mut self, token: Token) {
+    /// A secret is shown once: the same call again is refused, because nobody can show it again.
+    pub(crate) async fn put_token(
+        &mut self,
+        token: Token,
+        once: Option<&Once>,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        if let Some(id) = self.answered::<String>(once, source).await? {
+            let message = format!("this call made token {id} before; its secret cannot be shown again");
+            return Err(StoreError::new(ErrorKind::Conflict, message));
+        }
+        self.remember(once, &token.id);
         self.changes.tokens.insert(token.id.clone(), token);
+        Ok(())
     }
 
     pub(crate) fn erase_user(&mut self, user_id: &str) {
@@ -408,8 +437,8 @@ impl PostRoom {
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
     }
 
-    /// Turns effects into rows and hints. `call` is the injection that caused them.
-    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>, call: Option<&str>) -> Drained {
+    /// Turns effects into rows and hints.
+    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>) -> Drained {
         let now = self.desk.now;
         let agent = AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main());
         let mut drained = Drained::default();
@@ -433,13 +462,18 @@ impl PostRoom {
                     let owner = owner.clone();
                     detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Vec::new() });
                 }
-                Effect::Superseded { .. } | Effect::Ready(_) => {}
+                Effect::Superseded { event, subscriber, by } => {
+                    let subscriber = subscriber.to_string();
+                    self.changes.superseded.push(SupersededRow { event_id: event, subscriber, by, at: now });
+                }
+                // A person's mailbox is kept with the deliveries to people.
+                Effect::Ready(_) => {}
                 Effect::Waiting(id) => {
                     if let Some(notification) = room.mailbox.find(id).cloned() {
                         self.wait(key, notification);
                     }
                 }
-                Effect::Ended(notification, fate) => self.end(key, *notification, fate, call),
+                Effect::Ended(notification, fate) => self.end(key, *notification, fate),
                 Effect::Wake(ids) => drained.wake = ids,
                 Effect::Answer(answer) => drained.answer = Some(*answer),
             }
@@ -461,14 +495,14 @@ impl PostRoom {
         self.changes.notifications.insert(row.notification.id, row);
     }
 
-    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate, call: Option<&str>) {
+    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate) {
         let row = NotificationRow {
             key: key.clone(),
             notification,
             fate: Some(fate),
             ended_at: Some(self.desk.now),
             content: None,
-            call_id: call.map(str::to_owned),
+            call_id: None,
         };
         self.changes.notifications.insert(row.notification.id, row);
     }

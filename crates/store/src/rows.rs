@@ -7,7 +7,7 @@ use bellwire_core::notification::Fate;
 use bellwire_core::render::Boundary;
 use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 
-use crate::command::{Decision, Given, Message, Settings, Token};
+use crate::command::{Decision, Given, Message, Once, Settings, Superseded, Token};
 
 /// The mailbox of one agent of one conversation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,30 @@ pub(crate) struct BroughtRow {
     pub(crate) event_id: EventId,
     pub(crate) content: [u8; 16],
     pub(crate) at: Time,
+}
+
+/// A call that must not happen twice, and what it was answered.
+#[derive(Clone, Debug)]
+pub(crate) struct OnceRow {
+    pub(crate) once: Once,
+    /// JSON of the answer.
+    pub(crate) answer: String,
+    pub(crate) at: Time,
+}
+
+/// A newer event took an older one's place.
+#[derive(Clone, Debug)]
+pub(crate) struct SupersededRow {
+    pub(crate) event_id: EventId,
+    pub(crate) subscriber: String,
+    pub(crate) by: EventId,
+    pub(crate) at: Time,
+}
+
+impl SupersededRow {
+    pub(crate) fn view(&self) -> Superseded {
+        Superseded { subscriber: self.subscriber.clone(), by: self.by, at: self.at }
+    }
 }
 
 /// A notification as its mailbox knows it, and what became of it.
@@ -79,6 +103,8 @@ pub(crate) struct Changes {
     pub(crate) conversations: BTreeMap<Arc<str>, ConversationRow>,
     pub(crate) events: Vec<EventRow>,
     pub(crate) brought: Vec<BroughtRow>,
+    pub(crate) once: Vec<OnceRow>,
+    pub(crate) superseded: Vec<SupersededRow>,
     pub(crate) mailboxes: BTreeSet<MailboxKey>,
     pub(crate) mailbox_rows: Vec<(MailboxKey, MailboxRow)>,
     pub(crate) notifications: BTreeMap<NotificationId, NotificationRow>,
@@ -93,6 +119,7 @@ impl Changes {
     pub(crate) fn is_empty(&self) -> bool {
         self.conversations.is_empty()
             && self.events.is_empty()
+            && self.once.is_empty()
             && self.mailboxes.is_empty()
             && self.notifications.is_empty()
             && self.injections.is_empty()

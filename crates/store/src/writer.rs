@@ -4,15 +4,18 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::time::Instant;
 
-use crate::command::{Caller, ConversationView, Given, Hint, Publish, Receipt, Settings, Take, Token};
+use crate::command::{Caller, ConversationView, Given, Hint, Once, Publish, Receipt, Settings, Take, Token};
 use crate::error::{ErrorKind, StoreError};
 use crate::postroom::{PostRoom, Source};
+use crate::report::{Observer, Report};
 use crate::rows::Changes;
 
 /// The most commands one commit carries.
@@ -25,6 +28,9 @@ const HINTS_MAX: usize = 4096;
 const DUE_MAX: usize = 256;
 /// Timers are looked at this often even if nobody expects them: another process may have set them.
 const LOOK_MS: u64 = 1_000;
+
+/// What a probe found holds for so long, so that asking often costs no more than asking once a second.
+const PROBED_FOR: Duration = Duration::from_secs(1);
 
 /// Tells the time. Handed in, so that tests have a clock of their own.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
@@ -40,17 +46,25 @@ pub struct Opening {
     pub clock: Clock,
     /// Whether timers fire by themselves; a test with a clock of its own asks for them.
     pub timers: bool,
+    /// Who hears of every commit.
+    pub observer: Option<Observer>,
 }
 
 /// Where rows come from and go to, all or none.
 pub(crate) trait Backend: Source + Send + 'static {
     fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<(), StoreError>> + Send;
-    fn prune(
-        &mut self,
-        events_before: Time,
-        answers_before: Time,
-        limit: usize,
-    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    /// Writes something that means nothing, to see whether a commit would be taken.
+    fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn prune(&mut self, before: &Before, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    /// Lets the data go.
+    fn close(self) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+/// What is older than this may go.
+pub(crate) struct Before {
+    pub(crate) events: Time,
+    pub(crate) answers: Time,
+    pub(crate) once: Time,
 }
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -61,9 +75,10 @@ pub(crate) enum Job {
     PutConversation(Caller, String, String, Option<String>, Reply<ConversationView>),
     Conversation(Caller, String, Reply<ConversationView>),
     Connect(Caller, String, Reply<Vec<Hint>>),
-    Rotate(Caller, String, Reply<Boundary>),
+    Rotate(Caller, String, Option<Once>, Reply<Boundary>),
     PutSettings(String, Settings, Reply<()>),
-    PutToken(Box<Token>, Reply<()>),
+    PutToken(Box<Token>, Option<Once>, Reply<()>),
+    AnswerOnce(Once, String, Reply<String>),
     EraseUser(String, Reply<()>),
     Prune(Time, Time, usize, Reply<usize>),
     Tick(Reply<()>),
@@ -75,7 +90,7 @@ pub(crate) enum Job {
 /// The asking end of a writer.
 #[derive(Clone)]
 pub(crate) struct Handle {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<(Instant, Job)>,
     hints: broadcast::Sender<Arc<Hint>>,
 }
 
@@ -84,7 +99,7 @@ impl Handle {
     pub(crate) async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let stopped = || StoreError::new(ErrorKind::Retry, "the store is shutting down");
-        self.jobs.send(job(reply)).await.map_err(|_| stopped())?;
+        self.jobs.send((Instant::now(), job(reply))).await.map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }
 
@@ -99,7 +114,16 @@ pub(crate) fn start<B: Backend>(backend: B, opening: Opening) -> Handle {
     let (hints, _) = broadcast::channel(HINTS_MAX);
     let handle = Handle { jobs, hints: hints.clone() };
     let room = PostRoom::new(opening.subscribers, opening.seed);
-    let writer = Writer { room, backend, clock: opening.clock, timers: opening.timers, hints, due: Time::ZERO };
+    let writer = Writer {
+        room,
+        backend,
+        clock: opening.clock,
+        timers: opening.timers,
+        observer: opening.observer,
+        hints,
+        due: Time::ZERO,
+        probed: None,
+    };
     tokio::spawn(writer.run(asked));
     handle
 }
@@ -109,9 +133,12 @@ struct Writer<B> {
     backend: B,
     clock: Clock,
     timers: bool,
+    observer: Option<Observer>,
     hints: broadcast::Sender<Arc<Hint>>,
     /// When a timer is due, as far as this writer knows.
     due: Time,
+    /// Whether a commit would be taken, as far as is known, and since when.
+    probed: Option<(Instant, Result<(), StoreError>)>,
 }
 
 /// An answer that waits for its commit.
@@ -125,7 +152,7 @@ fn hold<T: Send + 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> He
 }
 
 impl<B: Backend> Writer<B> {
-    async fn run(mut self, mut asked: mpsc::Receiver<Job>) {
+    async fn run(mut self, mut asked: mpsc::Receiver<(Instant, Job)>) {
         let mut group = Vec::with_capacity(GROUP_MAX);
         loop {
             let received = match self.until_due() {
@@ -135,33 +162,41 @@ impl<B: Backend> Writer<B> {
             if received == Some(0) {
                 return;
             }
-            let (closing, jobs): (Vec<Job>, Vec<Job>) = group.drain(..).partition(|job| matches!(job, Job::Close(_)));
-            self.carry_out(jobs).await;
+            let waited = group.first().map_or(Duration::ZERO, |(asked, _): &(Instant, Job)| asked.elapsed());
+            let jobs = group.drain(..).map(|(_, job)| job);
+            let (closing, jobs): (Vec<Job>, Vec<Job>) = jobs.partition(|job| matches!(job, Job::Close(_)));
+            for jobs in commits(jobs) {
+                self.carry_out(jobs, waited).await;
+            }
             if !closing.is_empty() {
-                return self.close(closing);
+                return self.close(closing).await;
             }
         }
     }
 
     /// Lets the file go before it says so: whoever waited may open it again.
-    fn close(self, closing: Vec<Job>) {
-        drop(self);
+    async fn close(self, closing: Vec<Job>) {
+        let closed = self.backend.close().await;
         for job in closing {
             if let Job::Close(reply) = job {
-                let _ = reply.send(Ok(()));
+                let _ = reply.send(closed.clone());
             }
         }
     }
 
     /// How long nothing is due; none where timers do not fire by themselves.
-    fn until_due(&self) -> Option<std::time::Duration> {
+    fn until_due(&self) -> Option<Duration> {
         let wait = self.due.millis_since((self.clock)()).min(LOOK_MS);
-        self.timers.then(|| std::time::Duration::from_millis(wait))
+        self.timers.then(|| Duration::from_millis(wait))
     }
 
     /// One group, one commit. What is refused has changed nothing; if the store itself fails, everyone hears of it.
-    async fn carry_out(&mut self, jobs: Vec<Job>) {
+    async fn carry_out(&mut self, jobs: Vec<Job>, waited: Duration) {
+        let started = Instant::now();
+        let commands = jobs.len();
         self.room.set_now((self.clock)());
+        let (reads, jobs): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| matches!(job, Job::Conversation(..)));
         let mut held = Vec::with_capacity(jobs.len());
         let mut failed = None;
         if self.timers && self.due <= (self.clock)() {
@@ -177,6 +212,10 @@ impl<B: Backend> Writer<B> {
             Some(error) => Err(error),
             None => self.commit().await,
         };
+        if let Some(observer) = &self.observer {
+            let failed = committed.as_ref().err().map(|error| error.kind);
+            observer(&Report { commands, waited, took: started.elapsed(), failed, ..Report::of(&self.room.changes) });
+        }
         match &committed {
             Ok(()) => {
                 self.due = self.due.min(self.room.next_due());
@@ -188,20 +227,46 @@ impl<B: Backend> Writer<B> {
         for answer in held {
             answer(committed.clone());
         }
+        // Reading needs no commit, and must go on where none is taken.
+        for read in reads {
+            self.answer(read, &mut None).await(Ok(()));
+        }
     }
 
     async fn commit(&mut self) -> Result<(), StoreError> {
         self.room.seal();
-        match self.room.changes.is_empty() && self.room.changes.mailbox_rows.is_empty() {
-            true => Ok(()),
-            false => self.backend.commit(&self.room.changes).await,
+        if self.room.changes.is_empty() && self.room.changes.mailbox_rows.is_empty() {
+            return Ok(());
         }
+        let committed = self.backend.commit(&self.room.changes).await;
+        // A commit that failed is as good as a probe. One that succeeded may have been smaller than one: ask anew.
+        match &committed {
+            Ok(()) => drop(self.probed.take_if(|(_, found)| found.is_err())),
+            Err(error) => self.probed = Some((Instant::now(), Err(error.clone()))),
+        }
+        committed
     }
 
     async fn fire_timers(&mut self) -> Result<(), StoreError> {
+        // Where it fails it is tried again, but not at once.
+        self.due = (self.clock)().plus(LOOK_MS);
         let more = self.room.tick(DUE_MAX, &mut self.backend).await?;
-        self.due = if more { Time::ZERO } else { (self.clock)().plus(LOOK_MS) };
+        if more {
+            self.due = Time::ZERO;
+        }
         Ok(())
+    }
+
+    /// Whether a commit would be taken: what is known, or a try if that is too old.
+    async fn probe(&mut self) -> Result<(), StoreError> {
+        if let Some((at, found)) = &self.probed
+            && at.elapsed() < PROBED_FOR
+        {
+            return found.clone();
+        }
+        let found = self.backend.probe().await;
+        self.probed = Some((Instant::now(), found.clone()));
+        found
     }
 
     async fn answer(&mut self, job: Job, failed: &mut Option<StoreError>) -> Held {
@@ -214,17 +279,24 @@ impl<B: Backend> Writer<B> {
             }
             Job::Conversation(caller, id, reply) => hold(reply, noted(room.view(&caller, &id, backend).await, failed)),
             Job::Connect(caller, id, reply) => hold(reply, noted(room.connect(&caller, &id, backend).await, failed)),
-            Job::Rotate(caller, id, reply) => hold(reply, noted(room.rotate(&caller, &id, backend).await, failed)),
+            Job::Rotate(caller, id, once, reply) => {
+                hold(reply, noted(room.rotate(&caller, &id, once.as_ref(), backend).await, failed))
+            }
             Job::PutSettings(user, settings, reply) => hold(reply, room.put_settings(&user, settings)),
-            Job::PutToken(token, reply) => {
-                room.put_token(*token);
-                hold(reply, Ok(()))
+            Job::PutToken(token, once, reply) => {
+                hold(reply, noted(room.put_token(*token, once.as_ref(), backend).await, failed))
+            }
+            Job::AnswerOnce(once, answer, reply) => {
+                hold(reply, noted(room.answer_once(&once, answer, backend).await, failed))
             }
             Job::EraseUser(user, reply) => {
                 room.erase_user(&user);
                 hold(reply, Ok(()))
             }
-            Job::Prune(events, answers, limit, reply) => hold(reply, backend.prune(events, answers, limit).await),
+            Job::Prune(events, answers, limit, reply) => {
+                let once = Time::from_millis((self.clock)().as_millis().saturating_sub_unsigned(Once::KEPT_MS));
+                hold(reply, backend.prune(&Before { events, answers, once }, limit).await)
+            }
             Job::Tick(reply) => {
                 let ticked = room.tick(usize::MAX, backend).await.map(drop);
                 hold(reply, noted(ticked, failed))
@@ -233,10 +305,25 @@ impl<B: Backend> Writer<B> {
                 room.set_subscribers(subscribers);
                 hold(reply, Ok(()))
             }
-            Job::Check(reply) => hold(reply, backend.commit(&Changes::default()).await),
+            Job::Check(reply) => hold(reply, self.probe().await),
             Job::Close(reply) => hold(reply, Ok(())),
         }
     }
+}
+
+/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. Without any
+/// jobs there is still one commit, for what is due.
+fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    let (mut commits, mut alone) = (vec![Vec::new()], false);
+    for job in jobs {
+        let erases = matches!(job, Job::EraseUser(..));
+        if (erases || alone) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
+            commits.push(Vec::new());
+        }
+        alone = erases;
+        commits.last_mut().expect("there is always one").push(job);
+    }
+    commits
 }
 
 /// A refusal concerns one asker; a failure of the store concerns the whole commit.
@@ -256,7 +343,8 @@ fn refuse(job: Job, error: StoreError) -> Held {
         Job::PutConversation(.., reply) | Job::Conversation(.., reply) => hold(reply, Err(error)),
         Job::Connect(.., reply) => hold(reply, Err(error)),
         Job::Rotate(.., reply) => hold(reply, Err(error)),
-        Job::PutSettings(.., reply) | Job::PutToken(_, reply) | Job::EraseUser(_, reply) => hold(reply, Err(error)),
+        Job::PutSettings(.., reply) | Job::PutToken(.., reply) | Job::EraseUser(_, reply) => hold(reply, Err(error)),
+        Job::AnswerOnce(.., reply) => hold(reply, Err(error)),
         Job::Prune(.., reply) => hold(reply, Err(error)),
         Job::Tick(reply) | Job::SetSubscribers(_, reply) | Job::Check(reply) | Job::Close(reply) => {
             hold(reply, Err(error))

@@ -23,13 +23,23 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let kind = media_type(request.headers());
-        if !is_json(&kind) {
-            return Err(unsupported(&kind, "application/json"));
-        }
-        let Object(body) = read(&bytes(request, state).await?)?;
-        Ok(Self(body))
+        check_json(request.headers())?;
+        Ok(Self(read_object(&bytes(request, state).await?)?))
     }
+}
+
+/// Refuses a body that is said to be something else than JSON.
+pub(super) fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    let kind = media_type(headers);
+    match is_json(&kind) {
+        true => Ok(()),
+        false => Err(unsupported(&kind, "application/json")),
+    }
+}
+
+/// Reads a JSON object.
+pub(super) fn read_object<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
+    read(json).map(|Object(body)| body)
 }
 
 /// A JSON object and nothing else: on its own, serde would take a list for a struct.

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::body::Body;
+use super::correlation::Correlation;
 use super::events::PublishedEvent;
 use super::field::{ID_MAX, Id, Line, Moment, Prose};
+use super::idempotency::{Key, Keyed};
 use super::shape::{Accepted, List, Query};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
@@ -142,14 +144,15 @@ pub(super) async fn messages(
 pub(super) async fn say(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
+    correlation: Extension<Correlation>,
     Id(id): Id,
-    Body(message): Body<NewMessage>,
+    Keyed { once, body: message }: Keyed<NewMessage>,
 ) -> Result<Accepted<PublishedEvent>, ApiError> {
     // The conversation must be there: a word to nobody is not accepted.
     hub.store.conversation(identity.caller.clone(), id.clone()).await?;
-    let event = Event::user_message(&message.text.0)?.in_conversation(&id).at(clock::now());
+    let event = Event::user_message(&message.text.0)?.in_conversation(&id).at(clock::now()).correlated(&correlation.id);
     let events = vec![Incoming { event, brought: None }];
-    let receipts = hub.store.publish(Publish { caller: identity.caller, events }).await?;
+    let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
     let receipt = receipts.into_iter().next().ok_or_else(|| ApiError::not_found("conversation"))?;
     Ok(Accepted(PublishedEvent::of(receipt, None)))
 }
@@ -169,8 +172,9 @@ pub(super) async fn rotate(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     Id(id): Id,
+    Key(once): Key,
 ) -> Result<Json<SystemPrompt>, ApiError> {
-    let boundary = hub.store.rotate_boundary(identity.caller, id).await?;
+    let boundary = hub.store.rotate_boundary(identity.caller, id, once).await?;
     Ok(Json(SystemPrompt::with(&boundary)))
 }
 

@@ -77,6 +77,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
+    /// The same, about one of several events.
+    pub(crate) fn within(self, at: usize) -> Self {
+        let field = self.field.map_or_else(String::new, |field| format!(".{field}"));
+        Self { field: Some(format!("events[{at}]{field}")), ..self }
+    }
+
     /// A body that is not the JSON we asked for.
     pub(crate) fn body(error: &serde_json::Error) -> Self {
         let message = error.to_string();

@@ -3,7 +3,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use bellwire_core::{Ids, Time};
-use bellwire_store::{Brought, Incoming, Publish, Receipt};
+use bellwire_store::{Brought, Incoming, Once, Publish, Receipt};
 use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
@@ -11,12 +11,14 @@ use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use std::hash::Hasher as _;
 
 use super::body::{self, Object};
+use super::correlation::Correlation;
 use super::field::Id;
+use super::idempotency::once_of;
 use super::new_event::{AddressedEvent, CloudEvent, NewEvent, example};
 use super::openapi::Operation;
 use super::shape::{self, Accepted};
 use super::trace::{Trace, Verdict};
-use super::{ApiError, Hub};
+use super::{ApiError, Hub, cloudevents};
 use crate::auth::{Identity, Scope};
 use crate::clock;
 
@@ -49,6 +51,7 @@ pub(super) struct PublishedEvent {
 
 /// The body of a publish: JSON, NDJSON or CloudEvents.
 pub(super) struct Events {
+    once: Option<Once>,
     headers: HeaderMap,
     body: Bytes,
 }
@@ -60,13 +63,14 @@ const EVENTS_MAX: usize = 1000;
 pub(super) async fn publish(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Events { headers, body }: Events,
+    correlation: Extension<Correlation>,
+    Events { once, headers, body }: Events,
 ) -> Result<Accepted<Published>, ApiError> {
     let now = clock::now();
-    let drafts = drafts(&headers, &body)?;
+    let drafts = drafts(&headers, &body, hub.batch_max)?;
     let incoming = drafts.into_iter().enumerate();
     let incoming: Vec<(Option<String>, Incoming)> =
-        incoming.map(|(at, draft)| admit(draft, at, now, &identity)).collect::<Result<_, _>>()?;
+        incoming.map(|(at, draft)| admit(draft, at, now, &identity, &correlation)).collect::<Result<_, _>>()?;
     if identity.scope != Scope::Admin {
         hub.limit.pass(&identity.token_id, incoming.len(), now).map_err(|seconds| ApiError {
             retry_after_seconds: Some(seconds),
@@ -74,7 +78,7 @@ pub(super) async fn publish(
         })?;
     }
     let (names, events): (Vec<_>, Vec<_>) = incoming.into_iter().unzip();
-    let receipts = hub.store.publish(Publish { caller: identity.caller, events }).await?;
+    let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
     let events = receipts.into_iter().zip(names).map(|(receipt, name)| PublishedEvent::of(receipt, name)).collect();
     Ok(Accepted(Published { events }))
 }
@@ -89,9 +93,27 @@ pub(super) async fn trace(
     Ok(Json(trace.into()))
 }
 
-fn drafts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Value>, ApiError> {
+/// One event on its way to being checked.
+struct Draft {
+    event: Value,
+    /// A hash of what was sent.
+    content: [u8; 16],
+    /// The name it is remembered by, where that is not its own id.
+    remembered_as: Option<String>,
+}
+
+fn drafts(headers: &HeaderMap, body: &Bytes, max: usize) -> Result<Vec<Draft>, ApiError> {
     let kind = body::media_type(headers);
-    let drafts = match kind.as_str() {
+    if let Some(events) = cloudevents::read(headers, &kind, body)? {
+        check_count(events.len(), max)?;
+        let draft = |(at, event): (usize, Value)| {
+            let content = fingerprint(&event);
+            let (event, name) = cloudevents::into_draft(event).map_err(|error| error.within(at))?;
+            Ok(Draft { event, content, remembered_as: Some(name) })
+        };
+        return events.into_iter().enumerate().map(draft).collect();
+    }
+    let drafts: Vec<Value> = match kind.as_str() {
         "application/x-ndjson" => {
             let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
             lines.map(body::read).collect::<Result<_, _>>()?
@@ -102,24 +124,30 @@ fn drafts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Value>, ApiError> {
         },
         kind => return Err(body::unsupported(kind, "application/json or application/x-ndjson")),
     };
-    match drafts.len() {
-        1..=EVENTS_MAX => Ok(drafts),
-        count => {
-            Err(ApiError::invalid("events", format!("{count} events came; 1 to {EVENTS_MAX} are allowed in one call")))
-        }
+    check_count(drafts.len(), max)?;
+    let draft = |event: Value| Draft { content: fingerprint(&event), event, remembered_as: None };
+    Ok(drafts.into_iter().map(draft).collect())
+}
+
+fn check_count(count: usize, max: usize) -> Result<(), ApiError> {
+    match (1..=max).contains(&count) {
+        true => Ok(()),
+        false => Err(ApiError::invalid("events", format!("{count} events came; 1 to {max} are allowed in one call"))),
     }
 }
 
 /// Checks one event. The name a sender brings stays a name of theirs; the store gives it one of its own.
-fn admit(draft: Value, at: usize, now: Time, identity: &Identity) -> Result<(Option<String>, Incoming), ApiError> {
-    let named = |mut error: ApiError| {
-        let field = error.field.map_or_else(String::new, |field| format!(".{field}"));
-        error.field = Some(format!("events[{at}]{field}"));
-        error
-    };
-    let content = fingerprint(&draft);
+fn admit(
+    draft: Draft,
+    at: usize,
+    now: Time,
+    identity: &Identity,
+    correlation: &Correlation,
+) -> Result<(Option<String>, Incoming), ApiError> {
+    let named = |error: ApiError| error.within(at);
+    let Draft { event, content, remembered_as } = draft;
     // Where a value is wrong is known only of a text, so the text is made when it is needed.
-    let event = Object::<NewEvent>::deserialize(&draft).or_else(|_| body::read(draft.to_string().as_bytes()));
+    let event = Object::<NewEvent>::deserialize(&event).or_else(|_| body::read(event.to_string().as_bytes()));
     let Object(event) = event.map_err(named)?;
     let (name, mut draft) = event.into_draft();
     if draft.conversation_id.is_none() && draft.user_id.is_none() {
@@ -130,8 +158,8 @@ fn admit(draft: Value, at: usize, now: Time, identity: &Identity) -> Result<(Opt
         return Err(named(ApiError::invalid("conversation_id", message)));
     }
     let event = draft.admit(now, &mut Ids::seeded(0)).map_err(|invalid| named(invalid.into()))?;
-    let brought = name.clone().map(|id| Brought { id, content });
-    Ok((name, Incoming { event, brought }))
+    let brought = name.clone().or(remembered_as).map(|id| Brought { id, content });
+    Ok((name, Incoming { event: event.correlated(&correlation.id), brought }))
 }
 
 /// A hash of an event as it came; key order does not matter. It only compares what one sender sent twice.
@@ -155,8 +183,10 @@ impl<S: Send + Sync> FromRequest<S> for Events {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let once = once_of(&request)?;
         let headers = request.headers().clone();
-        Ok(Self { headers, body: body::bytes(request, state).await? })
+        let body = body::bytes(request, state).await?;
+        Ok(Self { once: once.map(|once| once.of(&body)), headers, body })
     }
 }
 

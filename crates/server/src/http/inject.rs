@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::body::{Body, Object};
+use super::correlation::Correlation;
 use super::field::{Id, Line, Vocabulary, Whole, Word};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
@@ -136,11 +137,13 @@ pub(super) struct Injection {
 pub(super) async fn inject(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
+    correlation: Extension<Correlation>,
     Id(id): Id,
     Body(mut ask): Body<InjectRequest>,
 ) -> Result<Json<Injection>, ApiError> {
     let tool_result = ask.tool_result.take().unwrap_or_default();
-    let take = ask.into_take(id, identity)?;
+    let mut take = ask.into_take(id, identity)?;
+    take.correlation_id = Some(correlation.id.clone());
     let style = take.request.style;
     let given = hub.store.take(take).await?;
     Ok(Json(Injection::of(given, &tool_result, style)))
@@ -163,7 +166,7 @@ impl InjectRequest {
         let agent = self.agent.map_or_else(|| Ok(AgentName::main()), |agent| AgentName::parse(&agent.0))?;
         let observed = self.observed.map(|Object(call)| call.into_observed()).transpose()?;
         let unseen = self.unseen.into_iter().map(|call_id| call_id.0).collect();
-        Ok(Take { caller: identity.caller, conversation_id, agent, request, observed, unseen })
+        Ok(Take { caller: identity.caller, conversation_id, agent, request, observed, unseen, correlation_id: None })
     }
 }
 

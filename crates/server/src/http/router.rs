@@ -1,7 +1,9 @@
 //! The API as one table: what there is, who may use it, who answers.
 
+use std::sync::Arc;
+
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
@@ -18,14 +20,19 @@ use super::error::in_our_words;
 use super::events::{Events, Published, PublishedEvent};
 use super::health::Health;
 use super::inject::{InjectRequest, Injection};
+use super::metrics::MetricsPage;
 use super::openapi::{Document, Operation};
+use super::origin::Doorkeeper;
 use super::shape::{self, Accepted, Created, Done, List, Query, Reply, shaped};
 use super::stream::HintStream;
 use super::subscribers::{DryRun, DryRunResult, Subscriber};
 use super::tokens::{CreatedToken, NewToken, TokenView};
 use super::trace::Trace;
 use super::users::{Settings, SettingsChange};
-use super::{ApiError, Hub, conversations, docs, events, health, inject, openapi, stream, subscribers, tokens, users};
+use super::{
+    ApiError, Hub, conversations, correlation, docs, events, health, inject, metrics, openapi, origin, overload,
+    stream, subscribers, tokens, users,
+};
 use crate::auth::Scope;
 use crate::config::Config;
 
@@ -72,7 +79,7 @@ impl Route {
 }
 
 /// Answered under every host name.
-const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+pub(super) const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// A line says: what it does; the method, the path and who may use it; what it takes, what it answers, and what can go
 /// wrong besides; who answers. A handler that takes or answers something else does not compile.
@@ -183,6 +190,9 @@ routes! {
         /// The hub can accept: its writer answers and the disk takes a commit
         GET "/readyz" []
             () -> Json<Health>, or 500 503 507 => health::ready;
+        /// What the hub counts, for Prometheus
+        GET "/metrics" []
+            () -> MetricsPage => metrics::serve;
         /// This description, OpenAPI 3.1
         GET "/openapi.json" []
             () -> Document => openapi::serve;
@@ -193,7 +203,7 @@ routes! {
 }
 
 pub(crate) fn router(hub: Hub, config: &Config) -> Router {
-    let description = openapi::document(&hub.subscribers);
+    let description = openapi::document(&hub.subscribers());
     table()
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")
@@ -202,7 +212,9 @@ pub(crate) fn router(hub: Hub, config: &Config) -> Router {
         .layer(Extension(Document(description.to_string().into())))
         .layer(middleware::from_fn_with_state(hub.clone(), authorize))
         .fallback(|| async { ApiError::not_found("path") })
-        .layer(middleware::from_fn_with_state(config.allowed_hosts(), check_host))
+        .layer(middleware::from_fn_with_state(hub.clone(), overload::shed))
+        .layer(origin::cors(config))
+        .layer(middleware::from_fn_with_state(Arc::new(Doorkeeper::new(config)), origin::check))
         .layer(RequestBodyLimitLayer::new(config.limits.body_bytes))
         .layer(CompressionLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, config.limits.request_timeout()))
@@ -210,6 +222,8 @@ pub(crate) fn router(hub: Hub, config: &Config) -> Router {
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
             ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR).into_response()
         }))
+        .layer(middleware::from_fn_with_state(hub.clone(), metrics::count))
+        .layer(middleware::from_fn(correlation::correlate))
         .with_state(hub)
 }
 
@@ -237,37 +251,6 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
         let name = query.split(['=', '&']).next().unwrap_or_default();
         return Err(ApiError::invalid(name, "is no parameter of this call; it takes none in the URL"));
     }
-    if route.takes_idempotency_key() && request.headers().get("idempotency-key").is_some_and(is_malformed) {
-        return Err(ApiError::invalid("Idempotency-Key", "must be 1 to 255 visible ASCII characters"));
-    }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
-}
-
-fn is_malformed(key: &HeaderValue) -> bool {
-    !(1..=255).contains(&key.len()) || !key.as_bytes().iter().all(u8::is_ascii_graphic)
-}
-
-/// A page in the user's browser must not reach the hub under another name. Probes carry whatever name they like.
-async fn check_host(
-    State(allowed): State<std::sync::Arc<Vec<String>>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    if PROBES.contains(&request.uri().path()) {
-        return Ok(next.run(request).await);
-    }
-    let host = request.headers().get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let name = host
-        .rsplit_once(':')
-        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
-        .map_or(host, |(name, _)| name);
-    match allowed.iter().any(|one| one.eq_ignore_ascii_case(name)) {
-        true => Ok(next.run(request).await),
-        false => Err(ApiError::new(
-            StatusCode::MISDIRECTED_REQUEST,
-            "host_not_allowed",
-            "this hub does not answer to that host name; add it to server.allowed_hosts",
-        )),
-    }
 }

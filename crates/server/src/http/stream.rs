@@ -12,12 +12,14 @@ use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::field::Id;
 use super::openapi::Operation;
 use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
+use crate::metrics::StreamGuard;
 
 /// Proxies close what is silent for longer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -57,12 +59,13 @@ pub(super) async fn stream(
     Extension(identity): Extension<Identity>,
     Id(id): Id,
 ) -> Result<HintStream, ApiError> {
+    let open = (hub.overload.stream()?, hub.metrics.stream());
     // Subscribe first: what is committed between the two is told twice rather than never.
     let hints = hub.store.hints();
     let revoked = hub.revoked.subscribe();
     let state = hub.store.connect(identity.caller.clone(), id.clone()).await?;
     let first = stream::iter(state.into_iter().map(Arc::new).collect::<Vec<_>>());
-    let live = Live { hub, identity, conversation_id: id, hints, revoked };
+    let live = Live { hub, identity, conversation_id: id, hints, revoked, _open: open };
     let rest =
         stream::unfold(live, |mut live| async move { live.next().await.map(|hints| (stream::iter(hints), live)) });
     let lines = first.chain(rest.flatten()).map(|hint| Ok(line(&hint))).boxed();
@@ -75,6 +78,8 @@ struct Live {
     conversation_id: String,
     hints: Receiver<Arc<Hint>>,
     revoked: Receiver<String>,
+    /// Counted for as long as it lives.
+    _open: (OwnedSemaphorePermit, StreamGuard),
 }
 
 impl Live {

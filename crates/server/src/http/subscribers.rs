@@ -1,14 +1,16 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::subscriber::{Activation, Audience, Preferences, SubscriberState};
 use bellwire_core::{Boundary, Event, Ids, InjectionPoint, Priority, Severity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::body::{Body, Object};
+use super::body::Object;
 use super::field::{Id, Word};
+use super::idempotency::Keyed;
 use super::new_event::NewEvent;
 use super::shape::List;
 use super::{ApiError, Hub};
@@ -69,7 +71,7 @@ pub(super) struct DryRun {
 }
 
 /// How the events would read.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct DryRunResult {
     /// The subscriber.
     subscriber: String,
@@ -86,7 +88,7 @@ pub(super) async fn list(
     Extension(identity): Extension<Identity>,
 ) -> Result<Json<List<Subscriber>>, ApiError> {
     let preferences = preferences(&hub, &identity).await?;
-    let items = hub.subscribers.iter().map(|one| Subscriber::of(one, &preferences)).collect();
+    let items = hub.subscribers().iter().map(|one| Subscriber::of(one, &preferences)).collect();
     Ok(Json(List::whole(items)))
 }
 
@@ -96,17 +98,17 @@ pub(super) async fn get(
     Extension(identity): Extension<Identity>,
     Id(id): Id,
 ) -> Result<Json<Subscriber>, ApiError> {
-    let one = hub.subscribers.find(&id).ok_or_else(|| ApiError::not_found("subscriber"))?;
-    Ok(Json(Subscriber::of(one, &preferences(&hub, &identity).await?)))
+    let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
+    Ok(Json(Subscriber::of(&one, &preferences(&hub, &identity).await?)))
 }
 
 /// How some events would read. Nothing is stored and nobody is told.
 pub(super) async fn test(
     State(hub): State<Hub>,
     Id(id): Id,
-    Body(run): Body<DryRun>,
+    Keyed { once, body: run }: Keyed<DryRun>,
 ) -> Result<Json<DryRunResult>, ApiError> {
-    let one = hub.subscribers.find(&id).ok_or_else(|| ApiError::not_found("subscriber"))?;
+    let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
     if !(1..=SAMPLES_MAX).contains(&run.events.len()) {
         let message = format!("has {} events; 1 to {SAMPLES_MAX} are allowed", run.events.len());
         return Err(ApiError::invalid("events", message));
@@ -121,15 +123,21 @@ pub(super) async fn test(
     let events: Vec<Arc<Event>> = run.events.into_iter().enumerate().map(admit).collect::<Result<_, _>>()?;
     let document = one.dry_run(&events, &Boundary::from_seed(0));
     let problem = document.as_ref().err().cloned();
-    Ok(Json(DryRunResult { subscriber: id, content: document.ok().map(|document| document.to_toon()), problem }))
+    let content = document.ok().map(|document| document.to_toon());
+    let result = DryRunResult { subscriber: id, content, problem };
+    let Some(once) = once else { return Ok(Json(result)) };
+    let told = hub.store.answer_once(once, serde_json::to_string(&result).expect("texts are JSON")).await?;
+    let told = serde_json::from_str(&told).map_err(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
+    Ok(Json(told))
 }
 
 async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiError> {
     let Some(user) = identity.caller.user_id.clone() else { return Ok(Preferences::default()) };
     let settings = hub.store.settings(user).await?;
+    let subscribers = hub.subscribers();
     let known = settings.disabled_subscribers.iter().map(String::as_str);
-    let known = known.filter(|id| hub.subscribers.find(id).is_some_and(|one| !one.output.core));
-    Ok(Preferences::disabling(known, &hub.subscribers).unwrap_or_default())
+    let known = known.filter(|id| subscribers.find(id).is_some_and(|one| !one.output.core));
+    Ok(Preferences::disabling(known, &subscribers).unwrap_or_default())
 }
 
 impl Subscriber {

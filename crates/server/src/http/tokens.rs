@@ -5,8 +5,8 @@ use bellwire_store::Token;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::body::Body;
 use super::field::{ID_MAX, Id, Line, Moment, Word};
+use super::idempotency::Keyed;
 use super::shape::{Created, Done, List};
 use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope, new_secret};
@@ -82,11 +82,15 @@ pub(super) struct CreatedToken {
 /// Makes a token. Its secret is shown now and never again.
 pub(super) async fn create(
     State(hub): State<Hub>,
-    Body(new): Body<NewToken>,
+    Keyed { once, body: new }: Keyed<NewToken>,
 ) -> Result<Created<CreatedToken>, ApiError> {
     let (secret, secret_hash) = new_secret();
     let token = new.into_token(secret_hash)?;
-    hub.store.put_token(token.clone()).await?;
+    match once {
+        Some(once) => hub.store.put_token_once(token.clone(), once).await?,
+        None => hub.store.put_token(token.clone()).await?,
+    }
+    tracing::info!(token = token.id, scope = token.scope, "a token was made");
     Ok(Created(CreatedToken { token: secret, view: token.into() }))
 }
 

@@ -54,7 +54,7 @@ pub(super) async fn patch_settings(
     let mut settings = hub.store.settings(id.clone()).await?;
     if let Some(ids) = change.disabled_subscribers {
         // In a merge patch null means back to the default: nothing is switched off.
-        settings.disabled_subscribers = disabled(&hub.subscribers, &ids.unwrap_or_default())?;
+        settings.disabled_subscribers = disabled(&hub.subscribers(), &ids.unwrap_or_default())?;
     }
     if settings.rest.is_empty() {
         settings.rest = "{}".to_owned();

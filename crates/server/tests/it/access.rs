@@ -1,5 +1,6 @@
 //! Who may do what, tested from the router's own table: a new route without a rule fails here.
 
+use bellwire_server::Config;
 use bellwire_server::auth::Scope;
 use bellwire_server::http::router::ROUTES;
 use reqwest::{Method, StatusCode};
@@ -92,4 +93,30 @@ async fn a_secret_is_shown_once_and_never_listed() {
     assert!(!list.to_string().contains(&secret[3..]));
     let (status, answer) = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "agent", "origin": "x"})).await;
     assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::BAD_REQUEST, Some("user_id")));
+}
+
+#[tokio::test]
+async fn only_listed_pages_may_call_from_a_browser() {
+    let config = Config { allowed_origins: vec!["https://console.example".into()], ..Config::default() };
+    let hub = TestHub::start_with(config).await;
+    let ask = |origin: &str| {
+        let request = hub.client.get(format!("{}/v1/subscribers", hub.base)).bearer_auth(&hub.admin);
+        request.header("origin", origin).send()
+    };
+    let allowed = ask("https://console.example").await.unwrap();
+    assert_eq!(allowed.status(), StatusCode::OK);
+    assert_eq!(allowed.headers()["access-control-allow-origin"], "https://console.example");
+    let own = hub.base.clone();
+    assert_eq!(ask(&own).await.unwrap().status(), StatusCode::OK, "a page of its own");
+    for foreign in ["https://evil.example", "null", "http://127.0.0.1:1", "https://console.example.evil"] {
+        let refused = ask(foreign).await.unwrap();
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{foreign}");
+        assert!(!refused.headers().contains_key("access-control-allow-origin"), "{foreign}");
+    }
+    let preflight = hub.client.request(Method::OPTIONS, format!("{}/v1/events", hub.base));
+    let preflight =
+        preflight.header("origin", "https://console.example").header("access-control-request-method", "POST");
+    let answer = preflight.send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert!(answer.headers()["access-control-allow-headers"].to_str().unwrap().contains("authorization"));
 }

@@ -1,3 +1,4 @@
+use bellwire_server::Config;
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -16,6 +17,13 @@ async fn an_event_is_accepted_with_its_verdicts_and_can_be_traced() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(trace["type"], "tool.call.failure");
     assert_eq!(trace["verdicts"], event["verdicts"]);
+    assert_eq!(trace["progress"][0]["states"], json!(["created", "queued", "dispatched", "filtered", "batched"]));
+
+    hub.post(&agent, "/v1/conversations/chat/inject", json!({"point": "after_tool", "call_id": "1"})).await;
+    let (_, trace) = hub.get(&agent, &format!("/v1/events/{}", event["id"].as_str().unwrap())).await;
+    assert_eq!(trace["progress"][0]["states"].as_array().unwrap().last().unwrap(), "injected");
+    assert_eq!(trace["notifications"][0]["states"], json!(["pending", "injected", "persisted"]));
+    assert_eq!((&trace["injections"][0]["call_id"], &trace["injections"][0]["unseen"]), (&json!("1"), &json!(false)));
 }
 
 #[tokio::test]
@@ -86,19 +94,63 @@ async fn what_is_wrong_is_named_and_nothing_is_a_server_error() {
 
 #[tokio::test]
 async fn a_token_that_publishes_too_fast_is_told_when_to_come_back() {
+    let mut config = Config::default();
+    (config.limits.publish_per_second, config.limits.publish_burst) = (1, 10);
+    let hub = TestHub::start_with(config).await;
+    let agent = hub.token("agent", "ada").await;
+    let send = |count: usize| {
+        let many = json!(vec![failure("grep"); count]);
+        hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&agent).json(&many).send()
+    };
+    assert_eq!(send(10).await.unwrap().status(), StatusCode::ACCEPTED);
+    let limited = send(10).await.unwrap();
+    assert_eq!(limited.status(), StatusCode::TOO_MANY_REQUESTS);
+    let seconds: u64 = limited.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=10).contains(&seconds), "{seconds}");
+    let request = hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&hub.admin);
+    let unlimited = request.json(&json!(vec![failure("grep"); 20])).send().await.unwrap();
+    assert_eq!(unlimited.status(), StatusCode::ACCEPTED, "an admin is exempt");
+}
+
+#[tokio::test]
+async fn a_call_with_an_idempotency_key_happens_once() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
-    let many = json!(vec![failure("grep"); 1000]);
-    let mut limited = None;
-    for _ in 0..12 {
-        let request = hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&agent).json(&many);
-        let response = request.send().await.unwrap();
-        if response.status() == StatusCode::TOO_MANY_REQUESTS {
-            limited = Some(response);
-            break;
+    let send = |path: &'static str, key: &'static str, body: serde_json::Value| {
+        let request = hub.client.post(format!("{}{path}", hub.base)).bearer_auth(&agent).json(&body);
+        async move {
+            let response = request.header("idempotency-key", key).send().await.unwrap();
+            (response.status(), response.json::<serde_json::Value>().await.unwrap())
         }
-        assert_eq!(response.status(), StatusCode::ACCEPTED);
-    }
-    let limited = limited.expect("five thousand at once are enough");
-    assert!(limited.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
+    };
+    let first = send("/v1/events", "k1", failure("grep")).await;
+    assert_eq!(first.0, StatusCode::ACCEPTED);
+    assert_eq!(send("/v1/events", "k1", failure("grep")).await, first);
+    let (status, answer) = send("/v1/events", "k1", failure("sed")).await;
+    assert_eq!((status, answer["error"]["code"].as_str()), (StatusCode::CONFLICT, Some("conflict")));
+    let (status, answer) = send("/v1/events", "two words", failure("sed")).await;
+    assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::BAD_REQUEST, Some("Idempotency-Key")));
+
+    let rotate = "/v1/conversations/chat/system_prompt/rotate";
+    assert_eq!(
+        send(rotate, "k1", json!({})).await,
+        send(rotate, "k1", json!({})).await,
+        "one key means one thing a path"
+    );
+    let inject = "/v1/conversations/chat/inject";
+    let (status, _) = send(inject, "k1", json!({"point": "after_tool", "call_id": "1"})).await;
+    assert_eq!(status, StatusCode::OK);
+    let (status, _) = send(inject, "k1", json!({"point": "after_tool", "call_id": "2"})).await;
+    assert_eq!(status, StatusCode::OK, "an injection has its call_id, the key is ignored");
+}
+
+#[tokio::test]
+async fn a_token_made_twice_under_one_key_is_refused_because_its_secret_was_shown() {
+    let hub = TestHub::start().await;
+    let make = || {
+        let request = hub.client.post(format!("{}/v1/tokens", hub.base)).bearer_auth(&hub.admin);
+        request.json(&json!({"scope": "ingest"})).header("idempotency-key", "k").send()
+    };
+    assert_eq!(make().await.unwrap().status(), StatusCode::CREATED);
+    assert_eq!(make().await.unwrap().status(), StatusCode::CONFLICT);
 }

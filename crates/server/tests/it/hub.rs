@@ -21,7 +21,15 @@ impl TestHub {
     }
 
     pub(crate) async fn start_in(folder: tempfile::TempDir) -> Self {
-        let config = Config { data_dir: Some(folder.path().to_owned()), ..Config::default() };
+        Self::start_as(Config::default(), folder).await
+    }
+
+    pub(crate) async fn start_with(config: Config) -> Self {
+        Self::start_as(config, tempfile::tempdir().expect("a folder")).await
+    }
+
+    async fn start_as(config: Config, folder: tempfile::TempDir) -> Self {
+        let config = Config { data_dir: Some(folder.path().to_owned()), ..config };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
         let app = App::start(config, listener, async move { drop(stopped.await) }).await.expect("the hub starts");

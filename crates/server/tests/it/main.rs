@@ -5,8 +5,11 @@
 mod hub;
 
 mod access;
+mod cloudevents;
+mod config;
 mod events;
 mod inject;
+mod observability;
 mod openapi;
 mod settings;
 mod stream;

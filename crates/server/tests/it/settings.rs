@@ -1,3 +1,4 @@
+use bellwire_server::Config;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -28,4 +29,61 @@ async fn a_subscriber_can_be_tried_without_anything_happening() {
     let (status, answer) = hub.post(&hub.admin, "/v1/subscribers/tool_failure/test", json!({"events": [event]})).await;
     assert_eq!(status, StatusCode::OK);
     assert!(answer["content"].as_str().unwrap().starts_with("tool_fail: grep"), "{answer}");
+}
+
+const CI_DONE: &str = r#"
+[subscriber]
+id = "ci_done"
+name = "CI"
+description = "Builds that are done"
+version = "1.0.0"
+[events]
+types = ["ci.build.done"]
+[batching]
+window_ms = 0
+[output]
+priority = "normal"
+inject_at = "after_tool"
+template = "ci.j2"
+"#;
+
+#[tokio::test]
+async fn an_edited_file_is_in_force_from_the_next_event_and_a_broken_edit_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("ci.j2", "build: {{ events[0].payload.name }}");
+    let config = Config { subscribers_dir: Some(folder.path().to_owned()), ..Config::default() };
+    let hub = TestHub::start_with(config).await;
+    let known = || async { hub.get(&hub.admin, "/v1/subscribers/ci_done").await };
+    assert_eq!(known().await.0, StatusCode::NOT_FOUND);
+
+    write("ci.toml", CI_DONE);
+    until(|| async { known().await.0 == StatusCode::OK }).await;
+    let agent = hub.token("agent", "ada").await;
+    let event = json!({
+        "type": "ci.build.done", "source": "ci", "severity": "info", "conversation_id": "chat", "payload": {"name": "x"},
+    });
+    let (_, answer) = hub.post(&agent, "/v1/events", event).await;
+    assert_eq!(answer["events"][0]["verdicts"][0]["subscriber"], "ci_done");
+
+    write("ci.toml", &CI_DONE.replace("window_ms = 0", "window_ms = -1"));
+    write("other.toml", &CI_DONE.replace("ci_done", "ci_other"));
+    until(|| async { hub.get(&hub.admin, "/v1/subscribers/ci_other").await.0 == StatusCode::OK }).await;
+    assert_eq!(known().await.1["window_ms"], 0, "the broken edit keeps the last good version");
+
+    std::fs::remove_file(folder.path().join("ci.toml")).unwrap();
+    until(|| async { known().await.0 == StatusCode::NOT_FOUND }).await;
+    let (_, block) =
+        hub.post(&agent, "/v1/conversations/chat/inject", json!({"point": "after_tool", "call_id": "1"})).await;
+    assert!(block["block"].as_str().unwrap().contains("build: x"), "what it had queued keeps its words: {block}");
+}
+
+/// Asks until it is so; a file watcher says in its own time what it saw.
+async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
+    let wait = async {
+        while !is_so().await {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), wait).await.expect("it becomes so within 20 seconds");
 }

@@ -42,6 +42,27 @@ CREATE TABLE brought_ids (
     PRIMARY KEY (token_owner, id)
 ) WITHOUT ROWID;
 
+-- Calls that must happen once however often they are sent, and what they were answered; kept for a day.
+CREATE TABLE idempotency_keys (
+    token_id TEXT   NOT NULL,
+    route    TEXT   NOT NULL,
+    name     TEXT   NOT NULL,            -- the caller's Idempotency-Key
+    content  BLOB   NOT NULL,            -- a hash of what was sent
+    answer   TEXT   NOT NULL,
+    at       BIGINT NOT NULL,
+    PRIMARY KEY (token_id, route, name)
+) WITHOUT ROWID;
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (at);
+
+-- Events whose place a newer one took before they were told.
+CREATE TABLE superseded (
+    event_id      BLOB   NOT NULL,
+    subscriber_id TEXT   NOT NULL,
+    newer_id      BLOB   NOT NULL,
+    at            BIGINT NOT NULL,
+    PRIMARY KEY (event_id, subscriber_id)
+) WITHOUT ROWID;
+
 -- The state machine of one agent: one versioned blob of at most 64 KiB, written once per commit.
 CREATE TABLE mailboxes (
     conversation_id TEXT   NOT NULL,

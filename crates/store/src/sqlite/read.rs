@@ -10,11 +10,11 @@ use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::{Sqlite, SqliteWriter, damaged, failure};
-use crate::command::{Message, NotificationView, Settings, Token, Trace};
+use crate::command::{InjectionView, Message, NotificationView, Once, Settings, Superseded, Token, Trace};
 use crate::error::StoreError;
 use crate::front::Reader;
 use crate::postroom::{LoadedMailbox, Source};
-use crate::rows::{BroughtRow, ConversationRow, EventRow, InjectionRow, MailboxKey};
+use crate::rows::{BroughtRow, ConversationRow, EventRow, InjectionRow, MailboxKey, OnceRow};
 
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
                              user_id, correlation_id, cause, owner, accepted_at, filtered, verdicts";
@@ -104,6 +104,24 @@ impl Source for SqliteWriter {
         Ok(event.map(|event| (brought, event)))
     }
 
+    async fn once(&mut self, once: &Once) -> Result<Option<OnceRow>, StoreError> {
+        let row = sqlx::query(
+            "SELECT content, answer, at FROM idempotency_keys WHERE token_id = $1 AND route = $2 AND name = $3",
+        )
+        .bind(&once.token_id)
+        .bind(&once.route)
+        .bind(&once.key)
+        .fetch_optional(&mut self.connection)
+        .await
+        .map_err(failure)?;
+        row.map(|row| {
+            let content = row.get::<Vec<u8>, _>(0).try_into().map_err(|_| damaged("idempotency_keys.content"))?;
+            let once = Once { content, ..once.clone() };
+            Ok(OnceRow { once, answer: row.get(1), at: Time::from_millis(row.get(2)) })
+        })
+        .transpose()
+    }
+
     async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
         let row = sqlx::query(
             "SELECT point, at, unseen, answer, taken, system_messages_json FROM injections \
@@ -128,6 +146,11 @@ impl Source for SqliteWriter {
             })
         })
         .transpose()
+    }
+
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
+        let rows = events(&mut self.connection, ids).await?;
+        Ok(rows.into_iter().map(|row| row.event).collect())
     }
 
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
@@ -192,12 +215,15 @@ impl Reader for Sqlite {
         let Some(id) = id else { return Ok(None) };
         let Some(row) = events(&mut connection, &[id]).await?.pop() else { return Ok(None) };
         let ids: Vec<Uuid> = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).collect();
+        let notifications = notifications(&mut connection, &ids).await?;
         Ok(Some(Trace {
             event: row.event.to_stored(),
             owner: row.owner.to_string(),
             accepted_at: row.accepted_at,
             filtered: row.filtered,
-            notifications: notifications(&mut connection, &ids).await?,
+            injections: injections(&mut connection, &notifications).await?,
+            superseded: superseded(&mut connection, id).await?,
+            notifications,
             verdicts: row.verdicts,
         }))
     }
@@ -226,6 +252,17 @@ impl Reader for Sqlite {
         Ok(row.as_ref().map(token))
     }
 
+    async fn waiting(&self) -> Result<(usize, Option<Time>), StoreError> {
+        // The index of what waits ends in the id, which begins with the time: no row is looked at.
+        let row = sqlx::query("SELECT COUNT(*), MIN(id) FROM notifications WHERE state = 'pending'")
+            .fetch_one(&self.pool)
+            .await
+            .map_err(failure)?;
+        let oldest = row.get::<Option<Vec<u8>>, _>(1).map(|id| Uuid::from_slice(&id).map_err(|_| damaged("an id")));
+        let count = usize::try_from(row.get::<i64, _>(0)).unwrap_or(0);
+        Ok((count, oldest.transpose()?.map(crate::minted_at)))
+    }
+
     async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         let rows = sqlx::query(
             "SELECT id, secret_hash, scope, name, user_id, origin, conversation_id, created_at, expires_at, \
@@ -235,6 +272,10 @@ impl Reader for Sqlite {
         .await
         .map_err(failure)?;
         Ok(rows.iter().map(token).collect())
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
     }
 }
 
@@ -274,6 +315,54 @@ fn event_row(row: &SqliteRow) -> Result<EventRow, StoreError> {
         filtered: u32::try_from(row.get::<i64, _>(14)).unwrap_or(0),
         verdicts: parse_json(row.get(15), "events.verdicts")?,
     })
+}
+
+/// The injections that showed these notifications, each once, oldest first.
+async fn injections(
+    connection: &mut SqliteConnection,
+    shown: &[NotificationView],
+) -> Result<Vec<InjectionView>, StoreError> {
+    let mut injections: Vec<InjectionView> = Vec::new();
+    for (one, call_id) in shown.iter().filter_map(|one| Some((one, one.call_id.as_deref()?))) {
+        let same = |known: &InjectionView| {
+            known.call_id == call_id && known.agent == one.agent && known.conversation_id == one.conversation_id
+        };
+        if injections.iter().any(same) {
+            continue;
+        }
+        let row = sqlx::query(
+            "SELECT point, at, unseen FROM injections WHERE conversation_id = $1 AND agent = $2 AND call_id = $3",
+        )
+        .bind(&one.conversation_id)
+        .bind(&one.agent)
+        .bind(call_id)
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(failure)?;
+        // Answers are kept for a shorter time than events.
+        injections.extend(row.map(|row| InjectionView {
+            conversation_id: one.conversation_id.clone(),
+            agent: one.agent.clone(),
+            call_id: call_id.to_owned(),
+            point: row.get(0),
+            at: Time::from_millis(row.get(1)),
+            unseen: row.get::<i64, _>(2) != 0,
+        }));
+    }
+    injections.sort_by_key(|one| one.at);
+    Ok(injections)
+}
+
+async fn superseded(connection: &mut SqliteConnection, id: EventId) -> Result<Vec<Superseded>, StoreError> {
+    let rows = sqlx::query("SELECT subscriber_id, newer_id, at FROM superseded WHERE event_id = $1 ORDER BY 1")
+        .bind(id.0.as_bytes().to_vec())
+        .fetch_all(connection)
+        .await
+        .map_err(failure)?;
+    let view = |row: &SqliteRow| {
+        Ok(Superseded { subscriber: row.get(0), by: EventId(uuid(row, 1)?), at: Time::from_millis(row.get(2)) })
+    };
+    rows.iter().map(view).collect()
 }
 
 async fn notifications(connection: &mut SqliteConnection, ids: &[Uuid]) -> Result<Vec<NotificationView>, StoreError> {

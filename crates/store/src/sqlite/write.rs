@@ -5,57 +5,96 @@ use bellwire_core::notification::Fate;
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection};
 use sqlx::{Connection as _, QueryBuilder};
 
-use super::{SqliteWriter, failure};
+use super::{SqliteWriter, failure, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
-use crate::writer::Backend;
+use crate::writer::{Backend, Before};
 
 /// Rows per statement, so that no statement has more values than the driver binds.
 const ROWS_MAX: usize = 1000;
 
+/// A probe writes as much as the largest event's payload: where that fits, a commit fits.
+const PROBE_BYTES: i64 = 64 * 1024;
+
 impl Backend for SqliteWriter {
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
-        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failure)?;
-        write(&mut transaction, changes).await.map_err(failure)?;
-        transaction.commit().await.map_err(failure)
+        self.file.check()?;
+        transaction::begin(&mut self.connection).await.map_err(failure)?;
+        let written = write(&mut self.connection, changes).await;
+        transaction::end(&mut self.connection, written).await.map_err(failure)
     }
 
-    async fn prune(&mut self, events_before: Time, answers_before: Time, limit: usize) -> Result<usize, StoreError> {
+    async fn probe(&mut self) -> Result<(), StoreError> {
+        self.file.check()?;
+        transaction::begin(&mut self.connection).await.map_err(failure)?;
+        // Equal bytes would not be written again, and so tell nothing.
+        let written = sqlx::query("INSERT OR REPLACE INTO readiness (one, room) VALUES (1, randomblob($1))")
+            .bind(PROBE_BYTES)
+            .execute(&mut self.connection)
+            .await;
+        transaction::end(&mut self.connection, written).await.map(drop).map_err(failure)
+    }
+
+    async fn prune(&mut self, before: &Before, limit: usize) -> Result<usize, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failure)?;
         // Nothing waits longer than its time to live, which is at most as long as events are kept.
         let statements = [
             (
                 "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE accepted_at < $1 ORDER BY id LIMIT $2)",
-                events_before,
+                before.events,
             ),
             (
                 "DELETE FROM brought_ids WHERE (token_owner, id) IN (SELECT token_owner, id FROM brought_ids WHERE at < $1 LIMIT $2)",
-                events_before,
+                before.events,
+            ),
+            (
+                "DELETE FROM superseded WHERE event_id IN (SELECT event_id FROM superseded WHERE at < $1 ORDER BY event_id LIMIT $2)",
+                before.events,
             ),
             (
                 "DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE state <> 'pending' AND created_at < $1 ORDER BY id LIMIT $2)",
-                events_before,
+                before.events,
             ),
             (
                 "DELETE FROM injections WHERE (conversation_id, agent, call_id) IN (SELECT conversation_id, agent, call_id FROM injections WHERE at < $1 LIMIT $2)",
-                answers_before,
+                before.answers,
+            ),
+            (
+                "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN (SELECT token_id, route, name FROM idempotency_keys WHERE at < $1 LIMIT $2)",
+                before.once,
             ),
         ];
-        let mut gone = 0;
-        for (sql, before) in statements {
-            let done = sqlx::query(sql).bind(before.as_millis()).bind(limit).execute(&mut *transaction).await;
-            gone += done.map_err(failure)?.rows_affected();
-        }
-        transaction.commit().await.map_err(failure)?;
+        self.file.check()?;
+        transaction::begin(&mut self.connection).await.map_err(failure)?;
+        let deleted = delete(&mut self.connection, &statements, limit).await;
+        let gone = transaction::end(&mut self.connection, deleted).await.map_err(failure)?;
         Ok(usize::try_from(gone).unwrap_or(usize::MAX))
     }
+
+    async fn close(self) -> Result<(), StoreError> {
+        self.connection.close().await.map_err(failure)
+    }
+}
+
+async fn delete(
+    connection: &mut SqliteConnection,
+    statements: &[(&'static str, Time)],
+    limit: i64,
+) -> sqlx::Result<u64> {
+    let mut gone = 0;
+    for (sql, before) in statements {
+        let done = sqlx::query(*sql).bind(before.as_millis()).bind(limit).execute(&mut *connection).await?;
+        gone += done.rows_affected();
+    }
+    Ok(gone)
 }
 
 async fn write(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::Result<()> {
     conversations(connection, changes).await?;
     events(connection, changes).await?;
     brought(connection, changes).await?;
+    once(connection, changes).await?;
+    superseded(connection, changes).await?;
     mailboxes(connection, changes).await?;
     notifications(connection, changes).await?;
     injections(connection, changes).await?;
@@ -133,6 +172,46 @@ async fn brought(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::
                 .push_bind(row.content.to_vec())
                 .push_bind(row.at.as_millis());
         });
+        sql.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn once(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::Result<()> {
+    for rows in changes.once.chunks(ROWS_MAX) {
+        let mut sql =
+            QueryBuilder::<Driver>::new("INSERT INTO idempotency_keys (token_id, route, name, content, answer, at) ");
+        sql.push_values(rows, |mut values, row| {
+            values
+                .push_bind(&row.once.token_id)
+                .push_bind(&row.once.route)
+                .push_bind(&row.once.key)
+                .push_bind(row.once.content.to_vec())
+                .push_bind(&row.answer)
+                .push_bind(row.at.as_millis());
+        });
+        // After a day a name may be used again, also while its old row waits to be deleted.
+        sql.push(
+            " ON CONFLICT (token_id, route, name) DO UPDATE SET content = excluded.content, \
+             answer = excluded.answer, at = excluded.at",
+        );
+        sql.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn superseded(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::Result<()> {
+    for rows in changes.superseded.chunks(ROWS_MAX) {
+        let mut sql = QueryBuilder::<Driver>::new("INSERT INTO superseded (event_id, subscriber_id, newer_id, at) ");
+        sql.push_values(rows, |mut values, row| {
+            values
+                .push_bind(row.event_id.0.as_bytes().to_vec())
+                .push_bind(&row.subscriber)
+                .push_bind(row.by.0.as_bytes().to_vec())
+                .push_bind(row.at.as_millis());
+        });
+        // An event for several conversations may be superseded in each; the first is told.
+        sql.push(" ON CONFLICT (event_id, subscriber_id) DO NOTHING");
         sql.build().execute(&mut *connection).await?;
     }
     Ok(())
@@ -274,6 +353,8 @@ async fn erase(connection: &mut SqliteConnection, user: &str) -> sqlx::Result<()
         format!("DELETE FROM notifications WHERE conversation_id {theirs}"),
         format!("DELETE FROM injections WHERE conversation_id {theirs}"),
         "DELETE FROM brought_ids WHERE event_id IN (SELECT id FROM events WHERE owner = $1)".to_owned(),
+        "DELETE FROM superseded WHERE event_id IN (SELECT id FROM events WHERE owner = $1)".to_owned(),
+        "DELETE FROM idempotency_keys WHERE token_id IN (SELECT id FROM tokens WHERE user_id = $1)".to_owned(),
         "DELETE FROM events WHERE owner = $1".to_owned(),
         "DELETE FROM conversations WHERE user_id = $1".to_owned(),
         "DELETE FROM user_settings WHERE user_id = $1".to_owned(),

@@ -65,6 +65,7 @@ impl Backend {
             seed: self.seed,
             clock: Arc::new(move || Time::from_millis(clock.load(Ordering::SeqCst))),
             timers: false,
+            observer: None,
         }
     }
 
@@ -86,7 +87,7 @@ impl Backend {
         event: Event,
         brought: Option<Brought>,
     ) -> Result<Receipt, StoreError> {
-        let publish = Publish { caller, events: vec![Incoming { event, brought }] };
+        let publish = Publish { caller, events: vec![Incoming { event, brought }], once: None };
         self.store().publish(publish).await.map(|mut receipts| receipts.remove(0))
     }
 
@@ -103,6 +104,7 @@ pub(crate) fn take(point: InjectionPoint, call_id: &str) -> Take {
         request: Inject::new(point, call_id).expect("the call id is legal"),
         observed: None,
         unseen: Vec::new(),
+        correlation_id: None,
     }
 }
 

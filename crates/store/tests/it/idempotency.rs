@@ -1,7 +1,16 @@
 use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
-use bellwire_store::{Brought, Caller, ErrorKind, Incoming, Publish};
+use bellwire_store::{Brought, Caller, ErrorKind, Incoming, Once, Publish};
 
 use crate::backends::{Backend, failure, on_every_store, take};
+
+fn once(route: &str, content: u8) -> Once {
+    Once { token_id: "t".into(), route: route.into(), key: "k".into(), content: [content; 32] }
+}
+
+fn publish(tool: &str, content: u8) -> Publish {
+    let events = vec![Incoming { event: failure(tool), brought: None }];
+    Publish { caller: Caller::user("ada"), events, once: Some(once("POST /v1/events", content)) }
+}
 
 fn brought(content: u8) -> Option<Brought> {
     Some(Brought { id: "build-17".into(), content: [content; 16] })
@@ -37,7 +46,7 @@ on_every_store! {
 
     async fn the_same_name_twice_in_one_call_is_one_event(backend: Backend) {
         let twice = || Incoming { event: failure("grep"), brought: brought(1) };
-        let publish = Publish { caller: Caller::user("ada"), events: vec![twice(), twice()] };
+        let publish = Publish { caller: Caller::user("ada"), events: vec![twice(), twice()], once: None };
         let receipts = backend.store().publish(publish).await.unwrap();
         assert_eq!(receipts[0], receipts[1]);
     }
@@ -59,5 +68,56 @@ on_every_store! {
         backend.publish(failure("grep")).await;
         assert_eq!(backend.take(AfterTool, "c1").await, empty);
         assert_eq!(empty.block, "");
+    }
+
+    async fn a_call_with_a_name_happens_once_and_answers_as_it_did(backend: Backend) {
+        let first = backend.store().publish(publish("grep", 1)).await.unwrap();
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        assert_eq!(backend.store().publish(publish("grep", 1)).await.unwrap(), first);
+        let refused = backend.store().publish(publish("sed", 2)).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Conflict);
+        assert!(refused.message.contains("Idempotency-Key 'k'"), "{refused}");
+        let answer = backend.take(AfterTool, "c1").await;
+        assert!(answer.block.contains("[tool_executor] tool_fail: grep"), "told once: {}", answer.block);
+    }
+
+    async fn repeats_of_a_call_in_flight_get_its_answer(backend: Backend) {
+        let store = backend.store();
+        let asked: Vec<_> = (0..20).map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.publish(publish("grep", 1)).await.unwrap() })
+        }).collect();
+        let mut answers = Vec::new();
+        for answer in asked {
+            answers.push(answer.await.unwrap());
+        }
+        assert!(answers.iter().all(|answer| *answer == answers[0]));
+    }
+
+    async fn a_refused_call_leaves_its_name_free(backend: Backend) {
+        let mut refused = publish("grep", 1);
+        refused.events[0].event = failure("grep").in_conversation("not there");
+        refused.caller = Caller::anyone();
+        assert_eq!(backend.store().publish(refused).await.unwrap_err().kind, ErrorKind::NotFound);
+        assert!(backend.store().publish(publish("sed", 2)).await.is_ok());
+    }
+
+    async fn a_name_may_be_used_again_after_a_day_and_elsewhere_at_once(backend: Backend) {
+        backend.store().publish(publish("grep", 1)).await.unwrap();
+        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), Some(once("rotate", 9))).await;
+        let again = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), Some(once("rotate", 9))).await;
+        assert_eq!(boundary.unwrap(), again.unwrap());
+        backend.pass(24 * 60 * 60 * 1000);
+        assert!(backend.store().publish(publish("sed", 2)).await.is_ok());
+        assert!(backend.store().publish(publish("grep", 1)).await.is_err(), "the new meaning holds now");
+    }
+
+    async fn an_answer_that_changes_nothing_is_remembered_too(backend: Backend) {
+        let store = backend.store();
+        assert_eq!(store.answer_once(once("test", 1), "first".into()).await.unwrap(), "first");
+        assert_eq!(store.answer_once(once("test", 1), "second".into()).await.unwrap(), "first");
+        assert_eq!(store.answer_once(once("test", 2), "third".into()).await.unwrap_err().kind, ErrorKind::Conflict);
     }
 }

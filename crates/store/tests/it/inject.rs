@@ -68,7 +68,7 @@ on_every_store! {
     async fn a_new_boundary_does_not_change_old_answers(backend: Backend) {
         backend.publish(failure("grep")).await;
         let old = backend.take(AfterTool, "c1").await;
-        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into()).await.unwrap();
+        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), None).await.unwrap();
         backend.publish(failure("sed")).await;
         assert!(backend.take(AfterTool, "c2").await.block.contains(boundary.as_str()));
         assert_eq!(backend.take(AfterTool, "c1").await, old);

@@ -13,7 +13,7 @@ on_every_store! {
             store.take(ask).await.err(),
             store.conversation(bob.clone(), "chat".into()).await.err(),
             store.connect(bob.clone(), "chat".into()).await.err(),
-            store.rotate_boundary(bob.clone(), "chat".into()).await.err(),
+            store.rotate_boundary(bob.clone(), "chat".into(), None).await.err(),
             store.messages(bob.clone(), "chat".into(), None, 10).await.err(),
             store.trace(bob.clone(), receipt.event_id.to_string()).await.err(),
             store.put_conversation(bob.clone(), "chat".into(), "bob".into(), None).await.err(),

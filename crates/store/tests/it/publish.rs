@@ -29,7 +29,7 @@ on_every_store! {
             Incoming { event: failure("third").in_conversation("somebody elses"), brought: None },
         ];
         let caller = Caller { conversation_id: Some("chat".into()), ..Caller::user("ada") };
-        let refused = backend.store().publish(Publish { caller, events }).await.unwrap_err();
+        let refused = backend.store().publish(Publish { caller, events, once: None }).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::NotFound);
         let answer = backend.take(bellwire_core::InjectionPoint::AfterTool, "c1").await;
         assert!(answer.block.contains("first") && !answer.block.contains("second"), "{}", answer.block);

@@ -1,7 +1,9 @@
 use bellwire_core::InjectionPoint::AfterTool;
+use bellwire_core::{Severity, Time};
 use bellwire_store::Caller;
+use serde_json::json;
 
-use crate::backends::{Backend, failure, on_every_store};
+use crate::backends::{Backend, START, event, failure, on_every_store};
 
 on_every_store! {
     async fn a_window_that_elapses_makes_its_notification_wait(backend: Backend) {
@@ -36,5 +38,16 @@ on_every_store! {
         let trace = backend.store().trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
         assert_eq!(trace.notifications[0].state, "expired");
         assert!(trace.notifications[0].reason.is_some());
+    }
+
+    async fn what_waits_is_counted_with_its_age(backend: Backend) {
+        assert_eq!(backend.store().waiting().await.unwrap(), (0, None));
+        backend.publish(failure("grep")).await;
+        backend.pass(5_000);
+        backend.store().tick().await.unwrap();
+        backend.publish(event("budget.token.exceeded", Severity::Critical, json!({}))).await;
+        assert_eq!(backend.store().waiting().await.unwrap(), (2, Some(Time::from_millis(START))));
+        backend.take(AfterTool, "c1").await;
+        assert_eq!(backend.store().waiting().await.unwrap(), (0, None));
     }
 }

@@ -1,5 +1,5 @@
 use bellwire_core::Time;
-use bellwire_store::Token;
+use bellwire_store::{ErrorKind, Once, Token};
 
 use crate::backends::{Backend, START, on_every_store};
 
@@ -39,5 +39,14 @@ on_every_store! {
         }
         let found = backend.store().token_by_secret(b"hash of first".to_vec()).await.unwrap();
         assert_eq!(found, Some(revoked));
+    }
+
+    async fn a_token_is_made_once_and_its_secret_never_shown_again(backend: Backend) {
+        let once = || Once { token_id: "t".into(), route: "tokens".into(), key: "k".into(), content: [1; 32] };
+        backend.store().put_token_once(token("first", 1), once()).await.unwrap();
+        let refused = backend.store().put_token_once(token("second", 2), once()).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Conflict);
+        assert!(refused.message.contains("token first"), "{refused}");
+        assert_eq!(backend.store().tokens().await.unwrap().len(), 1);
     }
 }

@@ -1,7 +1,9 @@
 use bellwire_core::InjectionPoint::AfterTool;
+use bellwire_core::Severity;
 use bellwire_store::{Brought, Caller, ErrorKind};
+use serde_json::json;
 
-use crate::backends::{Backend, failure, on_every_store};
+use crate::backends::{Backend, event, failure, on_every_store};
 
 on_every_store! {
     async fn one_events_life_is_told_from_verdict_to_words(backend: Backend) {
@@ -14,6 +16,20 @@ on_every_store! {
         assert_eq!((notification.state.as_str(), notification.call_id.as_deref()), ("injected", Some("c1")));
         assert_eq!(notification.content.as_deref(), Some("tool_fail: grep timeout"));
         assert!(notification.ended_at.is_some());
+        let injection = &trace.injections[0];
+        assert_eq!((injection.call_id.as_str(), injection.point.as_str()), ("c1", "after_tool"));
+        assert!(!injection.unseen);
+    }
+
+    async fn an_event_whose_place_a_newer_one_took_says_so(backend: Backend) {
+        let budget = |used: u64| event("budget.token.warning", Severity::Warning, json!({"used": used, "limit": 100}));
+        let older = backend.publish(budget(85)).await;
+        let newer = backend.publish(budget(95)).await;
+        let trace = backend.store().trace(Caller::user("ada"), older.event_id.to_string()).await.unwrap();
+        let superseded: Vec<_> = trace.superseded.iter().map(|one| (one.subscriber.as_str(), one.by)).collect();
+        assert_eq!(superseded, [("budget_warning", newer.event_id)]);
+        let trace = backend.store().trace(Caller::user("ada"), newer.event_id.to_string()).await.unwrap();
+        assert!(trace.superseded.is_empty());
     }
 
     async fn an_event_is_also_found_by_the_name_its_sender_brought(backend: Backend) {

@@ -1,0 +1,26 @@
+//! What an agent says to a person, checked before anything is done about it.
+//!
+//! Each tool has a file: what its arguments mean, in which order they are checked, and what a refusal says. Arguments come
+//! from models, so a number in quotes is a number where it can be nothing else; whatever is refused names the argument,
+//! what came and what is allowed, because the reader of the refusal is a model that will try again.
+
+mod arguments;
+pub use arguments::Arguments;
+
+mod text;
+pub use text::{clean, one_line};
+
+mod send;
+pub use send::{MessageType, SendNotification};
+
+mod show;
+pub use show::{ActionKind, Position, ShowNotification, ToastAction, ToastSeverity};
+
+mod remind;
+pub use remind::Remind;
+
+mod note;
+pub use note::NotifySelf;
+
+/// The longest message a person is sent, in characters.
+pub const MESSAGE_MAX: usize = 500;

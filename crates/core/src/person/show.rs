@@ -1,0 +1,276 @@
+use serde_json::Value;
+
+use super::arguments::word;
+use super::{Arguments, MESSAGE_MAX, clean, one_line};
+
+const TITLE_MAX: usize = 100;
+const DURATION_MAX: i64 = 30_000;
+const DURATION_DEFAULT: u32 = 5_000;
+const ACTIONS_MAX: usize = 3;
+const LABEL_MAX: usize = 50;
+const PROMPT_MAX: usize = 200;
+
+/// Something that appears in front of a person now: `show_notification`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShowNotification {
+    /// What it says, at most 500 characters.
+    pub message: String,
+    /// How it looks.
+    pub severity: ToastSeverity,
+    /// What stands above it.
+    pub title: Option<String>,
+    /// How long it stays, in milliseconds; 0 = until it is dismissed.
+    pub duration: u32,
+    /// Its buttons, at most three.
+    pub actions: Vec<ToastAction>,
+    /// Where it appears.
+    pub position: Position,
+}
+
+/// How a toast looks.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ToastSeverity {
+    /// News.
+    Info,
+    /// Good news.
+    Success,
+    /// Something to look at.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// Where a toast appears.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Position {
+    /// The usual place.
+    #[default]
+    TopRight,
+    /// In the way.
+    TopCenter,
+    /// Out of the way.
+    BottomRight,
+}
+
+/// A button.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToastAction {
+    /// What stands on it.
+    pub label: String,
+    /// What it does.
+    pub action: ActionKind,
+}
+
+/// What a button does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ActionKind {
+    /// Closes the toast.
+    Dismiss,
+    /// Says this to the agent.
+    Prompt(String),
+}
+
+impl ShowNotification {
+    /// Checks the arguments; the first failing check of message present, severity present, message length, severity value,
+    /// title, duration, actions, position is told.
+    pub fn parse(arguments: &Arguments) -> Result<Self, String> {
+        let message = arguments.text("message")?.map(clean).filter(|text| !text.is_empty());
+        let message = message.ok_or("message is required: what the notification says, 1 to 500 characters")?;
+        let severity = arguments.text("severity")?.filter(|text| !text.trim().is_empty());
+        let severity = severity.ok_or("severity is required. Must be one of: info, success, warning, error")?;
+        if message.chars().count() > MESSAGE_MAX {
+            return Err(format!("Message must be between 1 and {MESSAGE_MAX} characters"));
+        }
+        let show = Self {
+            message,
+            severity: ToastSeverity::parse(severity)?,
+            title: title(arguments)?,
+            duration: duration(arguments)?,
+            actions: actions(arguments)?,
+            position: arguments.text("position")?.map_or(Ok(Position::default()), Position::parse)?,
+        };
+        arguments.refuse_others(&["message", "severity", "title", "duration", "actions", "position"])?;
+        Ok(show)
+    }
+}
+
+fn title(arguments: &Arguments) -> Result<Option<String>, String> {
+    let title = arguments.text("title")?.map(one_line).filter(|title| !title.is_empty());
+    match title {
+        Some(title) if title.chars().count() > TITLE_MAX => {
+            Err(format!("Title must be at most {TITLE_MAX} characters"))
+        }
+        title => Ok(title),
+    }
+}
+
+fn duration(arguments: &Arguments) -> Result<u32, String> {
+    match arguments.integer("duration")? {
+        None => Ok(DURATION_DEFAULT),
+        Some(duration @ 0..=DURATION_MAX) => Ok(duration as u32),
+        Some(duration) => Err(format!(
+            "Duration must be between 0 and {DURATION_MAX} milliseconds (0 = until dismissed), not {duration}"
+        )),
+    }
+}
+
+fn actions(arguments: &Arguments) -> Result<Vec<ToastAction>, String> {
+    let list = arguments.list("actions")?.unwrap_or_default();
+    if list.len() > ACTIONS_MAX {
+        return Err(format!("At most {ACTIONS_MAX} actions are allowed, not {}", list.len()));
+    }
+    list.into_iter().enumerate().map(|(at, action)| ToastAction::parse(at, action)).collect()
+}
+
+impl ToastAction {
+    fn parse(at: usize, value: Value) -> Result<Self, String> {
+        let named = |problem: String| format!("actions[{at}]: {problem}");
+        let arguments = Arguments::parse(value).map_err(named)?;
+        arguments.refuse_others(&["label", "action", "prompt"]).map_err(named)?;
+        let label = bounded(&arguments, "label", LABEL_MAX).map_err(named)?;
+        let label = label.ok_or_else(|| named(format!("label is required, 1 to {LABEL_MAX} characters")))?;
+        let prompt = bounded(&arguments, "prompt", PROMPT_MAX).map_err(named)?;
+        let kind = arguments.text("action").map_err(named)?.unwrap_or_default();
+        let kinds = [("dismiss", false), ("prompt", true)];
+        let action = match (word("action", kind, &kinds).map_err(named)?, prompt) {
+            (false, _) => ActionKind::Dismiss,
+            (true, Some(prompt)) => ActionKind::Prompt(prompt),
+            (true, None) => {
+                return Err(named(format!("prompt is required for action 'prompt', 1 to {PROMPT_MAX} characters")));
+            }
+        };
+        Ok(Self { label, action })
+    }
+
+    /// The word on the wire.
+    pub const fn kind(&self) -> &'static str {
+        match self.action {
+            ActionKind::Dismiss => "dismiss",
+            ActionKind::Prompt(_) => "prompt",
+        }
+    }
+
+    /// What it says to the agent, if it says anything.
+    pub fn prompt(&self) -> Option<&str> {
+        match &self.action {
+            ActionKind::Dismiss => None,
+            ActionKind::Prompt(prompt) => Some(prompt),
+        }
+    }
+}
+
+fn bounded(arguments: &Arguments, name: &str, max: usize) -> Result<Option<String>, String> {
+    let text = arguments.text(name)?.map(one_line).filter(|text| !text.is_empty());
+    match text {
+        Some(text) if text.chars().count() > max => Err(format!("{name} must be between 1 and {max} characters")),
+        text => Ok(text),
+    }
+}
+
+impl ToastSeverity {
+    const WORDS: [(&'static str, Self); 4] =
+        [("info", Self::Info), ("success", Self::Success), ("warning", Self::Warning), ("error", Self::Error)];
+
+    /// Reads the word on the wire.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        word("severity", text, &Self::WORDS)
+    }
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Success => "success",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Position {
+    const WORDS: [(&'static str, Self); 3] =
+        [("top-right", Self::TopRight), ("top-center", Self::TopCenter), ("bottom-right", Self::BottomRight)];
+
+    /// Reads the word on the wire.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        word("position", text, &Self::WORDS)
+    }
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TopRight => "top-right",
+            Self::TopCenter => "top-center",
+            Self::BottomRight => "bottom-right",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parse(change: Value) -> Result<ShowNotification, String> {
+        let mut arguments = json!({"message": "Build failed", "severity": "error"});
+        for (key, value) in change.as_object().into_iter().flatten() {
+            arguments[key] = value.clone();
+        }
+        ShowNotification::parse(&Arguments::parse(arguments)?)
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default_and_what_is_in_quotes_is_read() {
+        let show = parse(json!({})).unwrap_or_else(|refused| panic!("{refused}"));
+        assert_eq!((show.duration, show.position, show.title), (5000, Position::TopRight, None));
+        let show =
+            parse(json!({"duration": "0", "title": "  ", "actions": "[{\"label\":\"OK\",\"action\":\"dismiss\"}]"}));
+        let show = show.unwrap_or_else(|refused| panic!("{refused}"));
+        assert_eq!((show.duration, show.title, show.actions.len()), (0, None, 1));
+    }
+
+    #[test]
+    fn each_refusal_says_what_is_allowed() {
+        let prompt = |prompt: Value| json!({"actions": [{"label": "x", "action": "prompt", "prompt": prompt}]});
+        let wrong = [
+            json!({"message": null}),
+            json!({"message": " "}),
+            json!({"severity": null}),
+            json!({"message": "x".repeat(501)}),
+            json!({"severity": "fatal"}),
+            json!({"title": "x".repeat(101)}),
+            json!({"duration": 30_001}),
+            json!({"duration": -1}),
+            json!({"duration": "soon"}),
+            json!({"actions": {}}),
+            json!({"actions": [{}, {}, {}, {}]}),
+            json!({"actions": ["x"]}),
+            json!({"actions": [{"action": "dismiss"}]}),
+            json!({"actions": [{"label": "x".repeat(51), "action": "dismiss"}]}),
+            json!({"actions": [{"label": "x", "action": "open"}]}),
+            prompt(json!(null)),
+            prompt(json!("x".repeat(201))),
+            json!({"position": "left"}),
+            json!({"colour": "red"}),
+        ];
+        let refusals: Vec<String> = wrong.into_iter().filter_map(|change| parse(change).err()).collect();
+        insta::assert_snapshot!(refusals.join("\n"));
+    }
+
+    #[test]
+    fn the_first_failing_check_is_told() {
+        let all = json!({"severity": "x", "title": "x".repeat(101), "duration": -1, "actions": 1, "position": "x"});
+        assert!(parse(all.clone()).is_err_and(|refused| refused.contains("severity")));
+        let mut rest = all;
+        rest["severity"] = json!("info");
+        assert!(parse(rest.clone()).is_err_and(|refused| refused.contains("Title")));
+        rest["title"] = json!(null);
+        assert!(parse(rest.clone()).is_err_and(|refused| refused.contains("Duration")));
+        rest["duration"] = json!(null);
+        assert!(parse(rest.clone()).is_err_and(|refused| refused.contains("actions")));
+        rest["actions"] = json!(null);
+        assert!(parse(rest).is_err_and(|refused| refused.contains("position")));
+        let both = json!({"message": "x".repeat(501), "severity": "x"});
+        assert!(parse(both).is_err_and(|refused| refused.contains("Message must")));
+    }
+}

@@ -1,0 +1,72 @@
+//! What is allowed alone and wrong together.
+
+use super::Config;
+
+/// Pairs of values that cannot both be meant, each with the way out.
+pub(super) fn contradictions(config: &Config) -> Vec<String> {
+    let mut found = Vec::new();
+    let (limits, listen) = (&config.limits, config.listen);
+    if !listen.ip().is_loopback() && config.public_url.is_none() && config.allowed_hosts.is_empty() {
+        found.push(format!(
+            "server.listen is {listen}, which others can reach, but the hub knows no name they would use: set \
+             server.public_url (such as \"https://bell.example.org\") or server.allowed_hosts"
+        ));
+    }
+    if limits.publish_per_second > 0 && limits.publish_burst < limits.publish_per_second {
+        found.push(format!(
+            "limits.publish_burst is {} and below limits.publish_per_second, {}: raise the burst to at least {}",
+            limits.publish_burst, limits.publish_per_second, limits.publish_per_second
+        ));
+    }
+    if limits.publish_per_second > 0 && limits.publish_burst < limits.batch_events as u64 {
+        found.push(format!(
+            "limits.batch_events is {}, but no token may publish more than limits.publish_burst, {}, at once: raise \
+             the burst or lower the batch",
+            limits.batch_events, limits.publish_burst
+        ));
+    }
+    found
+}
+
+/// Pairs of values that can be meant and are still worth a word.
+pub(super) fn risks(config: &Config) -> Vec<String> {
+    let mut found = Vec::new();
+    let public = config.public_url.as_deref().unwrap_or_default();
+    let open = !config.listen.ip().is_loopback();
+    if open && !public.starts_with("https://") {
+        found.push(
+            "server.listen is open to others and server.public_url is not https: tokens travel unencrypted unless \
+             something before the hub encrypts"
+                .to_owned(),
+        );
+    }
+    if open && config.limits.publish_per_second == 0 {
+        found
+            .push("server.listen is open to others and limits.publish_per_second is 0: nobody is held back".to_owned());
+    }
+    let plain = |origin: &&String| origin.starts_with("http://") && !is_local(origin);
+    if let Some(origin) = config.allowed_origins.iter().find(plain).filter(|_| public.starts_with("https://")) {
+        found.push(format!(
+            "server.allowed_origins trusts {origin}, which is not https: whoever sits between can speak in its name"
+        ));
+    }
+    if config.retention.events_days < config.retention.answers_days {
+        found.push(
+            "retention.events_days is below retention.answers_days: an answer may be given again whose events have no \
+             trace any more"
+                .to_owned(),
+        );
+    }
+    if config.retention.events_days < 30 {
+        found.push(
+            "retention.events_days is below 30: a subscriber whose ttl_ms is longer loses events that still wait"
+                .to_owned(),
+        );
+    }
+    found
+}
+
+fn is_local(origin: &str) -> bool {
+    let host = origin.trim_start_matches("http://");
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| host == *local || host.starts_with(&format!("{local}:")))
+}

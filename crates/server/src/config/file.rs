@@ -1,0 +1,81 @@
+use std::ops::Range;
+
+use toml::Value;
+use toml::de::{DeTable, DeValue};
+
+use super::nearest::nearest;
+use super::setting::SETTINGS;
+
+/// A value of a file and the line it stands in.
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) value: Value,
+    pub(super) line: usize,
+}
+
+/// A mistake of a file and its line; 0 where the whole file is meant.
+pub(super) type Mistake = (usize, String);
+
+/// More than this is no configuration.
+const FILE_MAX: usize = 1024 * 1024;
+
+/// The entries of a file, `section.key` by `section.key`. Keys nobody knows are mistakes, with the nearest one named.
+pub(super) fn entries(text: &str) -> Result<(Vec<Entry>, Vec<Mistake>), Mistake> {
+    if text.len() > FILE_MAX {
+        return Err((0, format!("has {} bytes; at most {FILE_MAX} are allowed", text.len())));
+    }
+    let syntax = |error: toml::de::Error| {
+        let line = error.span().map_or(0, |span| line_of(text, span.start));
+        (line, error.message().trim().replace('\n', ", "))
+    };
+    let spans = DeTable::parse(text).map_err(syntax)?;
+    let values: toml::Table = toml::from_str(text).map_err(syntax)?;
+    let (mut entries, mut mistakes) = (Vec::new(), Vec::new());
+    for (section, content) in spans.get_ref() {
+        let name = section.get_ref().as_ref();
+        let DeValue::Table(table) = content.get_ref() else {
+            mistakes.push((line_at(text, section.span()), unknown(name)));
+            continue;
+        };
+        if !SETTINGS.iter().any(|setting| setting.key.split_once('.').is_some_and(|(known, _)| known == name)) {
+            mistakes.push((line_at(text, section.span()), unknown_section(name)));
+            continue;
+        }
+        for key in table.keys() {
+            let dotted = format!("{name}.{}", key.get_ref());
+            let line = line_at(text, key.span());
+            let value = values.get(name).and_then(|section| section.get(key.get_ref().as_ref()));
+            match value.filter(|_| SETTINGS.iter().any(|setting| setting.key == dotted)) {
+                Some(value) => entries.push(Entry { key: dotted, value: value.clone(), line }),
+                None => mistakes.push((line, unknown(&dotted))),
+            }
+        }
+    }
+    Ok((entries, mistakes))
+}
+
+fn unknown(key: &str) -> String {
+    let known = SETTINGS.iter().map(|setting| setting.key);
+    let word = key.rsplit('.').next().unwrap_or(key);
+    let same_word = || SETTINGS.iter().map(|setting| setting.key).find(|known| known.ends_with(&format!(".{word}")));
+    match nearest(key, known).or_else(same_word) {
+        Some(near) => format!("{key} is not a setting; did you mean {near}?"),
+        None => format!("{key} is not a setting; `bellwire config --default` shows them all"),
+    }
+}
+
+fn unknown_section(name: &str) -> String {
+    let sections = SETTINGS.iter().filter_map(|setting| setting.key.split_once('.')).map(|(section, _)| section);
+    match nearest(name, sections) {
+        Some(near) => format!("[{name}] is not a section; did you mean [{near}]?"),
+        None => format!("[{name}] is not a section; `bellwire config --default` shows them all"),
+    }
+}
+
+fn line_at(text: &str, span: Range<usize>) -> usize {
+    line_of(text, span.start)
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+}

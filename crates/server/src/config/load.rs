@@ -1,0 +1,242 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::nearest::nearest;
+use super::setting::{self, SETTINGS, SHORT, Setting};
+use super::{Config, DEFAULT_FILE, check, file};
+
+/// How our variables begin.
+const PREFIX: &str = "BELLWIRE_";
+
+/// Variables that are no settings of the hub: where its file lies, and how the other commands reach a hub.
+const OTHER_VARIABLES: &[&str] = &["BELLWIRE_CONFIG", "BELLWIRE_URL", "BELLWIRE_TOKEN"];
+
+/// Where settings come from besides the defaults, each layer over the one before it.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// A file's path and its text.
+    pub file: Option<(PathBuf, String)>,
+    /// Variables of the environment. Those that do not begin with `BELLWIRE_` are passed over.
+    pub environment: Vec<(String, String)>,
+    /// What was said on the command line.
+    pub flags: Vec<Flag>,
+}
+
+/// A setting given on the command line.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    /// As it was written, such as `--listen`.
+    pub name: &'static str,
+    /// The setting it stands for, such as `server.listen`.
+    pub key: &'static str,
+    /// What was said.
+    pub value: String,
+}
+
+/// A configuration that holds together, and where every value of it came from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What the hub runs with.
+    pub config: Config,
+    /// What is allowed and still worth a thought.
+    pub warnings: Vec<String>,
+    origins: BTreeMap<&'static str, Origin>,
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The default file.
+    Default,
+    /// This platform's convention.
+    Platform,
+    /// A line of a file.
+    File(PathBuf, usize),
+    /// A variable.
+    Environment(String),
+    /// A flag.
+    Flag(&'static str),
+}
+
+/// One thing that is wrong, with its place where it has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// `FILE:LINE`, a variable or a flag; none where two values do not go together.
+    pub place: Option<String>,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+/// Everything that is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+/// Puts the layers over one another: defaults, file, environment, flags. Refuses what is unknown, out of range or
+/// contradictory, and names all of it at once.
+pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
+    let mut layers = Layers::new();
+    if let Some((path, text)) = &sources.file {
+        layers.file(path, text);
+    }
+    layers.environment(&sources.environment);
+    for flag in &sources.flags {
+        let setting = setting::find(flag.key).expect("a flag stands for a setting of the table");
+        layers.words(setting, &flag.value, Origin::Flag(flag.name));
+    }
+    layers.finish()
+}
+
+/// The default file alone.
+pub(super) fn defaults() -> Config {
+    let mut layers = Layers { config: Config::blank(), ..Layers::empty() };
+    layers.file(Path::new("bellwire.default.toml"), DEFAULT_FILE);
+    assert!(layers.problems.is_empty(), "the default file is part of the program: {:?}", layers.problems);
+    assert_eq!(layers.origins.len(), SETTINGS.len(), "the default file names every setting");
+    layers.config
+}
+
+impl Loaded {
+    /// Where a setting's value came from.
+    pub fn origin(&self, key: &str) -> &Origin {
+        self.origins.get(key).unwrap_or(&Origin::Default)
+    }
+
+    /// Fills in the data folder where nobody named one.
+    pub fn with_platform_data_dir(mut self, dir: PathBuf) -> Self {
+        self.config.data_dir = Some(dir);
+        self.origins.insert("data.dir", Origin::Platform);
+        self
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Platform => f.write_str("platform"),
+            Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Self::Environment(name) => f.write_str(name),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{place}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Problems {}
+
+struct Layers {
+    config: Config,
+    origins: BTreeMap<&'static str, Origin>,
+    warnings: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+impl Layers {
+    fn new() -> Self {
+        Self { config: defaults(), ..Self::empty() }
+    }
+
+    fn empty() -> Self {
+        Self { config: Config::blank(), origins: BTreeMap::new(), warnings: Vec::new(), problems: Vec::new() }
+    }
+
+    fn file(&mut self, path: &Path, text: &str) {
+        let place = |line: usize| match line {
+            0 => path.display().to_string(),
+            line => format!("{}:{line}", path.display()),
+        };
+        let (entries, mistakes) = match file::entries(text) {
+            Ok(read) => read,
+            Err(mistake) => (Vec::new(), vec![mistake]),
+        };
+        let problem = |(line, message): file::Mistake| Problem { place: Some(place(line)), message };
+        self.problems.extend(mistakes.into_iter().map(problem));
+        let base = path.parent().unwrap_or(Path::new(""));
+        for entry in entries {
+            let Some(setting) = setting::find(&entry.key) else { continue };
+            match setting.write(&mut self.config, &entry.value, base) {
+                Ok(()) => drop(self.origins.insert(setting.key, Origin::File(path.to_owned(), entry.line))),
+                Err(message) => self.refuse(setting, Some(place(entry.line)), &message),
+            }
+        }
+    }
+
+    fn environment(&mut self, variables: &[(String, String)]) {
+        // An empty variable is how a script says "not set".
+        let ours = variables.iter().filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty());
+        let ours: BTreeMap<&str, &str> = ours.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        for setting in SETTINGS {
+            let short = SHORT.iter().find(|(_, key)| *key == setting.key).map(|(name, _)| *name);
+            let long = setting.variable();
+            match (short.and_then(|name| ours.get(name)), ours.get(long.as_str())) {
+                (Some(one), Some(other)) if one != other => {
+                    let short = short.unwrap_or_default();
+                    let message = format!("{short} and {long} say different things; keep one");
+                    self.problems.push(Problem { place: None, message });
+                }
+                (_, Some(words)) => self.words(setting, words, Origin::Environment(long)),
+                (Some(words), None) => {
+                    self.words(setting, words, Origin::Environment(short.unwrap_or_default().to_owned()));
+                }
+                (None, None) => {}
+            }
+        }
+        self.warn_of_unknown(ours.keys().copied());
+    }
+
+    fn warn_of_unknown<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        let long: Vec<String> = SETTINGS.iter().map(Setting::variable).collect();
+        let short = SHORT.iter().map(|(name, _)| *name);
+        let known: Vec<&str> =
+            long.iter().map(String::as_str).chain(short).chain(OTHER_VARIABLES.iter().copied()).collect();
+        for name in names.filter(|name| !known.contains(name)) {
+            // The prefix is the same for all of them and must not make strangers look near.
+            let near =
+                nearest(name.trim_start_matches(PREFIX), known.iter().map(|known| known.trim_start_matches(PREFIX)));
+            self.warnings.push(match near {
+                Some(near) => format!("the variable {name} means nothing; did you mean {PREFIX}{near}?"),
+                None => format!("the variable {name} means nothing"),
+            });
+        }
+    }
+
+    fn words(&mut self, setting: &Setting, words: &str, origin: Origin) {
+        match setting.write_words(&mut self.config, words) {
+            Ok(()) => drop(self.origins.insert(setting.key, origin)),
+            Err(message) => self.refuse(setting, Some(origin.to_string()), &message),
+        }
+    }
+
+    fn refuse(&mut self, setting: &Setting, place: Option<String>, message: &str) {
+        self.problems.push(Problem { place, message: format!("{} {message}", setting.key) });
+    }
+
+    fn finish(mut self) -> Result<Loaded, Problems> {
+        // What could not be read has its default now; what that contradicts would only confuse.
+        if self.problems.is_empty() {
+            let together = check::contradictions(&self.config);
+            self.problems.extend(together.into_iter().map(|message| Problem { place: None, message }));
+        }
+        if !self.problems.is_empty() {
+            return Err(Problems(self.problems));
+        }
+        self.warnings.extend(check::risks(&self.config));
+        Ok(Loaded { config: self.config, warnings: self.warnings, origins: self.origins })
+    }
+}

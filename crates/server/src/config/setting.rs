@@ -1,0 +1,242 @@
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use axum::http::Uri;
+use toml::Value;
+
+use super::{Config, LogFormat};
+
+/// One key of the configuration: what it is called, what is allowed, and where it goes.
+pub(super) struct Setting {
+    pub(super) key: &'static str,
+    kind: Kind,
+}
+
+/// What a setting may be, and its place in the struct.
+enum Kind {
+    Address(fn(&mut Config) -> &mut SocketAddr),
+    Url(fn(&mut Config) -> &mut Option<String>),
+    Hosts(fn(&mut Config) -> &mut Vec<String>),
+    Origins(fn(&mut Config) -> &mut Vec<String>),
+    Folder(fn(&mut Config) -> &mut Option<PathBuf>),
+    Count(RangeInclusive<u64>, fn(&mut Config) -> &mut usize),
+    Number(RangeInclusive<u64>, fn(&mut Config) -> &mut u64),
+    Format(fn(&mut Config) -> &mut LogFormat),
+    Level(fn(&mut Config) -> &mut String),
+}
+
+/// Every setting, in the order of the default file.
+#[rustfmt::skip]
+pub(super) const SETTINGS: &[Setting] = &[
+    Setting { key: "server.listen",                 kind: Kind::Address(|c| &mut c.listen) },
+    Setting { key: "server.public_url",             kind: Kind::Url(|c| &mut c.public_url) },
+    Setting { key: "server.allowed_hosts",          kind: Kind::Hosts(|c| &mut c.allowed_hosts) },
+    Setting { key: "server.allowed_origins",        kind: Kind::Origins(|c| &mut c.allowed_origins) },
+    Setting { key: "data.dir",                      kind: Kind::Folder(|c| &mut c.data_dir) },
+    Setting { key: "limits.body_bytes",             kind: Kind::Count(131_072..=1_073_741_824, |c| &mut c.limits.body_bytes) },
+    Setting { key: "limits.batch_events",           kind: Kind::Count(1..=1000, |c| &mut c.limits.batch_events) },
+    Setting { key: "limits.request_seconds",        kind: Kind::Number(1..=300, |c| &mut c.limits.request_seconds) },
+    Setting { key: "limits.concurrent_requests",    kind: Kind::Count(1..=100_000, |c| &mut c.limits.concurrent_requests) },
+    Setting { key: "limits.streams",                kind: Kind::Count(1..=1_000_000, |c| &mut c.limits.streams) },
+    Setting { key: "limits.publish_per_second",     kind: Kind::Number(0..=1_000_000, |c| &mut c.limits.publish_per_second) },
+    Setting { key: "limits.publish_burst",          kind: Kind::Number(1..=10_000_000, |c| &mut c.limits.publish_burst) },
+    Setting { key: "limits.notifications_per_hour", kind: Kind::Number(1..=10_000, |c| &mut c.limits.notifications_per_hour) },
+    Setting { key: "limits.toasts_per_hour",        kind: Kind::Number(1..=10_000, |c| &mut c.limits.toasts_per_hour) },
+    Setting { key: "retention.events_days",         kind: Kind::Number(7..=3650, |c| &mut c.retention.events_days) },
+    Setting { key: "retention.answers_days",        kind: Kind::Number(7..=3650, |c| &mut c.retention.answers_days) },
+    Setting { key: "retention.read_inbox_days",     kind: Kind::Number(1..=3650, |c| &mut c.retention.read_inbox_days) },
+    Setting { key: "subscribers.dir",               kind: Kind::Folder(|c| &mut c.subscribers_dir) },
+    Setting { key: "log.format",                    kind: Kind::Format(|c| &mut c.log.format) },
+    Setting { key: "log.level",                     kind: Kind::Level(|c| &mut c.log.level) },
+];
+
+/// Variables that are shorter than their setting's name.
+pub(super) const SHORT: &[(&str, &str)] = &[("BELLWIRE_LISTEN", "server.listen"), ("BELLWIRE_LOG", "log.level")];
+
+/// The setting of this name.
+pub(super) fn find(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.key == key)
+}
+
+impl Setting {
+    /// `BELLWIRE_LIMITS_STREAMS` for `limits.streams`.
+    pub(super) fn variable(&self) -> String {
+        format!("BELLWIRE_{}", self.key.replace('.', "_").to_ascii_uppercase())
+    }
+
+    /// Takes a value of a file. A folder that is not absolute is meant from where the file lies.
+    pub(super) fn write(&self, config: &mut Config, value: &Value, base: &Path) -> Result<(), String> {
+        let wrong = || format!("is {}; {} is allowed", kind_of(value), self.allowed());
+        match (&self.kind, value) {
+            (Kind::Count(..) | Kind::Number(..), Value::Integer(number)) => self.write_number(config, *number),
+            (Kind::Hosts(_) | Kind::Origins(_), Value::Array(list)) => {
+                let texts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+                self.write_list(config, &texts.ok_or_else(wrong)?)
+            }
+            (Kind::Count(..) | Kind::Number(..) | Kind::Hosts(_) | Kind::Origins(_), _) => Err(wrong()),
+            (_, Value::String(text)) => self.write_text(config, text, base),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Takes a value as people write it in a variable or behind a flag; the parts of a list have commas between.
+    pub(super) fn write_words(&self, config: &mut Config, words: &str) -> Result<(), String> {
+        match &self.kind {
+            Kind::Count(..) | Kind::Number(..) => {
+                let number = words.trim().parse::<i64>();
+                let number = number.map_err(|_| format!("is '{words}'; {} is allowed", self.allowed()))?;
+                self.write_number(config, number)
+            }
+            Kind::Hosts(_) | Kind::Origins(_) => {
+                let parts: Vec<&str> = words.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+                self.write_list(config, &parts)
+            }
+            _ => self.write_text(config, words, Path::new("")),
+        }
+    }
+
+    /// The value as a file would give it.
+    pub(super) fn read(&self, config: &Config) -> Value {
+        // The places in the struct are found for writing; a copy serves reading as well.
+        let mut copy = config.clone();
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        let list = |list: &Vec<String>| Value::Array(list.iter().cloned().map(Value::String).collect());
+        match &self.kind {
+            Kind::Address(place) => Value::String(place(&mut copy).to_string()),
+            Kind::Url(place) => Value::String(place(&mut copy).clone().unwrap_or_default()),
+            Kind::Hosts(place) | Kind::Origins(place) => list(place(&mut copy)),
+            Kind::Folder(place) => Value::String(path(place(&mut copy))),
+            Kind::Count(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
+            Kind::Number(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
+            Kind::Format(place) => Value::String(place(&mut copy).as_str().to_owned()),
+            Kind::Level(place) => Value::String(place(&mut copy).clone()),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        match &self.kind {
+            Kind::Address(_) => "an address and a port, such as 127.0.0.1:2355 or [::]:2355,".into(),
+            Kind::Url(_) => "an address without a path, such as https://bell.example.org,".into(),
+            Kind::Hosts(_) => "a list of host names, such as [\"bell.example.org\"],".into(),
+            Kind::Origins(_) => "a list of web origins, such as [\"https://console.example.org\"],".into(),
+            Kind::Folder(_) => "the path of a folder".into(),
+            Kind::Count(range, _) | Kind::Number(range, _) => {
+                format!("a whole number from {} to {}", range.start(), range.end())
+            }
+            Kind::Format(_) => "auto, text or json".into(),
+            Kind::Level(_) => "off, error, warn, info, debug, trace, or part=level with commas between,".into(),
+        }
+    }
+
+    fn write_number(&self, config: &mut Config, number: i64) -> Result<(), String> {
+        let wrong = || format!("is {number}; {} is allowed", self.allowed());
+        let fitting = |range: &RangeInclusive<u64>| u64::try_from(number).ok().filter(|number| range.contains(number));
+        match &self.kind {
+            Kind::Number(range, place) => *place(config) = fitting(range).ok_or_else(wrong)?,
+            Kind::Count(range, place) => {
+                let fits = fitting(range).and_then(|number| usize::try_from(number).ok());
+                *place(config) = fits.ok_or_else(wrong)?;
+            }
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+
+    fn write_list(&self, config: &mut Config, list: &[&str]) -> Result<(), String> {
+        match &self.kind {
+            Kind::Hosts(place) => *place(config) = list.iter().map(|text| host(text)).collect::<Result<_, _>>()?,
+            Kind::Origins(place) => *place(config) = list.iter().map(|text| origin(text)).collect::<Result<_, _>>()?,
+            _ => return Err(format!("is a list; {} is allowed", self.allowed())),
+        }
+        Ok(())
+    }
+
+    fn write_text(&self, config: &mut Config, text: &str, base: &Path) -> Result<(), String> {
+        let text = text.trim();
+        let wrong = || format!("is '{text}'; {} is allowed", self.allowed());
+        match &self.kind {
+            Kind::Address(place) => *place(config) = text.parse().map_err(|_| wrong())?,
+            Kind::Url(place) => *place(config) = Some(text).filter(|text| !text.is_empty()).map(url).transpose()?,
+            Kind::Folder(place) => *place(config) = folder(text, base)?,
+            Kind::Format(place) => {
+                let formats = [LogFormat::Auto, LogFormat::Text, LogFormat::Json];
+                *place(config) = formats.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
+            }
+            Kind::Level(place) => *place(config) = Some(text).filter(|text| is_level(text)).ok_or_else(wrong)?.into(),
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+}
+
+fn kind_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("the text \"{text}\""),
+        Value::Integer(number) => format!("the number {number}"),
+        Value::Float(number) => format!("the number {number}"),
+        Value::Boolean(yes) => yes.to_string(),
+        Value::Datetime(time) => format!("the time {time}"),
+        Value::Array(_) => "a list of something else".into(),
+        Value::Table(_) => "a table".into(),
+    }
+}
+
+/// `https://bell.example.org:8443`, with nothing behind it.
+fn url(text: &str) -> Result<String, String> {
+    let wrong = |why: &str| format!("is '{text}', {why}; write it like https://bell.example.org");
+    let uri: Uri = text.parse().map_err(|_| wrong("which is no URL"))?;
+    let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return Err(wrong("which does not begin with http:// or https:// and a host name"));
+    };
+    if authority.as_str().contains('@') {
+        return Err(wrong("which has a user or password in it"));
+    }
+    if !matches!(uri.path(), "" | "/") || text.contains(['?', '#']) {
+        return Err(wrong("which has a path; the hub answers at the root of its host"));
+    }
+    Ok(text.trim_end_matches('/').to_ascii_lowercase())
+}
+
+fn host(text: &str) -> Result<String, String> {
+    let wrong = |why: &str| Err(format!("has '{text}', {why}; write only the name, like bell.example.org"));
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    match text {
+        "" => wrong("which is empty"),
+        text if text.contains('*') => wrong("but names are taken as they stand"),
+        text if text.contains("://") => wrong("which has a scheme"),
+        text if text.contains(['/', '@', ' ']) => wrong("which is no host name"),
+        // A colon is right inside the brackets of an IPv6 address and wrong everywhere else.
+        text if text.contains(':') && bare.len() == text.len() => wrong("which has a port"),
+        text => Ok(text.to_ascii_lowercase()),
+    }
+}
+
+fn origin(text: &str) -> Result<String, String> {
+    let wrong = |why: &str| Err(format!("has '{text}', {why}; write it like https://console.example.org"));
+    if text.contains('*') {
+        return wrong("but every page of the web is too many: name those you trust");
+    }
+    match url(text) {
+        Ok(_) if text.ends_with('/') => wrong("which ends with a slash; an origin has no path"),
+        Ok(origin) => Ok(origin),
+        Err(_) => wrong("which is no web origin: scheme, host name and port, without a path"),
+    }
+}
+
+fn folder(text: &str, base: &Path) -> Result<Option<PathBuf>, String> {
+    match text {
+        "" => Ok(None),
+        text if text.starts_with('~') => Err(format!("is '{text}'; write the whole path instead of ~")),
+        text => Ok(Some(base.join(text))),
+    }
+}
+
+fn is_level(text: &str) -> bool {
+    let level = |word: &str| ["off", "error", "warn", "info", "debug", "trace"].contains(&word);
+    let part = |part: &str| match part.trim().split_once('=') {
+        Some((name, word)) => !name.is_empty() && level(word),
+        None => level(part.trim()),
+    };
+    text.split(',').all(part)
+}

@@ -1,0 +1,42 @@
+use serde_json::{Map, json};
+use toml::Value;
+
+use super::load::Loaded;
+use super::setting::SETTINGS;
+
+impl Loaded {
+    /// What holds, as a file that could be used as one, with the origin of each value behind it.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let mut section = "";
+        for setting in SETTINGS {
+            let (of, key) = setting.key.split_once('.').unwrap_or(("", setting.key));
+            if of != section {
+                let gap = if section.is_empty() { "" } else { "\n" };
+                text.push_str(&format!("{gap}[{of}]\n"));
+                section = of;
+            }
+            let line = format!("{key} = {}", setting.read(&self.config));
+            text.push_str(&format!("{line:40}  # from: {}\n", self.origin(setting.key)));
+        }
+        text
+    }
+
+    /// The same for machines: `{"limits.streams": {"value": 10000, "from": "default"}, …}`.
+    pub fn to_json(&self) -> serde_json::Value {
+        let entry = |setting: &super::setting::Setting| {
+            let from = self.origin(setting.key).to_string();
+            (setting.key.to_owned(), json!({ "value": plain(setting.read(&self.config)), "from": from }))
+        };
+        serde_json::Value::Object(SETTINGS.iter().map(entry).collect::<Map<_, _>>())
+    }
+}
+
+fn plain(value: Value) -> serde_json::Value {
+    match value {
+        Value::Integer(number) => json!(number),
+        Value::Array(list) => list.into_iter().map(plain).collect(),
+        Value::String(text) => json!(text),
+        other => json!(other.to_string()),
+    }
+}

@@ -1,0 +1,215 @@
+//! A folder of the operator's own subscribers: read as a whole, watched, and read again when it changes.
+//!
+//! One bad file is reported and the others load. A file that is broken by an edit keeps its last good version until it is
+//! mended or removed: a slip of the pen must not silence anybody.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwire_core::subscriber::{FileError, Subscriber, SubscriberFile, Subscribers};
+use notify::{RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+
+/// Deeper than this is no folder of templates.
+const DEPTH_MAX: usize = 8;
+/// Editors write a file in several steps; the last of them counts.
+const SETTLES_IN: Duration = Duration::from_millis(100);
+/// How often a folder is looked at where the system tells nothing.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// A folder, and what was good in it when it was last read.
+pub struct Folder {
+    dir: PathBuf,
+    good: BTreeMap<String, Arc<Subscriber>>,
+}
+
+/// What reading a folder came to.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// What is wrong with which files.
+    pub errors: Vec<FileError>,
+    /// The files among them whose last good version stays in force.
+    pub kept: Vec<String>,
+}
+
+/// What must live for as long as a folder is watched, and where changes are told.
+pub(crate) type Watched = (Box<dyn Watcher + Send>, mpsc::Receiver<()>);
+
+/// The files of a folder as they are.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// Every `*.toml`, in name order.
+    pub subscribers: Vec<SubscriberFile>,
+    /// Every `*.j2` below, by its path relative to the folder.
+    pub templates: BTreeMap<String, String>,
+    /// What could not be read.
+    pub unreadable: Vec<FileError>,
+}
+
+impl Folder {
+    /// A folder that was not read yet.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), good: BTreeMap::new() }
+    }
+
+    /// Reads the folder and remembers what is good in it. Fails only if the folder itself cannot be read; then what was
+    /// good stays.
+    pub fn read(&mut self) -> io::Result<Read> {
+        let files = Files::read(&self.dir)?;
+        let mut read = Read { errors: files.unreadable, kept: Vec::new() };
+        let mut good: BTreeMap<String, Arc<Subscriber>> = BTreeMap::new();
+        for file in &files.subscribers {
+            let parsed = file.parse(&|path| files.templates.get(path).cloned());
+            let twin = |one: &Arc<Subscriber>| good.iter().find(|(_, other)| other.id == one.id).map(|(path, _)| path);
+            let parsed = parsed.and_then(|one| match twin(&one) {
+                None => Ok(one),
+                Some(first) => Err(FileError {
+                    path: file.path.clone(),
+                    line: 0,
+                    message: format!("subscriber.id '{}' is already used by {first}", one.id),
+                }),
+            });
+            match parsed {
+                Ok(one) => drop(good.insert(file.path.clone(), one)),
+                Err(error) => read.errors.push(error),
+            }
+        }
+        for error in &read.errors {
+            if let Some(last) = self.good.get(&error.path) {
+                good.insert(error.path.clone(), last.clone());
+                read.kept.push(error.path.clone());
+            }
+        }
+        self.good = good;
+        Ok(read)
+    }
+
+    /// The bundled subscribers with the folder's over them.
+    pub fn subscribers(&self) -> impl Iterator<Item = Arc<Subscriber>> {
+        let bundled: Vec<_> = Subscribers::bundled().iter().cloned().collect();
+        bundled.into_iter().chain(self.good.values().cloned())
+    }
+
+    /// Says whenever something in the folder changed and has settled. What it gives must be kept for as long as it
+    /// should watch.
+    pub(crate) fn watch(&self) -> Watched {
+        let (changed, changes) = mpsc::channel(1);
+        let tell = move |event: notify::Result<notify::Event>| {
+            // Looking at a file is no change; and a change that is not yet dealt with covers this one.
+            if event.is_ok_and(|event| !event.kind.is_access()) {
+                let _ = changed.try_send(());
+            }
+        };
+        let watching = notify::recommended_watcher(tell.clone()).and_then(|mut watcher| {
+            watcher.watch(&self.dir, RecursiveMode::Recursive)?;
+            Ok(watcher)
+        });
+        match watching {
+            Ok(watcher) => (Box::new(watcher), changes),
+            Err(error) => {
+                tracing::warn!(%error, folder = %self.dir.display(), "the folder is looked at every two seconds instead");
+                let slowly = notify::Config::default().with_poll_interval(LOOK_EVERY).with_compare_contents(true);
+                let mut watcher = notify::PollWatcher::new(tell, slowly).expect("looking needs nothing of the system");
+                if let Err(error) = watcher.watch(&self.dir, RecursiveMode::Recursive) {
+                    tracing::error!(%error, folder = %self.dir.display(), "changes of the folder are not noticed");
+                }
+                (Box::new(watcher), changes)
+            }
+        }
+    }
+
+    /// Waits until nothing more happens for a moment.
+    pub(crate) async fn settled(changes: &mut mpsc::Receiver<()>) {
+        while let Ok(Some(())) = tokio::time::timeout(SETTLES_IN, changes.recv()).await {}
+    }
+}
+
+impl Files {
+    /// Reads every file of a folder. One that cannot be read is one bad file.
+    pub fn read(dir: &Path) -> io::Result<Self> {
+        let mut files = Self::default();
+        for path in entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "toml")) {
+            if let Some(text) = files.text_of(&path) {
+                files.subscribers.push(SubscriberFile { path: path.display().to_string(), text });
+            }
+        }
+        files.read_templates(dir, dir, 0)?;
+        Ok(files)
+    }
+
+    fn read_templates(&mut self, root: &Path, dir: &Path, depth: usize) -> io::Result<()> {
+        for path in entries(dir)? {
+            if path.is_dir() && depth < DEPTH_MAX {
+                self.read_templates(root, &path, depth + 1)?;
+            } else if path.extension().is_some_and(|ending| ending == "j2")
+                && let Some(text) = self.text_of(&path)
+            {
+                let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+                self.templates.insert(name, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn text_of(&mut self, path: &Path) -> Option<String> {
+        let unreadable = |error: io::Error| FileError {
+            path: path.display().to_string(),
+            line: 0,
+            message: format!("cannot be read: {error}"),
+        };
+        std::fs::read_to_string(path).map_err(|error| self.unreadable.push(unreadable(error))).ok()
+    }
+}
+
+fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+mod tests {
+    use super::*;
+
+    fn file(id: &str, window: &str) -> String {
+        format!(
+            "[subscriber]\nid = \"{id}\"\nname = \"x\"\ndescription = \"x\"\nversion = \"1.0.0\"\n\
+             [events]\ntypes = [\"ci.build.done\"]\n[batching]\nwindow_ms = {window}\n\
+             [output]\npriority = \"normal\"\ninject_at = \"after_tool\"\ntemplate = \"ci.j2\"\n"
+        )
+    }
+
+    #[test]
+    fn a_broken_edit_keeps_the_last_good_version_until_the_file_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("ci.j2", "{{ count }}");
+        write("one.toml", &file("ci_done", "0"));
+        write("two.toml", "nonsense");
+        let mut folder = Folder::new(dir.path());
+        let window =
+            |folder: &Folder| Subscribers::new(folder.subscribers()).find("ci_done").map(|one| one.batching.window_ms);
+        let read = folder.read().unwrap();
+        assert_eq!((read.errors.len(), read.kept.len(), window(&folder)), (1, 0, Some(0)));
+
+        write("one.toml", &file("ci_done", "99999"));
+        let read = folder.read().unwrap();
+        assert_eq!((read.errors.len(), read.kept.len(), window(&folder)), (2, 1, Some(0)));
+
+        write("one.toml", &file("ci_done", "500"));
+        assert_eq!((folder.read().unwrap().errors.len(), window(&folder)), (1, Some(500)));
+
+        write("three.toml", &file("ci_done", "700"));
+        let read = folder.read().unwrap();
+        assert!(read.errors[0].message.contains("already used by"), "{read:?}");
+
+        std::fs::remove_file(dir.path().join("three.toml")).unwrap();
+        std::fs::remove_file(dir.path().join("one.toml")).unwrap();
+        folder.read().unwrap();
+        assert_eq!(window(&folder), None);
+    }
+}

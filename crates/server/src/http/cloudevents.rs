@@ -1,0 +1,238 @@
+//! CloudEvents 1.0 on the publishing endpoint: structured, batched and binary mode, read into drafts of our own.
+//!
+//! What our form cannot hold is adapted, not refused: types are normalised, sources cleaned, what is left over goes into
+//! `payload.extensions`. What names the event for its sender, source and id together, is remembered so that a delivery
+//! that is repeated happens once.
+
+use axum::http::HeaderMap;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::ApiError;
+
+/// Parts of a type of ours, and characters of one.
+const TYPE_PARTS_MAX: usize = 6;
+const PART_MAX: usize = 20;
+const SOURCE_MAX: usize = 64;
+/// The attributes every CloudEvent may have; all others are extensions.
+const STANDARD_ATTRIBUTES: [&str; 9] =
+    ["specversion", "id", "source", "type", "time", "subject", "datacontenttype", "dataschema", "data"];
+/// The extensions that mean something here, and what they are called in an event of ours.
+const KNOWN_EXTENSIONS: [(&str, &str); 5] = [
+    ("severity", "severity"),
+    ("conversationid", "conversation_id"),
+    ("agent", "agent"),
+    ("userid", "user_id"),
+    ("dedupekey", "dedupe_key"),
+];
+
+/// The CloudEvents a request carries, as JSON in structured form; none if it carries something else.
+pub(super) fn read(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Option<Vec<Value>>, ApiError> {
+    let parse = |body: &[u8]| serde_json::from_slice::<Value>(body).map_err(|error| ApiError::body(&error));
+    match media {
+        "application/cloudevents+json" => Ok(Some(vec![parse(body)?])),
+        "application/cloudevents-batch+json" => match parse(body)? {
+            Value::Array(events) => Ok(Some(events)),
+            _ => Err(ApiError::invalid("body", "must be a JSON array in application/cloudevents-batch+json")),
+        },
+        _ if headers.contains_key("ce-specversion") => binary(headers, media, body).map(|event| Some(vec![event])),
+        _ => Ok(None),
+    }
+}
+
+/// A CloudEvent as a draft of ours, and the name it is remembered by.
+pub(super) fn into_draft(event: Value) -> Result<(Value, String), ApiError> {
+    let Value::Object(mut event) = event else { return Err(ApiError::invalid("body", "must be a JSON object")) };
+    if event.get("specversion").and_then(Value::as_str) != Some("1.0") {
+        return Err(ApiError::invalid("specversion", "must be \"1.0\""));
+    }
+    let id = required(&event, "id")?;
+    let source = required(&event, "source")?;
+    let kind = required(&event, "type")?;
+    let mut draft = Map::from_iter([
+        ("type".to_owned(), json!(normal_type(&kind))),
+        ("source".to_owned(), json!(normal_source(&source))),
+        ("severity".to_owned(), json!("info")),
+    ]);
+    if let Some(time) = event.remove("time").filter(|time| !time.is_null()) {
+        draft.insert("timestamp".to_owned(), time);
+    }
+    for (theirs, ours) in KNOWN_EXTENSIONS {
+        match event.remove(theirs) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) => drop(draft.insert(ours.to_owned(), Value::String(text))),
+            Some(_) => return Err(ApiError::invalid(theirs, "must be a text")),
+        }
+    }
+    draft.insert("payload".to_owned(), payload(event)?);
+    // Both may be longer than a name of ours; a hash of both is as unique as they are.
+    let name = Sha256::new().chain_update(source.as_bytes()).chain_update([0]).chain_update(id.as_bytes()).finalize();
+    let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((Value::Object(draft), format!("cloudevent:{name}")))
+}
+
+/// Binary mode: the attributes are headers, the body is the data.
+fn binary(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Value, ApiError> {
+    let mut event = Map::new();
+    for (name, value) in headers {
+        if let Some(attribute) = name.as_str().strip_prefix("ce-") {
+            let text = decode(value.as_bytes()).ok_or_else(|| {
+                ApiError::invalid(name.as_str(), "must be UTF-8, percent-encoded where it is not ASCII")
+            })?;
+            event.insert(attribute.to_owned(), Value::String(text));
+        }
+    }
+    if !media.is_empty() {
+        event.insert("datacontenttype".to_owned(), json!(media));
+    }
+    let is_json = media.is_empty() || media == "application/json" || media == "text/json" || media.ends_with("+json");
+    match (body.is_empty(), is_json) {
+        (true, _) => {}
+        (false, true) => {
+            let data = serde_json::from_slice(body).map_err(|error| ApiError::body(&error))?;
+            event.insert("data".to_owned(), data);
+        }
+        (false, false) => match std::str::from_utf8(body).ok().filter(|_| media.starts_with("text/")) {
+            Some(text) => drop(event.insert("data".to_owned(), json!(text))),
+            None => drop(event.insert("data_base64".to_owned(), json!(STANDARD.encode(body)))),
+        },
+    }
+    Ok(Value::Object(event))
+}
+
+/// The data as an object, with what is left of the attributes under `extensions`.
+fn payload(mut event: Map<String, Value>) -> Result<Value, ApiError> {
+    let data = event.remove("data").filter(|data| !data.is_null());
+    let encoded = event.remove("data_base64").filter(|data| !data.is_null());
+    let mut payload = match (data, encoded) {
+        (Some(_), Some(_)) => return Err(ApiError::invalid("data", "and data_base64 cannot both be there")),
+        (Some(Value::Object(data)), None) => data,
+        (Some(data), None) => Map::from_iter([("data".to_owned(), data)]),
+        (None, Some(encoded)) => Map::from_iter([("data_base64".to_owned(), encoded)]),
+        (None, None) => Map::new(),
+    };
+    let told = |name: &str| !STANDARD_ATTRIBUTES.contains(&name) || matches!(name, "subject" | "dataschema");
+    let extensions: Map<String, Value> =
+        event.into_iter().filter(|(name, value)| told(name) && !value.is_null()).collect();
+    if extensions.is_empty() {
+        return Ok(Value::Object(payload));
+    }
+    // Data that has a field of that name keeps it, one level down.
+    if payload.contains_key("extensions") {
+        payload = Map::from_iter([("data".to_owned(), Value::Object(payload))]);
+    }
+    payload.insert("extensions".to_owned(), Value::Object(extensions));
+    Ok(Value::Object(payload))
+}
+
+fn required(event: &Map<String, Value>, name: &'static str) -> Result<String, ApiError> {
+    match event.get(name) {
+        Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
+        Some(_) => Err(ApiError::invalid(name, "must be a text that is not empty")),
+        None => Err(ApiError::invalid(name, "is missing; a CloudEvent needs specversion, id, source and type")),
+    }
+}
+
+/// Lower case, two to six parts, each a letter followed by letters, digits or `_`.
+fn normal_type(kind: &str) -> String {
+    let part = |part: &str| {
+        let clean: String = part
+            .chars()
+            .map(|c| c.to_ascii_lowercase())
+            .map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '_' })
+            .collect();
+        let clean = if clean.starts_with(|c: char| c.is_ascii_lowercase()) { clean } else { format!("x{clean}") };
+        clean.chars().take(PART_MAX).collect::<String>()
+    };
+    let mut parts: Vec<String> = kind.split(['.', '/']).filter(|text| !text.is_empty()).map(part).collect();
+    if parts.len() > TYPE_PARTS_MAX {
+        let rest = parts.split_off(TYPE_PARTS_MAX - 1).join("_");
+        parts.push(rest.chars().take(PART_MAX).collect());
+    }
+    while parts.len() < 2 {
+        parts.insert(0, "cloudevent".to_owned());
+    }
+    parts.join(".")
+}
+
+/// What a source of ours may not contain becomes `_`.
+fn normal_source(source: &str) -> String {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '.' | ':' | '/' | '-');
+    let clean: String = source.chars().map(|c| if legal(c) { c } else { '_' }).take(SOURCE_MAX).collect();
+    match clean.trim() {
+        "" => "_".to_owned(),
+        trimmed => trimmed.to_owned(),
+    }
+}
+
+/// A header's value: percent-encoded UTF-8.
+fn decode(value: &[u8]) -> Option<String> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((&byte, after)) = rest.split_first() {
+        let encoded = (byte == b'%').then(|| after.get(..2)).flatten();
+        let decoded = encoded.and_then(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
+        bytes.push(decoded.unwrap_or(byte));
+        rest = if decoded.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_type_becomes_one_of_ours() {
+        for (theirs, ours) in [
+            ("com.github.pull_request.opened", "com.github.pull_request.opened"),
+            ("com.example.SomeEvent-v2", "com.example.someevent_v2"),
+            ("Opened", "cloudevent.opened"),
+            ("a.b.c.d.e.f.g.h", "a.b.c.d.e.f_g_h"),
+            ("io.2024.x", "io.x2024.x"),
+            ("..", "cloudevent.cloudevent"),
+            ("ünder.score", "x_nder.score"),
+        ] {
+            assert_eq!(normal_type(theirs), ours);
+            assert!(bellwire_core::event::EventType::parse(&normal_type(theirs)).is_ok(), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn any_source_becomes_one_of_ours() {
+        assert_eq!(normal_source("https://ci.example/job?x=1"), "https://ci.example/job_x_1");
+        assert_eq!(normal_source(" \u{202e} "), "_");
+        assert_eq!(normal_source(&"a".repeat(100)).len(), 64);
+    }
+
+    #[test]
+    fn what_is_left_over_goes_below_extensions() {
+        let event = json!({
+            "specversion": "1.0", "id": "1", "source": "/ci", "type": "ci.build.done", "time": "2026-01-03T15:30:00Z",
+            "subject": "main", "severity": "error", "conversationid": "chat", "traceid": "t", "data": {"ok": false},
+        });
+        let (draft, _) = into_draft(event).unwrap_or_else(|error| panic!("{}", error.message));
+        let expected = json!({
+            "type": "ci.build.done", "source": "/ci", "severity": "error", "timestamp": "2026-01-03T15:30:00Z",
+            "conversation_id": "chat", "payload": {"ok": false, "extensions": {"subject": "main", "traceid": "t"}},
+        });
+        assert_eq!(draft, expected);
+    }
+
+    #[test]
+    fn data_that_is_no_object_is_wrapped_and_its_own_extensions_are_kept() {
+        let event = |data: Value| json!({"specversion": "1.0", "id": "1", "source": "s", "type": "a.b", "traceid": "t", "data": data});
+        let payload = |data: Value| into_draft(event(data)).map(|(draft, _)| draft["payload"].clone()).ok();
+        assert_eq!(payload(json!([1])), Some(json!({"data": [1], "extensions": {"traceid": "t"}})));
+        let own = json!({"extensions": 7});
+        assert_eq!(payload(own.clone()), Some(json!({"data": own, "extensions": {"traceid": "t"}})));
+    }
+
+    #[test]
+    fn header_values_are_percent_encoded() {
+        assert_eq!(decode(b"caf%C3%A9 100%").as_deref(), Some("caf\u{e9} 100%"));
+        assert_eq!(decode(b"%FF"), None);
+    }
+}

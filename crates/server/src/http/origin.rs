@@ -1,0 +1,96 @@
+//! Under which names the hub answers, and to which pages.
+//!
+//! A page in somebody's browser must not reach the hub: neither under a host name of the page's own (DNS rebinding) nor
+//! from another origin. Probes and metrics carry whatever name they like.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use super::ApiError;
+use super::router::PROBES;
+use crate::config::Config;
+
+/// How long a browser may remember what it was allowed.
+const PREFLIGHT_KEPT: Duration = Duration::from_secs(3600);
+
+/// Who may come in by which name.
+pub(super) struct Doorkeeper {
+    hosts: Arc<Vec<String>>,
+    origins: Vec<String>,
+}
+
+impl Doorkeeper {
+    pub(super) fn new(config: &Config) -> Self {
+        let public = config.public_url.clone().map(|url| url.trim_end_matches('/').to_owned());
+        Self { hosts: config.allowed_hosts(), origins: config.allowed_origins.iter().cloned().chain(public).collect() }
+    }
+
+    fn admit(&self, request: &Request) -> Result<(), ApiError> {
+        let text = |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
+        let host = text(header::HOST).or_else(|| request.uri().authority().map(|name| name.as_str()));
+        let host = host.unwrap_or_default();
+        if !self.knows_host(host) {
+            let message = "this hub does not answer to that host name; add it to server.allowed_hosts";
+            return Err(ApiError::new(StatusCode::MISDIRECTED_REQUEST, "host_not_allowed", message));
+        }
+        if text(header::ORIGIN).is_some_and(|origin| !self.knows_origin(origin, host)) {
+            let message = "pages of that origin may not call this hub; add it to server.allowed_origins";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, "origin_not_allowed", message));
+        }
+        Ok(())
+    }
+
+    fn knows_host(&self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            _ => host,
+        };
+        self.hosts.iter().any(|one| one.eq_ignore_ascii_case(name))
+    }
+
+    /// A page of the hub's own has the very name the request came under; others must be listed.
+    fn knows_origin(&self, origin: &str, host: &str) -> bool {
+        let own = origin.split_once("://").is_some_and(|(_, name)| name.eq_ignore_ascii_case(host));
+        own || self.origins.iter().any(|one| one.eq_ignore_ascii_case(origin))
+    }
+}
+
+/// Lets in who comes by a name that is known.
+pub(super) async fn check(
+    State(door): State<Arc<Doorkeeper>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    if !PROBES.contains(&request.uri().path()) {
+        door.admit(&request)?;
+    }
+    Ok(next.run(request).await)
+}
+
+/// Tells browsers what the listed origins may do.
+pub(super) fn cors(config: &Config) -> CorsLayer {
+    let origins = config.allowed_origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            HeaderName::from_static("idempotency-key"),
+            HeaderName::from_static("last-event-id"),
+            HeaderName::from_static("traceparent"),
+            HeaderName::from_static("x-correlation-id"),
+        ])
+        .expose_headers([
+            header::RETRY_AFTER,
+            HeaderName::from_static("traceparent"),
+            HeaderName::from_static("x-correlation-id"),
+        ])
+        .max_age(PREFLIGHT_KEPT)
+}

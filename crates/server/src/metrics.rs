@@ -1,0 +1,172 @@
+//! What the hub counts, for Prometheus. No label names a person, a conversation or a token.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use bellwire_core::Time;
+use bellwire_core::verdict::VerdictKind;
+use bellwire_store::{Observer, Report};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+/// Every figure, and the registry that writes them down.
+pub(crate) struct Metrics {
+    registry: Registry,
+    events_accepted: Counter,
+    /// In the order of [`VerdictKind::ALL`]: looking a label up costs more than counting.
+    verdicts: [Counter; 5],
+    commits: Counter,
+    commits_failed: Counter,
+    commit_commands: Histogram,
+    commit_events: Histogram,
+    commit_seconds: Histogram,
+    wait_seconds: Histogram,
+    injections: Counter,
+    requests: Family<RequestLabels, Counter>,
+    request_seconds: Family<RouteLabels, Histogram>,
+    streams: Gauge,
+    pending: Gauge,
+    oldest_seconds: Gauge<f64, AtomicU64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    method: &'static str,
+    route: &'static str,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabels {
+    method: &'static str,
+    route: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerdictLabels {
+    verdict: &'static str,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let verdicts = Family::<VerdictLabels, Counter>::default();
+        let by_kind = |kind: VerdictKind| verdicts.get_or_create_owned(&VerdictLabels { verdict: kind.as_str() });
+        let mut metrics = Self {
+            registry: Registry::with_prefix("bellwire"),
+            events_accepted: Counter::default(),
+            verdicts: VerdictKind::ALL.map(by_kind),
+            commits: Counter::default(),
+            commits_failed: Counter::default(),
+            commit_commands: Histogram::new(exponential_buckets(1.0, 2.0, 9)),
+            commit_events: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
+            commit_seconds: seconds(),
+            wait_seconds: seconds(),
+            injections: Counter::default(),
+            requests: Family::default(),
+            request_seconds: Family::new_with_constructor(seconds),
+            streams: Gauge::default(),
+            pending: Gauge::default(),
+            oldest_seconds: Gauge::default(),
+        };
+        metrics.register(verdicts);
+        metrics
+    }
+
+    fn register(&mut self, verdicts: Family<VerdictLabels, Counter>) {
+        let registry = &mut self.registry;
+        registry.register("build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register("events_accepted", "Events taken in and committed", self.events_accepted.clone());
+        registry.register("verdicts", "What events came to, by kind of verdict", verdicts);
+        registry.register("commits", "Commits that succeeded", self.commits.clone());
+        registry.register(
+            "commits_failed",
+            "Commits that failed; nothing of them happened",
+            self.commits_failed.clone(),
+        );
+        registry.register("commit_commands", "Commands that one commit carried", self.commit_commands.clone());
+        registry.register("commit_events", "Events that one commit carried", self.commit_events.clone());
+        let took = self.commit_seconds.clone();
+        registry.register_with_unit("commit_duration", "Deciding and writing one commit", Unit::Seconds, took);
+        let waited = self.wait_seconds.clone();
+        let help = "How long the oldest command of a commit waited for its turn";
+        registry.register_with_unit("command_wait", help, Unit::Seconds, waited);
+        registry.register("injections", "Injections answered anew", self.injections.clone());
+        registry.register("http_requests", "Answered requests", self.requests.clone());
+        let durations = self.request_seconds.clone();
+        registry.register_with_unit("http_request_duration", "Answering a request", Unit::Seconds, durations);
+        registry.register("stream_clients", "Open streams", self.streams.clone());
+        registry.register("notifications_pending", "Notifications that wait for agents", self.pending.clone());
+        let oldest = self.oldest_seconds.clone();
+        let help = "How long the oldest pending notification has waited";
+        registry.register_with_unit("notifications_oldest", help, Unit::Seconds, oldest);
+    }
+
+    /// Counts every commit of a store.
+    pub(crate) fn observer(self: &Arc<Self>) -> Observer {
+        let metrics = self.clone();
+        Arc::new(move |report: &Report| metrics.committed(report))
+    }
+
+    fn committed(&self, report: &Report) {
+        if report.failed.is_some() {
+            self.commits_failed.inc();
+            return;
+        }
+        // A turn in which nothing was asked and nothing was due is no commit.
+        if report.commands == 0 && report.events + report.notifications == 0 {
+            return;
+        }
+        self.commits.inc();
+        self.commit_commands.observe(report.commands as f64);
+        self.commit_events.observe(report.events as f64);
+        self.commit_seconds.observe(report.took.as_secs_f64());
+        self.wait_seconds.observe(report.waited.as_secs_f64());
+        self.events_accepted.inc_by(report.events as u64);
+        self.injections.inc_by(report.injections as u64);
+        for (kind, count) in &report.verdicts {
+            let at = VerdictKind::ALL.iter().position(|one| one == kind);
+            at.map(|at| self.verdicts[at].inc_by(*count as u64));
+        }
+    }
+
+    /// Counts an answered request, under the route's own words.
+    pub(crate) fn answered(&self, method: &'static str, route: &'static str, status: u16, took: Duration) {
+        self.requests.get_or_create(&RequestLabels { method, route, status }).inc();
+        self.request_seconds.get_or_create(&RouteLabels { method, route }).observe(took.as_secs_f64());
+    }
+
+    /// Counts a stream for as long as the guard lives.
+    pub(crate) fn stream(self: &Arc<Self>) -> StreamGuard {
+        self.streams.inc();
+        StreamGuard(self.clone())
+    }
+
+    /// Everything, as text.
+    pub(crate) fn write(&self, (pending, oldest): (usize, Option<Time>), now: Time) -> String {
+        self.pending.set(i64::try_from(pending).unwrap_or(i64::MAX));
+        self.oldest_seconds.set(oldest.map_or(0.0, |oldest| now.millis_since(oldest) as f64 / 1000.0));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("a text takes everything");
+        text
+    }
+}
+
+/// One open stream.
+pub(crate) struct StreamGuard(Arc<Metrics>);
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        self.0.streams.dec();
+    }
+}
+
+/// From a tenth of a millisecond to some seconds.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_1, 2.5, 13))
+}
