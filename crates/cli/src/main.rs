@@ -4,6 +4,7 @@ mod args;
 mod client;
 mod commands;
 mod data_dir;
+mod log;
 mod output;
 mod settings;
 

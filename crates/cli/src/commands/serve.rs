@@ -1,17 +1,16 @@
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use bellwire_server::auth::Scope;
-use bellwire_server::config::{Loaded, Log, LogFormat, Origin};
+use bellwire_server::config::{Loaded, Origin};
 use bellwire_server::{App, create_token};
 use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::client::reachable;
-use crate::data_dir;
 use crate::output::{STRONG, paint, warn};
 use crate::settings::{Settings, absolute, flag};
+use crate::{data_dir, log};
 
 /// Run the hub: one process, its data in one folder
 ///
@@ -40,7 +39,7 @@ pub(crate) struct Serve {
 
 pub(crate) fn run(arguments: &Serve) -> Result<bool> {
     let loaded = arguments.load()?;
-    start_log(&loaded.config.log);
+    log::start(&loaded.config.log);
     loaded.warnings.iter().for_each(|warning| warn(warning));
     tokio::runtime::Runtime::new().context("cannot start")?.block_on(serve(loaded))
 }
@@ -125,20 +124,6 @@ fn program() -> String {
     }
     let here = std::env::current_dir().unwrap_or_default();
     own.strip_prefix(here).unwrap_or(&own).display().to_string()
-}
-
-fn start_log(log: &Log) {
-    let text = match log.format {
-        LogFormat::Auto => std::io::stderr().is_terminal(),
-        LogFormat::Text => true,
-        LogFormat::Json => false,
-    };
-    let filter = tracing_subscriber::EnvFilter::new(&log.level);
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match text {
-        true => builder.with_ansi(std::io::stderr().is_terminal()).init(),
-        false => builder.json().init(),
-    }
 }
 
 /// Ctrl-C, or a polite kill.

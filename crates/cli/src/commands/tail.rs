@@ -1,15 +1,15 @@
+mod show;
+
 use std::collections::HashSet;
-use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{interval, sleep};
 
 use crate::client::{Client, Connection, Refused, segment};
-use crate::output::{MUTED, SAID, TEXT, WAITS, WRONG, paint, text, warn};
+use crate::output::{text, warn};
 
 /// Follow a conversation live: what waits for its agent, and what the agent is told
 ///
@@ -78,7 +78,7 @@ impl Follower<'_> {
         let mut lines = self.client.stream(&format!("{}/stream", self.path)).await?;
         let history = self.news().await?;
         if !skip_history {
-            history.iter().try_for_each(|message| self.show("message", message))?;
+            history.iter().try_for_each(|message| show::show(self.json, "message", message))?;
         }
         if *first {
             anstream::eprintln!("following {}; Ctrl-C ends it", self.client.url());
@@ -88,11 +88,11 @@ impl Follower<'_> {
         loop {
             tokio::select! {
                 event = lines.next() => match event? {
-                    Some((name, data)) => self.show(&name, &data)?,
+                    Some((name, data)) => show::show(self.json, &name, &data)?,
                     None => return Ok(()),
                 },
                 _ = look.tick() => for message in self.news().await? {
-                    self.show("message", &message)?;
+                    show::show(self.json, "message", &message)?;
                 },
             }
         }
@@ -114,47 +114,10 @@ impl Follower<'_> {
             self.seen.clear();
         }
     }
-
-    fn show(&self, event: &str, data: &Value) -> Result<()> {
-        let mut out = anstream::stdout().lock();
-        let now = Timestamp::now();
-        if self.json {
-            writeln!(out, "{}", json!({ "event": event, "at": now.to_string(), "data": data }))?;
-            return Ok(out.flush()?);
-        }
-        let at = match data["timestamp"].as_str().and_then(|text| text.parse().ok()) {
-            Some(told) => told,
-            None => now,
-        };
-        let clock = paint(MUTED, at.strftime("%H:%M:%S"));
-        match event {
-            "message" => {
-                let head = format!("told in call {}: [{}]", text(data, "call_id"), text(data, "source"));
-                writeln!(out, "{clock}  {}", paint(SAID, head))?;
-                for line in text(data, "content").lines() {
-                    writeln!(out, "          {}", paint(TEXT, line))?;
-                }
-            }
-            event => writeln!(out, "{clock}  {}", hint(event, data))?,
-        }
-        Ok(out.flush()?)
-    }
 }
 
 /// What trying again would not change: the hub said no, or nobody reads what is printed.
 fn is_final(error: &anyhow::Error) -> bool {
     let refused = error.downcast_ref::<Refused>().is_some_and(|refused| refused.status < 500 && refused.status != 429);
     refused || error.is::<std::io::Error>()
-}
-
-fn hint(event: &str, data: &Value) -> String {
-    let (count, agent) = (data["count"].as_u64().unwrap_or(0), text(data, "agent"));
-    let meant = data["notifications"].as_array().map_or(0, Vec::len);
-    match event {
-        "pending" if count == 0 => paint(MUTED, format!("nothing waits for {agent}")),
-        "pending" => paint(WAITS, format!("pending: {count} waiting for {agent}")),
-        "wake" => paint(SAID, format!("wake: {agent} is idle, and {meant} of {count} waiting are worth waking it for")),
-        "immediate" => paint(WRONG, format!("immediate: {meant} of {count} waiting for {agent} are critical")),
-        other => format!("{other}: {data}"),
-    }
 }

@@ -56,6 +56,8 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(token: &str, address: watch::Receiver<Option<String>>) -> Self {
+        // Another client of this process may have chosen already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().timeout(PATIENCE).build().expect("a client can be made");
         Self { http, token: token.into(), address, answers: Arc::default() }
     }

@@ -1,4 +1,7 @@
-use crate::hub::Hub;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Stdio;
+
+use crate::hub::{Hub, terminate};
 use crate::program::{assert_told, bellwire, shown, text};
 
 #[test]
@@ -38,4 +41,21 @@ fn the_demo_shows_every_kind_of_notification_and_clears_up() {
 #[test]
 fn without_a_hub_the_demo_says_what_it_needs() {
     assert_told!(shown(&bellwire(&["demo", "--url", "http://127.0.0.1:1", "--token", "bw_1"], "")));
+}
+
+#[test]
+fn ctrl_c_ends_the_demo_and_it_clears_up_all_the_same() {
+    let hub = Hub::start();
+    let mut command = hub.command(&["demo"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut first = String::new();
+    let mut lines = BufReader::new(child.stdout.take().expect("it has a standard output"));
+    while !first.contains("the agent reads") {
+        assert!(lines.read_line(&mut first).expect("it speaks") > 0, "it ended by itself:\n{first}");
+    }
+    terminate(&child, "-INT");
+    let mut said = String::new();
+    child.stderr.take().expect("it has a standard error").read_to_string(&mut said).expect("text");
+    assert!(child.wait().expect("it ends").success(), "{said}");
+    assert!(said.contains("is erased"), "{said}");
 }

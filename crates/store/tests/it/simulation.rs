@@ -137,7 +137,9 @@ impl Command {
         let (store, ada) = (backend.store(), || Caller::user("ada"));
         let words = |answer: &dyn std::fmt::Debug| format!("{answer:?}");
         Ok(match self {
-            Self::Publish(events) => words(&store.publish(Publish { caller: ada(), events: events.clone() }).await?),
+            Self::Publish(events) => {
+                words(&store.publish(Publish { caller: ada(), events: events.clone(), once: None }).await?)
+            }
             Self::Say(text) => {
                 let said = Event::user_message(text).expect("a person may say this").in_conversation("chat");
                 words(&backend.publish_as(ada(), said, None).await?)
