@@ -71,7 +71,6 @@ impl JsonSchema for AddressedEvent {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let named = |field: &str| json_schema!({ "required": [field], "properties": { field: { "type": "string" } } });
         json_schema!({
             "description": "An event with `conversation_id` or `user_id`. A token that is bound to a conversation may \
                             leave both out: then that one is meant.",
@@ -89,7 +88,9 @@ impl JsonSchema for CloudEvent {
         "CloudEvent".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let id = generator.subschema_for::<Option<Line<ID_MAX>>>();
+        let key = generator.subschema_for::<Option<Line<256>>>();
         json_schema!({
             "type": "object",
             "description": "A CloudEvent 1.0 in structured mode. The extension attributes `severity`, `conversationid`, \
@@ -97,18 +98,30 @@ impl JsonSchema for CloudEvent {
                             `payload.extensions`. Binary mode, with the attributes as `ce-` headers, works too.",
             "properties": {
                 "specversion": { "const": "1.0" },
-                "id": { "type": "string", "minLength": 1, "maxLength": ID_MAX },
+                "id": { "type": "string", "minLength": 1, "description": "Remembered together with the source." },
                 "source": { "type": "string", "minLength": 1 },
-                "type": { "type": "string", "minLength": 1 },
-                "conversationid": { "type": "string", "minLength": 1, "maxLength": ID_MAX },
+                "type": { "type": "string", "minLength": 1, "description": "Made into a type of our form." },
+                "time": generator.subschema_for::<Option<Moment>>(),
+                "data": { "description": "What it carries: any JSON. What is no object becomes `{data}`." },
+                "severity": generator.subschema_for::<Option<Word<Severity>>>(),
+                "conversationid": id,
+                "agent": id,
+                "userid": id,
+                "dedupekey": key,
             },
-            "required": ["specversion", "id", "source", "type", "conversationid"],
+            "required": ["specversion", "id", "source", "type"],
+            "anyOf": [named("conversationid"), named("userid")],
             "examples": [{
                 "specversion": "1.0", "id": "42", "source": "ci", "type": "ci.build.failed", "severity": "error",
                 "conversationid": "chat", "data": { "message": "two tests fail" },
             }],
         })
     }
+}
+
+/// An object that has this field, and not as null.
+fn named(field: &str) -> Schema {
+    json_schema!({ "required": [field], "properties": { field: { "type": "string" } } })
 }
 
 /// An event to look at.
