@@ -22,5 +22,13 @@ pub use remind::Remind;
 mod note;
 pub use note::NotifySelf;
 
+mod settings;
+pub use settings::{
+    EmailSettings, QuietChange, QuietSettings, Settings, SettingsChange, TelegramSettings, ToastSettings,
+};
+
+mod words;
+pub use words::{Words, words};
+
 /// The longest message a person is sent, in characters.
 pub const MESSAGE_MAX: usize = 500;

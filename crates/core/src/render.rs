@@ -54,25 +54,34 @@ pub(crate) fn render_item(
         .iter()
         .filter_map(|entry| Some(TemplateEvent { event: events.event(entry.event)?, repeats: entry.merged }))
         .collect();
-    let (document, problem) = match (&item.kind, subscribers.find_or_retired(&item.subscriber)) {
-        (Kind::LeftOut(left_out), _) => (builtin::left_out(left_out), None),
-        (Kind::Repeats, subscriber) => {
-            let said = subscriber.and_then(|subscriber| subscriber.template.render(subscriber, &events).ok());
-            (builtin::repeats(item, &events, said), None)
-        }
-        (Kind::News, Some(subscriber)) if !events.is_empty() => match subscriber.template.render(subscriber, &events) {
-            Ok(document) => (document, None),
-            Err(problem) => (builtin::news(item, &events), Some(problem)),
-        },
-        (Kind::News, None) => (builtin::news(item, &events), Some("the subscriber is gone".to_owned())),
-        (Kind::News, Some(_)) => (builtin::news(item, &events), Some("its events are gone".to_owned())),
-    };
+    let (document, problem) = document_of(item, subscribers, &events);
     let shown = Shown {
         label: safe_label(&label(item, &events), item, boundary),
         times: item.times,
         document: guarded(document, boundary),
     };
     Rendered { shown, problem }
+}
+
+/// What an item says, before anything is made of it, and what went wrong on the way.
+pub(crate) fn document_of(
+    item: &Item,
+    subscribers: &Subscribers,
+    events: &[TemplateEvent],
+) -> (Document, Option<String>) {
+    match (&item.kind, subscribers.find_or_retired(&item.subscriber)) {
+        (Kind::LeftOut(left_out), _) => (builtin::left_out(left_out), None),
+        (Kind::Repeats, subscriber) => {
+            let said = subscriber.and_then(|subscriber| subscriber.template.render(subscriber, events).ok());
+            (builtin::repeats(item, events, said), None)
+        }
+        (Kind::News, Some(subscriber)) if !events.is_empty() => match subscriber.template.render(subscriber, events) {
+            Ok(document) => (document, None),
+            Err(problem) => (builtin::news(item, events), Some(problem)),
+        },
+        (Kind::News, None) => (builtin::news(item, events), Some("the subscriber is gone".to_owned())),
+        (Kind::News, Some(_)) => (builtin::news(item, events), Some("its events are gone".to_owned())),
+    }
 }
 
 /// A label that the guard has nothing against; any other is called by its subscriber. What is left of a source without

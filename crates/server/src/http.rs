@@ -17,6 +17,7 @@ mod openapi;
 mod origin;
 mod overload;
 pub mod router;
+mod settings;
 mod shape;
 mod stream;
 mod subscribers;

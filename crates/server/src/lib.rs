@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bellwire_core::subscriber::Subscribers;
-use bellwire_store::{MemoryStore, Opening, SqliteStore, Store, StoreError, Token};
+use bellwire_store::{Kept, MemoryStore, Opening, PeopleRules, SqliteStore, Store, StoreError, Token};
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
@@ -60,7 +60,7 @@ impl App {
         let watched = folder.as_ref().map(Folder::watch);
         let subscribers = first_subscribers(folder.as_mut())?;
         let metrics = Arc::new(Metrics::new());
-        let store = open_store(config.data_dir.as_deref(), subscribers.clone(), &metrics).await?;
+        let store = open_store(config.data_dir.as_deref(), subscribers.clone(), &metrics, rules(&config)).await?;
         let (stop, stopping) = watch::channel(false);
         let roster = watch::channel(subscribers);
         if let Some((folder, watched)) = folder.zip(watched) {
@@ -151,10 +151,11 @@ async fn open_store(
     dir: Option<&Path>,
     subscribers: Arc<Subscribers>,
     metrics: &Arc<Metrics>,
+    people: PeopleRules,
 ) -> Result<Arc<dyn Store>, StartError> {
     let seed = u128::from_le_bytes(clock::random());
     let observer = Some(metrics.observer());
-    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true, observer };
+    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true, observer, people };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {
@@ -162,6 +163,15 @@ async fn open_store(
             let store = SqliteStore::open(&dir.join("bellwire.db"), opening).await.map_err(StartError::Store)?;
             Ok(Arc::new(store))
         }
+    }
+}
+
+/// How much people may be told, and by which ways.
+fn rules(config: &Config) -> PeopleRules {
+    PeopleRules {
+        notifications_per_hour: config.limits.notifications_per_hour,
+        toasts_per_hour: config.limits.toasts_per_hour,
+        ..PeopleRules::default()
     }
 }
 
@@ -230,7 +240,12 @@ async fn forget_what_is_old(store: Arc<dyn Store>, kept: Retention, mut stopping
         let before = |days: u64| {
             bellwire_core::Time::from_millis(clock::now().as_millis().saturating_sub_unsigned(days * DAY_MS))
         };
-        let pruned = store.prune(before(kept.events_days), before(kept.answers_days), RETENTION_STEP).await;
+        let old = Kept {
+            events: before(kept.events_days),
+            answers: before(kept.answers_days),
+            inbox: before(kept.read_inbox_days),
+        };
+        let pruned = store.prune(old, RETENTION_STEP).await;
         if let Err(error) = pruned {
             tracing::warn!(%error, "old rows could not be deleted; they will be tried again");
         }

@@ -376,12 +376,3 @@ pub struct Token {
     /// When it was revoked.
     pub revoked_at: Option<Time>,
 }
-
-/// What a person prefers, as far as the store needs to understand it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// The subscribers switched off.
-    pub disabled_subscribers: Vec<String>,
-    /// Everything else, as JSON the server understands.
-    pub rest: String,
-}

@@ -16,6 +16,8 @@ pub enum ErrorKind {
     NotFound,
     /// It was done before, otherwise: ask again with what was asked then, or under another name.
     Conflict,
+    /// What was asked cannot be as it is; the field at fault is named.
+    Invalid(&'static str),
     /// The person's messages fill the mailbox: ask again when the agent has read some.
     Full,
     /// There is no room on the disk: make some and ask again.
@@ -29,6 +31,10 @@ pub enum ErrorKind {
 impl StoreError {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
+    }
+
+    pub(crate) fn invalid(field: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid(field), message)
     }
 
     pub(crate) fn not_found(what: &str) -> Self {

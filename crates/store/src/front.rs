@@ -1,5 +1,9 @@
 //! The one face of every store with a single writer: writes are asked of the writer, reads go beside it.
 
+mod people;
+
+pub(crate) use people::PeopleReader;
+
 use std::future::Future;
 use std::sync::Arc;
 
@@ -8,15 +12,13 @@ use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use tokio::sync::broadcast;
 
-use crate::command::{
-    Caller, ConversationView, Given, Hint, Message, Once, Publish, Receipt, Settings, Take, Token, Trace,
-};
+use crate::command::{Caller, ConversationView, Given, Hint, Message, Once, Publish, Receipt, Take, Token, Trace};
 use crate::error::StoreError;
 use crate::writer::{Handle, Job};
-use crate::{Answering, Store};
+use crate::{Answering, Kept, Store};
 
 /// What can be read without the writer, from committed rows only.
-pub trait Reader: Send + Sync + 'static {
+pub trait Reader: PeopleReader + Send + Sync + 'static {
     /// Whose conversation this is.
     fn owner(&self, conversation_id: &str) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
     /// What was shown, oldest first, from behind `after` on.
@@ -28,8 +30,6 @@ pub trait Reader: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(Vec<Message>, Option<i64>), StoreError>> + Send;
     /// One event's life, by our name for it or by the name `token_owner` brought.
     fn trace(&self, token_owner: &str, id: &str) -> impl Future<Output = Result<Option<Trace>, StoreError>> + Send;
-    /// What a person prefers.
-    fn settings(&self, user_id: &str) -> impl Future<Output = Result<Settings, StoreError>> + Send;
     /// The token with this secret.
     fn token_by_secret(&self, hash: &[u8]) -> impl Future<Output = Result<Option<Token>, StoreError>> + Send;
     /// How many notifications wait, and since when the oldest does.
@@ -104,14 +104,6 @@ impl<R: Reader> Store for Front<R> {
         })
     }
 
-    fn settings(&self, user_id: String) -> Answering<'_, Settings> {
-        Box::pin(async move { self.reader.settings(&user_id).await })
-    }
-
-    fn put_settings(&self, user_id: String, settings: Settings) -> Answering<'_, ()> {
-        Box::pin(self.writer.ask(move |reply| Job::PutSettings(user_id, settings, reply)))
-    }
-
     fn put_token(&self, token: Token) -> Answering<'_, ()> {
         Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), None, reply)))
     }
@@ -136,8 +128,8 @@ impl<R: Reader> Store for Front<R> {
         Box::pin(self.writer.ask(move |reply| Job::EraseUser(user_id, reply)))
     }
 
-    fn prune(&self, events_before: Time, answers_before: Time, limit: usize) -> Answering<'_, usize> {
-        Box::pin(self.writer.ask(move |reply| Job::Prune(events_before, answers_before, limit, reply)))
+    fn prune(&self, kept: Kept, limit: usize) -> Answering<'_, usize> {
+        Box::pin(self.writer.ask(move |reply| Job::Prune(kept, limit, reply)))
     }
 
     fn waiting(&self) -> Answering<'_, (usize, Option<Time>)> {

@@ -8,6 +8,7 @@ mod command;
 mod error;
 mod front;
 mod memory;
+mod people;
 mod postroom;
 mod report;
 mod rows;
@@ -16,11 +17,16 @@ mod writer;
 
 pub use command::{
     Brought, Caller, ConversationView, Decision, Given, Hint, HintKind, Incoming, InjectionView, Message,
-    NotificationView, Once, Publish, Receipt, Settings, Superseded, Take, Token, Trace,
+    NotificationView, Once, Publish, Receipt, Superseded, Take, Token, Trace,
 };
 pub use error::{ErrorKind, StoreError};
 pub use front::Front;
 pub use memory::{Memory, MemoryStore};
+pub use people::{
+    Acted, Catchup, Channel, Claim, Delivery, DeliveryState, Finish, InboxItem, InboxQuery, InboxState, Letter, Level,
+    NewReminder, NewSettings, NotificationDraft, Outcome, People, PeopleRules, Pressed, Purpose, Reminder, Saying,
+    Sent, Shelf, Toast, ToastButton,
+};
 pub use report::{Observer, Report};
 pub use sqlite::{Inspection, Sqlite, SqliteStore};
 pub use writer::{Clock, Opening};
@@ -41,7 +47,7 @@ pub type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> +
 ///
 /// Duties of every implementation: `Ok` means committed; a command that is refused has changed nothing; a repeated
 /// command gives its first answer; nobody reaches what is not the caller's, and cannot tell it from what is not there.
-pub trait Store: Send + Sync {
+pub trait Store: People {
     /// Takes in events, all or none, and says what they came to.
     fn publish(&self, publish: Publish) -> Answering<'_, Vec<Receipt>>;
     /// Gives an agent its mail at an injection point.
@@ -70,10 +76,6 @@ pub trait Store: Send + Sync {
     ) -> Answering<'_, (Vec<Message>, Option<i64>)>;
     /// One event's life, by the store's name for it or by the name its sender brought.
     fn trace(&self, caller: Caller, id: String) -> Answering<'_, Trace>;
-    /// What a person prefers.
-    fn settings(&self, user_id: String) -> Answering<'_, Settings>;
-    /// Changes what a person prefers, from the next event on.
-    fn put_settings(&self, user_id: String, settings: Settings) -> Answering<'_, ()>;
     /// Keeps a token, new or revoked.
     fn put_token(&self, token: Token) -> Answering<'_, ()>;
     /// Keeps a new token. Asking again under the same name is a conflict: its secret was shown and cannot be again.
@@ -86,8 +88,8 @@ pub trait Store: Send + Sync {
     fn tokens(&self) -> Answering<'_, Vec<Token>>;
     /// Forgets everything about a person.
     fn erase_user(&self, user_id: String) -> Answering<'_, ()>;
-    /// Deletes events and answers that are older than these times, at most `limit` of each; how many went.
-    fn prune(&self, events_before: Time, answers_before: Time, limit: usize) -> Answering<'_, usize>;
+    /// Deletes what is older than this, at most `limit` of each sort; how many went.
+    fn prune(&self, kept: Kept, limit: usize) -> Answering<'_, usize>;
     /// How many notifications wait for agents, and since when the oldest does.
     fn waiting(&self) -> Answering<'_, (usize, Option<Time>)>;
     /// Lets time pass for whatever is due. The writer does so by itself; tests with a clock of their own ask.
@@ -100,6 +102,17 @@ pub trait Store: Send + Sync {
     fn close(&self) -> Answering<'_, ()>;
     /// Hints for streams, each sent after its commit. A reader that is too slow misses some and asks anew.
     fn hints(&self) -> broadcast::Receiver<Arc<Hint>>;
+}
+
+/// What is older than these times may go.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Events, their traces, and the ids their senders brought.
+    pub events: Time,
+    /// Answers by call id.
+    pub answers: Time,
+    /// What a person has read, and deliveries and reminders that have come to their end.
+    pub inbox: Time,
 }
 
 /// The name of an event, if a text is one.

@@ -1,12 +1,14 @@
 //! Everything in maps: the shortest right implementation, and the model for the others.
 
+mod people;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwire_core::notification::Fate;
 use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 
-use crate::command::{InjectionView, Message, NotificationView, Once, Settings, Token, Trace};
+use crate::command::{InjectionView, Message, NotificationView, Once, Token, Trace};
 use crate::error::StoreError;
 use crate::front::{Front, Reader};
 use crate::postroom::{LoadedMailbox, Source};
@@ -34,7 +36,7 @@ struct Tables {
     notifications: BTreeMap<NotificationId, NotificationRow>,
     /// In the order they were given.
     injections: Vec<(i64, InjectionRow)>,
-    settings: HashMap<String, Settings>,
+    people: people::PeopleTables,
     tokens: BTreeMap<String, Token>,
 }
 
@@ -70,7 +72,11 @@ impl Source for Memory {
         let Some(row) = tables.mailboxes.get(key) else { return Ok(None) };
         let waiting = tables.notifications.values().filter(|row| row.key == *key && row.fate.is_none());
         let pending: Vec<Notification> = waiting.map(|row| row.notification.clone()).collect();
-        let events = tables.events.values().filter(|row| row.event.agent().as_str() == &*key.agent);
+        let is_for = |row: &&EventRow| match key.person() {
+            Some(person) => row.owner == *person,
+            None => row.event.agent().as_str() == &*key.agent,
+        };
+        let events = tables.events.values().filter(is_for);
         let events = events.map(|row| row.event.clone()).collect();
         Ok(Some(LoadedMailbox { state: row.state.clone(), pending, events }))
     }
@@ -82,7 +88,13 @@ impl Source for Memory {
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
-        Ok(self.lock().settings.get(user_id).map(|settings| settings.disabled_subscribers.clone()).unwrap_or_default())
+        Ok(self
+            .lock()
+            .people
+            .settings
+            .get(user_id)
+            .map(|settings| settings.disabled_subscribers.clone())
+            .unwrap_or_default())
     }
 
     async fn brought(&mut self, owner: &str, id: &str) -> Result<Option<(BroughtRow, EventRow)>, StoreError> {
@@ -142,8 +154,9 @@ impl Backend for Memory {
             tables.injections.push((next, row.clone()));
         }
         for (user, (settings, _)) in &changes.settings {
-            tables.settings.insert(user.clone(), settings.clone());
+            tables.people.settings.insert(user.clone(), settings.clone());
         }
+        tables.people.commit(&changes.people);
         tables.tokens.extend(changes.tokens.iter().map(|(id, token)| (id.clone(), token.clone())));
         changes.erased_users.iter().for_each(|user| tables.erase(user));
         Ok(())
@@ -166,7 +179,8 @@ impl Backend for Memory {
         old.iter().for_each(|id| drop(tables.events.remove(id)));
         let answers = tables.injections.len();
         tables.injections.retain(|(_, row)| row.at >= before.answers);
-        let gone = old.len() + answers - tables.injections.len();
+        let mut gone = old.len() + answers - tables.injections.len();
+        gone += tables.people.prune(before.inbox, limit);
         tables.once.retain(|row| row.at >= before.once);
         tables.notifications.retain(|_, row| row.fate.is_none() || row.notification.since >= before.events);
         let events = &tables.events;
@@ -189,10 +203,14 @@ impl Tables {
         self.events.retain(|_, row| &*row.owner != user);
         let events = &self.events;
         self.brought.retain(|_, row| events.contains_key(&row.event_id));
-        self.mailboxes.retain(|key, _| !theirs.contains(&key.conversation_id));
-        self.notifications.retain(|_, row| !theirs.contains(&row.key.conversation_id));
+        let is_theirs = |key: &MailboxKey| match key.person() {
+            Some(person) => &**person == user,
+            None => theirs.contains(&key.conversation_id),
+        };
+        self.mailboxes.retain(|key, _| !is_theirs(key));
+        self.notifications.retain(|_, row| !is_theirs(&row.key));
         self.injections.retain(|(_, row)| !theirs.contains(&row.key.conversation_id));
-        self.settings.remove(user);
+        self.people.erase(user);
         let events = &self.events;
         self.superseded.retain(|row| events.contains_key(&row.event_id));
         let of_user = |token: &Token| token.user_id.as_deref() == Some(user);
@@ -250,10 +268,6 @@ impl Reader for Memory {
             injections,
             superseded,
         }))
-    }
-
-    async fn settings(&self, user_id: &str) -> Result<Settings, StoreError> {
-        Ok(self.lock().settings.get(user_id).cloned().unwrap_or_default())
     }
 
     async fn token_by_secret(&self, hash: &[u8]) -> Result<Option<Token>, StoreError> {

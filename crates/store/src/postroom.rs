@@ -4,9 +4,16 @@
 //! decides what anybody is told. Mailboxes stay hot here within a bound; a failed commit evicts all it touched, because
 //! memory must never know more than the disk.
 
+mod inbox;
 mod once;
+mod outbox;
+mod people;
+mod preferences;
 mod publish;
+mod remind;
 mod take;
+
+pub(crate) use people::PeopleSource;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -14,7 +21,8 @@ use std::sync::Arc;
 
 use bellwire_core::event::AgentName;
 use bellwire_core::mailbox::EventLookup;
-use bellwire_core::notification::Fate;
+use bellwire_core::notification::{Fate, Kind};
+use bellwire_core::person::{Words, words};
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::{Preferences, Subscribers};
 use bellwire_core::{
@@ -22,8 +30,9 @@ use bellwire_core::{
     Time,
 };
 
-use crate::command::{Caller, ConversationView, Decision, Hint, HintKind, Once, Settings, Token};
+use crate::command::{Caller, ConversationView, Decision, Hint, HintKind, Once, Token};
 use crate::error::{ErrorKind, StoreError};
+use crate::people::PeopleRules;
 use crate::rows::{
     BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow, OnceRow,
     SupersededRow,
@@ -39,7 +48,7 @@ const SEEN_STEP_MS: u64 = 60_000;
 const ANSWERS_HOT: usize = 32;
 
 /// Where rows come from.
-pub(crate) trait Source {
+pub(crate) trait Source: PeopleSource {
     fn conversation(&mut self, id: &str) -> impl Future<Output = Result<Option<ConversationRow>, StoreError>> + Send;
     fn open_conversations(
         &mut self,
@@ -113,18 +122,25 @@ pub(crate) struct PostRoom {
     conversations: HashMap<Arc<str>, ConversationRow>,
     rooms: HashMap<MailboxKey, Room>,
     preferences: HashMap<Arc<str>, Arc<Preferences>>,
+    people: HashMap<Arc<str>, people::Person>,
+    rules: PeopleRules,
+    /// What detectors found, for the person's own mailbox to decide on.
+    came_up: Vec<(Arc<str>, Arc<Event>)>,
     uses: u64,
     pub(crate) changes: Changes,
     pub(crate) hints: Vec<Hint>,
 }
 
 impl PostRoom {
-    pub(crate) fn new(subscribers: Arc<Subscribers>, seed: u128) -> Self {
+    pub(crate) fn new(subscribers: Arc<Subscribers>, seed: u128, rules: PeopleRules) -> Self {
         Self {
             desk: Desk::new(subscribers, Ids::seeded(seed)),
             conversations: HashMap::new(),
             rooms: HashMap::new(),
             preferences: HashMap::new(),
+            people: HashMap::new(),
+            rules,
+            came_up: Vec::new(),
             uses: 0,
             changes: Changes::default(),
             hints: Vec::new(),
@@ -183,13 +199,19 @@ impl PostRoom {
         }
         for user in changes.settings.keys() {
             self.preferences.remove(user.as_str());
+            self.people.remove(user.as_str());
         }
+        for person in changes.people.people() {
+            self.people.remove(&person);
+        }
+        self.came_up.clear();
         self.hints.clear();
     }
 
     /// When the next hot mailbox has something to do by itself.
     pub(crate) fn next_due(&self) -> Time {
-        self.changes.mailbox_rows.iter().map(|(_, row)| row.due_at).min().unwrap_or(Time::NEVER)
+        let mailboxes = self.changes.mailbox_rows.iter().map(|(_, row)| row.due_at).min();
+        mailboxes.unwrap_or(Time::NEVER).min(self.next_reminder())
     }
 
     /// Lets time pass for the mailboxes that are due; true if there may be more.
@@ -197,18 +219,21 @@ impl PostRoom {
         let due = source.due(self.desk.now, limit).await?;
         let more = due.len() == limit;
         for key in due {
-            let Some(owner) = self.conversation(&key.conversation_id, source).await?.map(|row| row.user_id.clone())
-            else {
-                continue;
+            let owner = match key.person() {
+                Some(person) => Some(person.clone()),
+                None => self.conversation(&key.conversation_id, source).await?.map(|row| row.user_id.clone()),
             };
+            let Some(owner) = owner else { continue };
             match self.enter(&key, &owner, source).await {
                 // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
                 Err(error) if error.kind == ErrorKind::Broken => continue,
                 entered => entered?,
             }
             self.handle(&key, Input::Time)?;
-            self.drain(&key, &owner);
+            let drained = self.drain(&key, &owner);
+            self.hand_over(&owner, drained.ready, source).await?;
         }
+        self.tell_what_is_due(source).await?;
         Ok(more)
     }
 
@@ -328,12 +353,6 @@ impl PostRoom {
         Ok(boundary)
     }
 
-    pub(crate) fn put_settings(&mut self, user_id: &str, settings: Settings) -> Result<(), StoreError> {
-        self.preferences.remove(user_id);
-        self.changes.settings.insert(user_id.to_owned(), (settings, self.desk.now));
-        Ok(())
-    }
-
     /// A secret is shown once: the same call again is refused, because nobody can show it again.
     pub(crate) async fn put_token(
         &mut self,
@@ -418,10 +437,7 @@ impl PostRoom {
                 used: self.uses,
             },
             None => Room {
-                mailbox: Mailbox::new(
-                    if &*key.agent == "main" { Keeper::MainAgent } else { Keeper::SubAgent },
-                    self.desk.ids.seed().to_le_bytes(),
-                ),
+                mailbox: Mailbox::new(keeper(key), self.desk.ids.seed().to_le_bytes()),
                 events: HashMap::new(),
                 answers: Vec::new(),
                 used: self.uses,
@@ -484,6 +500,7 @@ impl PostRoom {
                 },
                 Effect::Detected(event) => {
                     room.events.insert(event.id(), event.clone());
+                    self.came_up.push((owner.clone(), event.clone()));
                     let owner = owner.clone();
                     detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Vec::new() });
                 }
@@ -491,8 +508,15 @@ impl PostRoom {
                     let subscriber = subscriber.to_string();
                     self.changes.superseded.push(SupersededRow { event_id: event, subscriber, by, at: now });
                 }
-                // A person's mailbox is kept with the deliveries to people.
-                Effect::Ready(_) => {}
+                Effect::Ready(notification) => {
+                    drained
+                        .ready
+                        .push((notification.id, words(&notification, &self.desk.subscribers, &Stored(&room.events))));
+                    // It waited as a row of its own while it was counted; now the inbox has it.
+                    if matches!(notification.kind, Kind::LeftOut(_)) {
+                        self.end(key, *notification, Fate::Injected);
+                    }
+                }
                 Effect::Waiting(id) => {
                     if let Some(notification) = room.mailbox.find(id).cloned() {
                         self.wait(key, notification);
@@ -504,7 +528,9 @@ impl PostRoom {
             }
         }
         self.changes.events.extend(detected);
-        self.hint(key, &agent, std::mem::take(&mut drained.wake));
+        if key.person().is_none() {
+            self.hint(key, &agent, std::mem::take(&mut drained.wake));
+        }
         drained
     }
 
@@ -559,6 +585,8 @@ impl PostRoom {
         let theirs: Vec<Arc<str>> =
             self.conversations.values().filter(|row| &*row.user_id == user_id).map(|row| row.id.clone()).collect();
         self.rooms.retain(|key, _| !theirs.contains(&key.conversation_id));
+        self.rooms.remove(&MailboxKey::of_person(&user_id.into()));
+        self.people.remove(user_id);
         self.conversations.retain(|_, row| &*row.user_id != user_id);
         self.preferences.remove(user_id);
     }
@@ -575,6 +603,16 @@ impl PostRoom {
         let rooms = &self.rooms;
         self.conversations.retain(|id, _| rooms.keys().any(|key| key.conversation_id == *id));
         self.preferences.clear();
+        self.people.clear();
+    }
+}
+
+/// Whose mailbox it is.
+fn keeper(key: &MailboxKey) -> Keeper {
+    match key.person() {
+        Some(_) => Keeper::Person,
+        None if &*key.agent == "main" => Keeper::MainAgent,
+        None => Keeper::SubAgent,
     }
 }
 
@@ -585,4 +623,6 @@ struct Drained {
     filtered: u32,
     wake: Vec<NotificationId>,
     answer: Option<Answer>,
+    /// What a person's mailbox is done with.
+    ready: Vec<(NotificationId, Words)>,
 }

@@ -7,13 +7,28 @@ use bellwire_core::notification::Fate;
 use bellwire_core::render::Boundary;
 use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 
-use crate::command::{Decision, Given, Message, Once, Settings, Superseded, Token};
+use bellwire_core::person::Settings;
+
+use crate::command::{Decision, Given, Message, Once, Superseded, Token};
+use crate::people::PeopleChanges;
 
 /// The mailbox of one agent of one conversation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct MailboxKey {
     pub(crate) conversation_id: Arc<str>,
     pub(crate) agent: Arc<str>,
+}
+
+impl MailboxKey {
+    /// The mailbox of a person. No conversation is called nothing, so it is nobody else's.
+    pub(crate) fn of_person(user_id: &Arc<str>) -> Self {
+        Self { conversation_id: "".into(), agent: user_id.clone() }
+    }
+
+    /// Whose it is, if it is a person's.
+    pub(crate) fn person(&self) -> Option<&Arc<str>> {
+        self.conversation_id.is_empty().then_some(&self.agent)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +126,7 @@ pub(crate) struct Changes {
     pub(crate) injections: Vec<InjectionRow>,
     pub(crate) unseen: Vec<(MailboxKey, String)>,
     pub(crate) settings: BTreeMap<String, (Settings, Time)>,
+    pub(crate) people: PeopleChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
     pub(crate) erased_users: BTreeSet<String>,
 }
@@ -125,6 +141,7 @@ impl Changes {
             && self.injections.is_empty()
             && self.unseen.is_empty()
             && self.settings.is_empty()
+            && self.people.is_empty()
             && self.tokens.is_empty()
             && self.erased_users.is_empty()
     }

@@ -6,6 +6,8 @@
 mod identity;
 mod inspect;
 mod migrate;
+mod people_read;
+mod people_write;
 mod read;
 mod transaction;
 mod write;

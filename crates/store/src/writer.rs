@@ -12,8 +12,10 @@ use bellwire_core::subscriber::Subscribers;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::command::{Caller, ConversationView, Given, Hint, Once, Publish, Receipt, Settings, Take, Token};
+use crate::Kept;
+use crate::command::{Caller, ConversationView, Given, Hint, Once, Publish, Receipt, Take, Token};
 use crate::error::{ErrorKind, StoreError};
+use crate::people::{Errand, PeopleRules};
 use crate::postroom::{PostRoom, Source};
 use crate::report::{Observer, Report};
 use crate::rows::Changes;
@@ -48,6 +50,8 @@ pub struct Opening {
     pub timers: bool,
     /// Who hears of every commit.
     pub observer: Option<Observer>,
+    /// How much people may be told, and by which ways.
+    pub people: PeopleRules,
 }
 
 /// Where rows come from and go to, all or none.
@@ -64,6 +68,7 @@ pub(crate) trait Backend: Source + Send + 'static {
 pub(crate) struct Before {
     pub(crate) events: Time,
     pub(crate) answers: Time,
+    pub(crate) inbox: Time,
     pub(crate) once: Time,
 }
 
@@ -76,11 +81,11 @@ pub(crate) enum Job {
     Conversation(Caller, String, Reply<ConversationView>),
     Connect(Caller, String, Reply<Vec<Hint>>),
     Rotate(Caller, String, Option<Once>, Reply<Boundary>),
-    PutSettings(String, Settings, Reply<()>),
+    Errand(Errand),
     PutToken(Box<Token>, Option<Once>, Reply<()>),
     AnswerOnce(Once, String, Reply<String>),
     EraseUser(String, Reply<()>),
-    Prune(Time, Time, usize, Reply<usize>),
+    Prune(Kept, usize, Reply<usize>),
     Tick(Reply<()>),
     SetSubscribers(Arc<Subscribers>, Reply<()>),
     Check(Reply<()>),
@@ -92,6 +97,7 @@ pub(crate) enum Job {
 pub(crate) struct Handle {
     jobs: mpsc::Sender<(Instant, Job)>,
     hints: broadcast::Sender<Arc<Hint>>,
+    inboxes: broadcast::Sender<Arc<str>>,
 }
 
 impl Handle {
@@ -106,14 +112,19 @@ impl Handle {
     pub(crate) fn hints(&self) -> broadcast::Receiver<Arc<Hint>> {
         self.hints.subscribe()
     }
+
+    pub(crate) fn inboxes(&self) -> broadcast::Receiver<Arc<str>> {
+        self.inboxes.subscribe()
+    }
 }
 
 /// Starts the writer; it ends when it is closed, or when the last handle is gone and everything asked is answered.
 pub(crate) fn start<B: Backend>(backend: B, opening: Opening) -> Handle {
     let (jobs, asked) = mpsc::channel(QUEUE_MAX);
     let (hints, _) = broadcast::channel(HINTS_MAX);
-    let handle = Handle { jobs, hints: hints.clone() };
-    let room = PostRoom::new(opening.subscribers, opening.seed);
+    let (inboxes, _) = broadcast::channel(HINTS_MAX);
+    let handle = Handle { jobs, hints: hints.clone(), inboxes: inboxes.clone() };
+    let room = PostRoom::new(opening.subscribers, opening.seed, opening.people);
     let writer = Writer {
         room,
         backend,
@@ -121,6 +132,7 @@ pub(crate) fn start<B: Backend>(backend: B, opening: Opening) -> Handle {
         timers: opening.timers,
         observer: opening.observer,
         hints,
+        inboxes,
         due: Time::ZERO,
         probed: None,
     };
@@ -135,6 +147,7 @@ struct Writer<B> {
     timers: bool,
     observer: Option<Observer>,
     hints: broadcast::Sender<Arc<Hint>>,
+    inboxes: broadcast::Sender<Arc<str>>,
     /// When a timer is due, as far as this writer knows.
     due: Time,
     /// Whether a commit would be taken, as far as is known, and since when.
@@ -142,9 +155,9 @@ struct Writer<B> {
 }
 
 /// An answer that waits for its commit.
-type Held = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+pub(crate) type Held = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-fn hold<T: Send + 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> Held {
+pub(crate) fn hold<T: Send + 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> Held {
     Box::new(move |committed| {
         // An asker that has gone away wants no answer.
         let _ = reply.send(committed.and(result));
@@ -219,6 +232,8 @@ impl<B: Backend> Writer<B> {
         match &committed {
             Ok(()) => {
                 self.due = self.due.min(self.room.next_due());
+                let changed = self.room.changes.people.people();
+                changed.into_iter().for_each(|person| drop(self.inboxes.send(person)));
                 let hints = self.room.committed();
                 hints.into_iter().for_each(|hint| drop(self.hints.send(Arc::new(hint))));
             }
@@ -282,7 +297,7 @@ impl<B: Backend> Writer<B> {
             Job::Rotate(caller, id, once, reply) => {
                 hold(reply, noted(room.rotate(&caller, &id, once.as_ref(), backend).await, failed))
             }
-            Job::PutSettings(user, settings, reply) => hold(reply, room.put_settings(&user, settings)),
+            Job::Errand(errand) => errand.carry_out(room, backend, failed).await,
             Job::PutToken(token, once, reply) => {
                 hold(reply, noted(room.put_token(*token, once.as_ref(), backend).await, failed))
             }
@@ -293,9 +308,9 @@ impl<B: Backend> Writer<B> {
                 room.erase_user(&user);
                 hold(reply, Ok(()))
             }
-            Job::Prune(events, answers, limit, reply) => {
+            Job::Prune(Kept { events, answers, inbox }, limit, reply) => {
                 let once = Time::from_millis((self.clock)().as_millis().saturating_sub_unsigned(Once::KEPT_MS));
-                hold(reply, backend.prune(&Before { events, answers, once }, limit).await)
+                hold(reply, backend.prune(&Before { events, answers, inbox, once }, limit).await)
             }
             Job::Tick(reply) => {
                 let ticked = room.tick(usize::MAX, backend).await.map(drop);
@@ -327,7 +342,7 @@ fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
 }
 
 /// A refusal concerns one asker; a failure of the store concerns the whole commit.
-fn noted<T>(result: Result<T, StoreError>, failed: &mut Option<StoreError>) -> Result<T, StoreError> {
+pub(crate) fn noted<T>(result: Result<T, StoreError>, failed: &mut Option<StoreError>) -> Result<T, StoreError> {
     if let Err(error) = &result
         && matches!(error.kind, ErrorKind::Retry | ErrorKind::Broken | ErrorKind::NoSpace)
     {
@@ -343,7 +358,8 @@ fn refuse(job: Job, error: StoreError) -> Held {
         Job::PutConversation(.., reply) | Job::Conversation(.., reply) => hold(reply, Err(error)),
         Job::Connect(.., reply) => hold(reply, Err(error)),
         Job::Rotate(.., reply) => hold(reply, Err(error)),
-        Job::PutSettings(.., reply) | Job::PutToken(.., reply) | Job::EraseUser(_, reply) => hold(reply, Err(error)),
+        Job::Errand(errand) => errand.refuse(error),
+        Job::PutToken(.., reply) | Job::EraseUser(_, reply) => hold(reply, Err(error)),
         Job::AnswerOnce(.., reply) => hold(reply, Err(error)),
         Job::Prune(.., reply) => hold(reply, Err(error)),
         Job::Tick(reply) | Job::SetSubscribers(_, reply) | Job::Check(reply) | Job::Close(reply) => {

@@ -97,7 +97,7 @@ impl Database {
             ),
             (
                 "a mailbox without its conversation",
-                "SELECT m.conversation_id FROM mailboxes m LEFT JOIN conversations c ON c.id = m.conversation_id WHERE c.id IS NULL",
+                "SELECT m.conversation_id FROM mailboxes m LEFT JOIN conversations c ON c.id = m.conversation_id WHERE c.id IS NULL AND m.conversation_id <> ''",
             ),
             (
                 "an event without its conversation",

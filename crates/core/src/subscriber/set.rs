@@ -131,6 +131,11 @@ impl Subscribers {
         self.list.iter().chain(self.retired.values()).find(|one| one.key == key)
     }
 
+    /// Whether anybody would tell the person, and not only an agent, of an event of this type.
+    pub fn tell_a_person_of(&self, kind: &EventType) -> bool {
+        self.listening(kind).any(|subscriber| subscriber.output.audience.includes(true))
+    }
+
     /// The subscribers that listen for this type, in id order.
     pub(crate) fn listening(&self, kind: &EventType) -> impl Iterator<Item = &Arc<Subscriber>> {
         let (positions, sure) = match self.by_type.get(kind) {

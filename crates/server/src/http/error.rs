@@ -97,6 +97,7 @@ impl From<StoreError> for ApiError {
         let (status, code) = match error.kind {
             ErrorKind::NotFound => (StatusCode::NOT_FOUND, "not_found"),
             ErrorKind::Conflict => (StatusCode::CONFLICT, "conflict"),
+            ErrorKind::Invalid(_) => (StatusCode::BAD_REQUEST, "validation_error"),
             ErrorKind::Full => (StatusCode::TOO_MANY_REQUESTS, "mailbox_full"),
             ErrorKind::NoSpace => (StatusCode::INSUFFICIENT_STORAGE, "no_space"),
             ErrorKind::Retry => (StatusCode::SERVICE_UNAVAILABLE, "try_again"),
@@ -111,7 +112,11 @@ impl From<StoreError> for ApiError {
             ErrorKind::Broken => "the hub could not do this; its log says why".to_owned(),
             _ => error.message,
         };
-        Self { retry_after_seconds: retry, ..Self::new(status, code, message) }
+        let field = match error.kind {
+            ErrorKind::Invalid(field) => Some(field.to_owned()),
+            _ => None,
+        };
+        Self { field, retry_after_seconds: retry, ..Self::new(status, code, message) }
     }
 }
 

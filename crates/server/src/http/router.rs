@@ -23,15 +23,15 @@ use super::inject::{InjectRequest, Injection};
 use super::metrics::MetricsPage;
 use super::openapi::{Document, Operation};
 use super::origin::Doorkeeper;
+use super::settings::{Confirmation, Settings, SettingsChange};
 use super::shape::{self, Accepted, Created, Done, List, Query, Reply, shaped};
 use super::stream::HintStream;
 use super::subscribers::{DryRun, DryRunResult, Subscriber};
 use super::tokens::{CreatedToken, NewToken, TokenView};
 use super::trace::Trace;
-use super::users::{Settings, SettingsChange};
 use super::{
     ApiError, Hub, conversations, correlation, docs, events, health, inject, metrics, openapi, origin, overload,
-    stream, subscribers, tokens, users,
+    settings, stream, subscribers, tokens, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -164,10 +164,13 @@ routes! {
     "People" {
         /// What a person prefers
         GET "/v1/users/{id}/settings" [Admin User]
-            () -> Json<Settings> => users::settings;
+            () -> Json<Settings> => settings::get;
         /// Change what a person prefers: what is named, and nothing else
         PATCH "/v1/users/{id}/settings" [Admin User]
-            (Body<SettingsChange>) -> Json<Settings> => users::patch_settings;
+            (Body<SettingsChange>) -> Json<Settings>, or 429 => settings::patch;
+        /// Confirm a person's address by the code that was mailed there
+        POST "/v1/users/{id}/email/confirm" [Admin User]
+            (Body<Confirmation>) -> Json<Settings> => settings::confirm;
         /// Erase everything about a person
         DELETE "/v1/users/{id}" [Admin User]
             () -> Done => users::erase;

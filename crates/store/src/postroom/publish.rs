@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, StoreError};
 use crate::rows::{BroughtRow, EventRow, MailboxKey};
 
 /// Where an event goes: the conversations it reaches, and whose it is.
-struct Address {
+pub(super) struct Address {
     owner: Arc<str>,
     conversations: Vec<Arc<str>>,
     /// It names a conversation that does not exist yet.
@@ -81,7 +81,7 @@ impl PostRoom {
         Ok(event.map(receipt_of))
     }
 
-    async fn address(
+    pub(super) async fn address(
         &mut self,
         caller: &Caller,
         event: &Event,
@@ -129,7 +129,7 @@ impl PostRoom {
         Ok(Address { owner: user.into(), conversations, create: false })
     }
 
-    async fn take_in(
+    pub(super) async fn take_in(
         &mut self,
         caller: &Caller,
         incoming: &Incoming,
@@ -169,6 +169,8 @@ impl PostRoom {
             row.filtered = drained.filtered;
             row.verdicts.extend(drained.verdicts);
         }
+        row.verdicts.extend(self.tell_person(&address.owner, &event, source).await?);
+        self.tell_what_came_up(source).await?;
         if let Some(brought) = &incoming.brought {
             self.changes.brought.push(BroughtRow {
                 token_owner: caller.token_owner.clone(),

@@ -35,7 +35,12 @@ impl PostRoom {
         self.changes.mailboxes.insert(key.clone());
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
         let drained = self.drain(&key, &owner);
-        self.keep(&key, &owner, take, observed, drained)
+        if let Some(event) = &observed {
+            self.came_up.push((owner.clone(), event.clone()));
+        }
+        let given = self.keep(&key, &owner, take, observed, drained)?;
+        self.tell_what_came_up(source).await?;
+        Ok(given)
     }
 
     /// The conversation's owner; a caller bound to a person creates the conversation with its first injection.

@@ -6,9 +6,10 @@ use super::failure;
 use crate::error::{ErrorKind, StoreError};
 
 /// Every step from an empty file to today's tables, in order. A step that was released never changes.
-const MIGRATIONS: [(&str, &str); 2] = [
+const MIGRATIONS: [(&str, &str); 3] = [
     ("0001_initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("0002_readiness", include_str!("../../migrations/sqlite/0002_readiness.sql")),
+    ("0003_people", include_str!("../../migrations/sqlite/0003_people.sql")),
 ];
 
 /// Applies what is missing, each step in a transaction of its own; gives the names of what it applied.

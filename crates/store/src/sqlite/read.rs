@@ -10,7 +10,7 @@ use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::{Sqlite, SqliteWriter, damaged, failure};
-use crate::command::{InjectionView, Message, NotificationView, Once, Settings, Superseded, Token, Trace};
+use crate::command::{InjectionView, Message, NotificationView, Once, Superseded, Token, Trace};
 use crate::error::StoreError;
 use crate::front::Reader;
 use crate::postroom::{LoadedMailbox, Source};
@@ -237,18 +237,6 @@ impl Reader for Sqlite {
         }))
     }
 
-    async fn settings(&self, user_id: &str) -> Result<Settings, StoreError> {
-        let row = sqlx::query("SELECT disabled_subscribers_json, settings_json FROM user_settings WHERE user_id = $1")
-            .bind(user_id)
-            .fetch_optional(&self.pool)
-            .await
-            .map_err(failure)?;
-        row.map_or(Ok(Settings::default()), |row| {
-            let disabled_subscribers = parse_json(row.get(0), "user_settings.disabled_subscribers_json")?;
-            Ok(Settings { disabled_subscribers, rest: row.get(1) })
-        })
-    }
-
     async fn token_by_secret(&self, hash: &[u8]) -> Result<Option<Token>, StoreError> {
         let row = sqlx::query(
             "SELECT id, secret_hash, scope, name, user_id, origin, conversation_id, created_at, expires_at, \
@@ -422,10 +410,10 @@ fn token(row: &SqliteRow) -> Token {
     }
 }
 
-fn uuid(row: &SqliteRow, column: usize) -> Result<Uuid, StoreError> {
+pub(super) fn uuid(row: &SqliteRow, column: usize) -> Result<Uuid, StoreError> {
     Uuid::from_slice(row.get(column)).map_err(|_| damaged("an id"))
 }
 
-fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T, StoreError> {
+pub(super) fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|_| damaged(what))
 }

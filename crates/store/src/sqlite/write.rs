@@ -5,13 +5,13 @@ use bellwire_core::notification::Fate;
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection};
 use sqlx::{Connection as _, QueryBuilder};
 
-use super::{SqliteWriter, failure, transaction};
+use super::{SqliteWriter, failure, people_write, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
 use crate::writer::{Backend, Before};
 
 /// Rows per statement, so that no statement has more values than the driver binds.
-const ROWS_MAX: usize = 1000;
+pub(super) const ROWS_MAX: usize = 1000;
 
 /// A probe writes as much as the largest event's payload: where that fits, a commit fits.
 const PROBE_BYTES: i64 = 64 * 1024;
@@ -64,9 +64,10 @@ impl Backend for SqliteWriter {
                 before.once,
             ),
         ];
+        let people = people_write::PRUNED.map(|sql| (sql, before.inbox));
         self.file.check()?;
         transaction::begin(&mut self.connection).await.map_err(failure)?;
-        let deleted = delete(&mut self.connection, &statements, limit).await;
+        let deleted = delete(&mut self.connection, &[&statements[..], &people[..]].concat(), limit).await;
         let gone = transaction::end(&mut self.connection, deleted).await.map_err(failure)?;
         Ok(usize::try_from(gone).unwrap_or(usize::MAX))
     }
@@ -99,6 +100,7 @@ async fn write(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::Re
     notifications(connection, changes).await?;
     injections(connection, changes).await?;
     settings(connection, changes).await?;
+    people_write::write(connection, &changes.people).await?;
     tokens(connection, changes).await?;
     for user in &changes.erased_users {
         erase(connection, user).await?;
@@ -315,7 +317,7 @@ async fn settings(connection: &mut SqliteConnection, changes: &Changes) -> sqlx:
         )
         .bind(user)
         .bind(json(&settings.disabled_subscribers))
-        .bind(&settings.rest)
+        .bind(json(settings))
         .bind(at.as_millis())
         .execute(&mut *connection)
         .await?;
@@ -359,13 +361,15 @@ async fn erase(connection: &mut SqliteConnection, user: &str) -> sqlx::Result<()
         "DELETE FROM conversations WHERE user_id = $1".to_owned(),
         "DELETE FROM user_settings WHERE user_id = $1".to_owned(),
         "DELETE FROM tokens WHERE user_id = $1".to_owned(),
+        "DELETE FROM notifications WHERE conversation_id = '' AND agent = $1".to_owned(),
     ];
-    for statement in statements {
+    let people = people_write::ERASED.map(str::to_owned);
+    for statement in statements.into_iter().chain(people) {
         sqlx::query(sqlx::AssertSqlSafe(statement)).bind(user).execute(&mut *connection).await?;
     }
     Ok(())
 }
 
-fn json<T: serde::Serialize>(value: &T) -> String {
+pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("plain data becomes JSON")
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Severity, Subscribers, Time};
 use bellwire_store::{
-    Brought, Caller, Given, Incoming, MemoryStore, Opening, Publish, Receipt, SqliteStore, Store, StoreError, Take,
+    Brought, Caller, Given, Incoming, MemoryStore, Opening, PeopleRules, Publish, Receipt, SqliteStore, Store,
+    StoreError, Take,
 };
 use serde_json::{Value, json};
 
@@ -18,20 +19,30 @@ pub(crate) struct Backend {
     /// None for a store that forgets everything.
     folder: Option<tempfile::TempDir>,
     seed: u128,
+    rules: PeopleRules,
 }
 
 pub(crate) const START: i64 = 1_767_454_200_000;
 
 impl Backend {
     pub(crate) async fn memory() -> Self {
-        let mut backend = Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder: None, seed: 1 };
+        Self::memory_with(rules()).await
+    }
+
+    pub(crate) async fn memory_with(rules: PeopleRules) -> Self {
+        let mut backend = Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder: None, seed: 1, rules };
         backend.store = Some(Arc::new(MemoryStore::open(backend.opening())));
         backend
     }
 
     pub(crate) async fn sqlite() -> Self {
+        Self::sqlite_with(rules()).await
+    }
+
+    pub(crate) async fn sqlite_with(rules: PeopleRules) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut backend = Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder: Some(folder), seed: 1 };
+        let mut backend =
+            Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder: Some(folder), seed: 1, rules };
         backend.open().await;
         backend
     }
@@ -66,6 +77,7 @@ impl Backend {
             clock: Arc::new(move || Time::from_millis(clock.load(Ordering::SeqCst))),
             timers: false,
             observer: None,
+            people: self.rules,
         }
     }
 
@@ -75,6 +87,10 @@ impl Backend {
 
     pub(crate) fn pass(&self, millis: i64) {
         self.clock.fetch_add(millis, Ordering::SeqCst);
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        Time::from_millis(self.clock.load(Ordering::SeqCst))
     }
 
     pub(crate) async fn publish(&self, event: Event) -> Receipt {
@@ -94,6 +110,11 @@ impl Backend {
     pub(crate) async fn take(&self, point: InjectionPoint, call_id: &str) -> Given {
         self.store().take(take(point, call_id)).await.expect("the injection is answered")
     }
+}
+
+/// Five messages an hour, and mail can be sent.
+fn rules() -> PeopleRules {
+    PeopleRules { notifications_per_hour: 5, email: true, ..PeopleRules::default() }
 }
 
 pub(crate) fn take(point: InjectionPoint, call_id: &str) -> Take {

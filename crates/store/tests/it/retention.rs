@@ -1,6 +1,6 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::Time;
-use bellwire_store::{Caller, ErrorKind};
+use bellwire_store::{Caller, ErrorKind, Kept};
 
 use crate::backends::{Backend, START, failure, on_every_store};
 
@@ -17,7 +17,7 @@ on_every_store! {
         let before = Time::from_millis(START + 30_000);
         let mut gone = 0;
         for _ in 0..20 {
-            gone += backend.store().prune(before, before, 2).await.unwrap();
+            gone += backend.store().prune(Kept { events: before, answers: before, inbox: before }, 2).await.unwrap();
         }
         assert!(gone >= 7, "six events and an answer went, not {gone}");
         assert!(backend.store().trace(Caller::user("ada"), waiting.event_id.to_string()).await.is_ok());

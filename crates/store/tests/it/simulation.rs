@@ -12,8 +12,12 @@ use std::collections::HashMap;
 use bellwire_core::InjectionPoint::{AfterTool, Immediate, TurnEnd, TurnStart};
 use bellwire_core::conversation::{Observed, Outcome};
 use bellwire_core::event::AgentName;
+use bellwire_core::person::{MessageType, Settings, SettingsChange};
 use bellwire_core::{Event, Severity};
-use bellwire_store::{Brought, Caller, Incoming, Publish, Settings, StoreError, Take};
+use bellwire_store::{
+    Brought, Caller, Delivery, ErrorKind, Finish, InboxItem, InboxQuery, InboxState, Incoming, Letter, NewSettings,
+    NotificationDraft, Publish, Purpose, Saying, Store, StoreError, Take,
+};
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
@@ -78,7 +82,17 @@ struct Fault(Option<(&'static str, &'static str)>);
 
 impl Fault {
     fn random(dice: &mut Dice) -> Self {
-        let tables = ["events", "brought_ids", "mailboxes", "notifications", "injections", "conversations"];
+        let tables = [
+            "events",
+            "brought_ids",
+            "mailboxes",
+            "notifications",
+            "injections",
+            "conversations",
+            "inbox",
+            "inbox_positions",
+            "deliveries",
+        ];
         let ways = ["ABORT", "FAIL", "ROLLBACK"];
         Self(dice.percent(30).then(|| (dice.choose(&tables), dice.choose(&ways))))
     }
@@ -113,6 +127,12 @@ enum Command {
     View,
     Messages,
     Settings(Vec<String>),
+    Mail(String),
+    Tell(String),
+    ReadAll,
+    Dismiss,
+    Inbox,
+    Deliver(bellwire_store::Outcome),
     Erase,
     Trace(String),
 }
@@ -120,7 +140,8 @@ enum Command {
 impl Command {
     fn random(number: u64, dice: &mut Dice) -> Self {
         match dice.below(100) {
-            0..40 => Self::Publish((0..1 + dice.below(3)).map(|at| happening(number * 10 + at, dice)).collect()),
+            0..30 => Self::Publish((0..1 + dice.below(3)).map(|at| happening(number * 10 + at, dice)).collect()),
+            30..40 => Self::for_people(number, dice),
             40..45 => Self::Say(format!("word {number}")),
             45..70 => Self::Take(Box::new(asking(number, dice))),
             70..80 => Self::Tick,
@@ -129,6 +150,24 @@ impl Command {
             90..93 => Self::Settings(if dice.percent(50) { vec!["source_stale".into()] } else { Vec::new() }),
             93..94 => Self::Erase,
             _ => Self::Trace(format!("name-{}", dice.below(number * 10 + 1))),
+        }
+    }
+
+    fn for_people(number: u64, dice: &mut Dice) -> Self {
+        use bellwire_store::Outcome::{Refused, Sent, TryAgain, Unknown};
+        let reason = || "because".to_owned();
+        match dice.below(12) {
+            0..4 => Self::Tell(format!("news {number}")),
+            4 => Self::ReadAll,
+            5 | 6 => Self::Dismiss,
+            7 | 8 => Self::Inbox,
+            9 => Self::Mail(format!("ada{}@example.org", dice.below(3))),
+            _ => Self::Deliver(match dice.below(4) {
+                0 => Sent,
+                1 => Refused { reason: reason() },
+                2 => TryAgain { reason: reason(), retry_after_ms: None },
+                _ => Unknown { reason: reason() },
+            }),
         }
     }
 
@@ -149,13 +188,65 @@ impl Command {
             Self::View => words(&store.conversation(ada(), "chat".into()).await?),
             Self::Messages => words(&store.messages(ada(), "chat".into(), None, 1_000).await?.0),
             Self::Settings(disabled) => {
-                let settings = Settings { disabled_subscribers: disabled.clone(), ..Settings::default() };
-                words(&store.put_settings("ada".into(), settings).await?)
+                let change = SettingsChange { disabled_subscribers: Some(disabled.clone()), ..Default::default() };
+                words(&store.change_settings(NewSettings { user_id: "ada".into(), change }).await?)
             }
+            Self::Mail(address) => words(&mail_to(&*store, address).await?),
+            Self::Tell(text) => words(&store.send(telling(text)).await?),
+            Self::ReadAll => words(&store.read_all("ada".into()).await?),
+            Self::Dismiss => match inbox(&*store).await?.first() {
+                Some(item) => words(&store.dismiss("ada".into(), item.id).await?),
+                None => "nothing to dismiss".to_owned(),
+            },
+            Self::Inbox => words(&inbox(&*store).await?),
+            Self::Deliver(outcome) => words(&deliver(&*store, outcome).await?),
             Self::Erase => words(&store.erase_user("ada".into()).await?),
             Self::Trace(id) => words(&store.trace(ada(), id.clone()).await?),
         })
     }
+}
+
+/// An address that is confirmed at once: the code is whatever the letter was started with.
+async fn mail_to(store: &dyn Store, address: &str) -> Result<Settings, StoreError> {
+    let change = SettingsChange {
+        email_enabled: Some(true),
+        email_address: Some(Some(address.to_owned())),
+        ..SettingsChange::default()
+    };
+    store.change_settings(NewSettings { user_id: "ada".into(), change }).await?;
+    deliver(store, &bellwire_store::Outcome::Sent).await?;
+    match store.confirm_address("ada".into(), b"code".to_vec()).await {
+        Err(error) if error.kind == ErrorKind::Invalid("code") => store.settings("ada".into()).await,
+        settled => settled,
+    }
+}
+
+fn telling(text: &str) -> NotificationDraft {
+    NotificationDraft {
+        caller: Caller::user("ada"),
+        user_id: "ada".into(),
+        origin: "butler".into(),
+        conversation_id: Some("chat".into()),
+        correlation_id: None,
+        saying: Saying::Message { kind: MessageType::Info, message: text.to_owned() },
+        once: None,
+    }
+}
+
+async fn inbox(store: &dyn Store) -> Result<Vec<InboxItem>, StoreError> {
+    let query = InboxQuery { state: InboxState::All, level: None, before: None, limit: 100 };
+    Ok(store.inbox("ada".into(), query).await?.0)
+}
+
+/// Everything that is due, to this end.
+async fn deliver(store: &dyn Store, outcome: &bellwire_store::Outcome) -> Result<Vec<Delivery>, StoreError> {
+    for claim in store.claim(10).await? {
+        let (letter_id, fence) = (claim.letter_id, claim.fence);
+        let code = (claim.purpose == Purpose::Confirmation).then(|| b"code".to_vec());
+        store.start(Letter { letter_id, fence, code }).await?;
+        store.finish(Finish { letter_id, fence, outcome: outcome.clone(), jitter: 0 }).await?;
+    }
+    Ok(store.deliveries(Some("ada".into()), None, None, 100).await?.0)
 }
 
 fn happening(number: u64, dice: &mut Dice) -> Incoming {
@@ -168,6 +259,7 @@ fn happening(number: u64, dice: &mut Dice) -> Incoming {
         ("budget.token.exceeded", Severity::Critical),
         ("cli.event", Severity::Info),
         ("agent.turn.end", Severity::Info),
+        ("agent.input.needed", Severity::Info),
     ]);
     let payload = json!({ "tool_name": word, "path": word, "task_id": word, "percentage": dice.below(3) });
     let event = event(kind, severity, payload).for_agent(agent(dice));

@@ -1,0 +1,308 @@
+use serde::{Deserialize, Serialize};
+
+use crate::event::excerpt;
+use crate::quiet::{QuietError, QuietHours};
+use crate::{Invalid, Time};
+
+const ADDRESS_MAX: usize = 254;
+const MUTED_MAX: usize = 1000;
+const ORIGIN_MAX: usize = 128;
+
+/// What a person prefers. Whatever is in it has been checked, so that nothing needs to be checked when it is used.
+///
+/// ```
+/// use bellwire_core::person::{QuietChange, Settings, SettingsChange};
+///
+/// let night = QuietChange {
+///     start: Some("22:00".into()),
+///     end: Some("07:00".into()),
+///     timezone: Some("Europe/Berlin".into()),
+/// };
+/// let change = SettingsChange { quiet_hours: Some(Some(night)), ..SettingsChange::default() };
+/// let settings = Settings::default().changed_by(&change)?;
+///
+/// // Later only the end is named; the rest stays.
+/// let longer = QuietChange { end: Some("08:30".into()), ..QuietChange::default() };
+/// let change = SettingsChange { quiet_hours: Some(Some(longer)), ..SettingsChange::default() };
+/// let quiet = settings.changed_by(&change)?.quiet_hours.map(|quiet| (quiet.start, quiet.end));
+/// assert_eq!(quiet, Some(("22:00".into(), "08:30".into())));
+/// # Ok::<(), bellwire_core::Invalid>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// The subscribers that are switched off.
+    pub disabled_subscribers: Vec<String>,
+    /// Agents whose news goes to the inbox and nowhere else.
+    pub muted_origins: Vec<String>,
+    /// Mail.
+    pub email: EmailSettings,
+    /// Telegram.
+    pub telegram: TelegramSettings,
+    /// When mail waits; none = never.
+    pub quiet_hours: Option<QuietSettings>,
+    /// Toasts.
+    pub toasts: ToastSettings,
+}
+
+/// Whether and where a person reads mail.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EmailSettings {
+    /// Whether mail is wanted.
+    pub enabled: bool,
+    /// Where to.
+    pub address: Option<String>,
+    /// Whether the person has shown that mail to this address is read.
+    pub confirmed: bool,
+}
+
+/// Whether and where a person reads Telegram.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TelegramSettings {
+    /// Whether messages are wanted.
+    pub enabled: bool,
+    /// The chat, once it is known.
+    pub chat_id: Option<i64>,
+    /// Whether the chat is known to be the person's.
+    pub paired: bool,
+}
+
+/// The hours in which nothing is sent, as they were written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuietSettings {
+    /// `22:00`.
+    pub start: String,
+    /// `07:00`.
+    pub end: String,
+    /// `Europe/Berlin`.
+    pub timezone: String,
+}
+
+/// Whether a person wants toasts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToastSettings {
+    /// Whether anything appears in front of the person; it is in the inbox either way.
+    pub enabled: bool,
+}
+
+impl Default for ToastSettings {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+/// What to change, as a merge patch means it: what is not named stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SettingsChange {
+    /// The subscribers to switch off, and no others; which of them can be is for the caller to check.
+    pub disabled_subscribers: Option<Vec<String>>,
+    /// The origins to mute, and no others.
+    pub muted_origins: Option<Vec<String>>,
+    /// Whether mail is wanted.
+    pub email_enabled: Option<bool>,
+    /// Where to; `Some(None)` forgets the address.
+    pub email_address: Option<Option<String>>,
+    /// Whether Telegram is wanted.
+    pub telegram_enabled: Option<bool>,
+    /// Quiet hours; `Some(None)` = none.
+    pub quiet_hours: Option<Option<QuietChange>>,
+    /// Whether toasts are wanted.
+    pub toasts_enabled: Option<bool>,
+}
+
+/// The parts of quiet hours to change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuietChange {
+    /// When they begin.
+    pub start: Option<String>,
+    /// When they end.
+    pub end: Option<String>,
+    /// Where the clock hangs that says so.
+    pub timezone: Option<String>,
+}
+
+impl Settings {
+    /// These settings with the change made, or the first field that cannot be as it was asked; then nothing changes.
+    pub fn changed_by(&self, change: &SettingsChange) -> Result<Self, Invalid> {
+        let mut next = self.clone();
+        if let Some(ids) = &change.disabled_subscribers {
+            next.disabled_subscribers = ids.clone();
+        }
+        if let Some(origins) = &change.muted_origins {
+            next.muted_origins = muted(origins)?;
+        }
+        if let Some(address) = &change.email_address {
+            next.email.move_to(address.as_deref().map(address_of).transpose()?);
+        }
+        next.email.enabled = change.email_enabled.unwrap_or(next.email.enabled);
+        next.telegram.enabled = change.telegram_enabled.unwrap_or(next.telegram.enabled);
+        next.toasts.enabled = change.toasts_enabled.unwrap_or(next.toasts.enabled);
+        if let Some(quiet) = &change.quiet_hours {
+            next.quiet_hours = quiet.as_ref().map(|quiet| quiet.over(self.quiet_hours.as_ref())).transpose()?;
+        }
+        Ok(next)
+    }
+
+    /// The address mail may go to: one that is wanted and confirmed.
+    pub fn mail_address(&self) -> Option<&str> {
+        let EmailSettings { enabled, address, confirmed } = &self.email;
+        address.as_deref().filter(|_| *enabled && *confirmed)
+    }
+
+    /// Whether this origin is kept to the inbox.
+    pub fn mutes(&self, origin: &str) -> bool {
+        self.muted_origins.iter().any(|muted| muted == origin)
+    }
+
+    /// When mail may go out again; none = now.
+    pub fn quiet_until(&self, now: Time) -> Option<Time> {
+        let QuietSettings { start, end, timezone } = self.quiet_hours.as_ref()?;
+        // They were checked when they were set. A zone that a later database no longer knows holds nothing back.
+        QuietHours::parse(start, end, timezone).ok()?.quiet_until(now)
+    }
+}
+
+impl EmailSettings {
+    /// Another address has to be confirmed anew.
+    fn move_to(&mut self, address: Option<String>) {
+        self.confirmed &= address == self.address;
+        self.address = address;
+    }
+}
+
+impl QuietChange {
+    fn over(&self, current: Option<&QuietSettings>) -> Result<QuietSettings, Invalid> {
+        type Part = fn(&QuietSettings) -> &String;
+        let part = |given: &Option<String>, field: &'static str, known: Part| {
+            let text = given.clone().or_else(|| current.map(|current| known(current).clone()));
+            text.ok_or_else(|| Invalid::new(field, "is missing; quiet hours need start, end and timezone"))
+        };
+        let start = part(&self.start, "quiet_hours.start", |quiet| &quiet.start)?;
+        let end = part(&self.end, "quiet_hours.end", |quiet| &quiet.end)?;
+        let timezone = part(&self.timezone, "quiet_hours.timezone", |quiet| &quiet.timezone)?;
+        let hours = QuietHours::parse(&start, &end, &timezone).map_err(|error| refusal(&error))?;
+        Ok(QuietSettings { start, end, timezone: hours.timezone().to_owned() })
+    }
+}
+
+fn refusal(error: &QuietError) -> Invalid {
+    let field = match error.field() {
+        "start" => "quiet_hours.start",
+        "end" => "quiet_hours.end",
+        _ => "quiet_hours.timezone",
+    };
+    let text = error.to_string();
+    let message = text.split_once(": ").map_or(text.as_str(), |(_, message)| message);
+    Invalid::new(field, message)
+}
+
+fn muted(origins: &[String]) -> Result<Vec<String>, Invalid> {
+    const FIELD: &str = "muted_origins";
+    if origins.len() > MUTED_MAX {
+        return Err(Invalid::new(FIELD, format!("names {} origins; at most {MUTED_MAX} are allowed", origins.len())));
+    }
+    let fits = |origin: &String| (1..=ORIGIN_MAX).contains(&origin.chars().count());
+    if let Some(origin) = origins.iter().find(|origin| !fits(origin)) {
+        let message = format!("has '{}'; an origin has 1 to {ORIGIN_MAX} characters", excerpt(origin));
+        return Err(Invalid::new(FIELD, message));
+    }
+    let mut origins = origins.to_vec();
+    origins.sort();
+    origins.dedup();
+    Ok(origins)
+}
+
+/// One mailbox, written plainly: no display name, no comment, no list.
+fn address_of(text: &str) -> Result<String, Invalid> {
+    let text = text.trim();
+    let label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.chars().all(|c| c.is_alphanumeric() || c == '-')
+    };
+    let plain = |c: char| !c.is_whitespace() && !c.is_control() && !"()<>[],;:\\\"@".contains(c);
+    let fits = text.len() <= ADDRESS_MAX
+        && text.rsplit_once('@').is_some_and(|(local, domain)| {
+            !local.is_empty() && local.chars().all(plain) && domain.split('.').all(label)
+        });
+    match fits {
+        true => Ok(text.to_owned()),
+        false => {
+            let message = format!("'{}' is not one address such as ada@example.org", excerpt(text));
+            Err(Invalid::new("email.address", message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> SettingsChange {
+        SettingsChange { email_address: Some(Some(text.to_owned())), ..SettingsChange::default() }
+    }
+
+    #[test]
+    fn a_change_touches_only_what_it_names() {
+        let quiet = QuietSettings { start: "22:00".into(), end: "07:00".into(), timezone: "UTC".into() };
+        let before = Settings { muted_origins: vec!["butler".into()], quiet_hours: Some(quiet), ..Settings::default() };
+        assert_eq!(before.changed_by(&SettingsChange::default()), Ok(before.clone()));
+        let change = SettingsChange { toasts_enabled: Some(false), ..SettingsChange::default() };
+        let after = before.changed_by(&change);
+        assert_eq!(after, Ok(Settings { toasts: ToastSettings { enabled: false }, ..before }));
+    }
+
+    #[test]
+    fn another_address_is_not_confirmed_and_the_same_one_stays_so() {
+        let confirmed = EmailSettings { enabled: true, address: Some("ada@example.org".into()), confirmed: true };
+        let before = Settings { email: confirmed, ..Settings::default() };
+        assert_eq!(before.mail_address(), Some("ada@example.org"));
+        let same = before.changed_by(&address(" ada@example.org "));
+        assert!(same.is_ok_and(|same| same.email.confirmed));
+        let other = before.changed_by(&address("eve@example.org"));
+        assert!(other.is_ok_and(|other| !other.email.confirmed && other.mail_address().is_none()));
+        let off = SettingsChange { email_enabled: Some(false), ..SettingsChange::default() };
+        assert!(before.changed_by(&off).is_ok_and(|off| off.mail_address().is_none()));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_by_name() {
+        for wrong in [
+            "",
+            "ada",
+            "ada@",
+            "@x.org",
+            "a b@x.org",
+            "a@x.org, b@x.org",
+            "A <a@x.org>",
+            "a@x.org\r\nBcc: b@x.org",
+            "a@-x.org",
+        ] {
+            let refused = Settings::default().changed_by(&address(wrong));
+            assert!(refused.is_err_and(|refused| refused.field == "email.address"), "{wrong}");
+        }
+        for right in ["a@localhost", "ada.lovelace+bell@example.co.uk", "ünï@bücher.example"] {
+            assert!(Settings::default().changed_by(&address(right)).is_ok(), "{right}");
+        }
+    }
+
+    #[test]
+    fn quiet_hours_are_whole_and_their_zone_is_known() {
+        let change = |start: Option<&str>, end: Option<&str>, timezone: Option<&str>| {
+            let owned = |text: Option<&str>| text.map(str::to_owned);
+            let quiet = QuietChange { start: owned(start), end: owned(end), timezone: owned(timezone) };
+            SettingsChange { quiet_hours: Some(Some(quiet)), ..SettingsChange::default() }
+        };
+        let field = |change: SettingsChange| Settings::default().changed_by(&change).err().map(|refused| refused.field);
+        assert_eq!(field(change(Some("22:00"), Some("07:00"), Some("europe/berlin"))), None);
+        assert_eq!(field(change(Some("22:00"), None, None)), Some("quiet_hours.end"));
+        assert_eq!(field(change(Some("22:00"), Some("07:00"), None)), Some("quiet_hours.timezone"));
+        assert_eq!(field(change(Some("22:00"), Some("22:00"), Some("UTC"))), Some("quiet_hours.end"));
+        assert_eq!(field(change(Some("10 pm"), Some("07:00"), Some("UTC"))), Some("quiet_hours.start"));
+        assert_eq!(field(change(Some("22:00"), Some("07:00"), Some("CEST"))), Some("quiet_hours.timezone"));
+    }
+}

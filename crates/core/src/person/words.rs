@@ -1,0 +1,99 @@
+use super::{MESSAGE_MAX, MessageType, clean};
+use crate::event::Event;
+use crate::inject::coalesce;
+use crate::mailbox::EventLookup;
+use crate::notification::Notification;
+use crate::render::document_of;
+use crate::render::toon::Document;
+use crate::subscriber::Subscribers;
+use crate::{Severity, render::TemplateEvent};
+
+/// A subscriber's news as a person reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// What it says, at most 500 characters.
+    pub message: String,
+    /// A warning where one of its events is one or worse, else information.
+    pub kind: MessageType,
+    /// Who says it: the one source of all its events, else the subscriber.
+    pub origin: String,
+    /// The conversation all its events are of, if there is one.
+    pub conversation_id: Option<String>,
+}
+
+/// Puts a notification into words for a person: what the agent would read, without what guards an agent's context.
+pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dyn EventLookup) -> Words {
+    let item = coalesce([notification]).remove(0);
+    let found = item.events.iter().filter_map(|entry| Some((events.event(entry.event)?, entry.merged)));
+    let events: Vec<TemplateEvent> = found.map(|(event, repeats)| TemplateEvent { event, repeats }).collect();
+    let (document, _) = document_of(&item, subscribers, &events);
+    let text = match document {
+        Document::Text(text) => text,
+        fields @ Document::Fields(_) => fields.to_toon(),
+    };
+    let is_warning = events.iter().any(|one| one.event.severity() >= Severity::Warning);
+    Words {
+        message: shortened(&clean(&text)),
+        kind: if is_warning { MessageType::Warning } else { MessageType::Info },
+        origin: item.label,
+        conversation_id: common(&events, Event::conversation_id).map(str::to_owned),
+    }
+}
+
+/// What all events have, if they have the same.
+fn common<'a>(events: &'a [TemplateEvent], of: fn(&Event) -> Option<&str>) -> Option<&'a str> {
+    let first = of(&events.first()?.event)?;
+    events.iter().all(|one| of(&one.event) == Some(first)).then_some(first)
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MESSAGE_MAX) {
+        None if text.is_empty() => "(nothing more is known)".to_owned(),
+        None => text.to_owned(),
+        Some(_) => text.chars().take(MESSAGE_MAX - 1).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Desk, Effect, EventId, Ids, Input, Keeper, Mailbox, Time};
+
+    struct Only(Arc<Event>);
+
+    impl EventLookup for Only {
+        fn event(&self, id: EventId) -> Option<Arc<Event>> {
+            (self.0.id() == id).then(|| self.0.clone())
+        }
+    }
+
+    fn said(message: &str, severity: Severity) -> Words {
+        let mut desk = Desk::new(Subscribers::bundled().into(), Ids::seeded(1));
+        desk.now = Time::from_millis(1_000_000);
+        let mut mailbox = Mailbox::new(Keeper::Person, [0; 16]);
+        let event = Event::new("agent.input.needed", "butler", severity, json!({ "message": message }))
+            .unwrap_or_else(|refused| panic!("{refused}"))
+            .in_conversation("chat");
+        mailbox.handle(Input::Event(&event), &mut desk).unwrap_or_else(|refused| panic!("{refused}"));
+        while let Some(effect) = desk.poll() {
+            if let Effect::Ready(notification) = effect {
+                return words(&notification, &desk.subscribers, &Only(event.into()));
+            }
+        }
+        panic!("nothing is ready");
+    }
+
+    #[test]
+    fn a_person_reads_plain_words_of_at_most_five_hundred_characters() {
+        let plain = said("may I <delete> it?", Severity::Info);
+        assert_eq!(plain.message, "butler needs you: may I <delete> it?");
+        assert_eq!((plain.kind, plain.origin.as_str()), (MessageType::Info, "butler"));
+        assert_eq!(plain.conversation_id.as_deref(), Some("chat"));
+        let long = said(&"é".repeat(600), Severity::Error);
+        assert_eq!((long.kind, long.message.chars().count() <= 500), (MessageType::Warning, true));
+    }
+}

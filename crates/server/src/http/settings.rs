@@ -1,0 +1,308 @@
+//! What a person prefers, on the wire. What the values mean and which are right is the core's business.
+
+use std::fmt;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use bellwire_core::person;
+use bellwire_core::subscriber::{Preferences, Subscribers};
+use bellwire_store::NewSettings;
+use schemars::JsonSchema;
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
+
+use super::body::{Body, Object};
+use super::field::{Id, Line};
+use super::{ApiError, Hub};
+use crate::auth::{self, Identity};
+
+/// How many subscribers or origins one change may name.
+const NAMES_MAX: usize = 1000;
+
+/// What a person prefers.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "disabled_subscribers": ["source_stale"], "muted_origins": [],
+    "email": { "enabled": true, "address": "ada@example.org", "confirmed": true },
+    "telegram": { "enabled": false, "chat_id": null, "paired": false },
+    "quiet_hours": { "start": "22:00", "end": "07:00", "timezone": "Europe/Berlin" }, "toasts": { "enabled": true },
+}]))]
+pub(super) struct Settings {
+    /// The subscribers that are switched off.
+    disabled_subscribers: Vec<String>,
+    /// Agents whose news goes to the inbox and nowhere else.
+    muted_origins: Vec<String>,
+    email: Email,
+    telegram: Telegram,
+    /// When mail waits until later; null = never.
+    quiet_hours: Option<QuietHours>,
+    toasts: Toasts,
+}
+
+/// Mail.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "EmailSettings")]
+struct Email {
+    /// Whether it is wanted.
+    enabled: bool,
+    /// Where to.
+    address: Option<String>,
+    /// Whether the code that was mailed there came back.
+    confirmed: bool,
+}
+
+/// Telegram.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TelegramSettings")]
+struct Telegram {
+    /// Whether it is wanted.
+    enabled: bool,
+    /// The chat, once it is known.
+    chat_id: Option<i64>,
+    /// Whether the chat is known to be the person's.
+    paired: bool,
+}
+
+/// Hours in which nothing is sent.
+#[derive(Serialize, JsonSchema)]
+struct QuietHours {
+    /// When they begin, such as `22:00`.
+    start: String,
+    /// When they end, such as `07:00`.
+    end: String,
+    /// The zone of both, by its IANA name.
+    timezone: String,
+}
+
+/// Toasts.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ToastSettings")]
+struct Toasts {
+    /// Whether anything appears in front of the person; it is in the inbox either way.
+    enabled: bool,
+}
+
+/// What to change, as a merge patch: what is not named stays, null means back to the default.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "disabled_subscribers": ["source_stale"], "email": { "enabled": true } }]))]
+pub(super) struct SettingsChange {
+    /// The subscribers to switch off, and no others. One that is core is refused by name.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<Vec<Line<64>>>", length(max = NAMES_MAX))]
+    disabled_subscribers: Option<Option<Vec<Line<64>>>>,
+    /// The origins to mute, and no others.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<Vec<Line<128>>>", length(max = NAMES_MAX))]
+    muted_origins: Option<Option<Vec<Line<128>>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<EmailChange>")]
+    email: Option<Option<Object<EmailChange>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<TelegramChange>")]
+    telegram: Option<Option<Object<TelegramChange>>>,
+    /// When mail waits until later; null = never.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<QuietHoursChange>")]
+    quiet_hours: Option<Option<Object<QuietHoursChange>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<ToastsChange>")]
+    toasts: Option<Option<Object<ToastsChange>>>,
+}
+
+/// Mail.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EmailChange {
+    /// Whether it is wanted.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<bool>")]
+    enabled: Option<Option<bool>>,
+    /// Where to. A code is mailed there; mail follows once it has come back.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<Line<254>>")]
+    address: Option<Option<Line<254>>>,
+    #[serde(default)]
+    #[schemars(skip)]
+    #[allow(dead_code, reason = "it is there to be refused by name")]
+    confirmed: ReadOnly,
+}
+
+/// Telegram.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TelegramChange {
+    /// Whether it is wanted.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<bool>")]
+    enabled: Option<Option<bool>>,
+    #[serde(default)]
+    #[schemars(skip)]
+    #[allow(dead_code, reason = "it is there to be refused by name")]
+    chat_id: ReadOnly,
+    #[serde(default)]
+    #[schemars(skip)]
+    #[allow(dead_code, reason = "it is there to be refused by name")]
+    paired: ReadOnly,
+}
+
+/// Hours in which nothing is sent: what is named changes. The first time all three are needed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct QuietHoursChange {
+    /// When they begin, such as `22:00`.
+    #[schemars(pattern(r"^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
+    start: Option<String>,
+    /// When they end, such as `07:00`.
+    #[schemars(pattern(r"^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
+    end: Option<String>,
+    /// The zone of both, by its IANA name, such as `Europe/Berlin`.
+    timezone: Option<Line<64>>,
+}
+
+/// Toasts.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ToastsChange {
+    /// Whether anything appears in front of the person.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<bool>")]
+    enabled: Option<Option<bool>>,
+}
+
+/// The code that was mailed to an address.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "code": "493017" }]))]
+pub(super) struct Confirmation {
+    /// As it stands in the mail.
+    code: Line<64>,
+}
+
+/// A field that only the hub writes.
+#[derive(Default)]
+struct ReadOnly;
+
+impl<'de> Deserialize<'de> for ReadOnly {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer)?;
+        Err(D::Error::custom("is read-only; leave it out"))
+    }
+}
+
+impl fmt::Debug for ReadOnly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("read-only")
+    }
+}
+
+/// What a person prefers.
+pub(super) async fn get(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Id(id): Id,
+) -> Result<Json<Settings>, ApiError> {
+    identity.check_user(&id)?;
+    Ok(Json(hub.store.settings(id).await?.into()))
+}
+
+/// Changes what is named and leaves the rest. A core or unknown subscriber is refused by name.
+pub(super) async fn patch(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Id(id): Id,
+    Body(change): Body<SettingsChange>,
+) -> Result<Json<Settings>, ApiError> {
+    identity.check_user(&id)?;
+    let change = change.into_core(&hub.subscribers())?;
+    Ok(Json(hub.store.change_settings(NewSettings { user_id: id, change }).await?.into()))
+}
+
+/// Confirms the address of a person by the code that was mailed there.
+pub(super) async fn confirm(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Id(id): Id,
+    Body(confirmation): Body<Confirmation>,
+) -> Result<Json<Settings>, ApiError> {
+    identity.check_user(&id)?;
+    let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim())).await?;
+    match settings.email.confirmed {
+        true => Ok(Json(settings.into())),
+        false => Err(ApiError {
+            field: Some("code".into()),
+            ..ApiError::new(StatusCode::BAD_REQUEST, "validation_error", "is not the code that was mailed")
+        }),
+    }
+}
+
+impl SettingsChange {
+    fn into_core(self, subscribers: &Subscribers) -> Result<person::SettingsChange, ApiError> {
+        let disabled = self.disabled_subscribers.map(|ids| disabled(subscribers, &ids.unwrap_or_default()));
+        let names = |names: Option<Vec<Line<128>>>| names.unwrap_or_default().into_iter().map(|line| line.0).collect();
+        let mut change = person::SettingsChange {
+            disabled_subscribers: disabled.transpose()?,
+            muted_origins: self.muted_origins.map(names),
+            ..person::SettingsChange::default()
+        };
+        // In a merge patch null means back to the default: no mail, no address, no Telegram, but toasts.
+        match self.email {
+            Some(Some(Object(email))) => {
+                change.email_enabled = email.enabled.map(Option::unwrap_or_default);
+                change.email_address = email.address.map(|address| address.map(|line| line.0));
+            }
+            Some(None) => (change.email_enabled, change.email_address) = (Some(false), Some(None)),
+            None => {}
+        }
+        change.telegram_enabled = match self.telegram {
+            Some(Some(Object(telegram))) => telegram.enabled.map(Option::unwrap_or_default),
+            telegram => telegram.map(|_| false),
+        };
+        change.toasts_enabled = match self.toasts {
+            Some(Some(Object(toasts))) => toasts.enabled.map(|enabled| enabled.unwrap_or(true)),
+            toasts => toasts.map(|_| true),
+        };
+        change.quiet_hours = self.quiet_hours.map(|quiet| quiet.map(|Object(quiet)| quiet.into()));
+        Ok(change)
+    }
+}
+
+impl From<QuietHoursChange> for person::QuietChange {
+    fn from(quiet: QuietHoursChange) -> Self {
+        Self { start: quiet.start, end: quiet.end, timezone: quiet.timezone.map(|line| line.0) }
+    }
+}
+
+impl From<person::Settings> for Settings {
+    fn from(settings: person::Settings) -> Self {
+        let person::Settings { disabled_subscribers, muted_origins, email, telegram, quiet_hours, toasts } = settings;
+        let person::EmailSettings { enabled, address, confirmed } = email;
+        let quiet =
+            |quiet: person::QuietSettings| QuietHours { start: quiet.start, end: quiet.end, timezone: quiet.timezone };
+        Self {
+            disabled_subscribers,
+            muted_origins,
+            email: Email { enabled, address, confirmed },
+            telegram: Telegram { enabled: telegram.enabled, chat_id: telegram.chat_id, paired: telegram.paired },
+            quiet_hours: quiet_hours.map(quiet),
+            toasts: Toasts { enabled: toasts.enabled },
+        }
+    }
+}
+
+/// A field that was sent, were it as null.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+fn disabled(subscribers: &Subscribers, ids: &[Line<64>]) -> Result<Vec<String>, ApiError> {
+    const FIELD: &str = "disabled_subscribers";
+    if ids.len() > NAMES_MAX {
+        let message = format!("names {} subscribers; at most {NAMES_MAX} are allowed", ids.len());
+        return Err(ApiError::invalid(FIELD, message));
+    }
+    let checked = Preferences::disabling(ids.iter().map(|id| id.0.as_str()), subscribers);
+    let checked = checked.map_err(|refused| ApiError::invalid(FIELD, refused.to_string()))?;
+    Ok(checked.disabled().map(ToString::to_string).collect())
+}

@@ -1,0 +1,187 @@
+use std::future::Future;
+use std::sync::Arc;
+
+use bellwire_core::person::Settings;
+use bellwire_core::{NotificationId, Time};
+use tokio::sync::broadcast;
+use uuid::Uuid;
+
+use super::{Front, Reader};
+use crate::Answering;
+use crate::error::StoreError;
+use crate::people::{
+    Catchup, Claim, Delivery, DeliveryState, Errand, Finish, InboxItem, InboxQuery, Letter, NewReminder, NewSettings,
+    NotificationDraft, People, Pressed, Reminder, Sent,
+};
+use crate::writer::{Job, Reply};
+
+/// What of people can be read without the writer, from committed rows only.
+pub trait PeopleReader {
+    /// What a person prefers.
+    fn settings(&self, user_id: &str) -> impl Future<Output = Result<Settings, StoreError>> + Send;
+    /// Newest first, one more than the page holds if there is one.
+    fn inbox(
+        &self,
+        user_id: &str,
+        query: InboxQuery,
+    ) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
+    /// How many are not read.
+    fn unread_count(&self, user_id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    /// What has changed behind a position, or only where the inbox stands; all of one moment.
+    fn catch_up(
+        &self,
+        user_id: &str,
+        after: Option<i64>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Catchup, StoreError>> + Send;
+    /// What is to be told later, oldest first, from behind `after` on.
+    fn reminders(
+        &self,
+        user_id: Option<&str>,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Reminder>, StoreError>> + Send;
+    /// Newest first, older than `before`.
+    fn deliveries(
+        &self,
+        user_id: Option<&str>,
+        state: Option<DeliveryState>,
+        before: Option<Uuid>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+    /// How many deliveries wait, and when the first of them is or was due.
+    fn outbox(&self) -> impl Future<Output = Result<(usize, Option<Time>), StoreError>> + Send;
+}
+
+impl<R: Reader> Front<R> {
+    fn errand<'a, T: Send + 'a>(&'a self, errand: impl FnOnce(Reply<T>) -> Errand + Send + 'a) -> Answering<'a, T> {
+        Box::pin(self.writer.ask(|reply| Job::Errand(errand(reply))))
+    }
+}
+
+impl<R: Reader> People for Front<R> {
+    fn send(&self, draft: NotificationDraft) -> Answering<'_, Sent> {
+        self.errand(|reply| Errand::Send { draft: Box::new(draft), reply })
+    }
+
+    fn inbox(&self, user_id: String, query: InboxQuery) -> Answering<'_, (Vec<InboxItem>, Option<Uuid>)> {
+        Box::pin(async move {
+            let more = InboxQuery { limit: query.limit + 1, ..query };
+            let items = self.reader.inbox(&user_id, more).await?;
+            Ok(page(items, query.limit, |item| item.id.0))
+        })
+    }
+
+    fn unread_count(&self, user_id: String) -> Answering<'_, usize> {
+        Box::pin(async move { self.reader.unread_count(&user_id).await })
+    }
+
+    fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> Answering<'_, Catchup> {
+        Box::pin(async move { self.reader.catch_up(&user_id, after, limit).await })
+    }
+
+    fn mark(&self, user_id: String, id: NotificationId, read: bool) -> Answering<'_, InboxItem> {
+        self.errand(move |reply| Errand::Mark { user_id, id, read, reply })
+    }
+
+    fn read_all(&self, user_id: String) -> Answering<'_, usize> {
+        self.errand(|reply| Errand::ReadAll { user_id, reply })
+    }
+
+    fn dismiss(&self, user_id: String, id: NotificationId) -> Answering<'_, InboxItem> {
+        self.errand(move |reply| Errand::Dismiss { user_id, id, reply })
+    }
+
+    fn act(&self, user_id: String, id: NotificationId, index: usize) -> Answering<'_, Pressed> {
+        self.errand(move |reply| Errand::Act { user_id, id, index, reply })
+    }
+
+    fn remind(&self, reminder: NewReminder) -> Answering<'_, Reminder> {
+        self.errand(|reply| Errand::Remind { reminder: Box::new(reminder), reply })
+    }
+
+    fn reminders(
+        &self,
+        user_id: Option<String>,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> Answering<'_, (Vec<Reminder>, Option<Uuid>)> {
+        Box::pin(async move {
+            let reminders = self.reader.reminders(user_id.as_deref(), after, limit + 1).await?;
+            Ok(page(reminders, limit, |reminder| reminder.id))
+        })
+    }
+
+    fn cancel_reminder(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, ()> {
+        self.errand(move |reply| Errand::CancelReminder { user_id, id, reply })
+    }
+
+    fn settings(&self, user_id: String) -> Answering<'_, Settings> {
+        Box::pin(async move { self.reader.settings(&user_id).await })
+    }
+
+    fn change_settings(&self, change: NewSettings) -> Answering<'_, Settings> {
+        self.errand(|reply| Errand::ChangeSettings { change: Box::new(change), reply })
+    }
+
+    fn confirm_address(&self, user_id: String, code: Vec<u8>) -> Answering<'_, Settings> {
+        self.errand(|reply| Errand::ConfirmAddress { user_id, code, reply })
+    }
+
+    fn unsubscribe(&self, user_id: String, address: String) -> Answering<'_, ()> {
+        self.errand(|reply| Errand::Unsubscribe { user_id, address, reply })
+    }
+
+    fn claim(&self, limit: usize) -> Answering<'_, Vec<Claim>> {
+        self.errand(move |reply| Errand::Claim { limit, reply })
+    }
+
+    fn start(&self, letter: Letter) -> Answering<'_, bool> {
+        self.errand(|reply| Errand::Start { letter, reply })
+    }
+
+    fn finish(&self, finish: Finish) -> Answering<'_, bool> {
+        self.errand(|reply| Errand::Finish { finish, reply })
+    }
+
+    fn deliveries(
+        &self,
+        user_id: Option<String>,
+        state: Option<DeliveryState>,
+        before: Option<Uuid>,
+        limit: usize,
+    ) -> Answering<'_, (Vec<Delivery>, Option<Uuid>)> {
+        Box::pin(async move {
+            let deliveries = self.reader.deliveries(user_id.as_deref(), state, before, limit + 1).await?;
+            Ok(page(deliveries, limit, |delivery| delivery.id))
+        })
+    }
+
+    fn retry_delivery(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, Delivery> {
+        self.errand(move |reply| Errand::RetryDelivery { user_id, id, reply })
+    }
+
+    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, Delivery> {
+        self.errand(move |reply| Errand::CancelDelivery { user_id, id, reply })
+    }
+
+    fn secret(&self, name: String, fresh: Vec<u8>) -> Answering<'_, Vec<u8>> {
+        self.errand(|reply| Errand::Secret { name, fresh, reply })
+    }
+
+    fn outbox(&self) -> Answering<'_, (usize, Option<Time>)> {
+        Box::pin(self.reader.outbox())
+    }
+
+    fn inbox_changes(&self) -> broadcast::Receiver<Arc<str>> {
+        self.writer.inboxes()
+    }
+}
+
+/// The rows of a page, and the last of them where there are more.
+fn page<T>(mut rows: Vec<T>, limit: usize, name: fn(&T) -> Uuid) -> (Vec<T>, Option<Uuid>) {
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().map(name).filter(|_| more);
+    (rows, next)
+}

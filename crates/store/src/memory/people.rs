@@ -1,0 +1,207 @@
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bellwire_core::person::Settings;
+use bellwire_core::{NotificationId, Time};
+use uuid::Uuid;
+
+use super::Memory;
+use crate::error::StoreError;
+use crate::front::PeopleReader;
+use crate::people::{
+    Catchup, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxQuery, LoadedPerson, PeopleChanges, Reminder,
+    Shelf,
+};
+use crate::postroom::PeopleSource;
+
+/// The tables of people.
+#[derive(Default)]
+pub(super) struct PeopleTables {
+    pub(super) settings: HashMap<String, Settings>,
+    inbox: BTreeMap<NotificationId, InboxItem>,
+    positions: HashMap<Arc<str>, i64>,
+    deliveries: BTreeMap<Uuid, Delivery>,
+    reminders: BTreeMap<Uuid, Reminder>,
+    confirmations: HashMap<Arc<str>, ConfirmationRow>,
+    secrets: HashMap<String, Vec<u8>>,
+}
+
+impl PeopleTables {
+    pub(super) fn commit(&mut self, changes: &PeopleChanges) {
+        self.inbox.extend(changes.inbox.iter().map(|(id, item)| (*id, item.clone())));
+        self.positions.extend(changes.positions.iter().map(|(user, position)| (user.clone(), *position)));
+        self.deliveries.extend(changes.deliveries.iter().map(|(id, row)| (*id, row.clone())));
+        self.reminders.extend(changes.reminders.iter().map(|(id, row)| (*id, row.clone())));
+        self.secrets.extend(changes.secrets.iter().map(|(name, secret)| (name.clone(), secret.clone())));
+        for (user, row) in &changes.confirmations {
+            match row {
+                Some(row) => drop(self.confirmations.insert(user.clone(), row.clone())),
+                None => drop(self.confirmations.remove(user)),
+            }
+        }
+    }
+
+    pub(super) fn erase(&mut self, user: &str) {
+        self.settings.remove(user);
+        self.inbox.retain(|_, item| item.user_id != user);
+        self.positions.remove(user);
+        self.deliveries.retain(|_, row| row.user_id != user);
+        self.reminders.retain(|_, row| row.user_id != user);
+        self.confirmations.remove(user);
+    }
+
+    /// Lets go what was read, and what had come to its end, before this time.
+    pub(super) fn prune(&mut self, before: Time, limit: usize) -> usize {
+        let old = |at: Option<Time>| at.is_some_and(|at| at < before);
+        let read: Vec<_> = self.inbox.values().filter(|item| old(item.read_at)).map(|item| item.id).collect();
+        let sent: Vec<_> = self.deliveries.values().filter(|row| old(row.ended_at)).map(|row| row.id).collect();
+        let told: Vec<_> = self.reminders.values().filter(|row| old(row.ended_at)).map(|row| row.id).collect();
+        let mut gone = 0;
+        gone += read.iter().take(limit).filter_map(|id| self.inbox.remove(id)).count();
+        gone += sent.iter().take(limit).filter_map(|id| self.deliveries.remove(id)).count();
+        gone += told.iter().take(limit).filter_map(|id| self.reminders.remove(id)).count();
+        gone
+    }
+
+    fn of(&self, user_id: &str) -> impl DoubleEndedIterator<Item = &InboxItem> {
+        self.inbox.values().filter(move |item| item.user_id == user_id)
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &Delivery> {
+        self.deliveries.values().filter(|row| row.state == DeliveryState::Waiting)
+    }
+}
+
+impl PeopleSource for Memory {
+    async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
+        let tables = self.lock();
+        let people = &tables.people;
+        let told = |shelf: Shelf| {
+            let told = people.of(user_id).filter(|item| item.shelf == shelf && item.created_at > since);
+            told.map(|item| item.created_at).collect()
+        };
+        Ok(LoadedPerson {
+            settings: people.settings.get(user_id).cloned().unwrap_or_default(),
+            position: people.positions.get(user_id).copied(),
+            messages: told(Shelf::Message),
+            toasts: told(Shelf::Toast),
+        })
+    }
+
+    async fn inbox_item(&mut self, user_id: &str, id: NotificationId) -> Result<Option<InboxItem>, StoreError> {
+        Ok(self.lock().people.inbox.get(&id).filter(|item| item.user_id == user_id).cloned())
+    }
+
+    async fn unread(&mut self, user_id: &str) -> Result<Vec<InboxItem>, StoreError> {
+        Ok(self.lock().people.of(user_id).filter(|item| item.read_at.is_none()).cloned().collect())
+    }
+
+    async fn reminder(&mut self, id: Uuid) -> Result<Option<Reminder>, StoreError> {
+        Ok(self.lock().people.reminders.get(&id).cloned())
+    }
+
+    async fn due_reminders(&mut self, now: Time, limit: usize) -> Result<Vec<Reminder>, StoreError> {
+        let tables = self.lock();
+        let due = tables.people.reminders.values().filter(|row| row.ended_at.is_none() && row.due_at <= now);
+        let mut due: Vec<Reminder> = due.cloned().collect();
+        due.sort_by_key(|row| (row.due_at, row.id));
+        due.truncate(limit);
+        Ok(due)
+    }
+
+    async fn delivery(&mut self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+        Ok(self.lock().people.deliveries.get(&id).cloned())
+    }
+
+    async fn due_deliveries(&mut self, now: Time, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+        let tables = self.lock();
+        let mut due: Vec<Delivery> = tables.people.waiting().filter(|row| row.not_before <= now).cloned().collect();
+        due.sort_by_key(|row| (row.not_before, row.id));
+        due.truncate(limit);
+        Ok(due)
+    }
+
+    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Vec<Delivery>, StoreError> {
+        Ok(self.lock().people.waiting().filter(|row| row.user_id == user_id).cloned().collect())
+    }
+
+    async fn leased_deliveries(&mut self) -> Result<Vec<Delivery>, StoreError> {
+        Ok(self.lock().people.deliveries.values().filter(|row| row.is_leased()).cloned().collect())
+    }
+
+    async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
+        let tables = self.lock();
+        let codes = tables.people.deliveries.values().filter(|row| row.notification_id.is_none());
+        Ok(codes.filter(|row| row.user_id == user_id && row.created_at > since).count())
+    }
+
+    async fn confirmation(&mut self, user_id: &str) -> Result<Option<ConfirmationRow>, StoreError> {
+        Ok(self.lock().people.confirmations.get(user_id).cloned())
+    }
+
+    async fn secret(&mut self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.lock().people.secrets.get(name).cloned())
+    }
+}
+
+impl PeopleReader for Memory {
+    async fn settings(&self, user_id: &str) -> Result<Settings, StoreError> {
+        Ok(self.lock().people.settings.get(user_id).cloned().unwrap_or_default())
+    }
+
+    async fn inbox(&self, user_id: &str, query: InboxQuery) -> Result<Vec<InboxItem>, StoreError> {
+        let tables = self.lock();
+        let wanted = tables.people.of(user_id).rev().filter(|item| item.is_wanted(&query));
+        Ok(wanted.take(query.limit).cloned().collect())
+    }
+
+    async fn unread_count(&self, user_id: &str) -> Result<usize, StoreError> {
+        Ok(self.lock().people.of(user_id).filter(|item| item.read_at.is_none()).count())
+    }
+
+    async fn catch_up(&self, user_id: &str, after: Option<i64>, limit: usize) -> Result<Catchup, StoreError> {
+        let tables = self.lock();
+        let people = &tables.people;
+        let position = people.positions.get(user_id).copied().unwrap_or(0);
+        let changed = people.of(user_id).filter(|item| after.is_some_and(|after| item.changed_sequence > after));
+        let mut items: Vec<InboxItem> = changed.cloned().collect();
+        items.sort_by_key(|item| item.changed_sequence);
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let position = if more { items.last().map_or(position, |item| item.changed_sequence) } else { position };
+        let unread = people.of(user_id).filter(|item| item.read_at.is_none()).count();
+        Ok(Catchup { items, position, unread, more })
+    }
+
+    async fn reminders(
+        &self,
+        user_id: Option<&str>,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> Result<Vec<Reminder>, StoreError> {
+        let tables = self.lock();
+        let waiting = tables.people.reminders.values().filter(|row| row.asked && row.ended_at.is_none());
+        let wanted = waiting.filter(|row| user_id.is_none_or(|user| user == row.user_id));
+        Ok(wanted.filter(|row| after.is_none_or(|after| row.id > after)).take(limit).cloned().collect())
+    }
+
+    async fn deliveries(
+        &self,
+        user_id: Option<&str>,
+        state: Option<DeliveryState>,
+        before: Option<Uuid>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let tables = self.lock();
+        let rows = tables.people.deliveries.values().rev();
+        let wanted = rows.filter(|row| user_id.is_none_or(|user| user == row.user_id));
+        let wanted = wanted.filter(|row| state.is_none_or(|state| state == row.state));
+        Ok(wanted.filter(|row| before.is_none_or(|before| row.id < before)).take(limit).cloned().collect())
+    }
+
+    async fn outbox(&self) -> Result<(usize, Option<Time>), StoreError> {
+        let tables = self.lock();
+        let waiting: Vec<Time> = tables.people.waiting().map(|row| row.not_before).collect();
+        Ok((waiting.len(), waiting.into_iter().min()))
+    }
+}

@@ -1,0 +1,175 @@
+use bellwire_core::{NotificationId, Time};
+use uuid::Uuid;
+
+use super::InboxItem;
+use super::inbox::words;
+
+/// One way of a notification out of the hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its name.
+    pub id: Uuid,
+    /// What is delivered; none = the code that confirms the address.
+    pub notification_id: Option<NotificationId>,
+    /// To whom.
+    pub user_id: String,
+    /// By which way.
+    pub channel: Channel,
+    /// Where to.
+    pub target: String,
+    /// Where it stands.
+    pub state: DeliveryState,
+    /// Why it stands there.
+    pub reason: Option<String>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// It goes out no earlier.
+    pub not_before: Time,
+    /// Until when it is somebody's.
+    pub lease_until: Option<Time>,
+    /// Counts the claims: whoever brings an older number is too late.
+    pub fence: i64,
+    /// The letter it went into; the same on every attempt.
+    pub letter_id: Option<Uuid>,
+    /// When it was planned.
+    pub created_at: Time,
+    /// When it came to its end.
+    pub ended_at: Option<Time>,
+}
+
+/// By which way something leaves the hub.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Channel {
+    /// Mail.
+    Email,
+    /// Telegram.
+    Telegram,
+}
+
+/// Where a delivery stands.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeliveryState {
+    /// For its time.
+    Waiting,
+    /// Somebody will try it.
+    Claimed,
+    /// Somebody tries it.
+    Started,
+    /// It was taken by the other side.
+    Sent,
+    /// It was refused for good, or too often.
+    Failed,
+    /// It went out and no answer came: sent or not, nobody knows, and nobody sends it again by itself.
+    Unknown,
+    /// It was no longer wanted when its time came.
+    Skipped,
+    /// Somebody gave it up.
+    Cancelled,
+}
+
+words! {
+    Channel { Email = "email", Telegram = "telegram", }
+    DeliveryState {
+        Waiting = "waiting",
+        Claimed = "claimed",
+        Started = "started",
+        Sent = "sent",
+        Failed = "failed",
+        Unknown = "unknown",
+        Skipped = "skipped",
+        Cancelled = "cancelled",
+    }
+}
+
+/// A letter that somebody has promised to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The letter's name, the same on every attempt.
+    pub letter_id: Uuid,
+    /// The number of this claim.
+    pub fence: i64,
+    /// To whom.
+    pub user_id: String,
+    /// By which way.
+    pub channel: Channel,
+    /// Where to.
+    pub target: String,
+    /// What it says.
+    pub purpose: Purpose,
+    /// The zone in which the person reads times.
+    pub timezone: Option<String>,
+    /// When the letter was made: its date on every attempt.
+    pub created_at: Time,
+}
+
+/// What a letter is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// These notifications, oldest first.
+    News(Vec<InboxItem>),
+    /// The code that confirms the address; it is made when the attempt starts.
+    Confirmation,
+}
+
+/// An attempt that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Letter {
+    /// The letter.
+    pub letter_id: Uuid,
+    /// The number of the claim.
+    pub fence: i64,
+    /// The hash of the code in it, if it confirms an address.
+    pub code: Option<Vec<u8>>,
+}
+
+/// An attempt that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finish {
+    /// The letter.
+    pub letter_id: Uuid,
+    /// The number of the claim.
+    pub fence: i64,
+    /// What is known.
+    pub outcome: Outcome,
+    /// 64 random bits, so that what failed together does not come back together.
+    pub jitter: u64,
+}
+
+/// What is known of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The other side has it.
+    Sent,
+    /// The other side will not have it, and asking again would change nothing.
+    Refused {
+        /// What it said.
+        reason: String,
+    },
+    /// It was not sent, and may be later.
+    TryAgain {
+        /// Why not now.
+        reason: String,
+        /// How long the other side wants to be left alone.
+        retry_after_ms: Option<u64>,
+    },
+    /// It went out and no answer came.
+    Unknown {
+        /// What happened.
+        reason: String,
+    },
+}
+
+impl Delivery {
+    /// Why a delivery waits that quiet hours hold back.
+    pub const QUIET: &'static str = "quiet hours";
+
+    /// Whether quiet hours hold it back.
+    pub(crate) fn is_held(&self) -> bool {
+        self.state == DeliveryState::Waiting && self.reason.as_deref() == Some(Self::QUIET)
+    }
+
+    /// Whether somebody has promised to try it, or tries it.
+    pub(crate) fn is_leased(&self) -> bool {
+        matches!(self.state, DeliveryState::Claimed | DeliveryState::Started)
+    }
+}

@@ -1,0 +1,62 @@
+use bellwire_core::NotificationId;
+use bellwire_core::person::Settings;
+use uuid::Uuid;
+
+use super::{
+    Claim, Delivery, Finish, InboxItem, Letter, NewReminder, NewSettings, NotificationDraft, Pressed, Reminder, Sent,
+};
+use crate::error::StoreError;
+use crate::postroom::{PostRoom, Source};
+use crate::writer::{Held, Reply, hold, noted};
+
+/// A line says: what is asked, with what, for which answer, and which verb of the post room answers.
+macro_rules! errands {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty => $verb:ident;)+) => {
+        /// What is asked of the writer on behalf of people.
+        pub(crate) enum Errand {
+            $($name { $($argument: $type,)* reply: Reply<$answer> },)+
+        }
+
+        impl Errand {
+            /// Lets the post room decide; the answer waits for the commit.
+            pub(crate) async fn carry_out(
+                self,
+                room: &mut PostRoom,
+                source: &mut impl Source,
+                failed: &mut Option<StoreError>,
+            ) -> Held {
+                match self {
+                    $(Self::$name { $($argument,)* reply } => {
+                        hold(reply, noted(room.$verb($($argument,)* source).await, failed))
+                    })+
+                }
+            }
+
+            /// The store failed before it came to this.
+            pub(crate) fn refuse(self, error: StoreError) -> Held {
+                match self {
+                    $(Self::$name { reply, .. } => hold(reply, Err(error)),)+
+                }
+            }
+        }
+    };
+}
+
+errands! {
+    Send(draft: Box<NotificationDraft>) -> Sent => send;
+    Mark(user_id: String, id: NotificationId, read: bool) -> InboxItem => mark;
+    ReadAll(user_id: String) -> usize => read_all;
+    Dismiss(user_id: String, id: NotificationId) -> InboxItem => dismiss;
+    Act(user_id: String, id: NotificationId, index: usize) -> Pressed => act;
+    Remind(reminder: Box<NewReminder>) -> Reminder => remind;
+    CancelReminder(user_id: Option<String>, id: Uuid) -> () => cancel_reminder;
+    ChangeSettings(change: Box<NewSettings>) -> Settings => change_settings;
+    ConfirmAddress(user_id: String, code: Vec<u8>) -> Settings => confirm_address;
+    Unsubscribe(user_id: String, address: String) -> () => unsubscribe;
+    Claim(limit: usize) -> Vec<Claim> => claim;
+    Start(letter: Letter) -> bool => start;
+    Finish(finish: Finish) -> bool => finish;
+    RetryDelivery(user_id: Option<String>, id: Uuid) -> Delivery => retry_delivery;
+    Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
+    CancelDelivery(user_id: Option<String>, id: Uuid) -> Delivery => cancel_delivery;
+}

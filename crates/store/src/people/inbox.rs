@@ -1,0 +1,231 @@
+use bellwire_core::person::{MessageType, ShowNotification, ToastSeverity};
+use bellwire_core::{EventId, NotificationId, Time};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A notification as its person has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxItem {
+    /// Its name.
+    pub id: NotificationId,
+    /// Whose it is.
+    pub user_id: String,
+    /// Where it came from: a message, a toast, or the hub itself.
+    pub shelf: Shelf,
+    /// What sort of news it is.
+    pub level: Level,
+    /// The authenticated name of who tells.
+    pub origin: String,
+    /// In which conversation it came up.
+    pub conversation_id: Option<String>,
+    /// What stands above it.
+    pub title: Option<String>,
+    /// What it says.
+    pub message: String,
+    /// How it appears, if it does.
+    pub toast: Option<Toast>,
+    /// The thread of work it belongs to.
+    pub correlation_id: Option<String>,
+    /// When it came.
+    pub created_at: Time,
+    /// When it was read.
+    pub read_at: Option<Time>,
+    /// When it was taken out of sight.
+    pub dismissed_at: Option<Time>,
+    /// The buttons that were pressed.
+    pub acted: Vec<Acted>,
+    /// The position at which the inbox had it first.
+    pub created_sequence: i64,
+    /// The position at which it changed last.
+    pub changed_sequence: i64,
+}
+
+/// Where an item of the inbox came from. Each has an hourly allowance of its own; what the hub says needs none.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shelf {
+    /// An agent's message, a reminder, news for the person.
+    Message,
+    /// An agent's toast.
+    Toast,
+    /// The hub about itself, such as a mail that could not be delivered.
+    Note,
+}
+
+/// What sort of news an item is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Something to remember.
+    Reminder,
+    /// News.
+    Info,
+    /// Good news.
+    Success,
+    /// Something to look at.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// How an item appears in front of its person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Toast {
+    /// How long it stays, in milliseconds; 0 = until it is dismissed.
+    pub duration: u32,
+    /// Where.
+    pub position: String,
+    /// Its buttons.
+    pub buttons: Vec<ToastButton>,
+    /// Whether it may appear: the person wants toasts, and those of this origin.
+    pub shown: bool,
+}
+
+/// A button of a toast, which the inbox has as well.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToastButton {
+    /// What stands on it.
+    pub label: String,
+    /// What it says to the agent; none = it only dismisses.
+    pub prompt: Option<String>,
+}
+
+/// A button that was pressed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acted {
+    /// Which, from 0.
+    pub index: usize,
+    /// When.
+    pub at: Time,
+    /// The message it became; none = it dismissed.
+    pub event_id: Option<EventId>,
+}
+
+/// What a press came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pressed {
+    /// The button.
+    pub button: ToastButton,
+    /// What it came to, now or when it was pressed first.
+    pub acted: Acted,
+}
+
+/// What of an inbox is wanted.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct InboxQuery {
+    /// In which state.
+    pub state: InboxState,
+    /// Of which sort.
+    pub level: Option<Level>,
+    /// Older than this one.
+    pub before: Option<Uuid>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// In which state an item is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum InboxState {
+    /// Neither read nor dismissed.
+    Unread,
+    /// Not dismissed.
+    All,
+    /// Dismissed.
+    Dismissed,
+}
+
+/// What an inbox has changed behind a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catchup {
+    /// Each changed item once, in the order of their last changes.
+    pub items: Vec<InboxItem>,
+    /// The position this leads to.
+    pub position: i64,
+    /// How many are unread.
+    pub unread: usize,
+    /// Whether there is more behind it.
+    pub more: bool,
+}
+
+impl InboxItem {
+    /// Whether it may still appear as a toast.
+    pub fn appears_at(&self, now: Time) -> bool {
+        let lasts = |toast: &Toast| toast.duration == 0 || now < self.created_at.plus(toast.duration.into());
+        self.read_at.is_none() && self.toast.as_ref().is_some_and(|toast| toast.shown && lasts(toast))
+    }
+
+    /// Whether it belongs on this page.
+    pub(crate) fn is_wanted(&self, query: &InboxQuery) -> bool {
+        let state = match query.state {
+            InboxState::Unread => self.read_at.is_none(),
+            InboxState::All => self.dismissed_at.is_none(),
+            InboxState::Dismissed => self.dismissed_at.is_some(),
+        };
+        state
+            && query.level.is_none_or(|level| level == self.level)
+            && query.before.is_none_or(|before| self.id.0 < before)
+    }
+}
+
+impl Toast {
+    pub(crate) fn of(show: &ShowNotification, shown: bool) -> Self {
+        let button = |action: &bellwire_core::person::ToastAction| ToastButton {
+            label: action.label.clone(),
+            prompt: action.prompt().map(str::to_owned),
+        };
+        Self {
+            duration: show.duration,
+            position: show.position.as_str().to_owned(),
+            buttons: show.actions.iter().map(button).collect(),
+            shown,
+        }
+    }
+}
+
+/// Words on the wire and in rows.
+macro_rules! words {
+    ($($type:ident { $($value:ident = $word:literal,)+ })+) => {$(
+        impl $type {
+            /// Every one of them.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$value),+];
+
+            /// The word for it.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $word,)+
+                }
+            }
+
+            /// Reads the word.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.as_str() == word)
+            }
+        }
+    )+};
+}
+pub(super) use words;
+
+words! {
+    Shelf { Message = "message", Toast = "toast", Note = "note", }
+    Level { Reminder = "reminder", Info = "info", Success = "success", Warning = "warning", Error = "error", }
+    InboxState { Unread = "unread", All = "all", Dismissed = "dismissed", }
+}
+
+impl From<MessageType> for Level {
+    fn from(kind: MessageType) -> Self {
+        match kind {
+            MessageType::Reminder => Self::Reminder,
+            MessageType::Info => Self::Info,
+            MessageType::Warning => Self::Warning,
+        }
+    }
+}
+
+impl From<ToastSeverity> for Level {
+    fn from(severity: ToastSeverity) -> Self {
+        match severity {
+            ToastSeverity::Info => Self::Info,
+            ToastSeverity::Success => Self::Success,
+            ToastSeverity::Warning => Self::Warning,
+            ToastSeverity::Error => Self::Error,
+        }
+    }
+}

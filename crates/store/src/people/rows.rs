@@ -1,0 +1,57 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bellwire_core::person::Settings;
+use bellwire_core::{NotificationId, Time};
+use uuid::Uuid;
+
+use super::{Delivery, InboxItem, Reminder};
+
+/// What one commit writes for people, each row once.
+#[derive(Debug, Default)]
+pub(crate) struct PeopleChanges {
+    pub(crate) inbox: BTreeMap<NotificationId, InboxItem>,
+    /// The position each inbox has reached.
+    pub(crate) positions: BTreeMap<Arc<str>, i64>,
+    pub(crate) deliveries: BTreeMap<Uuid, Delivery>,
+    pub(crate) reminders: BTreeMap<Uuid, Reminder>,
+    /// None = it is used up.
+    pub(crate) confirmations: BTreeMap<Arc<str>, Option<ConfirmationRow>>,
+    pub(crate) secrets: BTreeMap<String, Vec<u8>>,
+}
+
+impl PeopleChanges {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.inbox.is_empty()
+            && self.positions.is_empty()
+            && self.deliveries.is_empty()
+            && self.reminders.is_empty()
+            && self.confirmations.is_empty()
+            && self.secrets.is_empty()
+    }
+
+    /// Everyone whose hot state this commit knows better than the disk.
+    pub(crate) fn people(&self) -> BTreeSet<Arc<str>> {
+        self.positions.keys().cloned().collect()
+    }
+}
+
+/// The code that was mailed to an address, hashed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConfirmationRow {
+    pub(crate) address: String,
+    pub(crate) code: Vec<u8>,
+    pub(crate) expires_at: Time,
+    pub(crate) tries: i64,
+}
+
+/// What is known of a person at first.
+#[derive(Debug, Default)]
+pub(crate) struct LoadedPerson {
+    pub(crate) settings: Settings,
+    pub(crate) position: Option<i64>,
+    /// When messages came within the last hour, oldest first.
+    pub(crate) messages: Vec<Time>,
+    /// The same of toasts.
+    pub(crate) toasts: Vec<Time>,
+}

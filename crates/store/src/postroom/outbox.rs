@@ -1,0 +1,393 @@
+//! Ways out of the hub: planned with the notification, claimed as letters, finished with what is known.
+//!
+//! A claim has a number, its fence. Whoever finishes with an older number is too late and changes nothing, so that two
+//! workers never both decide. That an attempt begins is written down before anything is sent: a claim that was given up
+//! before that goes back, one that was given up after it may have been sent, and is never sent again by itself.
+
+use std::collections::BTreeMap;
+
+use bellwire_core::retry::Next;
+use bellwire_core::{Event, Severity, Time};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::people::Draft;
+use super::{PostRoom, Source};
+use crate::command::{Caller, Incoming};
+use crate::error::{ErrorKind, StoreError};
+use crate::people::{Channel, Claim, Delivery, DeliveryState, Finish, InboxItem, Letter, Outcome, Purpose, Shelf};
+
+/// How many notifications one letter carries.
+const LETTER_MAX: usize = 50;
+/// How many due deliveries are looked at for each letter that is wanted.
+const LOOK_MAX: usize = 20;
+
+impl PostRoom {
+    /// Plans the ways of a new notification: none for a muted origin, none for what the hub says of itself.
+    pub(super) fn plan(&mut self, item: &InboxItem, muted: bool) {
+        if muted || item.shelf == Shelf::Note || !self.rules.email {
+            return;
+        }
+        let now = self.desk.now;
+        let settings = &self.people[item.user_id.as_str()].settings;
+        let Some(target) = settings.mail_address().map(str::to_owned) else { return };
+        let until = settings.quiet_until(now);
+        let delivery = Delivery {
+            id: self.desk.ids.next(now),
+            notification_id: Some(item.id),
+            user_id: item.user_id.clone(),
+            channel: Channel::Email,
+            target,
+            state: DeliveryState::Waiting,
+            reason: until.map(|_| Delivery::QUIET.to_owned()),
+            attempts: 0,
+            not_before: until.unwrap_or(now),
+            lease_until: None,
+            fence: 0,
+            letter_id: None,
+            created_at: now,
+            ended_at: None,
+        };
+        self.changes.people.deliveries.insert(delivery.id, delivery);
+    }
+
+    /// Other quiet hours: what they hold back is planned by the new ones.
+    pub(super) async fn plan_anew(&mut self, user_id: &str, source: &mut impl Source) -> Result<(), StoreError> {
+        let now = self.desk.now;
+        let until = self.people[user_id].settings.quiet_until(now);
+        let stored = source.waiting_deliveries(user_id).await?;
+        for mut delivery in self.as_changed(stored, |one| one.user_id == user_id).into_iter().filter(Delivery::is_held)
+        {
+            delivery.not_before = until.unwrap_or(now);
+            delivery.reason = until.map(|_| Delivery::QUIET.to_owned());
+            self.changes.people.deliveries.insert(delivery.id, delivery);
+        }
+        Ok(())
+    }
+
+    /// Takes what is due, as letters. Claims that ran out are settled first.
+    pub(crate) async fn claim(&mut self, limit: usize, source: &mut impl Source) -> Result<Vec<Claim>, StoreError> {
+        self.settle_leases(source).await?;
+        let now = self.desk.now;
+        let due = source.due_deliveries(now, limit.saturating_mul(LOOK_MAX)).await?;
+        let is_due = |one: &Delivery| one.state == DeliveryState::Waiting && one.not_before <= now;
+        let mut letters: BTreeMap<(String, Option<Uuid>, bool), Vec<Delivery>> = BTreeMap::new();
+        for delivery in self.as_changed(due, is_due).into_iter().filter(is_due) {
+            let is_code = delivery.notification_id.is_none();
+            let letter = letters.entry((delivery.user_id.clone(), delivery.letter_id, is_code)).or_default();
+            if letter.len() < LETTER_MAX {
+                letter.push(delivery);
+            }
+        }
+        let mut claims = Vec::new();
+        for deliveries in letters.into_values() {
+            if claims.len() == limit {
+                break;
+            }
+            claims.extend(self.claim_letter(deliveries, source).await?);
+        }
+        Ok(claims)
+    }
+
+    /// Records that an attempt begins, if the claim still holds.
+    pub(crate) async fn start(&mut self, letter: Letter, source: &mut impl Source) -> Result<bool, StoreError> {
+        let now = self.desk.now;
+        let ours = self.leased(letter.letter_id, letter.fence, DeliveryState::Claimed, source).await?;
+        for mut delivery in ours.iter().cloned() {
+            if let (None, Some(code)) = (delivery.notification_id, letter.code.clone()) {
+                self.keep_code(&delivery, code);
+            }
+            delivery.state = DeliveryState::Started;
+            delivery.attempts += 1;
+            delivery.lease_until = Some(now.plus(self.rules.attempt_ms));
+            self.changes.people.deliveries.insert(delivery.id, delivery);
+        }
+        Ok(!ours.is_empty())
+    }
+
+    /// Records what became of an attempt, if it is still this attempt that counts.
+    pub(crate) async fn finish(&mut self, finish: Finish, source: &mut impl Source) -> Result<bool, StoreError> {
+        let ours = self.leased(finish.letter_id, finish.fence, DeliveryState::Started, source).await?;
+        if ours.is_empty() {
+            return Ok(false);
+        }
+        let now = self.desk.now;
+        let attempts = ours.iter().map(|one| one.attempts).max().unwrap_or(1);
+        let (state, reason, not_before) = match finish.outcome {
+            Outcome::Sent => (DeliveryState::Sent, None, None),
+            Outcome::Refused { reason } => (DeliveryState::Failed, Some(reason), None),
+            Outcome::Unknown { reason } => (DeliveryState::Unknown, Some(reason), None),
+            Outcome::TryAgain { reason, retry_after_ms } => {
+                match self.rules.retry.next(attempts, now, retry_after_ms, finish.jitter) {
+                    Next::At(at) => (DeliveryState::Waiting, Some(reason), Some(at)),
+                    Next::GiveUp { attempts } => {
+                        let reason = format!("given up after {attempts} attempts: {reason}");
+                        (DeliveryState::Failed, Some(reason), None)
+                    }
+                }
+            }
+        };
+        self.settle(&ours, state, reason.as_deref(), not_before);
+        if matches!(state, DeliveryState::Failed | DeliveryState::Unknown) {
+            self.tell_failure(&ours, state, reason.as_deref().unwrap_or_default(), source).await?;
+        }
+        Ok(true)
+    }
+
+    /// Tries again what had come to its end without being sent, because somebody asks for it.
+    pub(crate) async fn retry_delivery(
+        &mut self,
+        user_id: Option<String>,
+        id: Uuid,
+        source: &mut impl Source,
+    ) -> Result<Delivery, StoreError> {
+        use DeliveryState::{Cancelled, Failed, Skipped, Unknown};
+        let delivery = self.own_delivery(user_id, id, source).await?;
+        if !matches!(delivery.state, Failed | Unknown | Cancelled | Skipped) {
+            let message =
+                format!("this delivery is {}; only one that has failed can be retried", delivery.state.as_str());
+            return Err(StoreError::new(ErrorKind::Conflict, message));
+        }
+        let delivery = Delivery {
+            state: DeliveryState::Waiting,
+            reason: None,
+            attempts: 0,
+            not_before: self.desk.now,
+            letter_id: None,
+            ended_at: None,
+            ..delivery
+        };
+        self.changes.people.deliveries.insert(id, delivery.clone());
+        Ok(delivery)
+    }
+
+    /// Gives up a delivery that waits.
+    pub(crate) async fn cancel_delivery(
+        &mut self,
+        user_id: Option<String>,
+        id: Uuid,
+        source: &mut impl Source,
+    ) -> Result<Delivery, StoreError> {
+        let delivery = self.own_delivery(user_id, id, source).await?;
+        if delivery.state == DeliveryState::Cancelled {
+            return Ok(delivery);
+        }
+        if delivery.state != DeliveryState::Waiting {
+            let message = format!("this delivery is {}; only one that waits can be cancelled", delivery.state.as_str());
+            return Err(StoreError::new(ErrorKind::Conflict, message));
+        }
+        self.settle(&[delivery], DeliveryState::Cancelled, Some("somebody gave it up"), None);
+        Ok(self.changes.people.deliveries[&id].clone())
+    }
+
+    async fn own_delivery(
+        &mut self,
+        user_id: Option<String>,
+        id: Uuid,
+        source: &mut impl Source,
+    ) -> Result<Delivery, StoreError> {
+        let delivery = match self.changes.people.deliveries.get(&id) {
+            Some(delivery) => Some(delivery.clone()),
+            None => source.delivery(id).await?,
+        };
+        let mine = |one: &Delivery| user_id.as_deref().is_none_or(|user| user == one.user_id);
+        delivery.filter(mine).ok_or_else(|| StoreError::not_found("delivery"))
+    }
+
+    /// Looks once more whether each is wanted, and claims what is left as one letter.
+    async fn claim_letter(
+        &mut self,
+        deliveries: Vec<Delivery>,
+        source: &mut impl Source,
+    ) -> Result<Option<Claim>, StoreError> {
+        let now = self.desk.now;
+        let (mut taken, mut items) = (Vec::new(), Vec::new());
+        for delivery in deliveries {
+            match self.still_wanted(&delivery, source).await? {
+                Wanted::Yes(item) => {
+                    items.extend(item);
+                    taken.push(delivery);
+                }
+                Wanted::Later(until) => {
+                    let held = Delivery { not_before: until, reason: Some(Delivery::QUIET.into()), ..delivery };
+                    self.changes.people.deliveries.insert(held.id, held);
+                }
+                Wanted::No(reason) => self.settle(&[delivery], DeliveryState::Skipped, Some(reason), None),
+            }
+        }
+        let Some(first) = taken.first().cloned() else { return Ok(None) };
+        let fence = taken.iter().map(|one| one.fence).max().unwrap_or(0) + 1;
+        let letter_id = first.letter_id.unwrap_or_else(|| self.desk.ids.next(now));
+        for delivery in taken {
+            let lease_until = Some(now.plus(self.rules.claim_ms));
+            let state = DeliveryState::Claimed;
+            let claimed = Delivery { state, lease_until, fence, letter_id: Some(letter_id), ..delivery };
+            self.changes.people.deliveries.insert(claimed.id, claimed);
+        }
+        let settings = &self.people[first.user_id.as_str()].settings;
+        let timezone = settings.quiet_hours.as_ref().map(|quiet| quiet.timezone.clone());
+        let purpose = match first.notification_id {
+            Some(_) => Purpose::News(items),
+            None => Purpose::Confirmation,
+        };
+        let created_at = crate::minted_at(letter_id);
+        Ok(Some(Claim {
+            letter_id,
+            fence,
+            user_id: first.user_id,
+            channel: first.channel,
+            target: first.target,
+            purpose,
+            timezone,
+            created_at,
+        }))
+    }
+
+    async fn still_wanted(&mut self, delivery: &Delivery, source: &mut impl Source) -> Result<Wanted, StoreError> {
+        let now = self.desk.now;
+        let Some(id) = delivery.notification_id else {
+            let settings = &self.person(&delivery.user_id, source).await?.settings;
+            let same = settings.email.address.as_ref() == Some(&delivery.target) && !settings.email.confirmed;
+            return Ok(if same { Wanted::Yes(None) } else { Wanted::No("the address is no longer to be confirmed") });
+        };
+        let item = self.inbox_item(&delivery.user_id, id, source).await?;
+        let settings = &self.people[delivery.user_id.as_str()].settings;
+        Ok(match item {
+            None => Wanted::No("the notification is gone"),
+            Some(item) if item.dismissed_at.is_some() => Wanted::No("it was dismissed meanwhile"),
+            Some(item) if item.read_at.is_some() => Wanted::No("it was read meanwhile"),
+            Some(_) if !settings.email.enabled => Wanted::No("mail is switched off"),
+            Some(_) if settings.mail_address() != Some(&delivery.target) => Wanted::No("the address has changed"),
+            Some(item) if settings.mutes(&item.origin) => Wanted::No("the origin is muted"),
+            Some(item) => match settings.quiet_until(now) {
+                Some(until) => Wanted::Later(until),
+                None => Wanted::Yes(Some(item)),
+            },
+        })
+    }
+
+    /// A claim that ran out goes back; an attempt that ran out may have been sent, and nobody knows.
+    async fn settle_leases(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
+        let now = self.desk.now;
+        let leased = source.leased_deliveries().await?;
+        let ran_out = |one: &Delivery| one.is_leased() && one.lease_until.is_none_or(|until| until <= now);
+        let over: Vec<Delivery> = self.as_changed(leased, |_| false).into_iter().filter(ran_out).collect();
+        let (claimed, started): (Vec<_>, Vec<_>) =
+            over.into_iter().partition(|one| one.state == DeliveryState::Claimed);
+        self.settle(&claimed, DeliveryState::Waiting, None, Some(now));
+        let mut letters: BTreeMap<Option<Uuid>, Vec<Delivery>> = BTreeMap::new();
+        started.into_iter().for_each(|one| letters.entry(one.letter_id).or_default().push(one));
+        for letter in letters.into_values() {
+            let reason = "the hub stopped while it was being sent";
+            self.settle(&letter, DeliveryState::Unknown, Some(reason), None);
+            self.tell_failure(&letter, DeliveryState::Unknown, reason, source).await?;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, deliveries: &[Delivery], state: DeliveryState, reason: Option<&str>, next: Option<Time>) {
+        for delivery in deliveries {
+            let settled = Delivery {
+                state,
+                reason: reason.map(str::to_owned),
+                not_before: next.unwrap_or(delivery.not_before),
+                lease_until: None,
+                ended_at: next.is_none().then_some(self.desk.now),
+                ..delivery.clone()
+            };
+            self.changes.people.deliveries.insert(settled.id, settled);
+        }
+    }
+
+    /// Tells the person, in the inbox, and each conversation that had asked.
+    async fn tell_failure(
+        &mut self,
+        deliveries: &[Delivery],
+        state: DeliveryState,
+        reason: &str,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        let Some(first) = deliveries.first() else { return Ok(()) };
+        let what = match state {
+            DeliveryState::Unknown => "It is not known whether a mail to you arrived",
+            _ => "A mail to you could not be delivered",
+        };
+        let mut message = format!("{what} ({}): {reason}", first.target);
+        if let Some((end, _)) = message.char_indices().nth(bellwire_core::person::MESSAGE_MAX - 1) {
+            message.truncate(end);
+            message.push('…');
+        }
+        let mut asking: Vec<InboxItem> = Vec::new();
+        for id in deliveries.iter().filter_map(|one| one.notification_id) {
+            asking.extend(self.inbox_item(&first.user_id, id, source).await?);
+        }
+        self.person(&first.user_id, source).await?;
+        let note = Draft::note(&first.user_id, asking.first().and_then(|item| item.conversation_id.clone()), message);
+        // A note needs no allowance, so it is always taken.
+        let _ = self.admit(note, source).await?;
+        for item in asking {
+            self.tell_conversation(first, &item, state, reason, source).await?;
+        }
+        Ok(())
+    }
+
+    async fn tell_conversation(
+        &mut self,
+        delivery: &Delivery,
+        item: &InboxItem,
+        state: DeliveryState,
+        reason: &str,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        let Some(conversation) = item.conversation_id.as_deref() else { return Ok(()) };
+        let shown: String = item.message.chars().take(80).collect();
+        let payload = json!({
+            "channel": delivery.channel.as_str(),
+            "error_class": if state == DeliveryState::Unknown { "unknown_outcome" } else { "refused" },
+            "error_message": reason,
+            "notification_id": item.id.to_string(),
+            "notification": shown,
+        });
+        let event = Event::new("delivery.failed", "bellwire", Severity::Warning, payload)
+            .map_err(|invalid| StoreError::new(ErrorKind::Broken, invalid.to_string()))?;
+        let event = event.in_conversation(conversation).at(self.desk.now);
+        let caller = Caller::user(&item.user_id);
+        let address = match self.address(&caller, &event, source).await {
+            // The conversation went to somebody else's hands, or away: then nobody there is to be told.
+            Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
+            address => address?,
+        };
+        self.take_in(&caller, &Incoming { event, brought: None }, address, source).await.map(drop)
+    }
+
+    /// The deliveries of a letter that are in this state under this claim.
+    async fn leased(
+        &mut self,
+        letter_id: Uuid,
+        fence: i64,
+        state: DeliveryState,
+        source: &mut impl Source,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let leased = source.leased_deliveries().await?;
+        let ours = |one: &Delivery| one.letter_id == Some(letter_id) && one.fence == fence && one.state == state;
+        Ok(self.as_changed(leased, ours).into_iter().filter(ours).collect())
+    }
+
+    /// Stored deliveries as this commit has them, and those it has of its own that are wanted besides.
+    fn as_changed(&self, stored: Vec<Delivery>, wanted: impl Fn(&Delivery) -> bool) -> Vec<Delivery> {
+        let fresh = &self.changes.people.deliveries;
+        let mut all: BTreeMap<Uuid, Delivery> =
+            fresh.values().filter(|one| wanted(one)).map(|one| (one.id, one.clone())).collect();
+        for delivery in stored {
+            all.insert(delivery.id, fresh.get(&delivery.id).cloned().unwrap_or(delivery));
+        }
+        all.into_values().collect()
+    }
+}
+
+/// Whether a delivery is wanted when its time has come.
+enum Wanted {
+    Yes(Option<InboxItem>),
+    Later(Time),
+    No(&'static str),
+}

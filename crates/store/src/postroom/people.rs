@@ -1,0 +1,270 @@
+//! People as the post room knows them: their settings, how far their inbox is, and what they were told within the hour.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::Arc;
+
+use bellwire_core::person::Settings;
+use bellwire_core::{NotificationId, Time};
+use uuid::Uuid;
+
+use super::{PostRoom, Source};
+use crate::error::StoreError;
+use crate::people::{
+    ConfirmationRow, Delivery, InboxItem, LoadedPerson, NotificationDraft, PeopleRules, Reminder, Saying, Shelf, Toast,
+};
+use crate::people::{Level, Sent};
+
+pub(super) const HOUR_MS: u64 = 60 * 60 * 1000;
+
+/// Where the rows of people come from.
+pub(crate) trait PeopleSource {
+    fn person(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<LoadedPerson, StoreError>> + Send;
+    fn inbox_item(
+        &mut self,
+        user_id: &str,
+        id: NotificationId,
+    ) -> impl Future<Output = Result<Option<InboxItem>, StoreError>> + Send;
+    fn unread(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
+    fn reminder(&mut self, id: Uuid) -> impl Future<Output = Result<Option<Reminder>, StoreError>> + Send;
+    /// What is due by now, oldest first.
+    fn due_reminders(
+        &mut self,
+        now: Time,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Reminder>, StoreError>> + Send;
+    fn delivery(&mut self, id: Uuid) -> impl Future<Output = Result<Option<Delivery>, StoreError>> + Send;
+    /// What is due by now, oldest first.
+    fn due_deliveries(
+        &mut self,
+        now: Time,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+    /// What waits for this person, due or not.
+    fn waiting_deliveries(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+    /// What is claimed or tried.
+    fn leased_deliveries(&mut self) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+    /// How many codes were to be mailed to this person since then.
+    fn codes_since(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    fn confirmation(
+        &mut self,
+        user_id: &str,
+    ) -> impl Future<Output = Result<Option<ConfirmationRow>, StoreError>> + Send;
+    fn secret(&mut self, name: &str) -> impl Future<Output = Result<Option<Vec<u8>>, StoreError>> + Send;
+}
+
+/// One person, hot.
+pub(super) struct Person {
+    pub(super) settings: Settings,
+    position: i64,
+    messages: VecDeque<Time>,
+    toasts: VecDeque<Time>,
+}
+
+impl Person {
+    fn of(loaded: LoadedPerson, now: Time) -> Self {
+        Self {
+            settings: loaded.settings,
+            // Positions begin with the time, so that those of somebody who was erased are never used again.
+            position: loaded.position.unwrap_or_else(|| now.as_millis()),
+            messages: loaded.messages.into(),
+            toasts: loaded.toasts.into(),
+        }
+    }
+
+    /// Takes a place in the hour's allowance, or says when one is free: no 60 minutes hold more than the rules allow.
+    fn spend(&mut self, shelf: Shelf, rules: &PeopleRules, now: Time) -> Result<(), Time> {
+        let (told, max) = match shelf {
+            Shelf::Message => (&mut self.messages, rules.notifications_per_hour),
+            Shelf::Toast => (&mut self.toasts, rules.toasts_per_hour),
+            Shelf::Note => return Ok(()),
+        };
+        while told.front().is_some_and(|at| now.millis_since(*at) >= HOUR_MS) {
+            told.pop_front();
+        }
+        let max = usize::try_from(max).unwrap_or(usize::MAX);
+        match told.len().checked_sub(max) {
+            // Where the allowance was made smaller since, more than one has to grow old first.
+            Some(beyond) => Err(told[beyond].plus(HOUR_MS)),
+            None => {
+                told.push_back(now);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Something for an inbox that was not admitted yet.
+pub(super) struct Draft {
+    pub(super) id: Option<NotificationId>,
+    pub(super) user_id: Arc<str>,
+    pub(super) shelf: Shelf,
+    pub(super) level: Level,
+    pub(super) origin: String,
+    pub(super) conversation_id: Option<String>,
+    pub(super) correlation_id: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) message: String,
+    pub(super) toast: Option<Toast>,
+}
+
+impl PostRoom {
+    /// Tells a person, or says when there is room to; the same call is carried out once.
+    pub(crate) async fn send(
+        &mut self,
+        draft: Box<NotificationDraft>,
+        source: &mut impl Source,
+    ) -> Result<Sent, StoreError> {
+        self.check_person(&draft.caller, &draft.user_id, draft.conversation_id.as_deref(), source).await?;
+        if let Some(known) = self.answered(draft.once.as_ref(), source).await? {
+            return Ok(known);
+        }
+        let once = draft.once.clone();
+        let now = self.desk.now;
+        match self.admit(Draft::of(*draft), source).await? {
+            Ok(id) => {
+                let sent = Sent::Told { id, at: now };
+                self.remember(once.as_ref(), &sent);
+                Ok(sent)
+            }
+            Err(free) => Ok(Sent::Limited { retry_after_seconds: free.millis_since(now).div_ceil(1000).max(1) }),
+        }
+    }
+
+    /// Puts it into the inbox and plans how else it goes out; or says when the hour's allowance has room again.
+    pub(super) async fn admit(
+        &mut self,
+        draft: Draft,
+        source: &mut impl Source,
+    ) -> Result<Result<NotificationId, Time>, StoreError> {
+        let now = self.desk.now;
+        let rules = self.rules;
+        let person = self.person(&draft.user_id, source).await?;
+        if let Err(free) = person.spend(draft.shelf, &rules, now) {
+            return Ok(Err(free));
+        }
+        let muted = person.settings.mutes(&draft.origin);
+        let shown = person.settings.toasts.enabled && !muted;
+        let id = draft.id.unwrap_or_else(|| self.desk.ids.notification(now));
+        let position = self.advance(&draft.user_id);
+        let item = InboxItem {
+            id,
+            user_id: draft.user_id.to_string(),
+            shelf: draft.shelf,
+            level: draft.level,
+            origin: draft.origin,
+            conversation_id: draft.conversation_id,
+            title: draft.title,
+            message: draft.message,
+            toast: draft.toast.map(|toast| Toast { shown, ..toast }),
+            correlation_id: draft.correlation_id,
+            created_at: now,
+            read_at: None,
+            dismissed_at: None,
+            acted: Vec::new(),
+            created_sequence: position,
+            changed_sequence: position,
+        };
+        self.plan(&item, muted);
+        self.changes.people.inbox.insert(id, item);
+        Ok(Ok(id))
+    }
+
+    /// The person, hot.
+    pub(super) async fn person(&mut self, user_id: &str, source: &mut impl Source) -> Result<&mut Person, StoreError> {
+        if !self.people.contains_key(user_id) {
+            let now = self.desk.now;
+            let since = Time::from_millis(now.as_millis().saturating_sub_unsigned(HOUR_MS));
+            let loaded = source.person(user_id, since).await?;
+            self.people.insert(user_id.into(), Person::of(loaded, now));
+        }
+        Ok(self.people.get_mut(user_id).expect("it was put there above"))
+    }
+
+    /// The next position of an inbox; streams are told of it after the commit.
+    pub(super) fn advance(&mut self, user_id: &str) -> i64 {
+        let person = self.people.get_mut(user_id).expect("a person is loaded before their inbox changes");
+        person.position += 1;
+        let position = person.position;
+        self.changes.people.positions.insert(user_id.into(), position);
+        position
+    }
+
+    /// A secret of the hub, the same for as long as its data lives.
+    pub(crate) async fn secret(
+        &mut self,
+        name: String,
+        fresh: Vec<u8>,
+        source: &mut impl Source,
+    ) -> Result<Vec<u8>, StoreError> {
+        let known = match self.changes.people.secrets.get(&name) {
+            Some(known) => Some(known.clone()),
+            None => source.secret(&name).await?,
+        };
+        Ok(known.unwrap_or_else(|| {
+            self.changes.people.secrets.insert(name, fresh.clone());
+            fresh
+        }))
+    }
+
+    /// An item of an inbox, as this commit has it.
+    pub(super) async fn inbox_item(
+        &mut self,
+        user_id: &str,
+        id: NotificationId,
+        source: &mut impl Source,
+    ) -> Result<Option<InboxItem>, StoreError> {
+        self.person(user_id, source).await?;
+        match self.changes.people.inbox.get(&id) {
+            Some(item) => Ok(Some(item.clone()).filter(|item| item.user_id == user_id)),
+            None => source.inbox_item(user_id, id).await,
+        }
+    }
+
+    /// Keeps an item that has changed, at the next position.
+    pub(super) fn keep_item(&mut self, mut item: InboxItem) -> InboxItem {
+        item.changed_sequence = self.advance(&item.user_id);
+        self.changes.people.inbox.insert(item.id, item.clone());
+        item
+    }
+}
+
+impl Draft {
+    fn of(draft: NotificationDraft) -> Self {
+        let (shelf, level, title, message, toast) = match draft.saying {
+            Saying::Message { kind, message } => (Shelf::Message, kind.into(), None, message, None),
+            Saying::Toast(show) => {
+                let toast = Toast::of(&show, true);
+                (Shelf::Toast, show.severity.into(), show.title, show.message, Some(toast))
+            }
+        };
+        Self {
+            id: None,
+            user_id: draft.user_id.as_str().into(),
+            shelf,
+            level,
+            origin: draft.origin,
+            conversation_id: draft.conversation_id,
+            correlation_id: draft.correlation_id,
+            title,
+            message,
+            toast,
+        }
+    }
+
+    /// What the hub itself has to say.
+    pub(super) fn note(user_id: &str, conversation_id: Option<String>, message: String) -> Self {
+        Self {
+            id: None,
+            user_id: user_id.into(),
+            shelf: Shelf::Note,
+            level: Level::Warning,
+            origin: "bellwire".to_owned(),
+            conversation_id,
+            correlation_id: None,
+            title: None,
+            message,
+            toast: None,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a person prefers: changed in one place, one change after the other.
+
+use bellwire_core::Time;
+use bellwire_core::person::{EmailSettings, Settings};
+
+use super::people::HOUR_MS;
+use super::{PostRoom, Source};
+use crate::error::{ErrorKind, StoreError};
+use crate::people::{Channel, ConfirmationRow, Delivery, DeliveryState, NewSettings};
+
+/// How long a code that was mailed can be used.
+const CODE_MS: u64 = 24 * HOUR_MS;
+/// How often a code may be guessed wrongly.
+const TRIES_MAX: i64 = 5;
+/// How many codes may be asked for within an hour, so that nobody is flooded with mail they did not ask for.
+const CODES_PER_HOUR: usize = 5;
+
+impl PostRoom {
+    /// Makes a change, or refuses it whole. Two changes at once are both made.
+    pub(crate) async fn change_settings(
+        &mut self,
+        change: Box<NewSettings>,
+        source: &mut impl Source,
+    ) -> Result<Settings, StoreError> {
+        let NewSettings { user_id, change } = *change;
+        let before = self.person(&user_id, source).await?.settings.clone();
+        let after = before.changed_by(&change);
+        let after = after.map_err(|invalid| StoreError::invalid(invalid.field, invalid.message))?;
+        let asked = after.email.address.is_some() && !after.email.confirmed && change.email_address.is_some();
+        if asked && self.rules.email {
+            self.ask_for_confirmation(&user_id, &after, source).await?;
+        }
+        let replan = after.quiet_hours != before.quiet_hours;
+        self.put_settings(&user_id, after.clone());
+        if replan {
+            self.plan_anew(&user_id, source).await?;
+        }
+        Ok(after)
+    }
+
+    /// The code that was mailed proves that mail to this address is read.
+    pub(crate) async fn confirm_address(
+        &mut self,
+        user_id: String,
+        code: Vec<u8>,
+        source: &mut impl Source,
+    ) -> Result<Settings, StoreError> {
+        let mut settings = self.person(&user_id, source).await?.settings.clone();
+        let known = match self.changes.people.confirmations.get(user_id.as_str()) {
+            Some(known) => known.clone(),
+            None => source.confirmation(&user_id).await?,
+        };
+        let now = self.desk.now;
+        let fits = |row: &ConfirmationRow| {
+            row.expires_at > now
+                && row.tries < TRIES_MAX
+                && Some(row.address.as_str()) == settings.email.address.as_deref()
+        };
+        let Some(row) = known.filter(fits) else {
+            let message = "there is no code to confirm, or it is too old; set the address again to get another";
+            return Err(StoreError::invalid("code", message));
+        };
+        if row.code != code {
+            // The try is counted, so this is an answer and no refusal: a refusal would change nothing.
+            let tries = row.tries + 1;
+            let row = ConfirmationRow { tries, ..row };
+            self.changes.people.confirmations.insert(user_id.as_str().into(), Some(row));
+            return Ok(settings);
+        }
+        settings.email.confirmed = true;
+        self.changes.people.confirmations.insert(user_id.as_str().into(), None);
+        self.put_settings(&user_id, settings.clone());
+        Ok(settings)
+    }
+
+    /// Ends mail to the address a link was made for; another address is not concerned.
+    pub(crate) async fn unsubscribe(
+        &mut self,
+        user_id: String,
+        address: String,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        let settings = self.person(&user_id, source).await?.settings.clone();
+        if settings.email.address.as_deref() == Some(&address) && settings.email.enabled {
+            let email = EmailSettings { enabled: false, ..settings.email };
+            self.put_settings(&user_id, Settings { email, ..settings });
+        }
+        Ok(())
+    }
+
+    fn put_settings(&mut self, user_id: &str, settings: Settings) {
+        self.preferences.remove(user_id);
+        let person = self.people.get_mut(user_id).expect("a person is loaded before they change");
+        person.settings = settings.clone();
+        self.changes.settings.insert(user_id.to_owned(), (settings, self.desk.now));
+    }
+
+    async fn ask_for_confirmation(
+        &mut self,
+        user_id: &str,
+        settings: &Settings,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        let now = self.desk.now;
+        let since = Time::from_millis(now.as_millis().saturating_sub_unsigned(HOUR_MS));
+        let stored = source.codes_since(user_id, since).await?;
+        let fresh = self.changes.people.deliveries.values();
+        let fresh =
+            fresh.filter(|one| one.user_id == user_id && one.notification_id.is_none() && one.created_at == now);
+        if stored + fresh.count() >= CODES_PER_HOUR {
+            let message = "too many codes were asked for within an hour; try again later";
+            return Err(StoreError::new(ErrorKind::Full, message));
+        }
+        let target = settings.email.address.clone().unwrap_or_default();
+        let delivery = Delivery {
+            id: self.desk.ids.next(now),
+            notification_id: None,
+            user_id: user_id.to_owned(),
+            channel: Channel::Email,
+            target,
+            state: DeliveryState::Waiting,
+            reason: None,
+            attempts: 0,
+            not_before: now,
+            lease_until: None,
+            fence: 0,
+            letter_id: None,
+            created_at: now,
+            ended_at: None,
+        };
+        self.changes.people.deliveries.insert(delivery.id, delivery);
+        Ok(())
+    }
+
+    /// The code of a letter that begins to go out.
+    pub(super) fn keep_code(&mut self, delivery: &Delivery, code: Vec<u8>) {
+        let row = ConfirmationRow {
+            address: delivery.target.clone(),
+            code,
+            expires_at: self.desk.now.plus(CODE_MS),
+            tries: 0,
+        };
+        self.changes.people.confirmations.insert(delivery.user_id.as_str().into(), Some(row));
+    }
+}

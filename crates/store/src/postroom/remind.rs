@@ -1,0 +1,204 @@
+//! What is told later: reminders, and news for which the hour had no room.
+
+use std::sync::Arc;
+
+use bellwire_core::Time;
+use bellwire_core::person::Words;
+use bellwire_core::{Event, Input, NotificationId};
+use uuid::Uuid;
+
+use super::people::Draft;
+use super::{PostRoom, Source};
+use crate::command::{Caller, Decision};
+use crate::error::{ErrorKind, StoreError};
+use crate::people::{Level, NewReminder, Reminder, Shelf};
+use crate::rows::MailboxKey;
+
+/// How many reminders one commit tells.
+const DUE_MAX: usize = 256;
+
+impl PostRoom {
+    /// Keeps something to be told later.
+    pub(crate) async fn remind(
+        &mut self,
+        new: Box<NewReminder>,
+        source: &mut impl Source,
+    ) -> Result<Reminder, StoreError> {
+        self.check_person(&new.caller, &new.user_id, new.conversation_id.as_deref(), source).await?;
+        let known: Option<Uuid> = self.answered(new.once.as_ref(), source).await?;
+        if let Some(id) = known {
+            return self.reminder(id, source).await?.ok_or_else(|| StoreError::not_found("reminder"));
+        }
+        let now = self.desk.now;
+        let reminder = Reminder {
+            id: self.desk.ids.next(now),
+            user_id: new.user_id,
+            origin: new.origin,
+            conversation_id: new.conversation_id,
+            message: new.message,
+            level: Level::Reminder,
+            asked: true,
+            at: new.at,
+            due_at: new.at,
+            correlation_id: new.correlation_id,
+            created_at: now,
+            ended_at: None,
+            notification_id: None,
+        };
+        self.remember(new.once.as_ref(), &reminder.id);
+        self.changes.people.reminders.insert(reminder.id, reminder.clone());
+        Ok(reminder)
+    }
+
+    /// Cancels what was to be told later; what was told or cancelled before stays what it is.
+    pub(crate) async fn cancel_reminder(
+        &mut self,
+        user_id: Option<String>,
+        id: Uuid,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        let reminder = self.reminder(id, source).await?;
+        let mine = |one: &Reminder| one.asked && user_id.as_deref().is_none_or(|user| user == one.user_id);
+        let reminder = reminder.filter(mine).ok_or_else(|| StoreError::not_found("reminder"))?;
+        if reminder.notification_id.is_some() {
+            return Err(StoreError::new(ErrorKind::Conflict, "this reminder was told already"));
+        }
+        let ended_at = reminder.ended_at.or(Some(self.desk.now));
+        self.changes.people.reminders.insert(id, Reminder { ended_at, ..reminder });
+        Ok(())
+    }
+
+    /// Tells what is due; where the hour has no room, it waits until it has.
+    pub(super) async fn tell_what_is_due(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
+        for reminder in source.due_reminders(self.desk.now, DUE_MAX).await? {
+            if self.changes.people.reminders.contains_key(&reminder.id) {
+                continue;
+            }
+            let draft = Draft {
+                id: None,
+                user_id: reminder.user_id.as_str().into(),
+                shelf: Shelf::Message,
+                level: reminder.level,
+                origin: reminder.origin.clone(),
+                conversation_id: reminder.conversation_id.clone(),
+                correlation_id: reminder.correlation_id.clone(),
+                title: None,
+                message: reminder.message.clone(),
+                toast: None,
+            };
+            let told = match self.admit(draft, source).await? {
+                Ok(id) => Reminder { notification_id: Some(id), ended_at: Some(self.desk.now), ..reminder },
+                Err(free) => Reminder { due_at: free, ..reminder },
+            };
+            self.changes.people.reminders.insert(told.id, told);
+        }
+        Ok(())
+    }
+
+    /// When the next of what this commit keeps for later is due.
+    pub(super) fn next_reminder(&self) -> Time {
+        let waiting = self.changes.people.reminders.values().filter(|one| one.ended_at.is_none());
+        waiting.map(|one| one.due_at).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Lets the person's own mailbox decide on an event that subscribers would tell them of: once, wherever it goes.
+    pub(super) async fn tell_person(
+        &mut self,
+        owner: &Arc<str>,
+        event: &Arc<Event>,
+        source: &mut impl Source,
+    ) -> Result<Vec<Decision>, StoreError> {
+        if !self.desk.subscribers.tell_a_person_of(event.kind()) {
+            return Ok(Vec::new());
+        }
+        let key = MailboxKey::of_person(owner);
+        self.enter(&key, owner, source).await?;
+        let room = self.rooms.get_mut(&key).expect("it was entered above");
+        room.events.insert(event.id(), event.clone());
+        self.handle(&key, Input::Event(event))?;
+        let drained = self.drain(&key, owner);
+        self.hand_over(owner, drained.ready, source).await?;
+        // What is decided for a person is decided in no conversation and for no agent.
+        Ok(drained.verdicts.into_iter().map(|one| Decision { agent: String::new(), ..one }).collect())
+    }
+
+    /// The same for events that came up on the way: those of detectors, and tool calls that were observed.
+    pub(super) async fn tell_what_came_up(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
+        for (owner, event) in std::mem::take(&mut self.came_up) {
+            let verdicts = self.tell_person(&owner, &event, source).await?;
+            if let Some(row) = self.changes.events.iter_mut().find(|row| row.event.id() == event.id()) {
+                row.verdicts.extend(verdicts);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a person's mailbox is done with goes into their inbox; over the hour's allowance it waits.
+    pub(super) async fn hand_over(
+        &mut self,
+        owner: &Arc<str>,
+        ready: Vec<(NotificationId, Words)>,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        for (id, words) in ready {
+            let (level, now) = (Level::from(words.kind), self.desk.now);
+            let draft = Draft {
+                id: Some(id),
+                user_id: owner.clone(),
+                shelf: Shelf::Message,
+                level,
+                origin: words.origin.clone(),
+                conversation_id: words.conversation_id.clone(),
+                correlation_id: None,
+                title: None,
+                message: words.message.clone(),
+                toast: None,
+            };
+            let Err(free) = self.admit(draft, source).await? else { continue };
+            let later = Reminder {
+                id: id.0,
+                user_id: owner.to_string(),
+                origin: words.origin,
+                conversation_id: words.conversation_id,
+                message: words.message,
+                level,
+                asked: false,
+                at: now,
+                due_at: free,
+                correlation_id: None,
+                created_at: now,
+                ended_at: None,
+                notification_id: None,
+            };
+            self.changes.people.reminders.insert(later.id, later);
+        }
+        Ok(())
+    }
+
+    /// Whether the caller may speak to this person, and of this conversation: what is not theirs is not there.
+    pub(super) async fn check_person(
+        &mut self,
+        caller: &Caller,
+        user_id: &str,
+        conversation_id: Option<&str>,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        if caller.user_id.as_deref().is_some_and(|own| own != user_id) {
+            return Err(StoreError::not_found("user"));
+        }
+        let Some(id) = conversation_id else { return Ok(()) };
+        let owner = self.conversation(id, source).await?.map(|row| row.user_id.clone());
+        let own = owner.is_none_or(|owner| &*owner == user_id);
+        match own && caller.may_see(id, user_id) {
+            true => Ok(()),
+            false => Err(StoreError::not_found("conversation")),
+        }
+    }
+
+    async fn reminder(&mut self, id: Uuid, source: &mut impl Source) -> Result<Option<Reminder>, StoreError> {
+        match self.changes.people.reminders.get(&id) {
+            Some(reminder) => Ok(Some(reminder.clone())),
+            None => source.reminder(id).await,
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The rows of people back into what they were.
+
+use bellwire_core::person::Settings;
+use bellwire_core::{NotificationId, Time};
+use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
+use sqlx::{Connection as _, QueryBuilder, Row as _};
+use uuid::Uuid;
+
+use super::read::{parse_json, uuid};
+use super::{Sqlite, SqliteWriter, damaged, failure};
+use crate::error::StoreError;
+use crate::front::PeopleReader;
+use crate::people::{
+    Catchup, Channel, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxQuery, InboxState, Level, LoadedPerson,
+    Reminder, Shelf,
+};
+use crate::postroom::PeopleSource;
+
+const INBOX: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
+                     correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
+                     changed_sequence FROM inbox WHERE ";
+const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, state, reason, attempts, not_before, \
+                          lease_until, fence, letter_id, created_at, ended_at FROM deliveries WHERE ";
+const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
+                         correlation_id, created_at, ended_at, notification_id FROM reminders WHERE ";
+
+impl PeopleSource for SqliteWriter {
+    async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
+        let connection = &mut self.connection;
+        let mut person = LoadedPerson { settings: settings(connection, user_id).await?, ..LoadedPerson::default() };
+        let position = sqlx::query("SELECT position FROM inbox_positions WHERE user_id = $1").bind(user_id);
+        let position = position.fetch_optional(&mut *connection).await.map_err(failure)?;
+        person.position = position.map(|row| row.get(0));
+        let rows = sqlx::query(
+            "SELECT shelf, created_at FROM inbox WHERE user_id = $1 AND id > $2 AND created_at > $3 ORDER BY created_at",
+        );
+        let rows = rows.bind(user_id).bind(first_name(since)).bind(since.as_millis());
+        let rows = rows.fetch_all(connection).await.map_err(failure)?;
+        for row in rows {
+            let at = Time::from_millis(row.get(1));
+            match Shelf::parse(row.get(0)) {
+                Some(Shelf::Message) => person.messages.push(at),
+                Some(Shelf::Toast) => person.toasts.push(at),
+                Some(Shelf::Note) => {}
+                None => return Err(damaged("inbox.shelf")),
+            }
+        }
+        Ok(person)
+    }
+
+    async fn inbox_item(&mut self, user_id: &str, id: NotificationId) -> Result<Option<InboxItem>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(INBOX);
+        sql.push("user_id = ").push_bind(user_id).push(" AND id = ").push_bind(id.0.as_bytes().to_vec());
+        Ok(all(sql, &mut self.connection, inbox_item).await?.pop())
+    }
+
+    async fn unread(&mut self, user_id: &str) -> Result<Vec<InboxItem>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(INBOX);
+        sql.push("read_at IS NULL AND user_id = ").push_bind(user_id);
+        all(sql, &mut self.connection, inbox_item).await
+    }
+
+    async fn reminder(&mut self, id: Uuid) -> Result<Option<Reminder>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
+        sql.push("id = ").push_bind(id.as_bytes().to_vec());
+        Ok(all(sql, &mut self.connection, reminder).await?.pop())
+    }
+
+    async fn due_reminders(&mut self, now: Time, limit: usize) -> Result<Vec<Reminder>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
+        sql.push("ended_at IS NULL AND due_at <= ").push_bind(now.as_millis());
+        sql.push(" ORDER BY due_at, id LIMIT ").push_bind(count(limit));
+        all(sql, &mut self.connection, reminder).await
+    }
+
+    async fn delivery(&mut self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        sql.push("id = ").push_bind(id.as_bytes().to_vec());
+        Ok(all(sql, &mut self.connection, delivery).await?.pop())
+    }
+
+    async fn due_deliveries(&mut self, now: Time, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        sql.push("state = 'waiting' AND not_before <= ").push_bind(now.as_millis());
+        sql.push(" ORDER BY not_before, id LIMIT ").push_bind(count(limit));
+        all(sql, &mut self.connection, delivery).await
+    }
+
+    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Vec<Delivery>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        sql.push("state = 'waiting' AND user_id = ").push_bind(user_id);
+        all(sql, &mut self.connection, delivery).await
+    }
+
+    async fn leased_deliveries(&mut self) -> Result<Vec<Delivery>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        sql.push("state IN ('claimed', 'started')");
+        all(sql, &mut self.connection, delivery).await
+    }
+
+    async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
+        let sql = "SELECT COUNT(*) FROM deliveries WHERE user_id = $1 AND notification_id IS NULL AND created_at > $2";
+        let row = sqlx::query(sql).bind(user_id).bind(since.as_millis());
+        let row = row.fetch_one(&mut self.connection).await.map_err(failure)?;
+        Ok(usize::try_from(row.get::<i64, _>(0)).unwrap_or(0))
+    }
+
+    async fn confirmation(&mut self, user_id: &str) -> Result<Option<ConfirmationRow>, StoreError> {
+        let row = sqlx::query("SELECT address, code, expires_at, tries FROM confirmations WHERE user_id = $1");
+        let row = row.bind(user_id).fetch_optional(&mut self.connection).await.map_err(failure)?;
+        Ok(row.map(|row| ConfirmationRow {
+            address: row.get(0),
+            code: row.get(1),
+            expires_at: Time::from_millis(row.get(2)),
+            tries: row.get(3),
+        }))
+    }
+
+    async fn secret(&mut self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let row = sqlx::query("SELECT value FROM secrets WHERE name = $1").bind(name);
+        let row = row.fetch_optional(&mut self.connection).await.map_err(failure)?;
+        Ok(row.map(|row| row.get(0)))
+    }
+}
+
+impl PeopleReader for Sqlite {
+    async fn settings(&self, user_id: &str) -> Result<Settings, StoreError> {
+        settings(&mut *self.pool.acquire().await.map_err(failure)?, user_id).await
+    }
+
+    async fn inbox(&self, user_id: &str, query: InboxQuery) -> Result<Vec<InboxItem>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(INBOX);
+        sql.push("user_id = ").push_bind(user_id);
+        sql.push(match query.state {
+            InboxState::Unread => " AND read_at IS NULL",
+            InboxState::All => " AND dismissed_at IS NULL",
+            InboxState::Dismissed => " AND dismissed_at IS NOT NULL",
+        });
+        if let Some(level) = query.level {
+            sql.push(" AND type = ").push_bind(level.as_str());
+        }
+        if let Some(before) = query.before {
+            sql.push(" AND id < ").push_bind(before.as_bytes().to_vec());
+        }
+        sql.push(" ORDER BY id DESC LIMIT ").push_bind(count(query.limit));
+        all(sql, &mut *self.pool.acquire().await.map_err(failure)?, inbox_item).await
+    }
+
+    async fn unread_count(&self, user_id: &str) -> Result<usize, StoreError> {
+        unread(&mut *self.pool.acquire().await.map_err(failure)?, user_id).await
+    }
+
+    async fn catch_up(&self, user_id: &str, after: Option<i64>, limit: usize) -> Result<Catchup, StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(failure)?;
+        // One transaction, so that the items, the position and the count are of one moment.
+        let mut moment = connection.begin().await.map_err(failure)?;
+        let position = sqlx::query("SELECT position FROM inbox_positions WHERE user_id = $1").bind(user_id);
+        let position = position.fetch_optional(&mut *moment).await.map_err(failure)?;
+        let mut position = position.map_or(0, |row| row.get(0));
+        let mut items = Vec::new();
+        if let Some(after) = after {
+            let mut sql = QueryBuilder::<Driver>::new(INBOX);
+            sql.push("user_id = ").push_bind(user_id).push(" AND changed_sequence > ").push_bind(after);
+            sql.push(" ORDER BY changed_sequence LIMIT ").push_bind(count(limit + 1));
+            items = all(sql, &mut moment, inbox_item).await?;
+        }
+        let more = items.len() > limit;
+        items.truncate(limit);
+        if more {
+            position = items.last().map_or(position, |item| item.changed_sequence);
+        }
+        let unread = unread(&mut moment, user_id).await?;
+        moment.rollback().await.map_err(failure)?;
+        Ok(Catchup { items, position, unread, more })
+    }
+
+    async fn reminders(
+        &self,
+        user_id: Option<&str>,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> Result<Vec<Reminder>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
+        sql.push("asked = 1 AND ended_at IS NULL");
+        if let Some(user) = user_id {
+            sql.push(" AND user_id = ").push_bind(user);
+        }
+        if let Some(after) = after {
+            sql.push(" AND id > ").push_bind(after.as_bytes().to_vec());
+        }
+        sql.push(" ORDER BY id LIMIT ").push_bind(count(limit));
+        all(sql, &mut *self.pool.acquire().await.map_err(failure)?, reminder).await
+    }
+
+    async fn deliveries(
+        &self,
+        user_id: Option<&str>,
+        state: Option<DeliveryState>,
+        before: Option<Uuid>,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        sql.push("1 = 1");
+        if let Some(user) = user_id {
+            sql.push(" AND user_id = ").push_bind(user);
+        }
+        if let Some(state) = state {
+            sql.push(" AND state = ").push_bind(state.as_str());
+        }
+        if let Some(before) = before {
+            sql.push(" AND id < ").push_bind(before.as_bytes().to_vec());
+        }
+        sql.push(" ORDER BY id DESC LIMIT ").push_bind(count(limit));
+        all(sql, &mut *self.pool.acquire().await.map_err(failure)?, delivery).await
+    }
+
+    async fn outbox(&self) -> Result<(usize, Option<Time>), StoreError> {
+        let row = sqlx::query("SELECT COUNT(*), MIN(not_before) FROM deliveries WHERE state = 'waiting'");
+        let row = row.fetch_one(&self.pool).await.map_err(failure)?;
+        let waiting = usize::try_from(row.get::<i64, _>(0)).unwrap_or(0);
+        Ok((waiting, row.get::<Option<i64>, _>(1).map(Time::from_millis)))
+    }
+}
+
+async fn all<T>(
+    mut sql: QueryBuilder<Driver>,
+    connection: &mut SqliteConnection,
+    read: fn(&SqliteRow) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let rows = sql.build().fetch_all(connection).await.map_err(failure)?;
+    rows.iter().map(read).collect()
+}
+
+async fn settings(connection: &mut SqliteConnection, user_id: &str) -> Result<Settings, StoreError> {
+    let row = sqlx::query("SELECT settings_json FROM user_settings WHERE user_id = $1").bind(user_id);
+    let row = row.fetch_optional(connection).await.map_err(failure)?;
+    row.map_or(Ok(Settings::default()), |row| parse_json(row.get(0), "user_settings.settings_json"))
+}
+
+async fn unread(connection: &mut SqliteConnection, user_id: &str) -> Result<usize, StoreError> {
+    let row = sqlx::query("SELECT COUNT(*) FROM inbox WHERE user_id = $1 AND read_at IS NULL").bind(user_id);
+    let row = row.fetch_one(connection).await.map_err(failure)?;
+    Ok(usize::try_from(row.get::<i64, _>(0)).unwrap_or(0))
+}
+
+fn inbox_item(row: &SqliteRow) -> Result<InboxItem, StoreError> {
+    let toast: Option<&str> = row.get(8);
+    Ok(InboxItem {
+        user_id: row.get(0),
+        id: NotificationId(uuid(row, 1)?),
+        shelf: Shelf::parse(row.get(2)).ok_or_else(|| damaged("inbox.shelf"))?,
+        level: Level::parse(row.get(3)).ok_or_else(|| damaged("inbox.type"))?,
+        origin: row.get(4),
+        conversation_id: row.get(5),
+        title: row.get(6),
+        message: row.get(7),
+        toast: toast.map(|text| parse_json(text, "inbox.toast_json")).transpose()?,
+        correlation_id: row.get(9),
+        created_at: Time::from_millis(row.get(10)),
+        read_at: time(row, 11),
+        dismissed_at: time(row, 12),
+        acted: parse_json(row.get(13), "inbox.acted_json")?,
+        created_sequence: row.get(14),
+        changed_sequence: row.get(15),
+    })
+}
+
+fn delivery(row: &SqliteRow) -> Result<Delivery, StoreError> {
+    Ok(Delivery {
+        id: uuid(row, 0)?,
+        notification_id: optional(row, 1)?.map(NotificationId),
+        user_id: row.get(2),
+        channel: Channel::parse(row.get(3)).ok_or_else(|| damaged("deliveries.channel"))?,
+        target: row.get(4),
+        state: DeliveryState::parse(row.get(5)).ok_or_else(|| damaged("deliveries.state"))?,
+        reason: row.get(6),
+        attempts: u32::try_from(row.get::<i64, _>(7)).unwrap_or(u32::MAX),
+        not_before: Time::from_millis(row.get(8)),
+        lease_until: time(row, 9),
+        fence: row.get(10),
+        letter_id: optional(row, 11)?,
+        created_at: Time::from_millis(row.get(12)),
+        ended_at: time(row, 13),
+    })
+}
+
+fn reminder(row: &SqliteRow) -> Result<Reminder, StoreError> {
+    Ok(Reminder {
+        id: uuid(row, 0)?,
+        user_id: row.get(1),
+        origin: row.get(2),
+        conversation_id: row.get(3),
+        message: row.get(4),
+        level: Level::parse(row.get(5)).ok_or_else(|| damaged("reminders.type"))?,
+        asked: row.get::<i64, _>(6) != 0,
+        at: Time::from_millis(row.get(7)),
+        due_at: Time::from_millis(row.get(8)),
+        correlation_id: row.get(9),
+        created_at: Time::from_millis(row.get(10)),
+        ended_at: time(row, 11),
+        notification_id: optional(row, 12)?.map(NotificationId),
+    })
+}
+
+/// Names begin with the time of their making. News is named when its batch opens, which is seconds before it is told.
+fn first_name(since: Time) -> Vec<u8> {
+    let millis = u64::try_from(since.as_millis().saturating_sub(60_000)).unwrap_or(0);
+    millis.to_be_bytes()[2..].to_vec()
+}
+
+fn time(row: &SqliteRow, column: usize) -> Option<Time> {
+    row.get::<Option<i64>, _>(column).map(Time::from_millis)
+}
+
+fn optional(row: &SqliteRow, column: usize) -> Result<Option<Uuid>, StoreError> {
+    let bytes: Option<&[u8]> = row.get(column);
+    bytes.map(|bytes| Uuid::from_slice(bytes).map_err(|_| damaged("an id"))).transpose()
+}
+
+fn count(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,326 @@
+//! Ways out of the hub: planned with the notification, sent once, and what became of them is known.
+
+use bellwire_core::InjectionPoint::TurnStart;
+use bellwire_core::Time;
+use bellwire_core::person::{QuietChange, SettingsChange};
+use bellwire_store::{
+    Claim, Delivery, DeliveryState, ErrorKind, Finish, InboxState, Letter, NotificationDraft, Outcome, Purpose, Shelf,
+};
+
+use crate::backends::{Backend, on_every_store};
+use crate::notify::{inbox, message, told};
+use crate::settings::change;
+
+const CODE: &[u8] = b"a hash";
+
+/// Ada reads mail at this address, and has shown that she does.
+async fn mail_to(backend: &Backend, address: &str) {
+    let wanted = SettingsChange {
+        email_enabled: Some(true),
+        email_address: Some(Some(address.to_owned())),
+        ..SettingsChange::default()
+    };
+    change(backend, wanted).await.unwrap();
+    let claim = claim(backend).await;
+    assert_eq!((claim.target.as_str(), &claim.purpose), (address, &Purpose::Confirmation));
+    assert!(start(backend, &claim).await);
+    assert!(finish(backend, &claim, Outcome::Sent).await);
+    let settings = backend.store().confirm_address("ada".into(), CODE.to_vec()).await.unwrap();
+    assert!(settings.email.confirmed);
+}
+
+async fn quiet(backend: &Backend, start: &str, end: &str, timezone: &str) {
+    let part = |text: &str| Some(text.to_owned());
+    let hours = QuietChange { start: part(start), end: part(end), timezone: part(timezone) };
+    change(backend, SettingsChange { quiet_hours: Some(Some(hours)), ..SettingsChange::default() }).await.unwrap();
+}
+
+async fn claims(backend: &Backend) -> Vec<Claim> {
+    backend.store().claim(10).await.unwrap()
+}
+
+async fn claim(backend: &Backend) -> Claim {
+    let mut claims = claims(backend).await;
+    assert_eq!(claims.len(), 1, "{claims:?}");
+    claims.remove(0)
+}
+
+async fn start(backend: &Backend, claim: &Claim) -> bool {
+    let code = (claim.purpose == Purpose::Confirmation).then(|| CODE.to_vec());
+    backend.store().start(Letter { letter_id: claim.letter_id, fence: claim.fence, code }).await.unwrap()
+}
+
+async fn finish(backend: &Backend, claim: &Claim, outcome: Outcome) -> bool {
+    let finish = Finish { letter_id: claim.letter_id, fence: claim.fence, outcome, jitter: 0 };
+    backend.store().finish(finish).await.unwrap()
+}
+
+fn texts(claim: &Claim) -> Vec<&str> {
+    match &claim.purpose {
+        Purpose::News(items) => items.iter().map(|item| item.message.as_str()).collect(),
+        Purpose::Confirmation => Vec::new(),
+    }
+}
+
+async fn deliveries(backend: &Backend) -> Vec<Delivery> {
+    let all = backend.store().deliveries(Some("ada".into()), None, None, 100).await.unwrap().0;
+    all.into_iter().filter(|one| one.notification_id.is_some()).collect()
+}
+
+async fn only(backend: &Backend) -> Delivery {
+    let mut all = deliveries(backend).await;
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+on_every_store! {
+    async fn mail_is_planned_only_where_it_is_wanted_and_the_address_is_confirmed(backend: Backend) {
+        told(&backend, message("before")).await;
+        let wanted = SettingsChange {
+            email_enabled: Some(true),
+            email_address: Some(Some("ada@example.org".into())),
+            ..SettingsChange::default()
+        };
+        change(&backend, wanted).await.unwrap();
+        told(&backend, message("not confirmed")).await;
+        assert!(deliveries(&backend).await.is_empty());
+        backend.pass(1);
+        mail_to(&backend, "ada@example.net").await;
+        told(&backend, message("confirmed")).await;
+        assert_eq!(only(&backend).await.target, "ada@example.net");
+        let muted = SettingsChange { muted_origins: Some(vec!["butler".into()]), ..SettingsChange::default() };
+        change(&backend, muted).await.unwrap();
+        told(&backend, message("muted")).await;
+        assert_eq!(deliveries(&backend).await.len(), 1);
+    }
+
+    async fn a_letter_that_is_sent_is_not_claimed_again(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("news")).await;
+        let claim = claim(&backend).await;
+        assert_eq!(texts(&claim), ["news"]);
+        assert!(claims(&backend).await.is_empty(), "it is claimed");
+        assert!(start(&backend, &claim).await);
+        assert!(claims(&backend).await.is_empty(), "it is tried");
+        assert!(finish(&backend, &claim, Outcome::Sent).await);
+        assert!(!finish(&backend, &claim, Outcome::Unknown { reason: "late".into() }).await);
+        assert!(claims(&backend).await.is_empty());
+        let sent = only(&backend).await;
+        assert_eq!((sent.state, sent.attempts), (DeliveryState::Sent, 1));
+    }
+
+    async fn two_workers_never_both_send_a_letter(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("news")).await;
+        let slow = claim(&backend).await;
+        backend.pass(60_000);
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let quick = claim(&backend).await;
+        assert_eq!((quick.letter_id, quick.fence), (slow.letter_id, slow.fence + 1), "the same letter, a later claim");
+        assert!(!start(&backend, &slow).await, "the first worker is too late");
+        assert!(start(&backend, &quick).await);
+        assert!(!finish(&backend, &slow, Outcome::Refused { reason: "no".into() }).await);
+        assert!(finish(&backend, &quick, Outcome::Sent).await);
+        assert_eq!(only(&backend).await.state, DeliveryState::Sent);
+    }
+
+    async fn an_attempt_that_was_given_up_may_have_been_sent_and_is_never_sent_again(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("news")).await;
+        let claim = claim(&backend).await;
+        assert!(start(&backend, &claim).await);
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        backend.pass(15 * 60_000);
+        assert!(claims(&backend).await.is_empty());
+        assert_eq!(only(&backend).await.state, DeliveryState::Unknown);
+        let note = inbox(&backend, InboxState::Unread).await.remove(0);
+        assert_eq!(note.shelf, Shelf::Note);
+        assert!(note.message.contains("not known whether"), "{}", note.message);
+        assert!(!finish(&backend, &claim, Outcome::Sent).await);
+        assert!(claims(&backend).await.is_empty(), "what the hub says of itself is not mailed");
+    }
+
+    async fn a_single_failure_is_tried_again_and_the_letter_keeps_its_name(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("news")).await;
+        let first = claim(&backend).await;
+        assert!(start(&backend, &first).await);
+        let again = || Outcome::TryAgain { reason: "busy".into(), retry_after_ms: None };
+        assert!(finish(&backend, &first, again()).await);
+        assert!(claims(&backend).await.is_empty(), "not at once");
+        told(&backend, message("meanwhile")).await;
+        backend.pass(5_000);
+        let both = claims(&backend).await;
+        assert_eq!(both.len(), 2, "what was tried stays as it was: {both:?}");
+        let second = both.iter().find(|claim| claim.letter_id == first.letter_id).unwrap();
+        assert_eq!((texts(second), second.created_at), (vec!["news"], first.created_at));
+        assert!(start(&backend, second).await);
+        assert!(finish(&backend, second, Outcome::TryAgain { reason: "busy".into(), retry_after_ms: Some(3_600_000) }).await);
+        backend.pass(3_599_999);
+        assert!(claims(&backend).await.iter().all(|claim| claim.letter_id != first.letter_id), "as long as it was asked to");
+        backend.pass(1);
+        assert!(claims(&backend).await.iter().any(|claim| claim.letter_id == first.letter_id));
+    }
+
+    async fn what_is_refused_is_a_dead_letter_that_the_person_and_the_agent_hear_of(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("news")).await;
+        let claim_one = claim(&backend).await;
+        assert!(start(&backend, &claim_one).await);
+        backend.pass(1);
+        assert!(finish(&backend, &claim_one, Outcome::Refused { reason: "550 no such user".into() }).await);
+        let dead = only(&backend).await;
+        assert_eq!((dead.state, dead.reason.as_deref()), (DeliveryState::Failed, Some("550 no such user")));
+        let listed = backend.store().deliveries(None, Some(DeliveryState::Failed), None, 10).await.unwrap().0;
+        assert_eq!(listed, [dead.clone()]);
+        let note = inbox(&backend, InboxState::Unread).await.remove(0);
+        assert_eq!((note.shelf, note.origin.as_str()), (Shelf::Note, "bellwire"));
+        assert!(note.message.contains("550 no such user"), "{}", note.message);
+        let block = backend.take(TurnStart, "c1").await.block;
+        assert!(block.contains("delivery_failed: email") && block.contains("550 no such user"), "{block}");
+
+        assert_eq!(backend.store().retry_delivery(Some("bob".into()), dead.id).await.unwrap_err().kind, ErrorKind::NotFound);
+        let again = backend.store().retry_delivery(Some("ada".into()), dead.id).await.unwrap();
+        assert_eq!((again.state, again.attempts), (DeliveryState::Waiting, 0));
+        assert_eq!(backend.store().retry_delivery(None, dead.id).await.unwrap_err().kind, ErrorKind::Conflict);
+        let cancelled = backend.store().cancel_delivery(None, dead.id).await.unwrap();
+        assert_eq!(cancelled.state, DeliveryState::Cancelled);
+        assert!(claims(&backend).await.is_empty());
+    }
+
+    async fn after_ten_attempts_it_is_given_up(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("news")).await;
+        for _ in 0..10 {
+            let claim = claim(&backend).await;
+            assert!(start(&backend, &claim).await);
+            finish(&backend, &claim, Outcome::TryAgain { reason: "busy".into(), retry_after_ms: None }).await;
+            backend.pass(7 * 3_600_000);
+        }
+        let dead = only(&backend).await;
+        assert_eq!((dead.state, dead.attempts), (DeliveryState::Failed, 10));
+        assert_eq!(dead.reason.as_deref(), Some("given up after 10 attempts: busy"));
+    }
+
+    async fn deferred_mail_is_not_sent_once_it_was_read_dismissed_or_is_no_longer_wanted(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        let names = ["read", "dismissed", "muted", "stays"];
+        let mut ids = Vec::new();
+        for name in names {
+            let origin = if name == "muted" { "gardener" } else { "butler" };
+            ids.push(told(&backend, NotificationDraft { origin: origin.into(), ..message(name) }).await);
+        }
+        let store = backend.store();
+        store.mark("ada".into(), ids[0], true).await.unwrap();
+        store.dismiss("ada".into(), ids[1]).await.unwrap();
+        let muted = SettingsChange { muted_origins: Some(vec!["gardener".into()]), ..SettingsChange::default() };
+        change(&backend, muted).await.unwrap();
+        assert_eq!(texts(&claim(&backend).await), ["stays"]);
+        let skipped = store.deliveries(None, Some(DeliveryState::Skipped), None, 10).await.unwrap().0;
+        let mut reasons: Vec<_> = skipped.into_iter().filter_map(|one| one.reason).collect();
+        reasons.sort();
+        assert_eq!(reasons, ["it was dismissed meanwhile", "it was read meanwhile", "the origin is muted"]);
+    }
+
+    async fn a_changed_address_gets_nothing_that_was_meant_for_the_old_one(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("for the old address")).await;
+        let moved = SettingsChange { email_address: Some(Some("ada@example.net".into())), ..SettingsChange::default() };
+        change(&backend, moved).await.unwrap();
+        let claims = claims(&backend).await;
+        assert!(claims.iter().all(|claim| claim.purpose == Purpose::Confirmation), "{claims:?}");
+        assert_eq!(only(&backend).await.reason.as_deref(), Some("the address has changed"));
+    }
+
+    async fn what_quiet_hours_hold_goes_as_one_digest_when_they_end(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        // The clock stands at 15:30 UTC.
+        quiet(&backend, "15:00", "16:00", "UTC").await;
+        told(&backend, message("first")).await;
+        backend.pass(60_000);
+        told(&backend, message("second")).await;
+        assert_eq!(inbox(&backend, InboxState::Unread).await.len(), 2, "the inbox is never held");
+        backend.pass(29 * 60_000 - 1);
+        assert!(claims(&backend).await.is_empty());
+        assert_eq!(deliveries(&backend).await[0].reason.as_deref(), Some("quiet hours"));
+        backend.pass(1);
+        assert_eq!(texts(&claim(&backend).await), ["first", "second"]);
+    }
+
+    async fn a_changed_window_or_zone_plans_anew_what_is_held(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        quiet(&backend, "15:00", "16:00", "UTC").await;
+        told(&backend, message("news")).await;
+        quiet(&backend, "15:00", "18:00", "UTC").await;
+        backend.pass(60 * 60_000);
+        assert!(claims(&backend).await.is_empty(), "it is quiet for longer now");
+        quiet(&backend, "15:00", "18:00", "Asia/Tokyo").await;
+        assert_eq!(texts(&claim(&backend).await), ["news"], "and in Tokyo it is long over");
+    }
+
+    async fn ending_quiet_hours_lets_go_what_they_held(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        quiet(&backend, "15:00", "16:00", "UTC").await;
+        told(&backend, message("news")).await;
+        change(&backend, SettingsChange { quiet_hours: Some(None), ..SettingsChange::default() }).await.unwrap();
+        assert_eq!(texts(&claim(&backend).await), ["news"]);
+    }
+
+    async fn a_code_confirms_once_can_be_guessed_five_times_and_not_asked_for_without_end(backend: Backend) {
+        let address = |number: usize| SettingsChange {
+            email_address: Some(Some(format!("ada{number}@example.org"))),
+            ..SettingsChange::default()
+        };
+        change(&backend, address(0)).await.unwrap();
+        let letter = claim(&backend).await;
+        assert!(start(&backend, &letter).await);
+        finish(&backend, &letter, Outcome::Sent).await;
+        let store = backend.store();
+        for _ in 0..5 {
+            let guess = store.confirm_address("ada".into(), b"wrong".to_vec()).await.unwrap();
+            assert!(!guess.email.confirmed);
+        }
+        let right = store.confirm_address("ada".into(), CODE.to_vec()).await.unwrap_err();
+        assert_eq!(right.kind, ErrorKind::Invalid("code"), "five wrong guesses use it up");
+        for number in 1..5 {
+            change(&backend, address(number)).await.unwrap();
+        }
+        assert_eq!(change(&backend, address(6)).await.unwrap_err().kind, ErrorKind::Full);
+        backend.pass(3_600_000);
+        change(&backend, address(7)).await.unwrap();
+    }
+
+    async fn an_old_letter_unsubscribes_its_own_address_and_no_other(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        let store = backend.store();
+        store.unsubscribe("ada".into(), "old@example.org".into()).await.unwrap();
+        assert!(store.settings("ada".into()).await.unwrap().email.enabled);
+        store.unsubscribe("ada".into(), "ada@example.org".into()).await.unwrap();
+        store.unsubscribe("ada".into(), "ada@example.org".into()).await.unwrap();
+        assert!(!store.settings("ada".into()).await.unwrap().email.enabled);
+        told(&backend, message("news")).await;
+        assert!(deliveries(&backend).await.is_empty());
+    }
+
+    async fn the_outbox_tells_its_age(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        assert_eq!(backend.store().outbox().await.unwrap(), (0, None));
+        let at: Time = backend.now();
+        told(&backend, message("news")).await;
+        backend.pass(60_000);
+        assert_eq!(backend.store().outbox().await.unwrap(), (1, Some(at)));
+    }
+
+    async fn an_erased_person_is_sent_nothing_more(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("news")).await;
+        backend.store().erase_user("ada".into()).await.unwrap();
+        assert!(claims(&backend).await.is_empty());
+        assert!(backend.store().deliveries(None, None, None, 10).await.unwrap().0.is_empty());
+        assert_eq!(backend.store().settings("ada".into()).await.unwrap(), Default::default());
+    }
+}
