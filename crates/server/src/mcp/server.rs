@@ -3,7 +3,8 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use bellwire_store::ErrorKind;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
     Resource, ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig, SubscribeRequestParams,
     SubscriptionFilter, UnsubscribeRequestParams,
@@ -128,6 +129,23 @@ impl ServerHandler for Server {
         let text = self.read_pending(&ask.uri, &request).await?.to_string();
         let contents = ResourceContents::text(text, ask.uri).with_mime_type(JSON);
         Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    // The library answers these with nothing; what a server does not have, it should not seem to have.
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     #[allow(deprecated, reason = "clients of the era of sessions still ask for it")]
