@@ -19,6 +19,9 @@ pub use show::{ActionKind, Position, ShowNotification, ToastAction, ToastSeverit
 mod remind;
 pub use remind::Remind;
 
+mod check;
+pub use check::CheckNotifications;
+
 mod note;
 pub use note::NotifySelf;
 

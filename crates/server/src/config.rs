@@ -61,6 +61,8 @@ pub struct Limits {
     pub concurrent_requests: usize,
     /// How many streams may be open at once.
     pub streams: usize,
+    /// After how long an MCP session that nobody uses ends.
+    pub mcp_session_idle_seconds: u64,
     /// How many events a second one token may publish; 0 = no limit.
     pub publish_per_second: u64,
     /// How many it may publish at once.
@@ -139,6 +141,7 @@ impl Config {
                 request_seconds: 0,
                 concurrent_requests: 0,
                 streams: 0,
+                mcp_session_idle_seconds: 0,
                 publish_per_second: 0,
                 publish_burst: 0,
                 notifications_per_hour: 0,
@@ -184,6 +187,7 @@ mod tests {
             request_seconds: 30,
             concurrent_requests: 1024,
             streams: 10_000,
+            mcp_session_idle_seconds: 1800,
             publish_per_second: 1000,
             publish_burst: 5000,
             notifications_per_hour: 30,

@@ -11,6 +11,7 @@ mod field;
 mod health;
 mod idempotency;
 mod inject;
+mod mcp;
 mod metrics;
 mod new_event;
 mod openapi;
@@ -22,11 +23,15 @@ mod shape;
 mod stream;
 mod subscribers;
 mod tokens;
+mod tools;
 mod trace;
 mod users;
 
+pub(crate) use correlation::Correlation;
 pub use error::ApiError;
+pub(crate) use field::ID_MAX;
 pub(crate) use overload::Overload;
+pub(crate) use stream::Live;
 
 use std::sync::Arc;
 

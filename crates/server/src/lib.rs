@@ -9,7 +9,9 @@ pub mod config;
 pub mod folder;
 pub mod http;
 pub mod limit;
+pub mod mcp;
 mod metrics;
+pub mod tools;
 
 pub use config::Config;
 
@@ -54,6 +56,16 @@ impl App {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Self, StartError> {
+        Self::start_offering(config, listener, shutdown, |server| server).await
+    }
+
+    /// The same, with an MCP server that offers more: `offer` gets ours and gives what clients shall meet instead.
+    pub async fn start_offering<H: rmcp::ServerHandler + Send + 'static>(
+        config: Config,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        offer: impl Fn(mcp::Server) -> H + Send + Sync + 'static,
+    ) -> Result<Self, StartError> {
         let address = listener.local_addr().map_err(StartError::Listen)?;
         let mut folder = config.subscribers_dir.as_deref().map(Folder::new);
         // Watched before it is read: what changes in between is read again.
@@ -77,7 +89,8 @@ impl App {
             revoked: broadcast::channel(256).0,
             stopping,
         };
-        let router = http::router::router(hub, &config);
+        let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
+        let router = http::router::router(hub, &config, endpoint);
         tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));
         let grace = grace(stop.subscribe());
         let ended = async move {

@@ -242,6 +242,8 @@ pub struct ConversationView {
     pub title: Option<String>,
     /// Whether its agent is at work.
     pub working: bool,
+    /// Whether another agent inside it is at work.
+    pub sub_agent_working: bool,
     /// How many notifications wait for its main agent.
     pub pending: usize,
     /// The mark of its genuine blocks.

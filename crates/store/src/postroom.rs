@@ -269,6 +269,12 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<ConversationView, StoreError> {
         let row = self.owned(caller, id, source).await?;
+        let mut sub_agent_working = false;
+        for agent in self.sub_agents(&row, source).await? {
+            let key = MailboxKey { conversation_id: row.id.clone(), agent };
+            self.enter(&key, &row.user_id, source).await?;
+            sub_agent_working |= self.rooms[&key].mailbox.is_working(self.desk.now);
+        }
         let key = MailboxKey { conversation_id: row.id.clone(), agent: "main".into() };
         self.enter(&key, &row.user_id, source).await?;
         let mailbox = &self.rooms[&key].mailbox;
@@ -277,6 +283,7 @@ impl PostRoom {
             user_id: row.user_id.to_string(),
             title: row.title.clone(),
             working: mailbox.is_working(self.desk.now),
+            sub_agent_working,
             pending: mailbox.pending().len(),
             boundary: row.boundary,
         })
@@ -291,19 +298,25 @@ impl PostRoom {
     ) -> Result<Vec<Hint>, StoreError> {
         let row = self.owned(caller, id, source).await?;
         self.saw(&row.id);
-        let mut agents = source.agents(id).await?;
-        // What this very commit made is there too.
-        let fresh = self.changes.mailboxes.iter().filter(|key| key.conversation_id == row.id);
-        agents.extend(fresh.map(|key| key.agent.clone()));
-        agents.retain(|agent| &**agent != "main");
-        agents.sort();
-        agents.dedup();
+        let agents = self.sub_agents(&row, source).await?;
         let mut hints = self.state_of(&row, "main".into(), source).await?;
         for agent in agents {
             // Of a sub-agent there is something to say only while something waits for it.
             hints.extend(self.state_of(&row, agent, source).await?.into_iter().filter(|hint| hint.count > 0));
         }
         Ok(hints)
+    }
+
+    /// The agents of a conversation besides its own, as far as they have a mailbox.
+    async fn sub_agents(&self, row: &ConversationRow, source: &mut impl Source) -> Result<Vec<Arc<str>>, StoreError> {
+        let mut agents = source.agents(&row.id).await?;
+        // What this very commit made is there too.
+        let fresh = self.changes.mailboxes.iter().filter(|key| key.conversation_id == row.id);
+        agents.extend(fresh.map(|key| key.agent.clone()));
+        agents.retain(|agent| &**agent != "main");
+        agents.sort();
+        agents.dedup();
+        Ok(agents)
     }
 
     /// What there is to know about one agent's mailbox.

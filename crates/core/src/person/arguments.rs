@@ -23,6 +23,9 @@ impl Arguments {
     /// Refuses arguments nobody knows, by name.
     pub(super) fn refuse_others(&self, known: &[&str]) -> Result<(), String> {
         match self.0.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(name) if known.is_empty() => {
+                Err(format!("Unknown argument '{}'. This tool takes none", excerpt(name)))
+            }
             Some(name) => Err(format!("Unknown argument '{}'. Allowed: {}", excerpt(name), known.join(", "))),
             None => Ok(()),
         }

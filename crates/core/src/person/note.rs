@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::Arguments;
 use super::arguments::word;
-use super::send::message;
+use super::send::{message, preview};
 use crate::{Event, Invalid, Severity};
 
 /// A note an agent leaves itself: `notify_self`.
@@ -24,6 +24,11 @@ impl NotifySelf {
             arguments.text("deliver_at")?.map_or(Ok("next_turn"), |text| word("deliver_at", text, &POINTS))?;
         arguments.refuse_others(&["message", "deliver_at"])?;
         Ok(Self { message, deliver_at })
+    }
+
+    /// The beginning of the message, for a result.
+    pub fn preview(&self) -> String {
+        preview(&self.message)
     }
 
     /// The event it becomes.

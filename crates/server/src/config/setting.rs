@@ -39,6 +39,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "limits.request_seconds",        kind: Kind::Number(1..=300, |c| &mut c.limits.request_seconds) },
     Setting { key: "limits.concurrent_requests",    kind: Kind::Count(1..=100_000, |c| &mut c.limits.concurrent_requests) },
     Setting { key: "limits.streams",                kind: Kind::Count(1..=1_000_000, |c| &mut c.limits.streams) },
+    Setting { key: "limits.mcp_session_idle_seconds", kind: Kind::Number(1..=604_800, |c| &mut c.limits.mcp_session_idle_seconds) },
     Setting { key: "limits.publish_per_second",     kind: Kind::Number(0..=1_000_000, |c| &mut c.limits.publish_per_second) },
     Setting { key: "limits.publish_burst",          kind: Kind::Number(1..=10_000_000, |c| &mut c.limits.publish_burst) },
     Setting { key: "limits.notifications_per_hour", kind: Kind::Number(1..=10_000, |c| &mut c.limits.notifications_per_hour) },

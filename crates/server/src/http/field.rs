@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::ApiError;
 
 /// The longest id of a conversation, a person, an event that brings its own.
-pub(super) const ID_MAX: usize = 128;
+pub(crate) const ID_MAX: usize = 128;
 
 /// A text without control characters, as a regular expression that every dialect reads alike.
 pub(super) const NO_CONTROLS: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";

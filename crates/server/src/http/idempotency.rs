@@ -4,6 +4,7 @@
 //! between the two is impossible.
 
 use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
 use bellwire_store::Once;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -70,10 +71,15 @@ impl Unread {
 
 /// The name a caller gave its call, if it gave one.
 pub(super) fn once_of(request: &Request) -> Result<Option<Unread>, ApiError> {
-    let key = request.headers().get(HEADER).map(|value| parse(value.as_bytes())).transpose()?;
+    let key = key_of(request.headers())?;
     let token_id = request.extensions().get::<Identity>().map(|identity| identity.token_id.clone());
     let route = || format!("{} {}", request.method(), request.uri().path());
     Ok(key.zip(token_id).map(|(key, token_id)| Unread { token_id, route: route(), key }))
+}
+
+/// The key itself, where a call is remembered by something else than its body.
+pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    headers.get(HEADER).map(|value| parse(value.as_bytes())).transpose()
 }
 
 fn parse(value: &[u8]) -> Result<String, ApiError> {

@@ -21,9 +21,10 @@ const ABOUT: &str = "The notification layer for AI agents: news goes in as event
     like what is not there. A method that a path does not have answers 405. What a 2xx says is on disk.";
 
 /// What the paths' ids stand for, by how the path begins, with one to try.
-const IDS: [(&str, &str, &str); 6] = [
+const IDS: [(&str, &str, &str); 7] = [
     ("/v1/events/", "The event: our id, or the one its sender brought.", "build-17"),
     ("/v1/conversations/", "The conversation, as its owner named it.", "chat"),
+    ("/v1/tools/", "The tool's name.", "check_notifications"),
     ("/v1/subscribers/", "The subscriber.", "tool_failure"),
     ("/v1/users/{id}/", "The person.", "ada"),
     ("/v1/users/", "The person.", "bob"),
@@ -31,11 +32,13 @@ const IDS: [(&str, &str, &str); 6] = [
 ];
 
 /// What can go wrong: the status, its name in the document, and what it means.
-const ERRORS: [(u16, &str, &str); 12] = [
+const ERRORS: [(u16, &str, &str); 14] = [
     (400, "BadRequest", "Something in the request is wrong; `field` says what."),
     (401, "Unauthorized", "No token, or one that is worth nothing."),
     (403, "Forbidden", "The token's scope may not do this, or only a person may say this."),
     (404, "NotFound", "It is not there, or it is not yours."),
+    (405, "MethodNotAllowed", "Not with this method, as things stand."),
+    (406, "NotAcceptable", "The caller must accept both JSON and a stream of events."),
     (409, "Conflict", "It was done before, otherwise."),
     (413, "TooLarge", "The body is larger than the hub takes."),
     (415, "UnsupportedMediaType", "The body's type is not understood here."),

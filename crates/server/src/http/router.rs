@@ -20,6 +20,7 @@ use super::error::in_our_words;
 use super::events::{Events, Published, PublishedEvent};
 use super::health::Health;
 use super::inject::{InjectRequest, Injection};
+use super::mcp::{McpAnswer, McpMessage};
 use super::metrics::MetricsPage;
 use super::openapi::{Document, Operation};
 use super::origin::Doorkeeper;
@@ -28,13 +29,15 @@ use super::shape::{self, Accepted, Created, Done, List, Query, Reply, shaped};
 use super::stream::HintStream;
 use super::subscribers::{DryRun, DryRunResult, Subscriber};
 use super::tokens::{CreatedToken, NewToken, TokenView};
+use super::tools::{ToolAnswer, ToolCall};
 use super::trace::Trace;
 use super::{
-    ApiError, Hub, conversations, correlation, docs, events, health, inject, metrics, openapi, origin, overload,
-    settings, stream, subscribers, tokens, users,
+    ApiError, Hub, conversations, correlation, docs, events, health, inject, mcp, metrics, openapi, origin, overload,
+    settings, stream, subscribers, tokens, tools, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
+use crate::mcp::Endpoint;
 
 /// One line of the table.
 #[derive(Copy, Clone, Debug)]
@@ -150,6 +153,20 @@ routes! {
         GET "/v1/conversations/{id}/stream" [Admin Agent User]
             () -> HintStream => stream::stream;
     }
+    "Agent tools" {
+        /// Call an agent's tool; a refusal of the tool's own is an answer too
+        POST "/v1/tools/{id}" [Admin Agent]
+            (Body<ToolCall>) -> Json<ToolAnswer> => tools::call;
+        /// The same tools over MCP: one JSON-RPC message, its answer as JSON or as a stream
+        POST "/mcp" [Admin Agent]
+            (McpMessage) -> McpAnswer, or 404 405 406 409 415 => mcp::send;
+        /// What the hub says to an MCP session by itself, as server-sent events
+        GET "/mcp" [Admin Agent]
+            () -> McpAnswer, or 404 405 406 => mcp::listen;
+        /// End an MCP session
+        DELETE "/mcp" [Admin Agent]
+            () -> McpAnswer, or 404 405 => mcp::end;
+    }
     "Subscribers" {
         /// Every subscriber, with whether it is core and whether the caller's person has it on
         GET "/v1/subscribers" [Admin Agent User]
@@ -205,12 +222,13 @@ routes! {
     }
 }
 
-pub(crate) fn router(hub: Hub, config: &Config) -> Router {
+pub(crate) fn router(hub: Hub, config: &Config, endpoint: Endpoint) -> Router {
     let description = openapi::document(&hub.subscribers());
     table()
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")
         })
+        .layer(Extension(endpoint))
         .layer(Extension(DocsPage::of(&description)))
         .layer(Extension(Document(description.to_string().into())))
         .layer(middleware::from_fn_with_state(hub.clone(), authorize))

@@ -198,3 +198,4 @@ shaped!(A; B);
 shaped!(A B; C);
 shaped!(A B C; D);
 shaped!(A B C D; E);
+shaped!(A B C D E; G);

@@ -59,20 +59,16 @@ pub(super) async fn stream(
     Extension(identity): Extension<Identity>,
     Id(id): Id,
 ) -> Result<HintStream, ApiError> {
-    let open = (hub.overload.stream()?, hub.metrics.stream());
-    // Subscribe first: what is committed between the two is told twice rather than never.
-    let hints = hub.store.hints();
-    let revoked = hub.revoked.subscribe();
-    let state = hub.store.connect(identity.caller.clone(), id.clone()).await?;
-    let first = stream::iter(state.into_iter().map(Arc::new).collect::<Vec<_>>());
-    let live = Live { hub, identity, conversation_id: id, hints, revoked, _open: open };
+    let (state, live) = Live::open(hub, identity, id).await?;
+    let first = stream::iter(state);
     let rest =
         stream::unfold(live, |mut live| async move { live.next().await.map(|hints| (stream::iter(hints), live)) });
     let lines = first.chain(rest.flatten()).map(|hint| Ok(line(&hint))).boxed();
     Ok(Sse::new(lines).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-struct Live {
+/// What happens in one conversation, for as long as its reader may and wants to know.
+pub(crate) struct Live {
     hub: Hub,
     identity: Identity,
     conversation_id: String,
@@ -83,8 +79,23 @@ struct Live {
 }
 
 impl Live {
-    /// The next hints of this conversation; none when the stream ends.
-    async fn next(&mut self) -> Option<Vec<Arc<Hint>>> {
+    /// The state now, and what follows.
+    pub(crate) async fn open(
+        hub: Hub,
+        identity: Identity,
+        conversation_id: String,
+    ) -> Result<(Vec<Arc<Hint>>, Self), ApiError> {
+        let open = (hub.overload.stream()?, hub.metrics.stream());
+        // Subscribe first: what is committed between the two is told twice rather than never.
+        let hints = hub.store.hints();
+        let revoked = hub.revoked.subscribe();
+        let state = hub.store.connect(identity.caller.clone(), conversation_id.clone()).await?;
+        let live = Self { hub, identity, conversation_id, hints, revoked, _open: open };
+        Ok((state.into_iter().map(Arc::new).collect(), live))
+    }
+
+    /// The next hints of this conversation; none when the stream ends: the token is revoked, or the hub stops.
+    pub(crate) async fn next(&mut self) -> Option<Vec<Arc<Hint>>> {
         loop {
             tokio::select! {
                 hint = self.hints.recv() => match hint {

@@ -1,0 +1,98 @@
+//! The door to MCP: a line of the router's table like any other, so that who may come in is decided where it is for all.
+
+use axum::Extension;
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use super::openapi::Operation;
+use super::{ApiError, shape};
+use crate::auth::Identity;
+use crate::mcp::Endpoint;
+
+/// A JSON-RPC message, unread: the protocol's own library reads it.
+pub(super) struct McpMessage(Request);
+
+/// A request without a body.
+pub(super) struct McpRequest(Request);
+
+/// Whatever the protocol answers.
+pub(super) struct McpAnswer(Response);
+
+/// One message of a client.
+pub(super) async fn send(
+    Extension(endpoint): Extension<Endpoint>,
+    Extension(identity): Extension<Identity>,
+    McpMessage(request): McpMessage,
+) -> Result<McpAnswer, ApiError> {
+    endpoint.answer(identity, request).await.map(McpAnswer)
+}
+
+/// What the hub says to a session by itself.
+pub(super) async fn listen(
+    Extension(endpoint): Extension<Endpoint>,
+    Extension(identity): Extension<Identity>,
+    McpRequest(request): McpRequest,
+) -> Result<McpAnswer, ApiError> {
+    endpoint.answer(identity, request).await.map(McpAnswer)
+}
+
+/// The end of a session.
+pub(super) async fn end(
+    Extension(endpoint): Extension<Endpoint>,
+    Extension(identity): Extension<Identity>,
+    McpRequest(request): McpRequest,
+) -> Result<McpAnswer, ApiError> {
+    endpoint.answer(identity, request).await.map(McpAnswer)
+}
+
+impl<S: Send + Sync> FromRequest<S> for McpMessage {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        Ok(Self(request))
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for McpRequest {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        Ok(Self(request))
+    }
+}
+
+impl shape::Argument for McpMessage {
+    type Request = Self;
+}
+
+impl shape::Argument for McpRequest {
+    type Request = ();
+}
+
+impl shape::Request for McpMessage {
+    fn describe(operation: &mut Operation<'_>) {
+        let schema = serde_json::json!({
+            "type": "object",
+            "description": "A message of the Model Context Protocol, any revision up to 2026-07-28.",
+            "properties": { "jsonrpc": { "const": "2.0" }, "method": { "type": "string" } },
+            "required": ["jsonrpc"],
+        });
+        operation.body("application/json", schema);
+    }
+}
+
+impl shape::Reply for McpAnswer {
+    const STATUS: StatusCode = StatusCode::OK;
+
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer("application/json", serde_json::json!({ "type": "object" }));
+        operation.answer("text/event-stream", serde_json::json!({ "type": "string" }));
+    }
+}
+
+impl IntoResponse for McpAnswer {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}

@@ -1,0 +1,122 @@
+use std::borrow::Cow;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::{Extension, Json};
+use bellwire_core::Inject;
+use bellwire_core::event::AgentName;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::body::{Body, Object};
+use super::correlation::Correlation;
+use super::field::{ID_MAX, Id, Line};
+use super::{ApiError, Hub, idempotency};
+use crate::auth::Identity;
+use crate::tools::{self, Asked, Context, TOOLS};
+
+/// A call of an agent's tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "arguments": { "message": "Re-run the tests before summing up" },
+    "context": { "user_id": "ada", "conversation_id": "chat" },
+}]))]
+pub(super) struct ToolCall {
+    /// What the model says. Numbers, lists and objects may stand in quotes where they can be nothing else.
+    #[serde(default)]
+    arguments: Value,
+    /// What the harness knows.
+    context: Option<Object<ToolContext>>,
+}
+
+/// For whom and in which conversation a tool is called. What the token is bound to needs no saying.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ToolContext {
+    /// The person the agent works for.
+    user_id: Option<Line<ID_MAX>>,
+    /// The conversation; its pending notifications come with the result.
+    conversation_id: Option<Line<ID_MAX>>,
+    /// The agent inside it.
+    agent: Option<Line<{ AgentName::MAX }>>,
+    /// The thread of work it belongs to.
+    correlation_id: Option<Line<ID_MAX>>,
+    /// Your name for this very call; the header `Idempotency-Key` counts where it is absent.
+    idempotency_key: Option<Line<{ Inject::CALL_ID_MAX }>>,
+}
+
+/// A tool's own result, and the name of the injection whose mail it carries.
+#[derive(Serialize)]
+pub(super) struct ToolAnswer {
+    #[serde(flatten)]
+    value: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call_id: Option<String>,
+}
+
+/// Calls a tool. What the tool itself refuses is its answer, not an error of this call.
+pub(super) async fn call(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    correlation: Extension<Correlation>,
+    headers: HeaderMap,
+    Id(name): Id,
+    Body(call): Body<ToolCall>,
+) -> Result<Json<ToolAnswer>, ApiError> {
+    let tool = tools::find(&name).ok_or_else(|| unknown(&name))?;
+    let mut asked = call.context.map_or_else(Asked::default, |Object(context)| context.into());
+    if asked.idempotency_key.is_none() {
+        asked.idempotency_key = idempotency::key_of(&headers)?;
+    }
+    let context = Context::of(identity, asked, &correlation.id)?;
+    let called = tools::call(&hub, tool, context, call.arguments).await;
+    Ok(Json(ToolAnswer { value: called.value, call_id: called.call_id }))
+}
+
+fn unknown(name: &str) -> ApiError {
+    let known: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+    let name: String = name.chars().take(64).collect();
+    ApiError {
+        message: format!("there is no tool '{name}'"),
+        hint: Some(format!("the tools are: {}", known.join(", "))),
+        ..ApiError::not_found("tool")
+    }
+}
+
+impl From<ToolContext> for Asked {
+    fn from(context: ToolContext) -> Self {
+        Self {
+            user_id: context.user_id.map(|line| line.0),
+            conversation_id: context.conversation_id.map(|line| line.0),
+            agent: context.agent.map(|line| line.0),
+            correlation_id: context.correlation_id.map(|line| line.0),
+            idempotency_key: context.idempotency_key.map(|line| line.0),
+        }
+    }
+}
+
+impl JsonSchema for ToolAnswer {
+    fn schema_name() -> Cow<'static, str> {
+        "ToolAnswer".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let call_id = json_schema!({
+            "type": "string", "description": "The injection whose mail the result carries.",
+        });
+        let answers: Vec<Value> = TOOLS
+            .iter()
+            .map(|tool| {
+                let mut schema = tool.output_schema();
+                schema.insert("title".into(), tool.title.into());
+                if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+                    properties.insert("call_id".into(), call_id.clone().to_value());
+                }
+                Value::Object(schema)
+            })
+            .collect();
+        json_schema!({ "description": "The tool's own result, also where it refuses.", "anyOf": answers })
+    }
+}

@@ -1,0 +1,173 @@
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, HttpBody as _};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use futures_util::StreamExt as _;
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::sync::broadcast::error::RecvError;
+
+use super::Server;
+use super::sessions::Sessions;
+use crate::auth::Identity;
+use crate::config::Limits;
+use crate::http::{ApiError, Hub};
+
+const SESSION_HEADER: &str = "mcp-session-id";
+/// Proxies close what is silent for longer.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How many times within the idle time it is looked whether somebody is idle.
+const LOOKS: u32 = 4;
+
+type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// Where MCP clients come in.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    hub: Hub,
+    sessions: Arc<Sessions>,
+    manager: Arc<LocalSessionManager>,
+    serve: Arc<dyn Fn(Request) -> Answering + Send + Sync>,
+}
+
+impl Endpoint {
+    /// Serves what `offer` makes of our server, one for each session or request.
+    pub(crate) fn new<H: ServerHandler + Send + 'static>(
+        hub: Hub,
+        limits: &Limits,
+        offer: impl Fn(Server) -> H + Send + Sync + 'static,
+    ) -> Self {
+        let mut manager = LocalSessionManager::default();
+        // The library counts only messages as signs of life and would end a session under an open stream.
+        manager.session_config.keep_alive = None;
+        let manager = Arc::new(manager);
+        let config = StreamableHttpServerConfig::default()
+            // Under which names the hub answers and to which pages is decided for all paths alike, before this.
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_sse_keep_alive(Some(KEEP_ALIVE))
+            .with_max_request_body_bytes(limits.body_bytes);
+        let stop = config.cancellation_token.clone();
+        let ours = hub.clone();
+        let service = StreamableHttpService::new(move || Ok(offer(Server::new(ours.clone()))), manager.clone(), config);
+        let sessions = Arc::new(Sessions::default());
+        let idle = Duration::from_secs(limits.mcp_session_idle_seconds);
+        tokio::spawn(end_sessions(hub.clone(), manager.clone(), sessions.clone(), idle, move || stop.cancel()));
+        let serve = move |request: Request| -> Answering {
+            let service = service.clone();
+            Box::pin(async move { service.handle(request).await.map(Body::new) })
+        };
+        Self { hub, sessions, manager, serve: Arc::new(serve) }
+    }
+
+    /// Answers one request of somebody who was let in.
+    pub(crate) async fn answer(&self, identity: Identity, request: Request) -> Result<Response, ApiError> {
+        let session = session_of(request.headers());
+        let method = request.method().clone();
+        // Not theirs looks like not there.
+        if session.as_deref().is_some_and(|id| !self.sessions.admits(id, &identity.token_id)) {
+            return Err(session_gone());
+        }
+        let stream = (method == Method::GET).then(|| self.hub.overload.stream()).transpose()?;
+        let in_use = session.as_deref().and_then(|id| self.sessions.enter(id, Instant::now()));
+        let response = (self.serve)(request).await;
+        if method == Method::DELETE && response.status().is_success() {
+            session.iter().for_each(|id| self.sessions.end(id));
+        }
+        if let Some(id) = session_of(response.headers()).filter(|_| session.is_none()) {
+            let surplus = self.sessions.begin(&id, &identity.token_id, Instant::now());
+            close(&self.manager, surplus).await;
+        }
+        let response = in_our_words(response)?;
+        let counted = stream.map(|permit| (permit, self.hub.metrics.stream()));
+        Ok(held(response, (in_use, counted)))
+    }
+}
+
+/// Ends sessions whose time has come, until the hub stops and ends them all.
+async fn end_sessions(
+    mut hub: Hub,
+    manager: Arc<LocalSessionManager>,
+    sessions: Arc<Sessions>,
+    idle: Duration,
+    stop: impl FnOnce(),
+) {
+    let mut revoked = hub.revoked.subscribe();
+    let mut look = tokio::time::interval(idle / LOOKS);
+    loop {
+        let ended = tokio::select! {
+            _ = look.tick() => sessions.idle(idle, Instant::now()),
+            token = revoked.recv() => match token {
+                Ok(token_id) => sessions.of_token(Some(&token_id)),
+                // Which tokens were missed is not known; clients begin anew.
+                Err(RecvError::Lagged(_)) => sessions.of_token(None),
+                Err(RecvError::Closed) => break,
+            },
+            _ = hub.stopping.changed() => break,
+        };
+        close(&manager, ended).await;
+    }
+    stop();
+}
+
+async fn close(manager: &LocalSessionManager, ended: Vec<String>) {
+    for id in ended {
+        if let Err(error) = manager.close_session(&id.into()).await {
+            tracing::debug!(%error, "a session had ended by itself");
+        }
+    }
+}
+
+fn session_of(headers: &HeaderMap) -> Option<String> {
+    headers.get(SESSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+fn session_gone() -> ApiError {
+    ApiError {
+        hint: Some("send initialize again, without Mcp-Session-Id".into()),
+        ..ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is no such session; it may have ended")
+    }
+}
+
+/// What the library refuses in bare words gets the body every error has; what is JSON-RPC stays.
+fn in_our_words(response: Response) -> Result<Response, ApiError> {
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    if !(status.is_client_error() || status.is_server_error()) || kind.starts_with(b"application/json") {
+        return Ok(response);
+    }
+    let refused = |code, message: &str| ApiError::new(status, code, message);
+    Err(match status {
+        StatusCode::NOT_FOUND => session_gone(),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            refused("method_not_allowed", "since revision 2026-07-28 there is only POST; subscriptions/listen streams")
+        }
+        StatusCode::NOT_ACCEPTABLE => {
+            refused("not_acceptable", "send Accept: application/json, text/event-stream (GET: text/event-stream)")
+        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => refused("unsupported_media_type", "send Content-Type: application/json"),
+        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => refused(
+            "bad_request",
+            "this is no message of MCP that can be answered here: send initialize first, or name a revision that is \
+             known in MCP-Protocol-Version",
+        ),
+        status => ApiError::of_status(status),
+    })
+}
+
+/// The answer, with something that lives for as long as it is being read.
+fn held(response: Response, guard: impl Send + 'static) -> Response {
+    response.map(|body| match body.is_end_stream() {
+        true => body,
+        false => Body::from_stream(body.into_data_stream().map(move |chunk| {
+            let _held = &guard;
+            chunk
+        })),
+    })
+}

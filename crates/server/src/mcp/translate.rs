@@ -1,0 +1,116 @@
+//! Our nouns in the words of the protocol.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, MetaObject, RequestMetaObject, ToolAnnotations};
+use serde_json::{Map, Value};
+
+use crate::tools::{Asked, Refused, TOOLS, Tool};
+
+/// Before every key of ours in `_meta`.
+const PREFIX: &str = "bellwire/";
+const URI_START: &str = "bellwire://conversations/";
+const URI_END: &str = "/notifications";
+
+/// The form of every resource: how many notifications wait in a conversation.
+pub const TEMPLATE: &str = "bellwire://conversations/{conversation_id}/notifications";
+
+/// Every tool, as `tools/list` gives it.
+pub fn definitions() -> Vec<rmcp::model::Tool> {
+    TOOLS.iter().map(definition).collect()
+}
+
+/// A tool's result: structured, and the same as text for clients that know only text.
+pub fn result(value: Map<String, Value>, is_error: bool, call_id: Option<String>) -> CallToolResult {
+    let mut result = CallToolResult::structured(Value::Object(value));
+    result.is_error = Some(is_error);
+    result.meta = call_id.map(|call_id| {
+        let mut meta = MetaObject::default();
+        meta.insert(format!("{PREFIX}call_id"), call_id.into());
+        meta
+    });
+    result
+}
+
+/// The resource that says how many notifications wait in a conversation.
+pub fn pending_uri(conversation_id: &str) -> String {
+    let mut uri = URI_START.to_owned();
+    for byte in conversation_id.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + URI_END
+}
+
+pub(super) fn definition(tool: &Tool) -> rmcp::model::Tool {
+    let mut definition =
+        rmcp::model::Tool::new(tool.name, tool.description, Arc::new(tool.input_schema())).with_title(tool.title);
+    definition.output_schema = Some(Arc::new(tool.output_schema()));
+    let hints = ToolAnnotations::with_title(tool.title).read_only(tool.hints.read_only).destructive(false);
+    definition.annotations = Some(hints.idempotent(tool.hints.idempotent).open_world(tool.hints.open_world));
+    definition
+}
+
+/// The context a client states in `_meta`.
+pub(super) fn asked(meta: &RequestMetaObject) -> Result<Asked, Refused> {
+    let mut asked = Asked::default();
+    for (field, place) in asked.fields() {
+        *place = match meta.get(&format!("{PREFIX}{field}")) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Number(number)) => Some(number.to_string()),
+            Some(_) => return Err(Refused::invalid(format!("_meta {PREFIX}{field} must be text"))),
+        };
+    }
+    Ok(asked)
+}
+
+/// The conversation a resource is about, if it is one of ours.
+pub(super) fn conversation_of(uri: &str) -> Option<String> {
+    let escaped = uri.strip_prefix(URI_START)?.strip_suffix(URI_END)?.as_bytes();
+    let mut bytes = Vec::with_capacity(escaped.len());
+    let mut at = 0;
+    while at < escaped.len() {
+        if escaped[at] == b'%' {
+            let hex = std::str::from_utf8(escaped.get(at + 1..at + 3)?).ok()?;
+            bytes.push(u8::from_str_radix(hex, 16).ok()?);
+            at += 3;
+        } else {
+            bytes.push(escaped[at]);
+            at += 1;
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_of_any_name_has_an_address_that_leads_back() {
+        for id in ["chat", "a/b", "späti 24/7", "100%", "x/notifications"] {
+            assert_eq!(conversation_of(&pending_uri(id)).as_deref(), Some(id));
+        }
+        for wrong in
+            ["", "file:///etc/passwd", "bellwire://conversations//notifications", "bellwire://conversations/%Z/"]
+        {
+            assert_eq!(conversation_of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_tool_tells_a_model_when_to_use_it_and_when_not() {
+        for tool in definitions() {
+            let description = tool.description.clone().unwrap_or_default();
+            for part in ["Use it", "Do not", "Returns", "Example: {"] {
+                assert!(description.contains(part), "{} lacks '{part}'", tool.name);
+            }
+            let output = tool.output_schema.clone().unwrap_or_default();
+            assert_eq!(output["properties"]["notifications"]["type"], "string", "{}", tool.name);
+            assert_eq!(tool.input_schema["additionalProperties"], false, "{}", tool.name);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What an agent can do through Bellwire, offered alike over MCP and over REST.
+//!
+//! One file a tool and one line in [`TOOLS`]: its name, what a model reads about it, what it takes, what it answers, and
+//! the function that does it. Who calls and for which conversation is no argument of a tool: that is its [`Context`],
+//! which comes from the token and the harness, never from the model. A tool knows nothing of MCP or HTTP.
+
+mod check_notifications;
+mod context;
+mod mail;
+mod notify_self;
+mod schema;
+mod tool;
+
+pub(crate) use context::{Asked, Context};
+pub(crate) use tool::{Called, Refused};
+pub use tool::{Hints, Tool};
+
+use bellwire_core::person::Arguments;
+use serde_json::Value;
+
+use crate::http::Hub;
+use tool::{Call, Done};
+
+/// Every tool, in the order in which a model reads them.
+pub static TOOLS: &[Tool] = &[check_notifications::TOOL, notify_self::TOOL];
+
+/// The tool of this name.
+pub fn find(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// Carries out a call: the tool's own answer, also where it refuses, with the mail of the conversation it was made in.
+pub(crate) async fn call(hub: &Hub, tool: &Tool, context: Context, arguments: Value) -> Called {
+    let done = match Arguments::parse(arguments) {
+        Ok(arguments) => {
+            (tool.run)(Call { hub: hub.clone(), context: context.clone(), arguments }).await.unwrap_or_else(Done::from)
+        }
+        Err(message) => Refused::invalid(message).into(),
+    };
+    if !done.called.is_error {
+        tracing::info!(tool = tool.name, correlation_id = context.correlation_id, "a tool was called");
+    }
+    match done.mail_given {
+        true => done.called,
+        false => mail::added(hub, &context, done.called).await,
+    }
+}

@@ -1,0 +1,63 @@
+//! The mail of the conversation in which a tool is called, put into the tool's result: the way in that needs no harness.
+
+use bellwire_core::{Inject, InjectionPoint};
+use bellwire_store::{ErrorKind, Given, Take};
+
+use super::context::Context;
+use super::tool::Called;
+use crate::http::{ApiError, Hub};
+
+/// What is told of a mailbox.
+pub(super) enum Mail {
+    /// The mail itself, taken.
+    Taken(Given),
+    /// Only how much waits, because it is not known who asks.
+    Count(usize),
+}
+
+/// Takes what waits at this point. While a sub-agent is at work and the caller does not say which agent it is, nothing is
+/// taken: what is for one of them must not be used up by the other.
+pub(super) async fn take(
+    hub: &Hub,
+    context: &Context,
+    conversation_id: &str,
+    point: InjectionPoint,
+    call_id: &str,
+) -> Result<Mail, ApiError> {
+    if context.agent.is_none() {
+        match hub.store.conversation(context.caller(), conversation_id.to_owned()).await {
+            Ok(view) if view.sub_agent_working => return Ok(Mail::Count(view.pending)),
+            // One that is not there yet is made by the injection, or refused by it.
+            Err(error) if error.kind != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    let request = Inject::new(point, call_id)?;
+    let take = Take {
+        caller: context.caller(),
+        conversation_id: conversation_id.to_owned(),
+        agent: context.agent(),
+        request,
+        observed: None,
+        unseen: Vec::new(),
+        correlation_id: Some(context.correlation_id.clone()),
+    };
+    Ok(Mail::Taken(hub.store.take(take).await?))
+}
+
+/// The result with the mail that waits after a tool. The tool has done its work: mail that cannot be had now waits on.
+pub(super) async fn added(hub: &Hub, context: &Context, mut called: Called) -> Called {
+    let Some(conversation_id) = &context.conversation_id else { return called };
+    let call_id = context.call_id();
+    match take(hub, context, conversation_id, InjectionPoint::AfterTool, &call_id).await {
+        Ok(Mail::Taken(given)) => {
+            if !given.block.is_empty() {
+                called.value.insert("notifications".into(), given.block.into());
+            }
+            called.call_id = Some(call_id);
+        }
+        Ok(Mail::Count(pending)) => drop(called.value.insert("pending".into(), pending.into())),
+        Err(error) => tracing::debug!(error = error.message, "a tool's result goes without mail"),
+    }
+    called
+}

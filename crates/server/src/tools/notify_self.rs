@@ -1,0 +1,86 @@
+use axum::http::StatusCode;
+use bellwire_core::person::NotifySelf;
+use bellwire_store::{Decision, Incoming, Publish, Receipt};
+use serde_json::json;
+
+use super::context::Context;
+use super::schema;
+use super::tool::{Call, Done, Hints, Refused, Tool};
+use crate::auth::Scope;
+use crate::clock;
+use crate::http::{ApiError, Hub};
+
+const NAME: &str = "notify_self";
+
+/// An agent leaves itself a note.
+pub(super) const TOOL: Tool = Tool {
+    name: NAME,
+    title: "Leave yourself a note",
+    description: "Leave yourself a note that comes back to you in this conversation at a later moment.\n\n\
+        Use it to keep something in mind across turns that you would otherwise lose: a check to make once the current \
+        step is done, a loose end, a promise to the user. Do not use it to tell the user something (they never see \
+        it), nor for what you are about to do right now.\n\n\
+        `deliver_at` says when you read it: `next_turn` (default) at the start of your next turn, `after_tool` with \
+        the result of your next tool call, `turn_end` before you finish this turn.\n\n\
+        Returns `success` and the `notification_id` of the note. The note arrives once, among your other \
+        notifications.\n\n\
+        Example: {\"message\": \"Re-run the integration tests before summing up\", \"deliver_at\": \"turn_end\"}",
+    hints: Hints { read_only: false, idempotent: false, open_world: false },
+    input: || {
+        let deliver_at = json!({
+            "type": "string", "enum": ["next_turn", "after_tool", "turn_end"], "default": "next_turn",
+            "description": "When you want to read it.",
+        });
+        let message = schema::message("What you want to be told, in 1 to 500 characters.");
+        schema::input(json!({ "message": message, "deliver_at": deliver_at }), &["message"])
+    },
+    output: || {
+        json!({
+            "notification_id": { "type": "string", "format": "uuid", "description": "The note's id." },
+            "deliver_at": { "type": "string", "description": "When you will read it." },
+        })
+    },
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: Call) -> Result<Done, Refused> {
+    let Call { hub, context, arguments } = call;
+    let note = NotifySelf::parse(&arguments).map_err(Refused::invalid)?;
+    let conversation_id = context.conversation_id.clone().ok_or_else(|| Refused::missing("conversation_id"))?;
+    let deliver_at = note.deliver_at;
+    let preview = note.preview();
+    let receipt = leave(&hub, &context, &conversation_id, note).await?;
+    let id = kept(&receipt)?;
+    Ok(Done::success("note_left", format!("Note left: {preview}"))
+        .with("notification_id", id)
+        .with("deliver_at", deliver_at))
+}
+
+async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: NotifySelf) -> Result<Receipt, Refused> {
+    let now = clock::now();
+    if context.identity.scope != Scope::Admin {
+        hub.limit
+            .pass(&context.identity.token_id, 1, now)
+            .map_err(|seconds| Refused::limited("This agent publishes too fast. Try again later.", seconds))?;
+    }
+    let meaning = json!([conversation_id, context.agent().as_str(), note.message, note.deliver_at]);
+    let failed = |error: ApiError| Refused::failed("leave the note", error);
+    let event = note.into_event().map_err(|invalid| failed(invalid.into()))?;
+    let event = event.in_conversation(conversation_id).for_agent(context.agent()).at(now);
+    let event = event.correlated(&context.correlation_id).by_agent();
+    let events = vec![Incoming { event, brought: None }];
+    let once = context.once(NAME, &meaning);
+    let receipts = hub.store.publish(Publish { caller: context.caller(), events, once }).await;
+    let receipt = receipts.map_err(|error| failed(error.into()))?.into_iter().next();
+    receipt.ok_or_else(|| failed(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR)))
+}
+
+/// The notification the note became. Where nobody will tell it, the agent must know.
+fn kept(receipt: &Receipt) -> Result<String, Refused> {
+    let waits = |decision: &&Decision| matches!(decision.verdict.as_str(), "queued" | "held" | "duplicate");
+    let id = receipt.verdicts.iter().find(waits).and_then(|decision| decision.notification_id);
+    id.map(|id| id.to_string()).ok_or_else(|| {
+        let reason = receipt.verdicts.first().map_or("no subscriber listens for notes", |one| one.reason.as_str());
+        Refused::invalid(format!("The note was not kept, and repeating the call will not help: {reason}"))
+    })
+}

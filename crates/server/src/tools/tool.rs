@@ -1,0 +1,140 @@
+use std::pin::Pin;
+
+use bellwire_core::person::Arguments;
+use serde_json::{Map, Value, json};
+
+use super::context::Context;
+use super::schema;
+use crate::http::{ApiError, Hub};
+
+/// One tool: what a model reads about it, and what it does.
+pub struct Tool {
+    /// How it is called.
+    pub name: &'static str,
+    /// What people read.
+    pub title: &'static str,
+    /// What a model reads: when to use it, when not, what comes back, one example.
+    pub description: &'static str,
+    /// What a client may know before it lets a model call it.
+    pub hints: Hints,
+    pub(super) input: fn() -> Value,
+    /// The properties of a success, besides those that every result has.
+    pub(super) output: fn() -> Value,
+    pub(super) run: fn(Call) -> Running,
+}
+
+/// What a client may know about a tool before it lets a model call it.
+#[derive(Copy, Clone, Debug)]
+pub struct Hints {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// Calling it again with the same arguments changes nothing more.
+    pub idempotent: bool,
+    /// It reaches people or systems outside.
+    pub open_world: bool,
+}
+
+impl Tool {
+    /// What it takes, as a JSON schema.
+    pub fn input_schema(&self) -> Map<String, Value> {
+        schema::object((self.input)())
+    }
+
+    /// What it answers, as a JSON schema: successes and refusals.
+    pub fn output_schema(&self) -> Map<String, Value> {
+        schema::output((self.output)())
+    }
+}
+
+/// One call on its way to a tool.
+pub(super) struct Call {
+    pub(super) hub: Hub,
+    pub(super) context: Context,
+    pub(super) arguments: Arguments,
+}
+
+pub(super) type Running = Pin<Box<dyn Future<Output = Result<Done, Refused>> + Send>>;
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Called {
+    /// The tool's own result.
+    pub(crate) value: Map<String, Value>,
+    /// Whether it failed.
+    pub(crate) is_error: bool,
+    /// The name of the injection whose mail the result carries.
+    pub(crate) call_id: Option<String>,
+}
+
+/// A call that was carried out.
+pub(super) struct Done {
+    pub(super) called: Called,
+    /// Whether the result is the conversation's mail already, so that none is added.
+    pub(super) mail_given: bool,
+}
+
+impl Done {
+    /// A success: what was done, in a word for programs and in words.
+    pub(super) fn success(action: &str, message: impl Into<String>) -> Self {
+        let value = json!({ "success": true, "action": action, "message": message.into() });
+        Self { called: Called { value: schema::object(value), is_error: false, call_id: None }, mail_given: false }
+    }
+
+    /// The same, with more to say.
+    pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.called.value.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+/// A call that was not carried out, in words for the model that will try again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    action: &'static str,
+    message: String,
+    retry_after_seconds: Option<u64>,
+}
+
+impl Refused {
+    /// The call is wrong; it says how.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self { action: "validation_error", message: message.into(), retry_after_seconds: None }
+    }
+
+    /// Something that the call needs is not in its context.
+    pub(super) fn missing(field: &str) -> Self {
+        Self::invalid(format!("{field} must be present in context"))
+    }
+
+    /// The caller is too fast.
+    pub(super) fn limited(message: impl Into<String>, seconds: u64) -> Self {
+        Self { action: "rate_limited", message: message.into(), retry_after_seconds: Some(seconds) }
+    }
+
+    /// The call is right and could not be carried out.
+    pub(super) fn failed(what: &str, error: impl Into<ApiError>) -> Self {
+        let error = error.into();
+        let message = format!("Failed to {what}: {}", error.message);
+        Self { action: "error", message, retry_after_seconds: error.retry_after_seconds }
+    }
+
+    /// What to correct.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// As a result.
+    pub(crate) fn into_called(self) -> Called {
+        let mut value = json!({ "success": false, "action": self.action, "message": self.message });
+        if let Some(seconds) = self.retry_after_seconds {
+            value["retry_after_seconds"] = seconds.into();
+        }
+        Called { value: schema::object(value), is_error: true, call_id: None }
+    }
+}
+
+impl From<Refused> for Done {
+    fn from(refused: Refused) -> Self {
+        Self { called: refused.into_called(), mail_given: false }
+    }
+}

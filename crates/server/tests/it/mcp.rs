@@ -1,0 +1,367 @@
+//! The Model Context Protocol at `/mcp`, message by message, in both of its eras.
+
+use std::time::Duration;
+
+use bellwire_server::Config;
+use futures_util::StreamExt as _;
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::hub::{TestHub, failure};
+
+const NEWEST: &str = "2026-07-28";
+const ACCEPT: &str = "application/json, text/event-stream";
+
+/// A client that says exactly what a test wants said.
+struct Client<'a> {
+    hub: &'a TestHub,
+    token: String,
+    session: Option<String>,
+}
+
+/// A stream of messages.
+struct Messages {
+    body: std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<Vec<u8>>> + Send>>,
+    text: String,
+}
+
+impl Messages {
+    fn of(response: Response) -> Self {
+        let body = response.bytes_stream().map(|chunk| chunk.map(|bytes| bytes.to_vec()));
+        Self { body: Box::pin(body), text: String::new() }
+    }
+
+    /// The next message; none where the stream ends.
+    async fn next(&mut self) -> Option<Value> {
+        let wait = async {
+            loop {
+                while let Some(end) = self.text.find("\n\n") {
+                    let event: String = self.text.drain(..end + 2).collect();
+                    let data: String = event.lines().filter_map(|line| line.strip_prefix("data:")).collect();
+                    if let Ok(message) = serde_json::from_str(&data) {
+                        return Some(message);
+                    }
+                }
+                match self.body.next().await {
+                    Some(Ok(bytes)) => self.text.push_str(&String::from_utf8_lossy(&bytes).replace('\r', "")),
+                    _ => return None,
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), wait).await.expect("the stream says something in time")
+    }
+}
+
+impl<'a> Client<'a> {
+    fn new(hub: &'a TestHub, token: &str) -> Self {
+        Self { hub, token: token.to_owned(), session: None }
+    }
+
+    /// A client of the era of sessions, introduced.
+    async fn introduced(hub: &'a TestHub, token: &str, version: &str) -> (Self, Value) {
+        let mut client = Self::new(hub, token);
+        let params = json!({
+            "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        });
+        let response = client.send("initialize", params).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        client.session = response.headers().get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
+        let answer = Messages::of(response).next().await.expect("an answer");
+        let told = client.request(Method::POST).json(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assert_eq!(told.send().await.unwrap().status(), StatusCode::ACCEPTED);
+        (client, answer["result"].clone())
+    }
+
+    fn request(&self, method: Method) -> RequestBuilder {
+        let request = self.hub.client.request(method, format!("{}/mcp", self.hub.base)).bearer_auth(&self.token);
+        let request = request.header("accept", ACCEPT);
+        match &self.session {
+            Some(id) => request.header("mcp-session-id", id),
+            None => request,
+        }
+    }
+
+    async fn send(&self, method: &str, params: Value) -> Response {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        self.request(Method::POST).json(&message).send().await.expect("the hub answers")
+    }
+
+    /// A request of the newest revision, which stands alone.
+    async fn send_alone(&self, method: &str, mut params: Value) -> Response {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": NEWEST,
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        for (key, value) in meta.as_object().unwrap() {
+            params["_meta"][key] = value.clone();
+        }
+        let mut request =
+            self.request(Method::POST).header("mcp-protocol-version", NEWEST).header("mcp-method", method);
+        if let Some(name) = params["name"].as_str() {
+            request = request.header("mcp-name", name);
+        }
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        request.json(&message).send().await.expect("the hub answers")
+    }
+
+    async fn ask(&self, method: &str, params: Value) -> Value {
+        answer(self.send(method, params).await).await
+    }
+
+    async fn call(&self, tool: &str, arguments: Value, meta: Value) -> Value {
+        self.ask("tools/call", json!({"name": tool, "arguments": arguments, "_meta": meta})).await["result"].clone()
+    }
+
+    async fn stream(&self) -> Messages {
+        let response = self.request(Method::GET).header("accept", "text/event-stream").send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        Messages::of(response)
+    }
+}
+
+async fn answer(response: Response) -> Value {
+    let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+    match kind.starts_with("application/json") {
+        true => response.json().await.unwrap(),
+        false => Messages::of(response).next().await.expect("an answer"),
+    }
+}
+
+fn chat() -> Value {
+    json!({"bellwire/conversation_id": "chat"})
+}
+
+const CHAT_URI: &str = "bellwire://conversations/chat/notifications";
+
+#[tokio::test]
+async fn every_revision_that_clients_speak_is_spoken() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let (client, result) = Client::introduced(&hub, &agent, version).await;
+        assert_eq!(result["protocolVersion"], version);
+        assert_eq!(result["serverInfo"]["name"], "bellwire");
+        let tools = client.ask("tools/list", json!({})).await;
+        assert!(tools["result"]["tools"].as_array().unwrap().len() >= 2, "{tools}");
+    }
+    let client = Client::new(&hub, &agent);
+    let found = answer(client.send_alone("server/discover", json!({})).await).await;
+    assert!(found["result"]["supportedVersions"].as_array().unwrap().contains(&json!(NEWEST)), "{found}");
+    let listed = answer(client.send_alone("tools/list", json!({})).await).await;
+    assert_eq!(listed["result"]["tools"][0]["name"], "check_notifications", "{listed}");
+}
+
+#[tokio::test]
+async fn a_tool_answers_the_same_structured_and_as_text_with_its_call_id_beside() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let (client, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let left = client.call("notify_self", json!({"message": "logs"}), chat()).await;
+    assert_eq!(left["isError"], false, "{left}");
+    let text: Value = serde_json::from_str(left["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(text, left["structuredContent"]);
+    assert!(text["notifications"].as_str().unwrap().contains("grep"), "{text}");
+    assert!(left["_meta"]["bellwire/call_id"].is_string(), "{left}");
+
+    let arguments = json!({"name": "check_notifications", "_meta": chat()});
+    let read = answer(Client::new(&hub, &agent).send_alone("tools/call", arguments).await).await;
+    let read = &read["result"]["structuredContent"];
+    assert!(read["notifications"].as_str().unwrap().contains("logs"), "{read}");
+
+    let refused = client.call("notify_self", json!({"message": ""}), chat()).await;
+    assert_eq!((&refused["isError"], &refused["structuredContent"]["success"]), (&json!(true), &json!(false)));
+    let unknown = client.ask("tools/call", json!({"name": "shout"})).await;
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("shout"), "{unknown}");
+}
+
+#[tokio::test]
+async fn the_context_comes_from_the_token_and_no_meta_can_widen_it() {
+    let hub = TestHub::start().await;
+    let body = json!({"scope": "agent", "user_id": "ada", "origin": "butler", "conversation_id": "chat"});
+    let (_, made) = hub.post(&hub.admin, "/v1/tokens", body).await;
+    let (client, _) = Client::introduced(&hub, made["token"].as_str().unwrap(), "2025-06-18").await;
+    let left = client.call("notify_self", json!({"message": "no context needed"}), json!({})).await;
+    assert_eq!(left["isError"], false, "{left}");
+    for (key, value) in [("user_id", json!("bob")), ("conversation_id", json!("other")), ("agent", json!({}))] {
+        let refused =
+            client.call("notify_self", json!({"message": "x"}), json!({format!("bellwire/{key}"): value})).await;
+        assert_eq!(refused["isError"], true, "{refused}");
+        assert!(refused["structuredContent"]["message"].as_str().unwrap().contains(key), "{refused}");
+    }
+    let bob = hub.token("agent", "bob").await;
+    let (stranger, _) = Client::introduced(&hub, &bob, "2025-06-18").await;
+    let stolen = stranger.call("check_notifications", json!({}), chat()).await;
+    assert_eq!(stolen["isError"], true, "{stolen}");
+    for method in ["resources/read", "resources/subscribe"] {
+        let refused = stranger.ask(method, json!({"uri": CHAT_URI})).await;
+        assert_eq!(refused["error"]["message"], "there is no such resource", "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_brings_no_token_is_told_how_and_a_session_serves_only_its_own() {
+    let hub = TestHub::start().await;
+    let refused = hub.client.post(format!("{}/mcp", hub.base)).json(&json!({})).send().await.unwrap();
+    assert_eq!(
+        (refused.status(), &refused.headers()["www-authenticate"]),
+        (StatusCode::UNAUTHORIZED, &"Bearer".parse().unwrap())
+    );
+    let ada = hub.token("agent", "ada").await;
+    let (client, _) = Client::introduced(&hub, &ada, "2025-11-25").await;
+    let thief = Client { hub: &hub, token: hub.token("agent", "bob").await, session: client.session.clone() };
+    assert_eq!(thief.send("tools/list", json!({})).await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(thief.request(Method::DELETE).send().await.unwrap().status(), StatusCode::NOT_FOUND);
+    assert_eq!(client.send("tools/list", json!({})).await.status(), StatusCode::OK, "it lives on");
+    let user = hub.token("user", "ada").await;
+    assert_eq!(Client::new(&hub, &user).send("ping", json!({})).await.status(), StatusCode::FORBIDDEN);
+    assert!(client.request(Method::DELETE).send().await.unwrap().status().is_success());
+    let gone = client.send("tools/list", json!({})).await;
+    assert_eq!(gone.status(), StatusCode::NOT_FOUND);
+    assert!(gone.json::<Value>().await.unwrap()["error"]["hint"].as_str().unwrap().contains("initialize"));
+}
+
+#[tokio::test]
+async fn a_page_under_another_name_or_of_another_origin_is_turned_away() {
+    let hub = TestHub::start().await;
+    let client = Client::new(&hub, &hub.admin);
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    let ask = |name: &'static str, value: &'static str| {
+        client.request(Method::POST).header(name, value).json(&message).send()
+    };
+    assert_eq!(ask("host", "evil.example").await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
+    assert_eq!(ask("origin", "http://evil.example").await.unwrap().status(), StatusCode::FORBIDDEN);
+    assert_eq!(ask("accept-language", "en").await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_session_lives_while_its_stream_is_open_and_ends_when_nobody_uses_it() {
+    let mut config = Config::default();
+    config.limits.mcp_session_idle_seconds = 1;
+    let hub = TestHub::start_with(config).await;
+    let agent = hub.token("agent", "ada").await;
+    hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let (read, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
+    let mut stream = read.stream().await;
+    let (silent, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
+    assert!(read.ask("resources/subscribe", json!({"uri": CHAT_URI})).await["error"].is_null());
+    // Asking is using, so it is asked at intervals in which a session can become idle.
+    let ended = async {
+        loop {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            if silent.send("ping", json!({})).await.status() == StatusCode::NOT_FOUND {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), ended).await.expect("a silent session ends");
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let pushed = stream.next().await.expect("the session under an open stream lives");
+    assert_eq!(
+        (&pushed["method"], &pushed["params"]["uri"]),
+        (&json!("notifications/resources/updated"), &json!(CHAT_URI))
+    );
+}
+
+#[tokio::test]
+async fn a_push_that_nobody_hears_is_no_loss() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let (client, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
+    client.ask("resources/subscribe", json!({"uri": CHAT_URI})).await;
+    // Forty hints go out to a client that has no stream open; the library reports every one of them as sent.
+    for at in 0..40 {
+        hub.post(&agent, "/v1/events", failure(&format!("tool{at}"))).await;
+    }
+    let pending = client.ask("resources/read", json!({"uri": CHAT_URI})).await;
+    let pending: Value = serde_json::from_str(pending["result"]["contents"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(pending["conversation_id"], "chat");
+    let mut told = 0;
+    while let Some(showing) =
+        client.call("check_notifications", json!({}), chat()).await["structuredContent"]["count"].as_u64()
+        && showing > 0
+    {
+        told += 1;
+        assert!(told < 50, "it ends");
+    }
+    assert!(told >= 1);
+    // Whoever subscribes anew while something waits is told at once.
+    hub.post(&agent, "/v1/events", failure("late")).await;
+    let mut stream = client.stream().await;
+    client.ask("resources/subscribe", json!({"uri": CHAT_URI})).await;
+    assert_eq!(stream.next().await.unwrap()["method"], "notifications/resources/updated");
+}
+
+#[tokio::test]
+async fn since_2026_a_request_that_listens_hears_that_something_waits() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let client = Client::new(&hub, &agent);
+    let listen = json!({"notifications": {"resourceSubscriptions": [CHAT_URI, "file:///etc/passwd"]}});
+    let mut stream = Messages::of(client.send_alone("subscriptions/listen", listen.clone()).await);
+    let accepted = stream.next().await.unwrap();
+    assert_eq!(accepted["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(accepted["params"]["notifications"]["resourceSubscriptions"], json!([CHAT_URI]), "{accepted}");
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let told = stream.next().await.unwrap();
+    assert_eq!(
+        (&told["method"], &told["params"]["uri"]),
+        (&json!("notifications/resources/updated"), &json!(CHAT_URI))
+    );
+    assert!(!told.to_string().contains("grep"), "a hint carries no text: {told}");
+
+    let bob = hub.token("agent", "bob").await;
+    let mut stream = Messages::of(Client::new(&hub, &bob).send_alone("subscriptions/listen", listen).await);
+    stream.next().await;
+    assert!(stream.next().await.unwrap()["error"].is_object(), "what is not theirs is not there");
+}
+
+#[tokio::test]
+async fn revoking_a_token_ends_what_it_opened_in_both_eras() {
+    let hub = TestHub::start().await;
+    let body = json!({"scope": "agent", "user_id": "ada", "origin": "butler"});
+    let (_, made) = hub.post(&hub.admin, "/v1/tokens", body).await;
+    let agent = made["token"].as_str().unwrap();
+    hub.call(agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let (client, _) = Client::introduced(&hub, agent, "2025-11-25").await;
+    let mut old = client.stream().await;
+    let listen = json!({"notifications": {"resourceSubscriptions": [CHAT_URI]}});
+    let mut new = Messages::of(Client::new(&hub, agent).send_alone("subscriptions/listen", listen).await);
+    new.next().await.expect("it is acknowledged");
+    let path = format!("/v1/tokens/{}", made["id"].as_str().unwrap());
+    hub.call(&hub.admin, Method::DELETE, &path, None).await;
+    assert_eq!(old.next().await, None, "the session's stream ended");
+    while let Some(last) = new.next().await {
+        assert!(last["result"].is_object(), "the last word is the end: {last}");
+    }
+    assert_eq!(client.send("ping", json!({})).await.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_hub_that_stops_ends_its_streams_and_a_body_too_large_is_refused() {
+    let mut config = Config::default();
+    config.limits.body_bytes = 131_072;
+    let hub = TestHub::start_with(config).await;
+    let agent = hub.token("agent", "ada").await;
+    hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let client = Client::new(&hub, &agent);
+    let large =
+        client.send("tools/call", json!({"name": "notify_self", "arguments": {"message": "x".repeat(200_000)}}));
+    assert_eq!(large.await.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    let (session, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
+    let mut old = session.stream().await;
+    let listen = json!({"notifications": {"resourceSubscriptions": [CHAT_URI]}});
+    let mut new = Messages::of(client.send_alone("subscriptions/listen", listen).await);
+    new.next().await.expect("it is acknowledged");
+    let started = std::time::Instant::now();
+    drop((session, client));
+    hub.stop().await;
+    assert!(started.elapsed() < Duration::from_secs(4), "nobody had to be waited for");
+    assert_eq!(old.next().await, None);
+    while new.next().await.is_some() {}
+}

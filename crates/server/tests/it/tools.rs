@@ -1,0 +1,171 @@
+//! The agent tools over REST.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::hub::{TestHub, failure};
+
+async fn call(hub: &TestHub, token: &str, tool: &str, body: Value) -> Value {
+    let (status, answer) = hub.post(token, &format!("/v1/tools/{tool}"), body).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    answer
+}
+
+fn in_chat(arguments: Value) -> Value {
+    json!({"arguments": arguments, "context": {"conversation_id": "chat"}})
+}
+
+#[tokio::test]
+async fn a_note_to_oneself_is_read_at_the_next_turn_and_only_once() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let left = call(&hub, &agent, "notify_self", in_chat(json!({"message": "  look at the logs "}))).await;
+    assert_eq!(left["success"], true, "{left}");
+    assert_eq!((&left["action"], &left["deliver_at"]), (&json!("note_left"), &json!("next_turn")));
+    assert_eq!(left["message"], "Note left: look at the logs");
+    assert!(left["call_id"].is_string() && left.get("notifications").is_none(), "{left}");
+
+    let read = call(&hub, &agent, "check_notifications", in_chat(json!({}))).await;
+    assert!(read["notifications"].as_str().unwrap().contains("look at the logs"), "{read}");
+    assert_eq!((&read["showing"], &read["pending"]), (&json!(1), &json!(0)));
+    let again = call(&hub, &agent, "check_notifications", in_chat(json!({}))).await;
+    assert_eq!((&again["notifications"], &again["message"]), (&json!(""), &json!("Nothing new.")), "{again}");
+}
+
+#[tokio::test]
+async fn every_result_brings_the_mail_of_its_conversation_also_a_refusal() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let refused = call(&hub, &agent, "notify_self", in_chat(json!({}))).await;
+    assert_eq!(refused["success"], false);
+    assert_eq!(refused["message"], "Message must be between 1 and 500 characters");
+    assert!(refused["notifications"].as_str().unwrap().contains("grep"), "{refused}");
+    let elsewhere = call(&hub, &agent, "notify_self", json!({"arguments": {"message": "x"}})).await;
+    assert_eq!(elsewhere["message"], "conversation_id must be present in context");
+    assert!(elsewhere.get("notifications").is_none() && elsewhere.get("call_id").is_none(), "{elsewhere}");
+}
+
+#[tokio::test]
+async fn the_same_key_gets_the_same_answer_and_does_nothing_twice() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let body = |message: &str| {
+        let context = json!({"conversation_id": "chat", "idempotency_key": "toolu_1"});
+        json!({"arguments": {"message": message}, "context": context})
+    };
+    let first = call(&hub, &agent, "notify_self", body("once")).await;
+    assert!(first["notifications"].as_str().unwrap().contains("grep"), "{first}");
+    assert_eq!(first["call_id"], "toolu_1");
+    assert_eq!(call(&hub, &agent, "notify_self", body("once")).await, first, "byte for byte");
+    let other = call(&hub, &agent, "notify_self", body("twice")).await;
+    assert_eq!((&other["success"], &other["action"]), (&json!(false), &json!("error")), "{other}");
+
+    let read = call(&hub, &agent, "check_notifications", in_chat(json!({}))).await;
+    assert_eq!(read["showing"], 1, "{read}");
+    let checked = json!({"context": {"conversation_id": "chat", "idempotency_key": "toolu_2"}});
+    let first = call(&hub, &agent, "check_notifications", checked.clone()).await;
+    hub.post(&agent, "/v1/events", failure("later")).await;
+    assert_eq!(call(&hub, &agent, "check_notifications", checked).await, first);
+}
+
+#[tokio::test]
+async fn the_header_counts_where_the_context_has_no_key() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let url = format!("{}/v1/tools/check_notifications", hub.base);
+    let ask = || hub.client.post(&url).bearer_auth(&agent).header("idempotency-key", "k1").json(&in_chat(json!({})));
+    let answer: Value = ask().send().await.unwrap().json().await.unwrap();
+    assert_eq!(answer["call_id"], "k1", "{answer}");
+}
+
+#[tokio::test]
+async fn a_token_speaks_only_for_the_person_and_the_conversation_it_is_bound_to() {
+    let hub = TestHub::start().await;
+    let bob = hub.token("agent", "bob").await;
+    let ada = hub.token("agent", "ada").await;
+    hub.post(&ada, "/v1/events", failure("grep")).await;
+    let as_ada = json!({"context": {"user_id": "ada", "conversation_id": "chat"}});
+    let (status, answer) = hub.post(&bob, "/v1/tools/check_notifications", as_ada.clone()).await;
+    assert_eq!((status, &answer["error"]["field"]), (StatusCode::FORBIDDEN, &json!("context.user_id")));
+    let stolen = call(&hub, &bob, "check_notifications", in_chat(json!({}))).await;
+    assert_eq!((&stolen["success"], stolen.get("notifications")), (&json!(false), None), "{stolen}");
+    let forged = call(&hub, &bob, "notify_self", in_chat(json!({"message": "do as I say"}))).await;
+    assert_eq!((&forged["success"], forged.get("notifications")), (&json!(false), None), "{forged}");
+
+    // An admin that speaks for a person reaches that person's things and no others.
+    let for_bob = json!({"context": {"user_id": "bob", "conversation_id": "chat"}});
+    let refused = call(&hub, &hub.admin, "check_notifications", for_bob).await;
+    assert_eq!(refused["success"], false, "{refused}");
+    let read = call(&hub, &hub.admin, "check_notifications", as_ada).await;
+    assert!(read["notifications"].as_str().unwrap().contains("grep"), "{read}");
+}
+
+#[tokio::test]
+async fn while_a_sub_agent_works_a_caller_that_does_not_say_who_it_is_gets_only_the_count() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let done = json!({
+        "type": "task.background.complete", "source": "ci", "severity": "info", "conversation_id": "chat",
+        "payload": {"task_id": "b17", "name": "the build"},
+    });
+    hub.post(&agent, "/v1/events", done).await;
+    let inject = "/v1/conversations/chat/inject";
+    hub.post(&agent, inject, json!({"point": "turn_start", "call_id": "1", "agent": "researcher"})).await;
+    let unnamed = call(&hub, &agent, "notify_self", in_chat(json!({"message": "x"}))).await;
+    assert_eq!((unnamed.get("notifications"), &unnamed["success"]), (None, &json!(true)), "{unnamed}");
+    assert_eq!(unnamed["pending"], 2, "{unnamed}");
+    let unnamed = call(&hub, &agent, "check_notifications", in_chat(json!({}))).await;
+    assert_eq!((unnamed.get("notifications"), &unnamed["pending"]), (None, &json!(2)), "{unnamed}");
+
+    let named = json!({"context": {"conversation_id": "chat", "agent": "main"}});
+    let read = call(&hub, &agent, "check_notifications", named).await;
+    assert_eq!(read["showing"], 2, "{read}");
+    hub.post(&agent, inject, json!({"point": "turn_end", "call_id": "2", "agent": "researcher"})).await;
+    let alone = call(&hub, &agent, "check_notifications", in_chat(json!({}))).await;
+    assert_eq!(alone["notifications"], "", "the sub-agent has ended: {alone}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_refused_with_the_field_and_the_fix() {
+    let hub = TestHub::start().await;
+    let (status, answer) = hub.post(&hub.admin, "/v1/tools/shout", json!({})).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert!(answer["error"]["hint"].as_str().unwrap().contains("notify_self"), "{answer}");
+    let (status, answer) = hub.post(&hub.admin, "/v1/tools/notify_self", json!({"context": {"users": "ada"}})).await;
+    assert_eq!((status, &answer["error"]["field"]), (StatusCode::BAD_REQUEST, &json!("context.users")));
+    let refusals = [
+        (json!("nonsense"), "arguments must be an object"),
+        (json!([1]), "arguments must be an object, not a list"),
+        (json!({"message": 5}), "message must be text, not a number"),
+        (json!({"message": "x".repeat(501)}), "Message must be between 1 and 500 characters"),
+        (json!({"message": "x", "deliver_at": "now"}), "Invalid deliver_at 'now'"),
+        (json!({"message": "x", "loud": true}), "Unknown argument 'loud'. Allowed: message, deliver_at"),
+    ];
+    for (arguments, words) in refusals {
+        let refused = call(&hub, &hub.admin, "notify_self", in_chat(arguments.clone())).await;
+        assert_eq!((&refused["success"], &refused["action"]), (&json!(false), &json!("validation_error")), "{refused}");
+        assert!(refused["message"].as_str().unwrap().starts_with(words), "{arguments}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_in_quotes_are_read_where_they_can_be_nothing_else() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let quoted = json!("{\"message\": \"in quotes\"}");
+    assert_eq!(call(&hub, &agent, "notify_self", in_chat(quoted)).await["success"], true);
+    assert_eq!(call(&hub, &agent, "check_notifications", in_chat(json!("{}"))).await["showing"], 1);
+}
+
+#[tokio::test]
+async fn a_note_that_nobody_will_tell_is_not_called_a_success() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let change = json!({"disabled_subscribers": ["self_notify"]});
+    hub.call(&hub.admin, reqwest::Method::PATCH, "/v1/users/ada/settings", Some(change)).await;
+    let refused = call(&hub, &agent, "notify_self", in_chat(json!({"message": "x"}))).await;
+    assert_eq!(refused["success"], false, "{refused}");
+    assert!(refused["message"].as_str().unwrap().starts_with("The note was not kept"), "{refused}");
+}
