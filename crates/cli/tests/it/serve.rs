@@ -67,3 +67,15 @@ fn the_log_is_json_where_nobody_watches() {
         assert!(line["level"].is_string(), "{line}");
     }
 }
+
+#[test]
+fn a_token_of_another_database_is_replaced_and_that_is_said() {
+    let (home, _) = Hub::start().stop();
+    let (token, database) = (data(home.path()).join("admin.token"), data(home.path()).join("bellwire.db"));
+    let old = std::fs::read_to_string(&token).expect("it was kept");
+    std::fs::remove_file(database).expect("it is there");
+    let hub = Hub::start_in(home, &["--port", "0"]);
+    assert_ne!(std::fs::read_to_string(&token).expect("it is kept"), old);
+    assert!(hub.said.contains("is not one of this database"), "{}", hub.said);
+    assert!(hub.run(&["token", "list"]).status.success());
+}
