@@ -6,6 +6,7 @@
 mod identity;
 mod inspect;
 mod migrate;
+mod prune;
 mod read;
 mod transaction;
 mod write;

@@ -41,6 +41,7 @@ CREATE TABLE brought_ids (
     at          BIGINT NOT NULL,
     PRIMARY KEY (token_owner, id)
 ) WITHOUT ROWID;
+CREATE INDEX brought_ids_by_age ON brought_ids (at);
 
 -- Calls that must happen once however often they are sent, and what they were answered; kept for a day.
 CREATE TABLE idempotency_keys (
@@ -106,6 +107,7 @@ CREATE TABLE injections (
     PRIMARY KEY (conversation_id, agent, call_id)
 ) WITHOUT ROWID;
 CREATE INDEX injections_in_order ON injections (conversation_id, sequence);
+CREATE INDEX injections_by_age ON injections (at);
 
 -- What a person prefers.
 CREATE TABLE user_settings (

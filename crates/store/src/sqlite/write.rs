@@ -5,7 +5,7 @@ use bellwire_core::notification::Fate;
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection};
 use sqlx::{Connection as _, QueryBuilder};
 
-use super::{SqliteWriter, failure, transaction};
+use super::{SqliteWriter, failure, prune, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
 use crate::writer::{Backend, Before};
@@ -36,37 +36,9 @@ impl Backend for SqliteWriter {
     }
 
     async fn prune(&mut self, before: &Before, limit: usize) -> Result<usize, StoreError> {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        // Nothing waits longer than its time to live, which is at most as long as events are kept.
-        let statements = [
-            (
-                "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE accepted_at < $1 ORDER BY id LIMIT $2)",
-                before.events,
-            ),
-            (
-                "DELETE FROM brought_ids WHERE (token_owner, id) IN (SELECT token_owner, id FROM brought_ids WHERE at < $1 LIMIT $2)",
-                before.events,
-            ),
-            (
-                "DELETE FROM superseded WHERE event_id IN (SELECT event_id FROM superseded WHERE at < $1 ORDER BY event_id LIMIT $2)",
-                before.events,
-            ),
-            (
-                "DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE state <> 'pending' AND created_at < $1 ORDER BY id LIMIT $2)",
-                before.events,
-            ),
-            (
-                "DELETE FROM injections WHERE (conversation_id, agent, call_id) IN (SELECT conversation_id, agent, call_id FROM injections WHERE at < $1 LIMIT $2)",
-                before.answers,
-            ),
-            (
-                "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN (SELECT token_id, route, name FROM idempotency_keys WHERE at < $1 LIMIT $2)",
-                before.once,
-            ),
-        ];
         self.file.check()?;
         transaction::begin(&mut self.connection).await.map_err(failure)?;
-        let deleted = delete(&mut self.connection, &statements, limit).await;
+        let deleted = prune::old_rows(&mut self.connection, before, limit).await;
         let gone = transaction::end(&mut self.connection, deleted).await.map_err(failure)?;
         Ok(usize::try_from(gone).unwrap_or(usize::MAX))
     }
@@ -74,19 +46,6 @@ impl Backend for SqliteWriter {
     async fn close(self) -> Result<(), StoreError> {
         self.connection.close().await.map_err(failure)
     }
-}
-
-async fn delete(
-    connection: &mut SqliteConnection,
-    statements: &[(&'static str, Time)],
-    limit: i64,
-) -> sqlx::Result<u64> {
-    let mut gone = 0;
-    for (sql, before) in statements {
-        let done = sqlx::query(*sql).bind(before.as_millis()).bind(limit).execute(&mut *connection).await?;
-        gone += done.rows_affected();
-    }
-    Ok(gone)
 }
 
 async fn write(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::Result<()> {

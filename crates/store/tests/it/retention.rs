@@ -24,6 +24,17 @@ on_every_store! {
         assert!(backend.take(AfterTool, "c2").await.block.contains("waiting"));
     }
 
+    async fn what_waits_keeps_its_events_however_old_it_is(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        backend.pass(3_000);
+        backend.store().tick().await.unwrap();
+        let later = Time::from_millis(START + 1_000_000);
+        backend.store().prune(later, later, 100).await.unwrap();
+        let told = backend.take(AfterTool, "c1").await.block;
+        assert!(told.contains("grep"), "{told}");
+        backend.store().prune(later, later, 100).await.unwrap();
+    }
+
     async fn an_erased_person_leaves_nothing(backend: Backend) {
         let receipt = backend.publish(failure("grep")).await;
         backend.take(AfterTool, "c1").await;
