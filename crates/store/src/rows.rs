@@ -101,6 +101,11 @@ impl Changes {
             && self.tokens.is_empty()
             && self.erased_users.is_empty()
     }
+
+    /// Whether there is something besides what publishing and injecting write.
+    pub(crate) fn has_rare(&self) -> bool {
+        !(self.unseen.is_empty() && self.settings.is_empty() && self.tokens.is_empty() && self.erased_users.is_empty())
+    }
 }
 
 /// Whole injections' worth of messages up to the limit, and where to go on; one injection is never split.

@@ -5,6 +5,9 @@
 
 mod migrate;
 mod read;
+
+mod insert;
+mod script;
 mod write;
 
 use std::fs::File;
@@ -32,6 +35,8 @@ pub struct Sqlite {
 /// The writing side: one connection, used by one task.
 pub(crate) struct SqliteWriter {
     connection: SqliteConnection,
+    /// The number of the latest injection: they are counted through, so that each conversation's are in order.
+    sequence: i64,
     /// Held for as long as the store is open.
     _lock: File,
 }
@@ -50,7 +55,11 @@ impl SqliteStore {
             .connect_with(options(path).read_only(true))
             .await
             .map_err(failure)?;
-        let backend = SqliteWriter { connection, _lock: lock };
+        let sequence = sqlx::query_scalar("SELECT COALESCE(MAX(sequence), 0) FROM injections")
+            .fetch_one(&mut connection)
+            .await
+            .map_err(failure)?;
+        let backend = SqliteWriter { connection, sequence, _lock: lock };
         let writer = writer::start(backend, opening);
         Ok(Self { writer, reader: Sqlite { pool } })
     }
