@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
-use tokio::sync::broadcast;
 
 use crate::command::{Caller, ConversationView, Given, Hint, Message, Publish, Receipt, Settings, Take, Token, Trace};
 use crate::error::StoreError;
+use crate::hints::Hints;
 use crate::writer::{Handle, Job};
 use crate::{Answering, Store};
 
@@ -142,7 +142,7 @@ impl<R: Reader> Store for Front<R> {
         Box::pin(self.writer.ask(Job::Close))
     }
 
-    fn hints(&self) -> broadcast::Receiver<Arc<Hint>> {
-        self.writer.hints()
+    fn hints(&self, conversation_id: &str) -> Hints {
+        self.writer.hints(conversation_id)
     }
 }

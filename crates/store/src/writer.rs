@@ -4,14 +4,16 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::command::{Caller, ConversationView, Given, Hint, Publish, Receipt, Settings, Take, Token};
 use crate::error::{ErrorKind, StoreError};
+use crate::hints::{Board, Hints};
 use crate::postroom::{PostRoom, Source};
 use crate::rows::Changes;
 
@@ -19,8 +21,6 @@ use crate::rows::Changes;
 const GROUP_MAX: usize = 256;
 /// How many commands may wait before askers wait too.
 const QUEUE_MAX: usize = 4096;
-/// How many hints a slow stream may be behind.
-const HINTS_MAX: usize = 4096;
 /// How many due mailboxes one commit handles.
 const DUE_MAX: usize = 256;
 /// Timers are looked at this often even if nobody expects them: another process may have set them.
@@ -76,7 +76,7 @@ pub(crate) enum Job {
 #[derive(Clone)]
 pub(crate) struct Handle {
     jobs: mpsc::Sender<Job>,
-    hints: broadcast::Sender<Arc<Hint>>,
+    hints: Arc<Board>,
 }
 
 impl Handle {
@@ -88,15 +88,15 @@ impl Handle {
         answer.await.map_err(|_| stopped())?
     }
 
-    pub(crate) fn hints(&self) -> broadcast::Receiver<Arc<Hint>> {
-        self.hints.subscribe()
+    pub(crate) fn hints(&self, conversation_id: &str) -> Hints {
+        self.hints.listen(conversation_id)
     }
 }
 
 /// Starts the writer; it ends when it is closed, or when the last handle is gone and everything asked is answered.
 pub(crate) fn start<B: Backend>(backend: B, opening: Opening) -> Handle {
     let (jobs, asked) = mpsc::channel(QUEUE_MAX);
-    let (hints, _) = broadcast::channel(HINTS_MAX);
+    let hints = Arc::new(Board::default());
     let handle = Handle { jobs, hints: hints.clone() };
     let room = PostRoom::new(opening.subscribers, opening.seed);
     let writer = Writer { room, backend, clock: opening.clock, timers: opening.timers, hints, due: Time::ZERO };
@@ -109,7 +109,7 @@ struct Writer<B> {
     backend: B,
     clock: Clock,
     timers: bool,
-    hints: broadcast::Sender<Arc<Hint>>,
+    hints: Arc<Board>,
     /// When a timer is due, as far as this writer knows.
     due: Time,
 }
@@ -133,7 +133,7 @@ impl<B: Backend> Writer<B> {
                 None => Some(asked.recv_many(&mut group, GROUP_MAX).await),
             };
             if received == Some(0) {
-                return;
+                return self.hints.close();
             }
             let (closing, jobs): (Vec<Job>, Vec<Job>) = group.drain(..).partition(|job| matches!(job, Job::Close(_)));
             self.carry_out(jobs).await;
@@ -145,6 +145,7 @@ impl<B: Backend> Writer<B> {
 
     /// Lets the file go before it says so: whoever waited may open it again.
     fn close(self, closing: Vec<Job>) {
+        self.hints.close();
         drop(self);
         for job in closing {
             if let Job::Close(reply) = job {
@@ -154,9 +155,9 @@ impl<B: Backend> Writer<B> {
     }
 
     /// How long nothing is due; none where timers do not fire by themselves.
-    fn until_due(&self) -> Option<std::time::Duration> {
+    fn until_due(&self) -> Option<Duration> {
         let wait = self.due.millis_since((self.clock)()).min(LOOK_MS);
-        self.timers.then(|| std::time::Duration::from_millis(wait))
+        self.timers.then(|| Duration::from_millis(wait))
     }
 
     /// One group, one commit. What is refused has changed nothing; if the store itself fails, everyone hears of it.
@@ -181,7 +182,7 @@ impl<B: Backend> Writer<B> {
             Ok(()) => {
                 self.due = self.due.min(self.room.next_due());
                 let hints = self.room.committed();
-                hints.into_iter().for_each(|hint| drop(self.hints.send(Arc::new(hint))));
+                hints.into_iter().for_each(|hint| self.hints.post(hint));
             }
             Err(_) => self.room.rolled_back(),
         }

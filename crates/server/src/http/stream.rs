@@ -5,11 +5,11 @@ use std::time::Duration;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::sse::{Event as Line, KeepAlive, Sse};
-use bellwire_store::{Hint, HintKind};
+use bellwire_store::{Heard, Hint, HintKind, Hints};
 use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
-use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::sync::broadcast::Receiver;
 
 use super::{ApiError, Hub};
 use crate::auth::Identity;
@@ -25,7 +25,7 @@ pub(super) async fn stream(
     Path(id): Path<String>,
 ) -> Result<Sse<impl Stream<Item = Result<Line, Infallible>>>, ApiError> {
     // Subscribe first: what is committed between the two is told twice rather than never.
-    let hints = hub.store.hints();
+    let hints = hub.store.hints(&id);
     let revoked = hub.revoked.subscribe();
     let state = hub.store.connect(identity.caller.clone(), id.clone()).await?;
     let first = stream::iter(state.into_iter().map(Arc::new).collect::<Vec<_>>());
@@ -40,7 +40,7 @@ struct Live {
     hub: Hub,
     identity: Identity,
     conversation_id: String,
-    hints: Receiver<Arc<Hint>>,
+    hints: Hints,
     revoked: Receiver<String>,
 }
 
@@ -49,11 +49,10 @@ impl Live {
     async fn next(&mut self) -> Option<Vec<Arc<Hint>>> {
         loop {
             tokio::select! {
-                hint = self.hints.recv() => match hint {
-                    Ok(hint) if hint.conversation_id == self.conversation_id => return Some(vec![hint]),
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => return self.state_anew().await,
-                    Err(RecvError::Closed) => return None,
+                heard = self.hints.next() => match heard {
+                    Heard::Hint(hint) => return Some(vec![hint]),
+                    Heard::Missed => return self.state_anew().await,
+                    Heard::Closed => return None,
                 },
                 token = self.revoked.recv() => match token {
                     Ok(token) if token == self.identity.token_id => return None,

@@ -1,7 +1,7 @@
 use bellwire_core::InjectionPoint::{AfterTool, TurnEnd, TurnStart};
 use bellwire_core::conversation::{Observed, Outcome};
 use bellwire_core::event::AgentName;
-use bellwire_store::{Caller, ErrorKind, HintKind};
+use bellwire_store::{Caller, ErrorKind, Heard, HintKind};
 use serde_json::json;
 
 use crate::backends::{Backend, event, failure, on_every_store, take};
@@ -75,10 +75,10 @@ on_every_store! {
     }
 
     async fn wake_mail_rings_an_idle_conversation_after_its_commit(backend: Backend) {
-        let mut hints = backend.store().hints();
+        let mut hints = backend.store().hints("chat");
         backend.publish(event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": "b"}))).await;
         let mut kinds = Vec::new();
-        while let Ok(hint) = hints.try_recv() {
+        while let Some(Heard::Hint(hint)) = hints.try_next() {
             assert_eq!(hint.conversation_id, "chat");
             kinds.push(hint.kind);
         }
