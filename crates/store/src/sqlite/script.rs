@@ -55,11 +55,12 @@ impl Script {
         sqlx::query_with(AssertSqlSafe(self.text), self.values).execute(connection).await.map(drop)
     }
 
+    /// A failure rolls the whole commit back, so OR FAIL saves the journal that could undo this statement alone.
     fn statement(&mut self, table: &Table, size: usize) {
         let Table { name, columns, conflict } = table;
         let row = format!("({})", vec!["?"; columns.len()].join(","));
         let text = &mut self.text;
-        text.push_str(&format!("INSERT INTO {name} ({}) SELECT * FROM (VALUES ", columns.join(",")));
+        text.push_str(&format!("INSERT OR FAIL INTO {name} ({}) SELECT * FROM (VALUES ", columns.join(",")));
         for at in 0..size {
             text.push_str(if at == 0 { "" } else { "," });
             text.push_str(&row);
