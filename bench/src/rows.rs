@@ -57,15 +57,13 @@ async fn commit(connection: &mut SqliteConnection, rows: &[SqliteRow]) -> sqlx::
     let mut sql = QueryBuilder::<Sqlite>::new(format!("INSERT INTO events ({COLUMNS}) "));
     // They were read newest first.
     sql.push_values(rows.iter().rev(), |mut values, row| {
-        values.push_bind(row.get::<Vec<u8>, _>(0));
-        (1..4).for_each(|column| drop(values.push_bind(row.get::<String, _>(column))));
-        values.push_bind(row.get::<i64, _>(4)).push_bind(row.get::<String, _>(5));
-        (6..8).for_each(|column| drop(values.push_bind(row.get::<Option<String>, _>(column))));
-        values.push_bind(row.get::<String, _>(8));
-        (9..11).for_each(|column| drop(values.push_bind(row.get::<Option<String>, _>(column))));
-        (11..13).for_each(|column| drop(values.push_bind(row.get::<String, _>(column))));
-        (13..15).for_each(|column| drop(values.push_bind(row.get::<i64, _>(column))));
-        values.push_bind(row.get::<String, _>(15));
+        for column in 0..16 {
+            match column {
+                0 => values.push_bind(row.get::<Vec<u8>, _>(column)),
+                4 | 13 | 14 => values.push_bind(row.get::<i64, _>(column)),
+                _ => values.push_bind(row.get::<Option<String>, _>(column)),
+            };
+        }
     });
     sql.build().execute(&mut *transaction).await?;
     transaction.commit().await
