@@ -9,11 +9,12 @@ pub mod config;
 pub mod folder;
 pub mod http;
 pub mod limit;
+mod listen;
 mod metrics;
 
 pub use config::Config;
 
-use std::future::{Future, IntoFuture as _};
+use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use crate::metrics::Metrics;
 /// How often old rows are looked for, and how many go at once.
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
 const RETENTION_STEP: usize = 500;
+const RETENTION_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 /// Whoever sends half a request and no more is waited for so long when the hub stops. Whatever asks a hub to stop kills it
 /// after ten seconds, as a rule.
 const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
@@ -80,6 +82,8 @@ impl App {
         let router = http::router::router(hub, &config);
         tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));
         let grace = grace(stop.subscribe());
+        // Every stream has a connection of its own, and every request that is worked on.
+        let connections_max = config.limits.streams + config.limits.concurrent_requests;
         let ended = async move {
             shutdown.await;
             // Streams end by themselves; everything else is answered before the listener closes.
@@ -87,7 +91,7 @@ impl App {
         };
         let serving = tokio::spawn(async move {
             tokio::select! {
-                served = axum::serve(listener, router).with_graceful_shutdown(ended).into_future() => served,
+                () = listen::serve(listener, router, connections_max, ended) => Ok(()),
                 () = grace => Ok(()),
             }
         });
@@ -230,9 +234,19 @@ async fn forget_what_is_old(store: Arc<dyn Store>, kept: Retention, mut stopping
         let before = |days: u64| {
             bellwire_core::Time::from_millis(clock::now().as_millis().saturating_sub_unsigned(days * DAY_MS))
         };
-        let pruned = store.prune(before(kept.events_days), before(kept.answers_days), RETENTION_STEP).await;
-        if let Err(error) = pruned {
-            tracing::warn!(%error, "old rows could not be deleted; they will be tried again");
+        loop {
+            match store.prune(before(kept.events_days), before(kept.answers_days), RETENTION_STEP).await {
+                // As long as there is more, go on, but let everybody else have their turn between.
+                Ok(gone) if gone >= RETENTION_STEP => tokio::time::sleep(RETENTION_PAUSE).await,
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "old rows could not be deleted; they will be tried again");
+                    break;
+                }
+            }
+            if *stopping.borrow() {
+                return;
+            }
         }
     }
 }

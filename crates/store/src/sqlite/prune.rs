@@ -17,8 +17,11 @@ const BY_NAME: [&str; 3] = [
 ];
 const BROUGHT: &str = "DELETE FROM brought_ids WHERE (token_owner, id) IN \
                        (SELECT token_owner, id FROM brought_ids WHERE at < $1 ORDER BY at LIMIT $2)";
+/// What an agent was shown is history for as long as the events are; an answer that said nothing is not.
 const ANSWERS: &str = "DELETE FROM injections WHERE (conversation_id, agent, call_id) IN \
                        (SELECT conversation_id, agent, call_id FROM injections WHERE at < $1 ORDER BY at LIMIT $2)";
+const EMPTY_ANSWERS: &str = "DELETE FROM injections WHERE (conversation_id, agent, call_id) IN \
+     (SELECT conversation_id, agent, call_id FROM injections WHERE at < $1 AND system_messages_json = '[]' LIMIT $2)";
 const ONCE: &str = "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN \
                     (SELECT token_id, route, name FROM idempotency_keys WHERE at < $1 ORDER BY at LIMIT $2)";
 
@@ -30,7 +33,9 @@ pub(super) async fn old_rows(connection: &mut SqliteConnection, before: &Before,
     for sql in BY_NAME {
         gone += sqlx::query(sql).bind(&events[..]).bind(limit).execute(&mut *connection).await?.rows_affected();
     }
-    for (sql, time) in [(BROUGHT, before.events), (ANSWERS, before.answers), (ONCE, before.once)] {
+    let by_time =
+        [(BROUGHT, before.events), (ANSWERS, before.events), (EMPTY_ANSWERS, before.answers), (ONCE, before.once)];
+    for (sql, time) in by_time {
         gone += sqlx::query(sql).bind(time.as_millis()).bind(limit).execute(&mut *connection).await?.rows_affected();
     }
     Ok(gone)
