@@ -5,18 +5,21 @@ LISTENERS is a JSON list, one entry for each port to open on loopback:
     {"name": "x",               # what its mails are recorded under, in FOLDER/x.jsonl
      "tls": "starttls|implicit|none",
      "login": "user:password",  # AUTH is required; without it none is
-     "at": "greeting|ehlo|starttls|auth|mail|rcpt|data|body|end",
-     "do": "hang|drop|close|garbage|drip|long|endless|inject" or a reply such as "451 4.3.0 later",
-     "times": 2,                # misbehaves this often and then no more; without it always
-     "take": true,              # at the end: the mail is kept before the misbehaviour
-     "mechanisms": ["LOGIN"]}   # which AUTH is offered
+     "mechanisms": ["LOGIN"],   # which AUTH is offered
+     "faults": [{
+        "at": "greeting|ehlo|starttls|auth|mail|rcpt|data|body|end|quit",
+        "do": "hang|drop|close|garbage|drip|long|endless|inject" or a reply such as "451 4.3.0 later",
+        "times": 2,             # misbehaves this often and then no more; without it always
+        "take": true}]}         # at the end: the mail is kept before the misbehaviour
 
-When all listen, their ports are printed as one JSON object. Ends when standard input does. FOLDER has cert.pem and key.pem.
+When all listen, their ports are printed as one JSON object. What is heard goes to FOLDER/x.heard, a word a line. Ends when
+standard input does. FOLDER has cert.pem and key.pem.
 """
 import asyncio
 import base64
 import email
 import email.policy
+import html.parser
 import json
 import pathlib
 import ssl
@@ -32,6 +35,7 @@ class Peer(SMTP):
 
     def __init__(self, listener, folder, context):
         self.listener = listener
+        self.heard = folder / f"{listener['name']}.heard"
         login = listener.get("login")
         super().__init__(
             Handler(listener, folder),
@@ -50,14 +54,21 @@ class Peer(SMTP):
         # Left to the server: it answers 535 itself, which "handled" would keep it from doing.
         return AuthResult(success=right, handled=False)
 
+    def fault(self, place):
+        """What goes wrong at this place now, if anything does."""
+        due = (one for one in self.listener.get("faults", []) if one["at"] == place and one.get("times", 1) > 0)
+        return next(due, None)
+
     async def strikes(self, place):
         """Misbehaves if this is the place; says whether the command is answered by that."""
-        listener = self.listener
-        if listener.get("at") != place or listener.get("times", 1) <= 0:
+        with open(self.heard, "a") as file:
+            file.write(place + "\n")
+        fault = self.fault(place)
+        if not fault:
             return False
-        if "times" in listener:
-            listener["times"] -= 1
-        return await self.misbehave(listener["do"])
+        if "times" in fault:
+            fault["times"] -= 1
+        return await self.misbehave(fault["do"])
 
     async def misbehave(self, deed):
         write = self._writer.write
@@ -72,15 +83,16 @@ class Peer(SMTP):
         elif deed == "garbage":
             write(b"\xff\xfe\x00 yes, thanks\r\n")
         elif deed == "drip":
-            while True:
+            while not self.transport.is_closing():
                 write(b"2")
                 await asyncio.sleep(0.05)
         elif deed == "long":
             write(b"250-" + b"x" * 20000 + b"\r\n250 " + b"y" * 20000 + b"\r\n")
         elif deed == "endless":
-            while True:
+            while not self.transport.is_closing():
                 write(b"250-on and on and on\r\n" * 100)
                 await self._writer.drain()
+                await asyncio.sleep(0)
         elif deed == "inject":
             write(b"220 go ahead\r\n250 forged before the encryption\r\n")
         else:
@@ -113,7 +125,7 @@ class Peer(SMTP):
             await super().smtp_RCPT(arg)
 
     async def smtp_DATA(self, arg):
-        if self.listener.get("at") == "body":
+        if self.fault("body"):
             await self.push("354 go on")
             await self._reader.readline()
             await self.strikes("body")
@@ -121,6 +133,10 @@ class Peer(SMTP):
                 pass
         elif not await self.strikes("data"):
             await super().smtp_DATA(arg)
+
+    async def smtp_QUIT(self, arg):
+        if not await self.strikes("quit"):
+            await super().smtp_QUIT(arg)
 
 
 class Handler:
@@ -131,13 +147,12 @@ class Handler:
         self.file = folder / f"{listener['name']}.jsonl"
 
     async def handle_DATA(self, server, session, envelope):
-        listener = self.listener
-        if listener.get("at") == "end" and listener.get("times", 1) > 0:
-            if listener.get("take"):
-                self.record(session, envelope)
-            if await server.strikes("end"):
-                # The fault has answered already; aiosmtpd wants something to say, and the client has gone by then.
-                return "250 again"
+        fault = server.fault("end")
+        if fault and fault.get("take"):
+            self.record(session, envelope)
+        if await server.strikes("end"):
+            # The fault has answered already; aiosmtpd wants something more to say, and the client has gone by then.
+            return "250 again"
         self.record(session, envelope)
         return "250 2.0.0 taken as 42"
 
@@ -166,9 +181,33 @@ def parsed(raw):
         "sender": people("From"),
         "recipients": people("To"),
         "date": message["Date"].datetime.isoformat(),
-        "parts": [[part.get_content_type(), part.get_content()] for part in message.iter_parts()],
+        "parts": [[part.get_content_type(), part.get_content().replace("\r\n", "\n")] for part in message.iter_parts()],
         "defects": defects,
+        "page": Page.of(message),
     }
+
+
+class Page(html.parser.HTMLParser):
+    """What a browser would see: which elements, where they lead, and the words."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.links, self.text = [], [], []
+
+    @classmethod
+    def of(cls, message):
+        page = cls()
+        page.feed(message.get_body(("html",)).get_content())
+        page.close()
+        return {"tags": page.tags, "links": page.links, "text": "".join(page.text)}
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.links += [value for name, value in attributes if name in ("href", "src", "action", "background")]
+        self.tags += [name for name, _ in attributes if name.startswith("on")]
+
+    def handle_data(self, data):
+        self.text.append(data)
 
 
 async def main(folder, listeners):

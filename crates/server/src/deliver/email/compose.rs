@@ -37,7 +37,7 @@ fn headers(letter: &Letter, subject: &str) -> String {
         .known("Message-ID", &letter.message_id.to_string())
         // Nobody's holiday notice should answer a machine (RFC 3834).
         .known("Auto-Submitted", "auto-generated");
-    if let Some(link) = &letter.links.unsubscribe {
+    if let Some(link) = letter.links().unsubscribe {
         headers = headers
             .known("List-Unsubscribe", &format!("<{}>", link.as_str()))
             .known("List-Unsubscribe-Post", "List-Unsubscribe=One-Click");

@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use bellwire_core::person::one_line;
 use minijinja::{AutoEscape, Environment, Value};
 
-use super::letter::{Content, Item, Letter};
+use super::letter::{Content, Item, Letter, Link};
 use super::plain::{CONFIRM, CONFIRM_NOT, ITEMS_MAX, REASON, more};
 
 const NAME: &str = "letter";
@@ -17,14 +18,15 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 
 /// The mail as a page. Every value is escaped by the renderer; the template marks none as safe.
 pub(super) fn html(letter: &Letter, subject: &str) -> String {
-    let link = |link: &Option<super::Link>| link.as_ref().map(|link| link.as_str().to_owned());
+    let links = letter.links();
+    let link = |link: Option<Link>| link.map(|link| link.as_str().to_owned());
     let items: &[Item] = match &letter.content {
         Content::Notification { item, .. } => std::slice::from_ref(item),
         Content::Digest(items) => items,
         Content::Confirmation { .. } => &[],
     };
     let code = match &letter.content {
-        Content::Confirmation { code } => Some(bellwire_core::person::one_line(code)),
+        Content::Confirmation { code } => Some(one_line(code)),
         _ => None,
     };
     let context = fields([
@@ -36,8 +38,8 @@ pub(super) fn html(letter: &Letter, subject: &str) -> String {
         ("confirm", Value::from(CONFIRM)),
         ("confirm_not", Value::from(CONFIRM_NOT)),
         ("reason", Value::from(REASON.trim_end())),
-        ("inbox", Value::from(link(&letter.links.inbox))),
-        ("unsubscribe", Value::from(link(&letter.links.unsubscribe))),
+        ("inbox", Value::from(link(links.inbox))),
+        ("unsubscribe", Value::from(link(links.unsubscribe))),
     ]);
     let template = TEMPLATES.get_template(NAME).expect("the template was added with this name");
     template.render(context).expect("the template uses only what it is given")

@@ -27,7 +27,7 @@ pub struct Letter {
     pub zone: Option<String>,
     /// What it says.
     pub content: Content,
-    /// Where it leads.
+    /// Where it leads; a confirmation leads nowhere.
     pub links: Links,
 }
 
@@ -92,6 +92,16 @@ pub struct Link(String);
 /// What a mail is known by, `<id@domain>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageId(String);
+
+impl Letter {
+    /// Before an address is confirmed there is nothing to lead to and nothing to stop.
+    pub(super) fn links(&self) -> Links {
+        match self.content {
+            Content::Confirmation { .. } => Links::default(),
+            _ => self.links.clone(),
+        }
+    }
+}
 
 impl Item {
     /// What an agent, known by its authenticated name, said and when.

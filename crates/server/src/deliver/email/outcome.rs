@@ -135,6 +135,19 @@ fn retry_after(reply: &Reply) -> Option<Duration> {
     asked.or_else(|| (text.contains("greylist") || text.contains("graylist")).then_some(GREYLISTED))
 }
 
+/// As it is written down with a delivery.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sent { reply } => write!(f, "sent: {reply}"),
+            Self::Refused { step, code, text, .. } => write!(f, "refused at {step}: {code} {text}"),
+            Self::Misconfigured { reason } => write!(f, "email is not set up right: {reason}"),
+            Self::TryAgain { reason, .. } => write!(f, "not sent: {reason}"),
+            Self::Unknown { reason } => write!(f, "sent or not, nobody knows: {reason}"),
+        }
+    }
+}
+
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -182,6 +195,7 @@ mod tests {
         let Outcome::Refused { step, code, enhanced, text } = refused else { panic!("{refused:?}") };
         assert_eq!((step, code, enhanced.as_deref()), (Step::Recipient, 550, Some("5.1.1")));
         assert_eq!(text, "5.1.1 no such user");
+        assert_eq!(outcome(Step::Recipient, 550, "no").to_string(), "refused at RCPT TO: 550 no");
         for (step, code) in [(Step::Auth, 535), (Step::Greeting, 554), (Step::Hello, 550), (Step::Sender, 530)] {
             assert!(matches!(outcome(step, code, "no"), Outcome::Misconfigured { .. }), "{step} {code}");
         }

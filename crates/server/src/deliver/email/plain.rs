@@ -1,3 +1,5 @@
+use bellwire_core::person::one_line;
+
 use super::letter::{Content, Item, Letter};
 
 /// What stands before every line of an agent's own text. The hub's lines never begin with it, so that no text can pass for
@@ -7,15 +9,22 @@ const FRAME: &str = "| ";
 /// How many notifications one mail shows; of those beyond it, it tells the number.
 pub(super) const ITEMS_MAX: usize = 50;
 
+// Both forms of a mail say the same.
+pub(super) const REASON: &str = "Sent by Bellwire, because email is on in your notification settings.\n";
+pub(super) const CONFIRM: &str =
+    "Somebody wants notifications from Bellwire at this address. If it was you, this is the code:";
+pub(super) const CONFIRM_NOT: &str = "If it was not you, do nothing: without the code no further mail comes.";
+
 /// The mail as plain text.
 pub(super) fn plain(letter: &Letter) -> String {
     let mut text = match &letter.content {
         Content::Notification { item, .. } => one(item, letter),
         Content::Digest(items) => digest(items, letter),
-        Content::Confirmation { code } => format!("{CONFIRM}\n\n    {}\n\n{CONFIRM_NOT}\n", single_line(code)),
+        Content::Confirmation { code } => format!("{CONFIRM}\n\n    {}\n\n{CONFIRM_NOT}\n", one_line(code)),
     };
     text.push_str("\n-- \n");
-    for (label, link) in [("Inbox", &letter.links.inbox), ("Stop these mails", &letter.links.unsubscribe)] {
+    let links = letter.links();
+    for (label, link) in [("Inbox", links.inbox), ("Stop these mails", links.unsubscribe)] {
         if let Some(link) = link {
             text.push_str(&format!("{label}: {}\n", link.as_str()));
         }
@@ -26,11 +35,6 @@ pub(super) fn plain(letter: &Letter) -> String {
     });
     text
 }
-
-pub(super) const REASON: &str = "Sent by Bellwire, because email is on in your notification settings.\n";
-pub(super) const CONFIRM: &str =
-    "Somebody wants notifications from Bellwire at this address. If it was you, this is the code:";
-pub(super) const CONFIRM_NOT: &str = "If it was not you, do nothing: without the code no further mail comes.";
 
 fn one(item: &Item, letter: &Letter) -> String {
     let mut text = format!("{} from {}\n", item.kind.label(), item.origin);
@@ -62,8 +66,4 @@ fn digest(items: &[Item], letter: &Letter) -> String {
 /// What is said of those that one mail does not show.
 pub(super) fn more(count: usize) -> Option<String> {
     count.checked_sub(ITEMS_MAX).filter(|left| *left > 0).map(|left| format!("and {left} more in your inbox"))
-}
-
-fn single_line(code: &str) -> String {
-    bellwire_core::person::one_line(code)
 }

@@ -83,9 +83,10 @@ impl Smtp {
         outcome
     }
 
-    /// The longest an attempt can take for a mail of ordinary size: a claim on a delivery must last longer than this.
+    /// The longest an attempt can take: a claim on a delivery must last longer than this.
     pub fn attempt_max(&self) -> Duration {
-        // Connect, TLS, greeting, EHLO twice, STARTTLS, AUTH in three parts, MAIL, RCPT, DATA, and the body in two.
+        // Connect, TLS, greeting, EHLO twice, STARTTLS, AUTH in three parts, MAIL, RCPT, DATA, the body, and an answer that
+        // came too early.
         self.step_max * 14 + self.answer_max
     }
 

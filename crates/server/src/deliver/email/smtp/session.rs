@@ -11,8 +11,6 @@ use super::reply::{Line, Reply};
 /// How much of one line is kept, and how much a whole reply may bring. Real servers stay far below.
 const LINE_KEPT: usize = 1024;
 const REPLY_MAX: usize = 64 * 1024;
-/// How much of a message goes out under one time-out.
-const CHUNK: usize = 64 * 1024;
 
 /// Anything a conversation can be held over.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -114,10 +112,11 @@ impl Session {
     /// Writes the message, all but the dot that ends it.
     pub(super) async fn body(&mut self, message: &[u8]) -> Result<(), Stopped> {
         let stuffed = stuffed(message);
-        for chunk in stuffed.chunks(CHUNK) {
-            within(self.step_max, Step::Body, self.stream.write_all(chunk)).await?;
-        }
-        within(self.step_max, Step::Body, self.stream.flush()).await?;
+        within(self.step_max, Step::Body, async {
+            self.stream.write_all(&stuffed).await?;
+            self.stream.flush().await
+        })
+        .await?;
         self.still_listening().await
     }
 
