@@ -12,11 +12,15 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
 .PHONY: run
-run: ## Play the demo: an agent hears what happens while it works
+run: ## Start the hub; nothing needs to be configured
+	@$(CARGO) run --package bellwire -- serve
+
+.PHONY: play
+play: ## Play a timeline: an agent hears what happens while it works
 	@$(CARGO) run --quiet --package bellwire -- simulate examples/demo.timeline
 
 .PHONY: test
-test: lint test-rust test-docs test-examples ## Everything: lint, tests, doc examples, examples
+test: lint test-rust test-docs test-examples test-api ## Everything: lint, tests, doc examples, examples, the API fuzzed
 
 .PHONY: test-rust
 test-rust:
@@ -35,6 +39,14 @@ test-docs:
 test-examples:
 	scripts/test-examples
 
+.PHONY: test-api
+test-api: ## Fuzz the API by its own description (EXAMPLES=1000 for longer)
+	scripts/schemathesis
+
+.PHONY: openapi
+openapi: ## Write docs/openapi.json anew
+	BELLWIRE_UPDATE_OPENAPI=1 $(CARGO) test --quiet --package bellwire-server --test it openapi::the_description
+
 .PHONY: lint
 lint: ## Formatting and clippy
 	$(CARGO) fmt --all --check
@@ -47,6 +59,11 @@ fmt: ## Format everything
 .PHONY: bench
 bench: ## Measure; run it on a quiet machine
 	$(CARGO) run --quiet --release --package bellwire-bench
+
+.PHONY: chaos
+chaos: ## Kill the hub under load, again and again (KILLS=1000 SEED=n)
+	KILLS=$(or $(KILLS),1000) SEED=$(or $(SEED),$$RANDOM) \
+		$(CARGO) test --package bellwire --test chaos -- --nocapture nothing_is_lost
 
 .PHONY: fuzz
 fuzz: ## Long property runs and fuzz targets (SECONDS_EACH=60)

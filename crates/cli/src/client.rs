@@ -1,57 +1,183 @@
+//! A running hub, as a command talks to it.
+
+mod failure;
+mod lines;
+
+pub(crate) use lines::Lines;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, bail};
-use reqwest::Method;
+use bellwire_server::config::Secret;
+use clap::Args;
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Method, Url};
 use serde_json::Value;
 
-use crate::args::Connection;
 use crate::data_dir;
+use crate::settings::Settings;
 
-/// A running hub, as a command talks to it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The hub says something every 15 seconds on a stream; thrice that in silence and it is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(45);
+
+/// How to reach a running hub
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct Connection {
+    /// The hub's address; by default the one that serves this machine's data folder
+    #[arg(long, env = "BELLWIRE_URL", value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// The token; by default the admin token of this machine's data folder
+    #[arg(long, env = "BELLWIRE_TOKEN", hide_env_values = true, value_name = "SECRET")]
+    pub(crate) token: Option<Secret>,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
 pub(crate) struct Client {
     http: reqwest::Client,
     runtime: tokio::runtime::Runtime,
     url: String,
-    token: String,
+    token: Option<Secret>,
+}
+
+/// What a hub answered: its head and its body.
+pub(crate) struct Answer {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Connection {
+    /// Where the hub is: as said, or as noted by the hub of the data folder, or as configured.
+    pub(crate) fn url(&self) -> Result<String> {
+        if let Some(url) = self.url.as_deref().filter(|url| !url.is_empty()) {
+            return Ok(url.trim_end_matches('/').to_owned());
+        }
+        let config = self.settings.load(Vec::new())?.config;
+        let noted = config.data_dir.as_deref().and_then(data_dir::note);
+        let noted = noted.and_then(|note| note["url"].as_str().map(str::to_owned));
+        Ok(noted.unwrap_or_else(|| reachable(config.listen)))
+    }
+
+    pub(crate) fn data_dir(&self) -> Result<PathBuf> {
+        self.settings.load(Vec::new())?.config.data_dir.context("there is no data folder; say --data-dir")
+    }
+
+    fn token(&self) -> Result<Secret> {
+        if let Some(token) = self.token.as_ref().filter(|token| !token.reveal().is_empty()) {
+            return Ok(token.clone());
+        }
+        let dir = self.data_dir()?;
+        data_dir::admin_token(&dir)?
+            .with_context(|| format!("no token: say --token or BELLWIRE_TOKEN ({} has no admin.token)", dir.display()))
+    }
 }
 
 impl Client {
     pub(crate) fn new(connection: &Connection) -> Result<Self> {
-        let token = match &connection.token {
-            Some(token) => token.clone(),
-            None => {
-                let dir = data_dir::resolve(connection.data_dir.as_deref())?;
-                data_dir::admin_token(&dir)?.with_context(|| {
-                    format!("no token: say --token or BELLWIRE_TOKEN ({} has no admin.token)", dir.display())
-                })?
-            }
-        };
-        let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
-        let url = connection.url.trim_end_matches('/').to_owned();
-        Ok(Self { http: reqwest::Client::new(), runtime, url, token })
+        Self::open(connection.url()?, Some(connection.token()?))
+    }
+
+    /// A client for what needs no token.
+    pub(crate) fn open(url: String, token: Option<Secret>) -> Result<Self> {
+        let parsed = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let parsed = parsed.with_context(|| format!("'{url}' is no address; write it like http://127.0.0.1:2355"))?;
+        // The token must not follow a redirection to a stranger.
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(SILENCE_MAX)
+            .redirect(reqwest::redirect::Policy::none());
+        if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
+            builder = builder.no_proxy();
+        }
+        let http = builder.build().context("cannot start the client")?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        Ok(Self { http, runtime: runtime.context("cannot start")?, url, token })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Result<Value> {
+        self.call(Method::GET, path, None)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value> {
+        self.call(Method::POST, path, Some(body))
     }
 
     /// One call. What the hub refuses becomes an error in its own words.
     pub(crate) fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
+        self.answer(method, path, body.map(|body| ("application/json", body.to_string()))).map(|answer| answer.body)
+    }
+
+    /// One call with a body of any kind.
+    pub(crate) fn answer(&self, method: Method, path: &str, body: Option<(&str, String)>) -> Result<Answer> {
         self.runtime.block_on(async {
-            let mut request = self.http.request(method, format!("{}{path}", self.url)).bearer_auth(&self.token);
-            if let Some(body) = body {
-                request = request.json(body);
+            let mut request = self.request(method, path).timeout(CALL_TIMEOUT);
+            if let Some((kind, body)) = body {
+                request = request.header(CONTENT_TYPE, kind).body(body);
             }
-            let sent = request.send().await;
-            let response =
-                sent.with_context(|| format!("no hub answers at {} (start one: bellwire serve)", self.url))?;
-            let status = response.status();
-            let text = response.text().await.context("the hub's answer broke off")?;
-            let answer: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-            if status.is_success() {
-                return Ok(answer);
-            }
-            let error = &answer["error"];
-            let message = error["message"].as_str().unwrap_or("the hub gave no reason");
-            match error["field"].as_str() {
-                Some(field) => bail!("{field}: {message} ({status})"),
-                None => bail!("{message} ({status})"),
+            let response = request.send().await.map_err(|error| failure::in_words(&error, &self.url))?;
+            let (status, headers) = (response.status(), response.headers().clone());
+            let text = response.text().await.map_err(|error| failure::in_words(&error, &self.url))?;
+            let body = serde_json::from_str::<Value>(&text);
+            match (status.is_success(), body) {
+                (true, Ok(body)) => Ok(Answer { headers, body }),
+                (true, Err(_)) if text.is_empty() => Ok(Answer { headers, body: Value::Null }),
+                (false, Ok(body)) if body["error"]["message"].is_string() => bail!(failure::refusal(&body, status)),
+                _ => bail!("{} answers ({status}), but not like a Bellwire: is the address right?", self.url),
             }
         })
+    }
+
+    /// The events of a stream, as they come.
+    pub(crate) async fn stream(&self, path: &str) -> Result<Lines> {
+        let sent = self.request(Method::GET, path).header("Accept", "text/event-stream").send().await;
+        let response = sent.map_err(|error| failure::in_words(&error, &self.url))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(Lines::new(response));
+        }
+        let text = response.text().await.unwrap_or_default();
+        let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Err(failure::Refused { status: status.as_u16(), message: failure::refusal(&body, status) }.into())
+    }
+
+    /// Reads JSON from within the runtime.
+    pub(crate) async fn read(&self, path: &str) -> Result<Value> {
+        let sent = self.request(Method::GET, path).timeout(CALL_TIMEOUT).send().await;
+        let response = sent.and_then(reqwest::Response::error_for_status);
+        let response = response.map_err(|error| failure::in_words(&error, &self.url))?;
+        response.json().await.map_err(|error| failure::in_words(&error, &self.url))
+    }
+
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        match &self.token {
+            Some(token) => request.bearer_auth(token.reveal()),
+            None => request,
+        }
+    }
+}
+
+pub(crate) use failure::Refused;
+
+/// How a hub that listens there is reached from its own machine.
+pub(crate) fn reachable(listen: SocketAddr) -> String {
+    match (listen.ip().is_unspecified(), listen.is_ipv6()) {
+        (true, true) => format!("http://[::1]:{}", listen.port()),
+        (true, false) => format!("http://127.0.0.1:{}", listen.port()),
+        _ => format!("http://{listen}"),
     }
 }
 

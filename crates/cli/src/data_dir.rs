@@ -1,47 +1,123 @@
-use std::io::Write as _;
+//! The folder of a hub: its database, its admin token, and a note of where it listens.
+
+use std::fs;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use bellwire_server::config::Secret;
+use serde_json::{Value, json};
 
 const TOKEN_FILE: &str = "admin.token";
+const DATABASE_FILE: &str = "bellwire.db";
+const NOTE_FILE: &str = "hub.json";
 
 /// Where a hub keeps its data if nobody says: where this platform keeps such data.
-pub(crate) fn resolve(given: Option<&Path>) -> Result<PathBuf> {
-    if let Some(given) = given {
-        return Ok(given.to_owned());
-    }
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+pub(crate) fn by_platform() -> Result<PathBuf> {
     let base = if cfg!(target_os = "macos") {
         variable("HOME").map(|home| home.join("Library/Application Support"))
     } else if cfg!(windows) {
         variable("LOCALAPPDATA")
     } else {
-        variable("XDG_DATA_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/share")))
+        let data = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
+        data.or_else(|| variable("HOME").map(|home| home.join(".local/share")))
     };
     base.map(|base| base.join("bellwire")).context("there is no home folder; say --data-dir or BELLWIRE_DATA_DIR")
 }
 
+pub(crate) fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+pub(crate) fn database(dir: &Path) -> PathBuf {
+    dir.join(DATABASE_FILE)
+}
+
+/// Makes the folder, for its owner alone.
+pub(crate) fn create(dir: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir).with_context(|| format!("cannot make the data folder {} (say --data-dir)", dir.display()))
+}
+
 /// The admin token that the first start left.
-pub(crate) fn admin_token(dir: &Path) -> Result<Option<String>> {
-    let path = dir.join(TOKEN_FILE);
-    match std::fs::read_to_string(&path) {
-        Ok(text) if text.trim().is_empty() => bail!("{} is empty", path.display()),
-        Ok(text) => Ok(Some(text.trim().to_owned())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+pub(crate) fn admin_token(dir: &Path) -> Result<Option<Secret>> {
+    let path = token_path(dir);
+    match fs::read_to_string(&path) {
+        Ok(text) if text.trim().is_empty() => {
+            bail!("{} is empty; remove it and the next start makes one", path.display())
+        }
+        Ok(text) => Ok(Some(Secret::new(text.trim()))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 
-/// Keeps the admin token where only its owner can read it.
+pub(crate) fn token_path(dir: &Path) -> PathBuf {
+    dir.join(TOKEN_FILE)
+}
+
+/// Keeps the admin token where only its owner can read it. The file is there whole or not at all: half of one would keep
+/// every later start from succeeding.
 pub(crate) fn keep_admin_token(dir: &Path, secret: &str) -> Result<PathBuf> {
-    let path = dir.join(TOKEN_FILE);
-    let mut options = std::fs::OpenOptions::new();
+    let (path, draft) = (token_path(dir), dir.join(format!("{TOKEN_FILE}.new")));
+    let written = private(&draft, secret).and_then(|()| fs::rename(&draft, &path));
+    written.with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+/// What others may do with a file or folder; none where there are no modes.
+#[cfg(unix)]
+pub(crate) fn open_to_others(path: &Path) -> Option<u32> {
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).ok()?.permissions()) & 0o777;
+    Some(mode).filter(|mode| mode & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn open_to_others(_path: &Path) -> Option<u32> {
+    None
+}
+
+/// Takes the admin token out of others' sight again; whether that was needed.
+pub(crate) fn close_admin_token(dir: &Path) -> Result<bool> {
+    let path = token_path(dir);
+    if open_to_others(&path).is_none() {
+        return Ok(false);
+    }
+    #[cfg(unix)]
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+        .with_context(|| format!("others can read {}, and its mode cannot be changed to 600", path.display()))?;
+    Ok(true)
+}
+
+/// Leaves a note of where the hub of this folder listens, so that the other commands find it, on whatever port.
+pub(crate) fn note_running(dir: &Path, url: &str) -> Result<()> {
+    let path = dir.join(NOTE_FILE);
+    let note = json!({ "url": url, "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id() });
+    private(&path, &note.to_string()).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Takes the note away; it is only a hint, so nothing depends on it.
+pub(crate) fn note_stopped(dir: &Path) {
+    let _ = fs::remove_file(dir.join(NOTE_FILE));
+}
+
+/// The note of a hub that runs, or of one that did not end in order.
+pub(crate) fn note(dir: &Path) -> Option<Value> {
+    serde_json::from_str(&fs::read_to_string(dir.join(NOTE_FILE)).ok()?).ok()
+}
+
+/// Writes a file that only its owner can read.
+fn private(path: &Path, line: &str) -> std::io::Result<()> {
+    // One that is there already may have another mode.
+    fs::remove_file(path).or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
+    let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    writeln!(file, "{secret}")
-        .and_then(|()| file.sync_all())
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
+    let mut file = options.open(path)?;
+    writeln!(file, "{line}")?;
+    file.sync_all()
 }

@@ -4,7 +4,9 @@ mod args;
 mod client;
 mod commands;
 mod data_dir;
+mod log;
 mod output;
+mod settings;
 
 use std::process::ExitCode;
 
@@ -18,23 +20,34 @@ const EXIT_WRONG: u8 = 1;
 const EXIT_FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let outcome = match arguments.command {
-        Command::Serve(serve) => commands::serve::run(serve),
-        Command::Emit(emit) => commands::emit::run(&emit),
-        Command::Inject(inject) => commands::inject::run(&inject),
-        Command::Trace(trace) => commands::trace::run(&trace),
-        Command::Token(token) => commands::token::run(&token),
-        Command::Simulate(simulate) => commands::simulate::run(&simulate),
-        Command::Subscribers(subscribers) => commands::subscribers::run(&subscribers),
-    };
-    match outcome {
+    // Whoever speaks TLS in this process uses this; it can only be chosen once, and nobody has before us.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    match run(Arguments::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(EXIT_WRONG),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!("{}error:{} {error:#}", output::WRONG.render(), output::WRONG.render_reset());
+            anstream::eprintln!("{} {error:#}", output::paint(output::WRONG, "error:"));
             ExitCode::from(EXIT_FAILED)
         }
+    }
+}
+
+/// Whether all is well, or why the command could not be carried out.
+fn run(command: Command) -> anyhow::Result<bool> {
+    match command {
+        Command::Serve(serve) => commands::serve::run(&serve),
+        Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Emit(emit) => commands::emit::run(&emit),
+        Command::Inject(inject) => commands::inject::run(&inject),
+        Command::Tail(tail) => commands::tail::run(&tail),
+        Command::Trace(trace) => commands::trace::run(&trace),
+        Command::Token(token) => commands::token::run(&token),
+        Command::Config(config) => commands::config::run(&config),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor),
+        Command::Migrate(migrate) => commands::migrate::run(&migrate),
+        Command::Simulate(simulate) => commands::simulate::run(&simulate),
+        Command::Subscribers(subscribers) => commands::subscribers::run(&subscribers),
+        Command::Completions(completions) => commands::completions::run(&completions),
     }
 }

@@ -1,12 +1,16 @@
+use std::io::Write as _;
+
 use anstyle::{AnsiColor, Style};
+use anyhow::Result;
 use bellwire_core::timeline::Tone;
+use serde_json::Value;
 
 pub(crate) const STRONG: Style = Style::new().bold();
 pub(crate) const MUTED: Style = Style::new().dimmed();
 pub(crate) const WRONG: Style = AnsiColor::Red.on_default().bold();
-const SAID: Style = AnsiColor::Green.on_default();
-const WAITS: Style = AnsiColor::Yellow.on_default();
-const TEXT: Style = AnsiColor::Cyan.on_default();
+pub(crate) const SAID: Style = AnsiColor::Green.on_default();
+pub(crate) const WAITS: Style = AnsiColor::Yellow.on_default();
+pub(crate) const TEXT: Style = AnsiColor::Cyan.on_default();
 
 /// The colour of a line; where colours are not wanted, anstream takes them out.
 pub(crate) fn style(tone: Tone) -> Style {
@@ -19,6 +23,21 @@ pub(crate) fn style(tone: Tone) -> Style {
     }
 }
 
+/// The colour of a verdict.
+pub(crate) fn verdict_style(verdict: &str) -> Style {
+    match verdict {
+        "queued" | "injected" => SAID,
+        "held" | "pending" => WAITS,
+        "suppressed" | "expired" => WRONG,
+        _ => MUTED,
+    }
+}
+
+/// A text in a colour.
+pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{}{text}{}", style.render(), style.render_reset())
+}
+
 /// Text from outside on its way to a terminal: what could move the cursor or change colours is shown, not obeyed.
 pub(crate) fn printable(text: &str) -> String {
     let shown = |c: char| match c {
@@ -27,6 +46,24 @@ pub(crate) fn printable(text: &str) -> String {
         c => c.to_string(),
     };
     text.chars().map(shown).collect()
+}
+
+/// A text of a JSON object, safe for a terminal; nothing where it has none.
+pub(crate) fn text(value: &Value, key: &str) -> String {
+    printable(value[key].as_str().unwrap_or(""))
+}
+
+/// One JSON value on a line of its own.
+pub(crate) fn print_json(value: &Value) -> Result<bool> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{value}")?;
+    out.flush()?;
+    Ok(true)
+}
+
+/// A word of caution, beside the data.
+pub(crate) fn warn(message: &str) {
+    anstream::eprintln!("{} {}", paint(WAITS, "warning:"), printable(message));
 }
 
 /// `head` closes the pipe when it has seen enough; that is no error.

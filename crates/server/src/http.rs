@@ -1,20 +1,27 @@
 //! The API over HTTP: wire types live here and nowhere else.
 
+mod body;
 mod cloudevents;
 mod conversations;
 mod correlation;
+mod docs;
 mod error;
 mod events;
+mod field;
 mod health;
 mod idempotency;
 mod inject;
 mod metrics;
+mod new_event;
+mod openapi;
 mod origin;
 mod overload;
 pub mod router;
+mod shape;
 mod stream;
 mod subscribers;
 mod tokens;
+mod trace;
 mod users;
 
 pub use error::ApiError;
@@ -38,6 +45,8 @@ pub(crate) struct Hub {
     /// The subscribers in force; a reload replaces them.
     pub(crate) roster: tokio::sync::watch::Receiver<Arc<Subscribers>>,
     pub(crate) limit: Arc<PublishLimit>,
+    /// The most events one call may bring.
+    pub(crate) batch_max: usize,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) overload: Arc<Overload>,
     /// Names of tokens that were just revoked: their streams end.

@@ -14,7 +14,7 @@ mod metrics;
 
 pub use config::Config;
 
-use std::future::Future;
+use std::future::{Future, IntoFuture as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +34,9 @@ use crate::metrics::Metrics;
 /// How often old rows are looked for, and how many go at once.
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
 const RETENTION_STEP: usize = 500;
+/// Whoever sends half a request and no more is waited for so long when the hub stops. Whatever asks a hub to stop kills it
+/// after ten seconds, as a rule.
+const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A running hub.
@@ -69,6 +72,7 @@ impl App {
             tokens: Arc::new(Tokens::new(store.clone())),
             roster: roster.1,
             limit: Arc::new(PublishLimit::new(config.limits.publish_per_second, config.limits.publish_burst)),
+            batch_max: config.limits.batch_events,
             metrics,
             overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
             revoked: broadcast::channel(256).0,
@@ -76,12 +80,18 @@ impl App {
         };
         let router = http::router::router(hub, &config);
         tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));
+        let grace = grace(stop.subscribe());
         let ended = async move {
             shutdown.await;
             // Streams end by themselves; everything else is answered before the listener closes.
             let _ = stop.send(true);
         };
-        let serving = tokio::spawn(async move { axum::serve(listener, router).with_graceful_shutdown(ended).await });
+        let serving = tokio::spawn(async move {
+            tokio::select! {
+                served = axum::serve(listener, router).with_graceful_shutdown(ended).into_future() => served,
+                () = grace => Ok(()),
+            }
+        });
         Ok(Self { address, store, serving })
     }
 
@@ -201,6 +211,13 @@ fn report(read: &folder::Read) {
         let state = if kept { "its last good version stays in force" } else { "it is left out" };
         tracing::error!(%error, "a subscriber file is wrong; {state}");
     }
+}
+
+/// Ends when the hub has been stopping for as long as it waits for anybody.
+async fn grace(mut stopping: watch::Receiver<bool>) {
+    // A sender that is gone has stopped too.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+    tokio::time::sleep(STOP_GRACE).await;
 }
 
 /// Deletes what is old in small steps, so that nobody waits for it.

@@ -36,6 +36,8 @@ pub trait Reader: Send + Sync + 'static {
     fn waiting(&self) -> impl Future<Output = Result<(usize, Option<Time>), StoreError>> + Send;
     /// Every token, oldest first.
     fn tokens(&self) -> impl Future<Output = Result<Vec<Token>, StoreError>> + Send;
+    /// Lets the data go.
+    fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// A store: a writer to ask and rows to read.
@@ -155,7 +157,11 @@ impl<R: Reader> Store for Front<R> {
     }
 
     fn close(&self) -> Answering<'_, ()> {
-        Box::pin(self.writer.ask(Job::Close))
+        Box::pin(async move {
+            // The writer goes last: with it the file is left as one whole, without a log beside it.
+            self.reader.close().await;
+            self.writer.ask(Job::Close).await
+        })
     }
 
     fn hints(&self) -> broadcast::Receiver<Arc<Hint>> {

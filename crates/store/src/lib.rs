@@ -22,7 +22,7 @@ pub use error::{ErrorKind, StoreError};
 pub use front::Front;
 pub use memory::{Memory, MemoryStore};
 pub use report::{Observer, Report};
-pub use sqlite::{Sqlite, SqliteStore};
+pub use sqlite::{Inspection, Sqlite, SqliteStore};
 pub use writer::{Clock, Opening};
 
 use std::future::Future;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwire_core::notification::Fate;
-use bellwire_core::{EventId, Notification, NotificationId, Time};
+use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 
 use crate::command::{InjectionView, Message, NotificationView, Once, Settings, Token, Trace};
 use crate::error::StoreError;
@@ -75,6 +75,12 @@ impl Source for Memory {
         Ok(Some(LoadedMailbox { state: row.state.clone(), pending, events }))
     }
 
+    async fn agents(&mut self, conversation_id: &str) -> Result<Vec<Arc<str>>, StoreError> {
+        let tables = self.lock();
+        let theirs = tables.mailboxes.keys().filter(|key| &*key.conversation_id == conversation_id);
+        Ok(theirs.map(|key| key.agent.clone()).collect())
+    }
+
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
         Ok(self.lock().settings.get(user_id).map(|settings| settings.disabled_subscribers.clone()).unwrap_or_default())
     }
@@ -97,6 +103,11 @@ impl Source for Memory {
         let tables = self.lock();
         let found = tables.injections.iter().find(|(_, row)| row.key == *key && row.call_id == call_id);
         Ok(found.map(|(_, row)| row.clone()))
+    }
+
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
+        let tables = self.lock();
+        Ok(ids.iter().filter_map(|id| tables.events.get(id)).map(|row| row.event.clone()).collect())
     }
 
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
@@ -138,6 +149,10 @@ impl Backend for Memory {
         Ok(())
     }
 
+    async fn probe(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn prune(&mut self, before: &Before, limit: usize) -> Result<usize, StoreError> {
         let mut tables = self.lock();
         let waiting: std::collections::HashSet<EventId> = tables
@@ -159,6 +174,10 @@ impl Backend for Memory {
         let mut known = known.into_iter();
         tables.superseded.retain(|_| known.next().unwrap_or(false));
         Ok(gone)
+    }
+
+    async fn close(self) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 
@@ -253,6 +272,8 @@ impl Reader for Memory {
         tokens.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
         Ok(tokens)
     }
+
+    async fn close(&self) {}
 }
 
 fn injection_view(row: &InjectionRow) -> InjectionView {

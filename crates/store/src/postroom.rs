@@ -47,6 +47,8 @@ pub(crate) trait Source {
         since: Time,
     ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn mailbox(&mut self, key: &MailboxKey) -> impl Future<Output = Result<Option<LoadedMailbox>, StoreError>> + Send;
+    /// The agents of a conversation that have a mailbox.
+    fn agents(&mut self, conversation_id: &str) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn disabled(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
     fn brought(
         &mut self,
@@ -60,6 +62,7 @@ pub(crate) trait Source {
         key: &MailboxKey,
         call_id: &str,
     ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
+    fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<Arc<Event>>, StoreError>> + Send;
     fn due(&mut self, now: Time, limit: usize) -> impl Future<Output = Result<Vec<MailboxKey>, StoreError>> + Send;
 }
 
@@ -172,6 +175,9 @@ impl PostRoom {
         for injection in &changes.injections {
             self.rooms.remove(&injection.key);
         }
+        for (key, _) in &changes.unseen {
+            self.rooms.remove(key);
+        }
         for id in changes.conversations.keys() {
             self.conversations.remove(id);
         }
@@ -195,9 +201,13 @@ impl PostRoom {
             else {
                 continue;
             };
-            self.enter(&key, &owner, source).await?;
+            match self.enter(&key, &owner, source).await {
+                // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
+                Err(error) if error.kind == ErrorKind::Broken => continue,
+                entered => entered?,
+            }
             self.handle(&key, Input::Time)?;
-            self.drain(&key, &owner, None);
+            self.drain(&key, &owner);
         }
         Ok(more)
     }
@@ -256,7 +266,30 @@ impl PostRoom {
     ) -> Result<Vec<Hint>, StoreError> {
         let row = self.owned(caller, id, source).await?;
         self.saw(&row.id);
-        let key = MailboxKey { conversation_id: row.id.clone(), agent: "main".into() };
+        let mut agents = source.agents(id).await?;
+        // What this very commit made is there too.
+        let fresh = self.changes.mailboxes.iter().filter(|key| key.conversation_id == row.id);
+        agents.extend(fresh.map(|key| key.agent.clone()));
+        agents.retain(|agent| &**agent != "main");
+        agents.sort();
+        agents.dedup();
+        let mut hints = self.state_of(&row, "main".into(), source).await?;
+        for agent in agents {
+            // Of a sub-agent there is something to say only while something waits for it.
+            hints.extend(self.state_of(&row, agent, source).await?.into_iter().filter(|hint| hint.count > 0));
+        }
+        Ok(hints)
+    }
+
+    /// What there is to know about one agent's mailbox.
+    async fn state_of(
+        &mut self,
+        row: &ConversationRow,
+        agent: Arc<str>,
+        source: &mut impl Source,
+    ) -> Result<Vec<Hint>, StoreError> {
+        let name = AgentName::parse(&agent).unwrap_or_else(|_| AgentName::main());
+        let key = MailboxKey { conversation_id: row.id.clone(), agent };
         self.enter(&key, &row.user_id, source).await?;
         let mailbox = &self.rooms[&key].mailbox;
         let pending: Vec<_> = mailbox.pending().iter().map(|one| one.id).collect();
@@ -266,7 +299,7 @@ impl PostRoom {
         let count = pending.len();
         let hint = |kind, notifications: Vec<NotificationId>| Hint {
             conversation_id: row.id.to_string(),
-            agent: AgentName::main(),
+            agent: name.clone(),
             kind,
             notifications,
             count,
@@ -285,7 +318,7 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<Boundary, StoreError> {
         let mut row = self.owned(caller, id, source).await?;
-        if let Some(known) = self.recall::<String>(once, source).await? {
+        if let Some(known) = self.answered::<String>(once, source).await? {
             return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Broken, "a boundary is damaged"));
         }
         row.boundary = Boundary::from_seed(self.desk.ids.seed());
@@ -308,7 +341,7 @@ impl PostRoom {
         once: Option<&Once>,
         source: &mut impl Source,
     ) -> Result<(), StoreError> {
-        if let Some(id) = self.recall::<String>(once, source).await? {
+        if let Some(id) = self.answered::<String>(once, source).await? {
             let message = format!("this call made token {id} before; its secret cannot be shown again");
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
@@ -429,8 +462,8 @@ impl PostRoom {
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
     }
 
-    /// Turns effects into rows and hints. `call` is the injection that caused them.
-    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>, call: Option<&str>) -> Drained {
+    /// Turns effects into rows and hints.
+    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>) -> Drained {
         let now = self.desk.now;
         let agent = AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main());
         let mut drained = Drained::default();
@@ -465,7 +498,7 @@ impl PostRoom {
                         self.wait(key, notification);
                     }
                 }
-                Effect::Ended(notification, fate) => self.end(key, *notification, fate, call),
+                Effect::Ended(notification, fate) => self.end(key, *notification, fate),
                 Effect::Wake(ids) => drained.wake = ids,
                 Effect::Answer(answer) => drained.answer = Some(*answer),
             }
@@ -487,14 +520,14 @@ impl PostRoom {
         self.changes.notifications.insert(row.notification.id, row);
     }
 
-    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate, call: Option<&str>) {
+    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate) {
         let row = NotificationRow {
             key: key.clone(),
             notification,
             fate: Some(fate),
             ended_at: Some(self.desk.now),
             content: None,
-            call_id: call.map(str::to_owned),
+            call_id: None,
         };
         self.changes.notifications.insert(row.notification.id, row);
     }

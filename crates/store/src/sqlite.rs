@@ -3,9 +3,14 @@
 //! The writer keeps mailboxes in memory, so no second process may write the same file: a lock file beside it sees to
 //! that. Readers have connections of their own and see committed rows only.
 
+mod identity;
+mod inspect;
 mod migrate;
 mod read;
+mod transaction;
 mod write;
+
+pub use inspect::Inspection;
 
 use std::fs::File;
 use std::path::Path;
@@ -32,6 +37,8 @@ pub struct Sqlite {
 /// The writing side: one connection, used by one task.
 pub(crate) struct SqliteWriter {
     connection: SqliteConnection,
+    /// The file the connection writes, and that others will look for under its name.
+    file: identity::Identity,
     /// Held for as long as the store is open.
     _lock: File,
 }
@@ -42,6 +49,10 @@ const READERS: u32 = 4;
 impl SqliteStore {
     /// Opens the file, creating it and bringing its tables up to date.
     pub async fn open(path: &Path, opening: Opening) -> Result<Self, StoreError> {
+        Self::open_file(path, opening).await.map_err(|error| named(path, error))
+    }
+
+    async fn open_file(path: &Path, opening: Opening) -> Result<Self, StoreError> {
         let lock = lock(path)?;
         let mut connection = options(path).create_if_missing(true).connect().await.map_err(failure)?;
         migrate::run(&mut connection, (opening.clock)()).await?;
@@ -50,7 +61,7 @@ impl SqliteStore {
             .connect_with(options(path).read_only(true))
             .await
             .map_err(failure)?;
-        let backend = SqliteWriter { connection, _lock: lock };
+        let backend = SqliteWriter { connection, file: identity::Identity::of(path)?, _lock: lock };
         let writer = writer::start(backend, opening);
         Ok(Self { writer, reader: Sqlite { pool } })
     }
@@ -78,6 +89,14 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .statement_cache_capacity(512)
 }
 
+/// The error with the file it is about, for whoever has to look after it.
+fn named(path: &Path, error: StoreError) -> StoreError {
+    let name = path.display().to_string();
+    let named = error.message.contains(name.trim_end_matches(".db"));
+    let message = if named { error.message } else { format!("{name}: {}", error.message) };
+    StoreError { message, ..error }
+}
+
 fn lock(path: &Path) -> Result<File, StoreError> {
     let path = path.with_extension("lock");
     let broken = |error: std::io::Error| StoreError::new(ErrorKind::Broken, format!("{}: {error}", path.display()));
@@ -95,14 +114,16 @@ fn failure(error: sqlx::Error) -> StoreError {
         sqlx::Error::Database(database) => database.code().and_then(|code| code.parse::<i64>().ok()),
         _ => None,
     };
-    // The low byte is the primary result code: 13 full, 5 busy, 6 locked, 10 input/output.
-    let kind = match code.map(|code| code & 0xff) {
-        Some(13) => ErrorKind::NoSpace,
-        Some(5 | 6 | 10) => ErrorKind::Retry,
+    // The low byte is the primary result code: 13 full, 5 busy, 6 locked, 10 input/output. Beyond a quota or a limit
+    // on file sizes the disk is as full as any, and SQLite calls it 778, a write that failed; 4874 is the same for the
+    // index of its log.
+    let kind = match code.map(|code| (code, code & 0xff)) {
+        Some((778 | 4874, _) | (_, 13)) => ErrorKind::NoSpace,
+        Some((_, 5 | 6 | 10)) => ErrorKind::Retry,
         _ => ErrorKind::Broken,
     };
     let message = match kind {
-        ErrorKind::NoSpace => "there is no space left for the database; nothing was accepted".to_owned(),
+        ErrorKind::NoSpace => "the disk takes no more of the database; nothing was accepted".to_owned(),
         _ => format!("the database failed: {error}"),
     };
     StoreError::new(kind, message)

@@ -4,12 +4,13 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::command::{Caller, ConversationView, Given, Hint, Once, Publish, Receipt, Settings, Take, Token};
 use crate::error::{ErrorKind, StoreError};
@@ -27,6 +28,9 @@ const HINTS_MAX: usize = 4096;
 const DUE_MAX: usize = 256;
 /// Timers are looked at this often even if nobody expects them: another process may have set them.
 const LOOK_MS: u64 = 1_000;
+
+/// What a probe found holds for so long, so that asking often costs no more than asking once a second.
+const PROBED_FOR: Duration = Duration::from_secs(1);
 
 /// Tells the time. Handed in, so that tests have a clock of their own.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
@@ -49,7 +53,11 @@ pub struct Opening {
 /// Where rows come from and go to, all or none.
 pub(crate) trait Backend: Source + Send + 'static {
     fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Writes something that means nothing, to see whether a commit would be taken.
+    fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn prune(&mut self, before: &Before, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    /// Lets the data go.
+    fn close(self) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
 /// What is older than this may go.
@@ -114,6 +122,7 @@ pub(crate) fn start<B: Backend>(backend: B, opening: Opening) -> Handle {
         observer: opening.observer,
         hints,
         due: Time::ZERO,
+        probed: None,
     };
     tokio::spawn(writer.run(asked));
     handle
@@ -128,6 +137,8 @@ struct Writer<B> {
     hints: broadcast::Sender<Arc<Hint>>,
     /// When a timer is due, as far as this writer knows.
     due: Time,
+    /// Whether a commit would be taken, as far as is known, and since when.
+    probed: Option<(Instant, Result<(), StoreError>)>,
 }
 
 /// An answer that waits for its commit.
@@ -154,19 +165,21 @@ impl<B: Backend> Writer<B> {
             let waited = group.first().map_or(Duration::ZERO, |(asked, _): &(Instant, Job)| asked.elapsed());
             let jobs = group.drain(..).map(|(_, job)| job);
             let (closing, jobs): (Vec<Job>, Vec<Job>) = jobs.partition(|job| matches!(job, Job::Close(_)));
-            self.carry_out(jobs, waited).await;
+            for jobs in commits(jobs) {
+                self.carry_out(jobs, waited).await;
+            }
             if !closing.is_empty() {
-                return self.close(closing);
+                return self.close(closing).await;
             }
         }
     }
 
     /// Lets the file go before it says so: whoever waited may open it again.
-    fn close(self, closing: Vec<Job>) {
-        drop(self);
+    async fn close(self, closing: Vec<Job>) {
+        let closed = self.backend.close().await;
         for job in closing {
             if let Job::Close(reply) = job {
-                let _ = reply.send(Ok(()));
+                let _ = reply.send(closed.clone());
             }
         }
     }
@@ -182,6 +195,8 @@ impl<B: Backend> Writer<B> {
         let started = Instant::now();
         let commands = jobs.len();
         self.room.set_now((self.clock)());
+        let (reads, jobs): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| matches!(job, Job::Conversation(..)));
         let mut held = Vec::with_capacity(jobs.len());
         let mut failed = None;
         if self.timers && self.due <= (self.clock)() {
@@ -212,20 +227,46 @@ impl<B: Backend> Writer<B> {
         for answer in held {
             answer(committed.clone());
         }
+        // Reading needs no commit, and must go on where none is taken.
+        for read in reads {
+            self.answer(read, &mut None).await(Ok(()));
+        }
     }
 
     async fn commit(&mut self) -> Result<(), StoreError> {
         self.room.seal();
-        match self.room.changes.is_empty() && self.room.changes.mailbox_rows.is_empty() {
-            true => Ok(()),
-            false => self.backend.commit(&self.room.changes).await,
+        if self.room.changes.is_empty() && self.room.changes.mailbox_rows.is_empty() {
+            return Ok(());
         }
+        let committed = self.backend.commit(&self.room.changes).await;
+        // A commit that failed is as good as a probe. One that succeeded may have been smaller than one: ask anew.
+        match &committed {
+            Ok(()) => drop(self.probed.take_if(|(_, found)| found.is_err())),
+            Err(error) => self.probed = Some((Instant::now(), Err(error.clone()))),
+        }
+        committed
     }
 
     async fn fire_timers(&mut self) -> Result<(), StoreError> {
+        // Where it fails it is tried again, but not at once.
+        self.due = (self.clock)().plus(LOOK_MS);
         let more = self.room.tick(DUE_MAX, &mut self.backend).await?;
-        self.due = if more { Time::ZERO } else { (self.clock)().plus(LOOK_MS) };
+        if more {
+            self.due = Time::ZERO;
+        }
         Ok(())
+    }
+
+    /// Whether a commit would be taken: what is known, or a try if that is too old.
+    async fn probe(&mut self) -> Result<(), StoreError> {
+        if let Some((at, found)) = &self.probed
+            && at.elapsed() < PROBED_FOR
+        {
+            return found.clone();
+        }
+        let found = self.backend.probe().await;
+        self.probed = Some((Instant::now(), found.clone()));
+        found
     }
 
     async fn answer(&mut self, job: Job, failed: &mut Option<StoreError>) -> Held {
@@ -264,10 +305,25 @@ impl<B: Backend> Writer<B> {
                 room.set_subscribers(subscribers);
                 hold(reply, Ok(()))
             }
-            Job::Check(reply) => hold(reply, backend.commit(&Changes::default()).await),
+            Job::Check(reply) => hold(reply, self.probe().await),
             Job::Close(reply) => hold(reply, Ok(())),
         }
     }
+}
+
+/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. Without any
+/// jobs there is still one commit, for what is due.
+fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    let (mut commits, mut alone) = (vec![Vec::new()], false);
+    for job in jobs {
+        let erases = matches!(job, Job::EraseUser(..));
+        if (erases || alone) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
+            commits.push(Vec::new());
+        }
+        alone = erases;
+        commits.last_mut().expect("there is always one").push(job);
+    }
+    commits
 }
 
 /// A refusal concerns one asker; a failure of the store concerns the whole commit.

@@ -1,46 +1,146 @@
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::args::Emit;
-use crate::client::Client;
-use crate::output::{MUTED, STRONG, printable};
+use super::input;
+use crate::client::{Client, Connection};
+use crate::output::{MUTED, STRONG, paint, print_json, text, verdict_style};
+
+/// Publish an event and print what it came to
+#[derive(Args)]
+pub(crate) struct Emit {
+    /// The type, such as tool.call.failure
+    #[arg(value_name = "TYPE", required_unless_present = "ndjson")]
+    kind: Option<String>,
+    /// The payload as a JSON object; - reads standard input, @FILE a file
+    #[arg(default_value = "{}")]
+    payload: String,
+    /// The conversation it is for
+    #[arg(long, short, value_name = "ID")]
+    conversation: Option<String>,
+    /// The person whose open conversations it is for
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
+    /// The agent inside the conversation
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// The component it comes from
+    #[arg(long, default_value = "cli")]
+    source: String,
+    /// debug, info, warning, error or critical
+    #[arg(long, default_value = "info")]
+    severity: String,
+    /// Your own name for it: sent twice, it happens once
+    #[arg(long)]
+    id: Option<String>,
+    /// Publish a file of whole events instead, one JSON object a line; - reads standard input
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["kind", "payload", "conversation", "user", "agent", "source", "severity", "id"])]
+    ndjson: Option<String>,
+    /// Print the hub's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// As many as one call may bring.
+const BATCH_MAX: usize = 1000;
 
 pub(crate) fn run(arguments: &Emit) -> Result<bool> {
-    let payload: Value = serde_json::from_str(&arguments.payload).context("the payload is not JSON")?;
-    let mut event = Map::from_iter([
-        ("type".to_owned(), json!(arguments.kind)),
-        ("source".to_owned(), json!(arguments.source)),
-        ("severity".to_owned(), json!(arguments.severity)),
-        ("payload".to_owned(), payload),
-    ]);
-    let optional = [
-        ("conversation_id", &arguments.conversation),
-        ("user_id", &arguments.user),
-        ("agent", &arguments.agent),
-        ("id", &arguments.id),
-    ];
-    event.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?)))));
-    let answer = Client::new(&arguments.connection)?.call(Method::POST, "/v1/events", Some(&Value::Object(event)))?;
-    let mut out = anstream::stdout().lock();
+    if let Some(path) = &arguments.ndjson {
+        return publish_lines(arguments, path);
+    }
+    let event = arguments.event()?;
+    let answer = Client::new(&arguments.connection)?.post("/v1/events", &event).map_err(explain)?;
     if arguments.json {
-        writeln!(out, "{answer}")?;
-        return Ok(true);
+        return print_json(&answer);
     }
-    let accepted = &answer["events"][0];
-    writeln!(out, "{}{}{}", STRONG.render(), printable(text(accepted, "id")), STRONG.render_reset())?;
-    for verdict in accepted["verdicts"].as_array().into_iter().flatten() {
-        let line =
-            format!("{:10} {:16} {}", text(verdict, "verdict"), text(verdict, "subscriber"), text(verdict, "reason"));
-        writeln!(out, "  {}", printable(&line))?;
-    }
-    let filtered = accepted["filtered"].as_u64().unwrap_or(0);
-    writeln!(out, "  {}{filtered} other subscribers do not listen for it{}", MUTED.render(), MUTED.render_reset())?;
+    print_receipt(&answer["events"][0])?;
     Ok(true)
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or("")
+impl Emit {
+    fn event(&self) -> Result<Value> {
+        let said = input::text(&self.payload)?;
+        let payload: Value = serde_json::from_str(&said).context("the payload is not JSON")?;
+        if !payload.is_object() {
+            bail!("the payload must be a JSON object, such as '{{\"message\": \"red\"}}'");
+        }
+        let mut event = Map::from_iter([
+            ("type".to_owned(), json!(self.kind)),
+            ("source".to_owned(), json!(self.source)),
+            ("severity".to_owned(), json!(self.severity)),
+            ("payload".to_owned(), payload),
+        ]);
+        let optional = [
+            ("conversation_id", &self.conversation),
+            ("user_id", &self.user),
+            ("agent", &self.agent),
+            ("id", &self.id),
+        ];
+        event.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?)))));
+        Ok(Value::Object(event))
+    }
+}
+
+/// The admin belongs to nobody, so an event of theirs cannot begin a conversation.
+fn explain(error: anyhow::Error) -> anyhow::Error {
+    match error.to_string().contains("no such conversation") {
+        true => anyhow::anyhow!(
+            "{error}; the first event of a token that is bound to a person begins one: \
+             bellwire token create --scope agent --user NAME --origin NAME"
+        ),
+        false => error,
+    }
+}
+
+fn print_receipt(accepted: &Value) -> Result<()> {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{}", paint(STRONG, text(accepted, "id")))?;
+    for verdict in accepted["verdicts"].as_array().into_iter().flatten() {
+        let word = text(verdict, "verdict");
+        let colour = verdict_style(&word);
+        let padded = paint(colour, format!("{word:10}"));
+        writeln!(out, "  {padded} {:16} {}", text(verdict, "subscriber"), text(verdict, "reason"))?;
+    }
+    let filtered = accepted["filtered"].as_u64().unwrap_or(0);
+    writeln!(out, "  {}", paint(MUTED, format!("{filtered} other subscribers do not listen for it")))?;
+    Ok(())
+}
+
+/// Publishes many events, a thousand a call; each call is taken in whole or not at all.
+fn publish_lines(arguments: &Emit, path: &str) -> Result<bool> {
+    let content = input::file(path)?;
+    let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        bail!("{path} has no events; write one JSON object a line");
+    }
+    let client = Client::new(&arguments.connection)?;
+    let (mut published, mut verdicts) = (0, BTreeMap::<String, usize>::new());
+    for batch in lines.chunks(BATCH_MAX) {
+        let body = ("application/x-ndjson", batch.join("\n"));
+        let answer = client.answer(Method::POST, "/v1/events", Some(body));
+        let answer = answer.with_context(|| format!("{published} events were published before this"))?.body;
+        if arguments.json {
+            print_json(&answer)?;
+        }
+        let events = answer["events"].as_array().map(Vec::as_slice).unwrap_or_default();
+        published += events.len();
+        for verdict in events.iter().filter_map(|event| event["verdicts"].as_array()).flatten() {
+            *verdicts.entry(text(verdict, "verdict")).or_default() += 1;
+        }
+    }
+    let verdicts: Vec<String> = verdicts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+    let told = if verdicts.is_empty() { "nobody listens for them".to_owned() } else { verdicts.join(", ") };
+    let events = if published == 1 { "event" } else { "events" };
+    match arguments.json {
+        true => anstream::eprintln!("{published} {events} published: {told}"),
+        false => anstream::println!("{published} {events} published: {told}"),
+    }
+    Ok(true)
 }

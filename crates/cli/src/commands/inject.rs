@@ -1,40 +1,76 @@
 use std::io::Write as _;
 
-use anyhow::Result;
-use reqwest::Method;
-use serde_json::json;
+use anyhow::{Context as _, Result};
+use clap::Args;
+use serde_json::{Value, json};
 
-use crate::args::Inject;
-use crate::client::{Client, segment};
-use crate::output::{MUTED, printable};
+use super::input;
+use crate::client::{Client, Connection, segment};
+use crate::output::{MUTED, paint, print_json, printable};
+
+/// Take an agent's mail at an injection point and print the block
+#[derive(Args)]
+pub(crate) struct Inject {
+    /// The conversation
+    conversation: String,
+    /// immediate, turn_start, after_tool or turn_end
+    point: String,
+    /// Your name for this moment; asking again with it gives the same answer
+    call_id: String,
+    /// The agent inside the conversation
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// The tool's result, to have the block put behind it; - reads standard input, @FILE a file
+    #[arg(long, value_name = "TEXT")]
+    tool_result: Option<String>,
+    /// The tool call that was just made, such as {"tool_name": "grep", "outcome": "success"}; - and @FILE as above
+    #[arg(long, value_name = "JSON")]
+    observed: Option<String>,
+    /// block, append or synthetic
+    #[arg(long)]
+    style: Option<String>,
+    /// Print the hub's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
 
 pub(crate) fn run(arguments: &Inject) -> Result<bool> {
-    let mut ask = json!({ "point": arguments.point, "call_id": arguments.call_id });
-    if let Some(agent) = &arguments.agent {
-        ask["agent"] = json!(agent);
-    }
-    if let Some(result) = &arguments.tool_result {
-        ask["tool_result"] = json!(result);
-    }
     let path = format!("/v1/conversations/{}/inject", segment(&arguments.conversation));
-    let answer = Client::new(&arguments.connection)?.call(Method::POST, &path, Some(&ask))?;
-    let mut out = anstream::stdout().lock();
+    let answer = Client::new(&arguments.connection)?.post(&path, &arguments.ask()?)?;
     if arguments.json {
-        writeln!(out, "{answer}")?;
-        return Ok(true);
+        return print_json(&answer);
     }
+    let mut out = anstream::stdout().lock();
     let content = answer["content"].as_str().unwrap_or("");
     if !content.is_empty() {
         writeln!(out, "{}", printable(content))?;
     }
+    for message in answer["messages"].as_array().into_iter().flatten() {
+        writeln!(out, "{message}")?;
+    }
     let number = |key: &str| answer[key].as_u64().unwrap_or(0);
-    anstream::eprintln!(
-        "{}{} shown, {} folded, {} pending{}",
-        MUTED.render(),
-        number("showing"),
-        number("folded"),
-        number("pending"),
-        MUTED.render_reset()
-    );
+    let counts = format!("{} shown, {} folded, {} pending", number("showing"), number("folded"), number("pending"));
+    anstream::eprintln!("{}", paint(MUTED, counts));
     Ok(true)
+}
+
+impl Inject {
+    fn ask(&self) -> Result<Value> {
+        let mut ask = json!({ "point": self.point, "call_id": self.call_id });
+        if let Some(agent) = &self.agent {
+            ask["agent"] = json!(agent);
+        }
+        if let Some(style) = &self.style {
+            ask["style"] = json!(style);
+        }
+        if let Some(result) = &self.tool_result {
+            ask["tool_result"] = json!(input::text(result)?);
+        }
+        if let Some(observed) = &self.observed {
+            ask["observed"] = serde_json::from_str(&input::text(observed)?).context("--observed is not JSON")?;
+        }
+        Ok(ask)
+    }
 }

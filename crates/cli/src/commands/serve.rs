@@ -1,39 +1,137 @@
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context as _, Result};
-use bellwire_server::auth::Scope;
-use bellwire_server::{App, Config, create_token};
+use bellwire_server::auth::{Scope, hash};
+use bellwire_server::config::{Loaded, Origin};
+use bellwire_server::{App, create_token};
+use clap::Args;
 use tokio::net::TcpListener;
 
-use crate::args::Serve;
-use crate::data_dir;
+use crate::client::reachable;
+use crate::output::{STRONG, paint, warn};
+use crate::settings::{Settings, absolute, flag};
+use crate::{data_dir, log};
 
-pub(crate) fn run(arguments: Serve) -> Result<bool> {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("BELLWIRE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    tokio::runtime::Runtime::new().context("cannot start")?.block_on(serve(arguments))
+/// Run the hub: one process, its data in one folder
+///
+/// Needs nothing to be configured. The first start makes an admin token, prints it once and keeps it as admin.token in
+/// the data folder, where the other commands find it. Ctrl-C ends it; what was accepted is finished first.
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// Where to listen; by default 127.0.0.1:2355
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Only the port of it; 0 takes a free one and says which
+    #[arg(long, conflicts_with = "listen")]
+    port: Option<u16>,
+    #[arg(long, value_name = "URL", help = "Under which address others reach it, such as https://bell.example.org")]
+    public_url: Option<String>,
+    /// A host name to answer to, besides loopback; may be given several times
+    #[arg(long = "allowed-host", value_name = "NAME")]
+    allowed_hosts: Vec<String>,
+    /// A folder of your own subscribers, over the bundled ones
+    #[arg(long, value_name = "DIR")]
+    subscribers: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
 }
 
-async fn serve(arguments: Serve) -> Result<bool> {
-    let dir = data_dir::resolve(arguments.data_dir.as_deref())?;
-    let listener = TcpListener::bind(arguments.listen)
+pub(crate) fn run(arguments: &Serve) -> Result<bool> {
+    let loaded = arguments.load()?;
+    log::start(&loaded.config.log);
+    loaded.warnings.iter().for_each(|warning| warn(warning));
+    tokio::runtime::Runtime::new().context("cannot start")?.block_on(serve(loaded))
+}
+
+impl Serve {
+    fn load(&self) -> Result<Loaded> {
+        let mut flags = Vec::new();
+        flags.extend(self.listen.as_ref().map(|listen| flag("--listen", "server.listen", listen)));
+        flags.extend(self.public_url.as_ref().map(|url| flag("--public-url", "server.public_url", url)));
+        if !self.allowed_hosts.is_empty() {
+            flags.push(flag("--allowed-host", "server.allowed_hosts", self.allowed_hosts.join(",")));
+        }
+        if let Some(dir) = &self.subscribers {
+            flags.push(flag("--subscribers", "subscribers.dir", absolute(dir)?.display()));
+        }
+        let loaded = self.settings.load(flags.clone())?;
+        let Some(port) = self.port else { return Ok(loaded) };
+        let mut listen = loaded.config.listen;
+        listen.set_port(port);
+        flags.push(flag("--port", "server.listen", listen));
+        self.settings.load(flags)
+    }
+}
+
+async fn serve(loaded: Loaded) -> Result<bool> {
+    let dir = loaded.config.data_dir.clone().context("there is no data folder; say --data-dir")?;
+    let listen = loaded.config.listen;
+    let listener = TcpListener::bind(listen)
         .await
-        .with_context(|| format!("cannot listen on {} (say --listen 127.0.0.1:PORT)", arguments.listen))?;
-    let config = Config {
-        listen: arguments.listen,
-        data_dir: Some(dir.clone()),
-        allowed_hosts: arguments.allowed_hosts,
-        ..Config::default()
+        .with_context(|| format!("cannot listen on {listen} (another port: --port 0 takes a free one)"))?;
+    data_dir::create(&dir)?;
+    if data_dir::close_admin_token(&dir)? {
+        warn(&format!("others could read {}; its mode is 600 now", data_dir::token_path(&dir).display()));
+    }
+    let app = App::start(loaded.config.clone(), listener, stop_signal()).await?;
+    let url = reachable(app.address);
+    // Whoever waits for the line below may use the token at once, so it is kept first.
+    let first = match data_dir::admin_token(&dir)? {
+        Some(secret) if is_known(&app, secret.reveal()).await? => None,
+        stale => {
+            if stale.is_some() {
+                warn("the admin token in the data folder is not one of this database; a new one takes its place");
+            }
+            let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
+            Some((data_dir::keep_admin_token(&dir, &secret)?, secret))
+        }
     };
-    let app = App::start(config, listener, stop_signal()).await?;
-    if data_dir::admin_token(&dir)?.is_none() {
-        let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
-        let path = data_dir::keep_admin_token(&dir, &secret)?;
+    data_dir::note_running(&dir, &url)?;
+    let listens = paint(STRONG, format!("http://{}", app.address));
+    anstream::eprintln!("Bellwire listens on {listens} and keeps its data in {}", dir.display());
+    if let Some((path, secret)) = first {
         anstream::eprintln!("The admin token, shown once and kept in {}:\n\n    {secret}\n", path.display());
     }
-    anstream::eprintln!("Bellwire listens on http://{} and keeps its data in {}", app.address, dir.display());
-    app.stopped().await.context("the hub failed")?;
+    say_what_next(&loaded, &dir);
+    let stopped = app.stopped().await.context("the hub failed");
+    data_dir::note_stopped(&dir);
+    stopped?;
     anstream::eprintln!("Bellwire has stopped; everything it accepted is kept.");
     Ok(true)
+}
+
+/// Three commands that work as they stand, in another terminal.
+fn say_what_next(loaded: &Loaded, dir: &Path) {
+    let program = program();
+    let data = match loaded.origin("data.dir") {
+        Origin::Flag(_) | Origin::Environment(_) => format!(" --data-dir '{}'", dir.display()),
+        _ => String::new(),
+    };
+    anstream::eprintln!("Try, in another terminal:");
+    for (command, what) in [
+        ("demo", "every kind of notification within a minute"),
+        ("token create --scope agent --user ada --origin butler", "a token for your own agent"),
+        ("doctor", "is everything as it should be?"),
+    ] {
+        anstream::eprintln!("    {}   # {what}", paint(STRONG, format!("{program} {command}{data}")));
+    }
+}
+
+/// How this program can be called again: by its name where the shell finds it, else by its path.
+fn program() -> String {
+    let Ok(own) = std::env::current_exe() else { return "bellwire".to_owned() };
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&folders).any(|folder| folder.join("bellwire") == own) {
+        return "bellwire".to_owned();
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    own.strip_prefix(here).unwrap_or(&own).display().to_string()
+}
+
+/// Whether a token is still worth something: a database that was put in another's place knows other tokens.
+async fn is_known(app: &App, secret: &str) -> Result<bool> {
+    let token = app.store.token_by_secret(hash(secret)).await?;
+    Ok(token.is_some_and(|token| token.revoked_at.is_none()))
 }
 
 /// Ctrl-C, or a polite kill.

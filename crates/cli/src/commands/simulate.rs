@@ -1,14 +1,51 @@
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use bellwire_core::Timeline;
 use bellwire_core::timeline::Report;
+use clap::Args;
 use serde_json::json;
 
 use super::folder;
-use crate::args::Simulate;
 use crate::output::{MUTED, STRONG, printable, style};
+
+/// Play a timeline of events and injection points on a virtual clock
+///
+/// Prints every verdict, notification and block. Nothing is stored and no time passes.
+#[derive(Args)]
+#[command(after_long_help = TIMELINE_HELP)]
+pub(crate) struct Simulate {
+    /// The timeline; - reads standard input
+    file: PathBuf,
+    /// Add (or replace by id) the subscribers of this folder
+    #[arg(long, value_name = "DIR")]
+    subscribers: Option<PathBuf>,
+    /// Print one JSON object per step instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+const TIMELINE_HELP: &str = r#"A timeline is text, one step a line: a time, a verb, what it takes.
+
+  # One tool fails; the agent hears of it with the next tool's result.
+  0s      event tool.call.failure tool_executor error {"tool_name": "grep", "error_type": "timeout"}
+  +500ms  inject after_tool call_1 | File updated.
+
+  start 2026-01-03T15:30:00Z                     the time that 0s is
+  subscriber NAME.toml:  + indented lines        a subscriber of its own
+  template PATH:         + indented lines        the template it names
+  T event TYPE SOURCE SEVERITY [agent=A] [dedupe=K] [by_agent] {payload}
+  T user TEXT                                    the person says something
+  T burst N event ...   T burst N user ...       the same N times; %n becomes 1, 2, 3 ...
+  T inject POINT CALL [agent=A] [items=N] [tokens=N] [style=S] [shape=S]
+           [unseen=CALL,...] [wake_only] [observed={...}] [| tool result]
+  T disable ID,...   T enable                    what the user switches off; everything on again
+  T subscriber NAME.toml:   T remove ID          a file that is changed; one that is deleted
+  T rotate   T crash   T messages   T wait       a new boundary; save and load; the history; nothing
+
+Times are 0s, 1.5s, 200ms, 2m, 1h, 1d from the start, or +500ms after the line before.
+Points are immediate, turn_start, after_tool, turn_end."#;
 
 /// More than this is no timeline.
 const FILE_MAX: u64 = 16 * 1024 * 1024;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
@@ -8,11 +8,55 @@ use bellwire_core::event::TypePattern;
 use bellwire_core::render::toon::Document;
 use bellwire_core::subscriber::{Subscriber, Subscribers as Set};
 use bellwire_core::{Boundary, Event, EventDraft, Ids, Severity, Time};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::folder;
-use crate::args::{Subscribers, SubscribersCommand};
 use crate::output::{MUTED, STRONG, WRONG, printable};
+
+/// Look at, check and try subscriber files
+#[derive(Args)]
+pub(crate) struct Subscribers {
+    #[command(subcommand)]
+    command: SubscribersCommand,
+}
+
+#[derive(Subcommand)]
+enum SubscribersCommand {
+    /// List the subscribers that come with Bellwire, and those of a folder
+    List {
+        /// Add (or replace by id) the subscribers of this folder
+        #[arg(long, value_name = "DIR")]
+        subscribers: Option<PathBuf>,
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check every subscriber file of a folder, and its templates with sample events
+    ///
+    /// Exits with 1 if any file is wrong; says which, where, and what is allowed.
+    Check {
+        /// The folder; templates are found relative to it
+        dir: PathBuf,
+    },
+    /// Show how a subscriber would word some events
+    ///
+    /// Without --event, made-up events of its first type are used.
+    Test {
+        /// The subscriber's id
+        id: String,
+        /// An event as JSON, such as {"type": "...", "source": "...", "severity": "error", "payload": {}}; may be given
+        /// several times
+        #[arg(long = "event", value_name = "JSON")]
+        events: Vec<String>,
+        /// Add (or replace by id) the subscribers of this folder
+        #[arg(long, value_name = "DIR")]
+        subscribers: Option<PathBuf>,
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+}
 
 pub(crate) fn run(arguments: &Subscribers) -> Result<bool> {
     match &arguments.command {

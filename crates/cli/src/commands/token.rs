@@ -1,41 +1,139 @@
+mod expiry;
+
 use std::io::Write as _;
 
 use anyhow::Result;
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::args::{Token, TokenCommand};
-use crate::client::{Client, segment};
-use crate::output::printable;
+use crate::client::{Client, Connection, segment};
+use crate::output::{STRONG, paint, print_json, printable, text};
+
+/// Make, list and revoke tokens
+#[derive(Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    command: TokenCommand,
+}
+
+#[derive(Subcommand)]
+enum TokenCommand {
+    Create(Create),
+    List(List),
+    Revoke(Revoke),
+}
+
+/// Make a token and print its secret, once
+///
+/// The secret alone goes to standard output: token=$(bellwire token create --scope agent --user ada --origin butler)
+#[derive(Args)]
+struct Create {
+    /// admin, agent, user, ingest or daemon
+    #[arg(long)]
+    scope: String,
+    /// The person it is bound to; "*" for an agent of everyone
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
+    /// The name of the agent it authenticates
+    #[arg(long, value_name = "NAME")]
+    origin: Option<String>,
+    /// The conversation it is bound to
+    #[arg(long, value_name = "ID")]
+    conversation: Option<String>,
+    /// What people call it
+    #[arg(long)]
+    name: Option<String>,
+    /// When it ends by itself: after 12h, 30d, 1y, or at a time such as 2027-01-01T00:00:00Z
+    #[arg(long, value_name = "WHEN")]
+    expires: Option<String>,
+    /// Print the hub's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// List the tokens, without secrets
+#[derive(Args)]
+struct List {
+    /// Print the hub's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Revoke a token at once; its streams end
+#[derive(Args)]
+struct Revoke {
+    /// The token's id
+    id: String,
+    #[command(flatten)]
+    connection: Connection,
+}
 
 pub(crate) fn run(arguments: &Token) -> Result<bool> {
     match &arguments.command {
-        TokenCommand::Create { scope, user, origin, conversation, name, connection } => {
-            let mut body = Map::from_iter([("scope".to_owned(), json!(scope))]);
-            let optional = [("user_id", user), ("origin", origin), ("conversation_id", conversation), ("name", name)];
-            body.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?)))));
-            let made = Client::new(connection)?.call(Method::POST, "/v1/tokens", Some(&Value::Object(body)))?;
-            anstream::eprintln!("token {}; its secret is shown once:", made["id"].as_str().unwrap_or(""));
-            writeln!(anstream::stdout(), "{}", made["token"].as_str().unwrap_or(""))?;
-        }
-        TokenCommand::List { json, connection } => {
-            let list = Client::new(connection)?.call(Method::GET, "/v1/tokens", None)?;
-            let mut out = anstream::stdout().lock();
-            if *json {
-                writeln!(out, "{list}")?;
-                return Ok(true);
-            }
-            writeln!(out, "{:38}{:8}{:16}{:16}STATE", "ID", "SCOPE", "USER", "NAME")?;
-            for token in list["items"].as_array().into_iter().flatten() {
-                let text = |key: &str| printable(token[key].as_str().unwrap_or(""));
-                let state = if token["revoked_at"].is_null() { "valid" } else { "revoked" };
-                writeln!(out, "{:38}{:8}{:16}{:16}{state}", text("id"), text("scope"), text("user_id"), text("name"))?;
-            }
-        }
-        TokenCommand::Revoke { id, connection } => {
+        TokenCommand::Create(create) => create.run(),
+        TokenCommand::List(list) => list.run(),
+        TokenCommand::Revoke(Revoke { id, connection }) => {
             Client::new(connection)?.call(Method::DELETE, &format!("/v1/tokens/{}", segment(id)), None)?;
             anstream::eprintln!("revoked {}", printable(id));
+            Ok(true)
         }
     }
-    Ok(true)
+}
+
+impl Create {
+    fn run(&self) -> Result<bool> {
+        let expires = self.expires.as_deref().map(|when| expiry::moment(when, Timestamp::now())).transpose()?;
+        let optional = [
+            ("user_id", &self.user),
+            ("origin", &self.origin),
+            ("conversation_id", &self.conversation),
+            ("name", &self.name),
+            ("expires_at", &expires),
+        ];
+        let mut body = Map::from_iter([("scope".to_owned(), json!(self.scope))]);
+        body.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?)))));
+        let made = Client::new(&self.connection)?.post("/v1/tokens", &Value::Object(body))?;
+        if self.json {
+            return print_json(&made);
+        }
+        let until = expires.map(|at| format!(", valid until {at}")).unwrap_or_default();
+        anstream::eprintln!("token {}{until}; its secret is shown once:", text(&made, "id"));
+        anstream::println!("{}", text(&made, "token"));
+        Ok(true)
+    }
+}
+
+impl List {
+    fn run(&self) -> Result<bool> {
+        let list = Client::new(&self.connection)?.get("/v1/tokens")?;
+        if self.json {
+            return print_json(&list);
+        }
+        let mut out = anstream::stdout().lock();
+        let head = format!("{:38}{:8}{:12}{:16}STATE", "ID", "SCOPE", "USER", "NAME");
+        writeln!(out, "{}", paint(STRONG, head))?;
+        for token in list["items"].as_array().into_iter().flatten() {
+            let cell = |key: &str| text(token, key);
+            let name = Some(cell("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| cell("origin"));
+            let line = format!("{:38}{:8}{:12}{name:16}", cell("id"), cell("scope"), cell("user_id"));
+            writeln!(out, "{line}{}", state(token, Timestamp::now()))?;
+        }
+        Ok(true)
+    }
+}
+
+fn state(token: &Value, now: Timestamp) -> String {
+    let time = |key: &str| token[key].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    match (time("revoked_at"), time("expires_at")) {
+        (Some(at), _) => format!("revoked {at}"),
+        (None, Some(at)) if at <= now => format!("expired {at}"),
+        (None, Some(at)) => format!("valid until {at}"),
+        (None, None) => "valid".to_owned(),
+    }
 }

@@ -1,33 +1,7 @@
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
-
-fn bellwire(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_bellwire"))
-        .args(arguments)
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    child.stdin.take().expect("it has a standard input").write_all(input.as_bytes()).expect("it reads its input");
-    child.wait_with_output().expect("it ends")
-}
-
-/// Everything a person at a terminal would see, in one text.
-fn transcript(arguments: &[&str], input: &str) -> String {
-    let output = bellwire(arguments, input);
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("the output is text");
-    format!(
-        "exit {}\n--- stdout\n{}--- stderr\n{}",
-        output.status.code().unwrap_or(-1),
-        text(&output.stdout),
-        text(&output.stderr)
-    )
-}
+use crate::program::{bellwire, transcript};
 
 #[test]
-fn the_demo_plays_as_the_readme_says() {
+fn a_timeline_plays_a_working_day() {
     insta::assert_snapshot!(transcript(&["simulate", "examples/demo.timeline"], ""));
 }
 
@@ -139,10 +113,4 @@ fn an_event_that_is_wrong_is_refused_by_field() {
 #[test]
 fn an_unknown_subscriber_is_refused_with_the_known_ones() {
     insta::assert_snapshot!(transcript(&["subscribers", "test", "tool_failures"], ""));
-}
-
-#[test]
-fn the_help_teaches() {
-    let help = transcript(&["--help"], "") + &transcript(&["simulate", "--help"], "");
-    insta::assert_snapshot!(help);
 }

@@ -1,4 +1,17 @@
 //! Whole runs of the binary, and the rules no lint can see.
 
+mod hub;
+mod program;
+
 mod commands;
+mod configuration;
+mod demo;
+mod doctor;
+mod events;
+mod help;
+mod refusals;
+mod serve;
+mod tail;
 mod tidy;
+mod tokens;
+mod walkthrough;

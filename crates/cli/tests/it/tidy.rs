@@ -83,7 +83,7 @@ fn the_readme_names_targets_and_files_that_exist() {
     let (readme, makefile) = (read("README.md"), read("Makefile"));
     for word in readme.split("make ").skip(1) {
         let target: String = word.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
-        if ["run", "test", "bench", "lint", "fuzz", "fmt"].contains(&target.as_str()) {
+        if ["run", "play", "test", "bench", "lint", "fuzz", "fmt"].contains(&target.as_str()) {
             assert!(makefile.contains(&format!("\n{target}:")), "README names `make {target}`");
         }
     }

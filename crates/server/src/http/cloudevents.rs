@@ -4,7 +4,7 @@
 //! `payload.extensions`. What names the event for its sender, source and id together, is remembered so that a delivery
 //! that is repeated happens once.
 
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -29,18 +29,15 @@ const KNOWN_EXTENSIONS: [(&str, &str); 5] = [
 ];
 
 /// The CloudEvents a request carries, as JSON in structured form; none if it carries something else.
-pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Option<Vec<Value>>, ApiError> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let media = text(header::CONTENT_TYPE.as_str()).unwrap_or_default();
-    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+pub(super) fn read(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Option<Vec<Value>>, ApiError> {
     let parse = |body: &[u8]| serde_json::from_slice::<Value>(body).map_err(|error| ApiError::body(&error));
-    match media.as_str() {
+    match media {
         "application/cloudevents+json" => Ok(Some(vec![parse(body)?])),
         "application/cloudevents-batch+json" => match parse(body)? {
             Value::Array(events) => Ok(Some(events)),
             _ => Err(ApiError::invalid("body", "must be a JSON array in application/cloudevents-batch+json")),
         },
-        _ if headers.contains_key("ce-specversion") => binary(headers, &media, body).map(|event| Some(vec![event])),
+        _ if headers.contains_key("ce-specversion") => binary(headers, media, body).map(|event| Some(vec![event])),
         _ => Ok(None),
     }
 }

@@ -1,89 +1,143 @@
-use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::extract::State;
 use axum::{Extension, Json};
 use bellwire_core::inject::Style;
-use bellwire_core::render::system_prompt as prompt_for;
+use bellwire_core::render::{Boundary, system_prompt as prompt_for};
 use bellwire_core::{Event, Time};
-use bellwire_store::{ConversationView, Incoming, Message, Publish};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use bellwire_store::{ConversationView, Incoming, Publish};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
+use super::body::Body;
 use super::correlation::Correlation;
-use super::idempotency::Keyed;
+use super::events::PublishedEvent;
+use super::field::{ID_MAX, Id, Line, Moment, Prose};
+use super::idempotency::{Key, Keyed};
+use super::shape::{Accepted, List, Query};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::clock;
 
-/// The longest conversation or user id.
-const ID_MAX: usize = 128;
 const PAGE_MAX: usize = 100;
 const PAGE_DEFAULT: usize = 20;
+/// More digits than this are no position of ours.
+const CURSOR_DIGITS_MAX: usize = 18;
 
-#[derive(Deserialize)]
+/// A conversation to create or change.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Put {
+#[schemars(extend("examples" = [{ "user_id": "ada", "title": "Release notes" }]))]
+pub(super) struct PutConversation {
+    /// Whose it is. The owner never changes.
+    user_id: Line<ID_MAX>,
+    /// What people call it.
+    title: Option<Line<200>>,
+}
+
+/// A conversation as people see it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "id": "chat", "user_id": "ada", "title": "Release notes", "presence": "idle", "pending": 2, "boundary": "k7Qm2xTb",
+}]))]
+pub(super) struct Conversation {
+    /// Its name.
+    id: String,
+    /// Whose it is.
     user_id: String,
+    /// What people call it.
     title: Option<String>,
+    /// Whether its agent is at work.
+    #[schemars(extend("enum" = ["working", "idle"]))]
+    presence: &'static str,
+    /// How many notifications wait for its main agent.
+    pending: usize,
+    /// The mark of its genuine blocks.
+    boundary: String,
+}
+
+/// Which page.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Page {
+    /// How many at most; 20 where it is left out.
+    #[schemars(range(min = 1, max = PAGE_MAX))]
+    limit: Option<usize>,
+    /// Where to go on: the `next_cursor` of the page before.
+    #[schemars(pattern(r"^[0-9]{1,18}$"))]
+    cursor: Option<String>,
+}
+
+/// What an agent was shown.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Message {
+    /// Its name.
+    id: Uuid,
+    /// Always `system`.
+    #[schemars(extend("const" = "system"))]
+    role: String,
+    /// What it says.
+    content: String,
+    /// When it was shown.
+    timestamp: Moment,
+    /// Who says it.
+    source: String,
+    /// The notification it shows.
+    notification_id: Option<Uuid>,
+    /// The injection it came with.
+    call_id: String,
+}
+
+/// What a person says.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "text": "Stop, please." }]))]
+pub(super) struct NewMessage {
+    /// Their words.
+    text: Prose<10_000>,
+}
+
+/// The paragraph for an agent's system prompt.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SystemPrompt {
+    /// The mark of genuine blocks, from now on.
+    boundary: String,
+    /// The paragraph, with the mark in it.
+    text: String,
 }
 
 /// Creates or updates a conversation. Its owner never changes.
 pub(super) async fn put(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-    body: Bytes,
-) -> Result<Json<Value>, ApiError> {
-    let put: Put = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
-    check_length("id", &id, ID_MAX)?;
-    check_length("user_id", &put.user_id, ID_MAX)?;
-    if let Some(title) = &put.title {
-        check_length("title", title, 200)?;
-    }
-    let view = hub.store.put_conversation(identity.caller, id, put.user_id, put.title).await?;
-    Ok(Json(view_json(&view)))
+    Id(id): Id,
+    Body(put): Body<PutConversation>,
+) -> Result<Json<Conversation>, ApiError> {
+    let title = put.title.map(|line| line.0);
+    let view = hub.store.put_conversation(identity.caller, id, put.user_id.0, title).await?;
+    Ok(Json(view.into()))
 }
 
 /// A conversation as people see it.
 pub(super) async fn get(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-) -> Result<Json<Value>, ApiError> {
+    Id(id): Id,
+) -> Result<Json<Conversation>, ApiError> {
     let view = hub.store.conversation(identity.caller, id).await?;
-    Ok(Json(view_json(&view)))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Page {
-    limit: Option<usize>,
-    cursor: Option<String>,
+    Ok(Json(view.into()))
 }
 
 /// What the agent was shown, oldest first.
 pub(super) async fn messages(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-    page: Result<Query<Page>, axum::extract::rejection::QueryRejection>,
-) -> Result<Json<Value>, ApiError> {
-    let Query(page) = page.map_err(|error| ApiError::invalid("query", error.body_text()))?;
-    let limit = page.limit.unwrap_or(PAGE_DEFAULT);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        return Err(ApiError::invalid("limit", format!("is {limit}; 1 to {PAGE_MAX} is allowed")));
-    }
-    let parse = |cursor: String| cursor.parse().map_err(|_| ApiError::invalid("cursor", "is not one of ours"));
-    let after = page.cursor.map(parse).transpose()?;
+    Id(id): Id,
+    Query(page): Query<Page>,
+) -> Result<Json<List<Message>>, ApiError> {
+    let (after, limit) = page.checked()?;
     let (messages, next) = hub.store.messages(identity.caller, id, after, limit).await?;
-    let items: Vec<Value> = messages.iter().map(message_json).collect();
-    Ok(Json(json!({ "items": items, "next_cursor": next.map(|next: i64| next.to_string()) })))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Say {
-    text: String,
+    let items = messages.into_iter().map(Message::from).collect();
+    Ok(Json(List { items, next_cursor: next.map(|next: i64| next.to_string()) }))
 }
 
 /// What the person says while the agent works. Only a person's own call comes here.
@@ -91,61 +145,84 @@ pub(super) async fn say(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     correlation: Extension<Correlation>,
-    Path(id): Path<String>,
-    Keyed { once, body }: Keyed,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let say: Say = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
-    check_length("text", &say.text, 10_000)?;
+    Id(id): Id,
+    Keyed { once, body: message }: Keyed<NewMessage>,
+) -> Result<Accepted<PublishedEvent>, ApiError> {
     // The conversation must be there: a word to nobody is not accepted.
     hub.store.conversation(identity.caller.clone(), id.clone()).await?;
-    let event = Event::user_message(&say.text)?.in_conversation(&id).at(clock::now()).correlated(&correlation.id);
+    let event = Event::user_message(&message.text.0)?.in_conversation(&id).at(clock::now()).correlated(&correlation.id);
     let events = vec![Incoming { event, brought: None }];
     let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
-    let receipt = receipts.first().ok_or_else(|| ApiError::not_found("conversation"))?;
-    let answer = json!({ "id": receipt.event_id.0, "filtered": receipt.filtered, "verdicts": receipt.verdicts });
-    Ok((StatusCode::ACCEPTED, Json(answer)))
+    let receipt = receipts.into_iter().next().ok_or_else(|| ApiError::not_found("conversation"))?;
+    Ok(Accepted(PublishedEvent::of(receipt, None)))
 }
 
 /// The paragraph that explains the blocks.
 pub(super) async fn system_prompt(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-) -> Result<Json<Value>, ApiError> {
+    Id(id): Id,
+) -> Result<Json<SystemPrompt>, ApiError> {
     let view = hub.store.conversation(identity.caller, id).await?;
-    Ok(Json(json!({ "boundary": view.boundary.as_str(), "text": prompt_for(&view.boundary, Style::Block) })))
+    Ok(Json(SystemPrompt::with(&view.boundary)))
 }
 
 /// A new boundary, for a new session or after a compaction, and the paragraph.
 pub(super) async fn rotate(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-    Keyed { once, .. }: Keyed,
-) -> Result<Json<Value>, ApiError> {
+    Id(id): Id,
+    Key(once): Key,
+) -> Result<Json<SystemPrompt>, ApiError> {
     let boundary = hub.store.rotate_boundary(identity.caller, id, once).await?;
-    Ok(Json(json!({ "boundary": boundary.as_str(), "text": prompt_for(&boundary, Style::Block) })))
+    Ok(Json(SystemPrompt::with(&boundary)))
 }
 
-pub(super) fn check_length(field: &'static str, text: &str, max: usize) -> Result<(), ApiError> {
-    match text.trim().chars().count() {
-        length if (1..=max).contains(&length) => Ok(()),
-        length => Err(ApiError::invalid(field, format!("has {length} characters; 1 to {max} are allowed"))),
+impl Page {
+    /// Where to begin and how many to show.
+    fn checked(self) -> Result<(Option<i64>, usize), ApiError> {
+        let limit = self.limit.unwrap_or(PAGE_DEFAULT);
+        if !(1..=PAGE_MAX).contains(&limit) {
+            return Err(ApiError::invalid("limit", format!("is {limit}; 1 to {PAGE_MAX} is allowed")));
+        }
+        let digits = |text: &String| text.len() <= CURSOR_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());
+        let parse = |text: String| Some(text).filter(digits).and_then(|text| text.parse().ok());
+        match self.cursor.map(parse) {
+            Some(None) => Err(ApiError::invalid("cursor", "is not one of ours; send a next_cursor as it came")),
+            after => Ok((after.flatten(), limit)),
+        }
     }
 }
 
-fn view_json(view: &ConversationView) -> Value {
-    json!({
-        "id": view.id, "user_id": view.user_id, "title": view.title,
-        "presence": if view.working { "working" } else { "idle" },
-        "pending": view.pending, "boundary": view.boundary.as_str(),
-    })
+impl SystemPrompt {
+    fn with(boundary: &Boundary) -> Self {
+        Self { boundary: boundary.as_str().to_owned(), text: prompt_for(boundary, Style::Block) }
+    }
 }
 
-fn message_json(message: &Message) -> Value {
-    json!({
-        "id": message.id, "role": message.role, "content": message.content,
-        "timestamp": Time::from_millis(message.timestamp).to_string(), "source": message.source,
-        "notification_id": message.notification_id, "call_id": message.call_id,
-    })
+impl From<ConversationView> for Conversation {
+    fn from(view: ConversationView) -> Self {
+        Self {
+            id: view.id,
+            user_id: view.user_id,
+            title: view.title,
+            presence: if view.working { "working" } else { "idle" },
+            pending: view.pending,
+            boundary: view.boundary.as_str().to_owned(),
+        }
+    }
+}
+
+impl From<bellwire_store::Message> for Message {
+    fn from(message: bellwire_store::Message) -> Self {
+        Self {
+            id: message.id,
+            role: message.role,
+            content: message.content,
+            timestamp: Moment(Time::from_millis(message.timestamp)),
+            source: message.source,
+            notification_id: message.notification_id,
+            call_id: message.call_id,
+        }
+    }
 }

@@ -3,7 +3,31 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bellwire_core::Invalid;
 use bellwire_store::{ErrorKind, StoreError};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Every error's body.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub(super) struct ErrorBody {
+    error: Problem,
+}
+
+/// What went wrong, for programs and for people.
+#[derive(Serialize, JsonSchema)]
+struct Problem {
+    /// A word that never changes, such as `validation_error` or `not_found`.
+    #[schemars(pattern(r"^[a-z_]+$"))]
+    code: &'static str,
+    /// What came and what is allowed, in a sentence.
+    message: String,
+    /// The field at fault, by its path: `events[0].severity`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
 
 /// Why a request was not carried out: a status, a code that never changes, and words.
 #[derive(Clone, Debug)]
@@ -19,6 +43,18 @@ pub struct ApiError {
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), field: None, hint: None, retry_after_seconds: None }
+    }
+
+    /// The error for a status that a layer below the handlers gave.
+    pub(crate) fn of_status(status: StatusCode) -> Self {
+        let (code, message) = match status {
+            StatusCode::PAYLOAD_TOO_LARGE => ("too_large", "the body is larger than the hub takes; send less at once"),
+            StatusCode::GATEWAY_TIMEOUT => ("timeout", "this took too long; ask again, under the same id"),
+            StatusCode::SERVICE_UNAVAILABLE => ("try_again", "the hub is busy; ask again in a moment"),
+            status if status.is_server_error() => ("internal_error", "the hub failed; its log says why"),
+            _ => ("bad_request", "this request cannot be understood"),
+        };
+        Self::new(status, code, message)
     }
 
     pub(crate) fn not_found(what: &str) -> Self {
@@ -43,19 +79,8 @@ impl ApiError {
 
     /// The same, about one of several events.
     pub(crate) fn within(self, at: usize) -> Self {
-        Self { field: self.field.map(|field| format!("events[{at}].{field}")), ..self }
-    }
-
-    /// A body that could not be read to its end.
-    pub(crate) fn unreadable(rejection: &axum::extract::rejection::BytesRejection) -> Self {
-        match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => Self::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too_large",
-                "the body is larger than this hub takes (limits.body_bytes); send less in one call",
-            ),
-            _ => Self::new(StatusCode::BAD_REQUEST, "validation_error", "the body broke off"),
-        }
+        let field = self.field.map_or_else(String::new, |field| format!(".{field}"));
+        Self { field: Some(format!("events[{at}]{field}")), ..self }
     }
 
     /// A body that is not the JSON we asked for.
@@ -100,14 +125,8 @@ impl From<Invalid> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut error = json!({ "code": self.code, "message": self.message });
-        if let Some(field) = self.field {
-            error["field"] = field.into();
-        }
-        if let Some(hint) = self.hint {
-            error["hint"] = hint.into();
-        }
-        let mut response = (self.status, Json(json!({ "error": error }))).into_response();
+        let error = Problem { code: self.code, message: self.message, field: self.field, hint: self.hint };
+        let mut response = (self.status, Json(ErrorBody { error })).into_response();
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -115,5 +134,15 @@ impl IntoResponse for ApiError {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
+    }
+}
+
+/// Errors of layers that know nothing of ours (too large, too slow) get the body every error has.
+pub(super) async fn in_our_words(response: Response) -> Response {
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    match (status.is_client_error() || status.is_server_error()) && !kind.starts_with(b"application/json") {
+        true => ApiError::of_status(status).into_response(),
+        false => response,
     }
 }

@@ -1,34 +1,73 @@
 use axum::body::Bytes;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{FromRequest, Request, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
-use bellwire_core::{EventDraft, Ids, Time};
-use bellwire_store::{Brought, Incoming, Publish, Receipt, Trace};
-use serde_json::{Value, json};
+use bellwire_core::{Ids, Time};
+use bellwire_store::{Brought, Incoming, Once, Publish, Receipt};
+use schemars::{JsonSchema, json_schema};
+use serde::{Deserialize as _, Serialize};
+use serde_json::Value;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use std::hash::Hasher as _;
 
+use super::body::{self, Object};
 use super::correlation::Correlation;
-use super::idempotency::Keyed;
+use super::field::Id;
+use super::idempotency::once_of;
+use super::new_event::{AddressedEvent, CloudEvent, NewEvent, example};
+use super::openapi::Operation;
+use super::shape::{self, Accepted};
+use super::trace::{Trace, Verdict};
 use super::{ApiError, Hub, cloudevents};
 use crate::auth::{Identity, Scope};
 use crate::clock;
 
+/// What became of the events, in the order they came.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "events": [{
+        "id": "0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0", "filtered": 14,
+        "verdicts": [{
+            "subscriber": "tool_failure", "conversation_id": "chat", "agent": "main", "verdict": "held",
+            "reason": "held in a batch until 2026-01-03T15:30:02Z at the latest",
+            "notification_id": "0198c0de-5bbe-7a11-8c2f-3f1d2c4b5a69",
+        }],
+    }],
+}]))]
+pub(super) struct Published {
+    events: Vec<PublishedEvent>,
+}
+
+/// What one event came to.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PublishedEvent {
+    /// Its name: the sender's own, or ours.
+    id: String,
+    /// How many subscribers do not listen for its type.
+    filtered: u32,
+    /// What it came to, per conversation and listening subscriber.
+    verdicts: Vec<Verdict>,
+}
+
+/// The body of a publish: JSON, NDJSON or CloudEvents.
+pub(super) struct Events {
+    once: Option<Once>,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
 /// The most events one call may bring.
 const EVENTS_MAX: usize = 1000;
-/// The longest name a sender may bring.
-const BROUGHT_MAX: usize = 128;
 
 /// One event, a JSON array of them, or NDJSON: all are taken in or none.
 pub(super) async fn publish(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     correlation: Extension<Correlation>,
-    headers: HeaderMap,
-    Keyed { once, body }: Keyed,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+    Events { once, headers, body }: Events,
+) -> Result<Accepted<Published>, ApiError> {
     let now = clock::now();
-    let drafts = drafts(&headers, &body)?;
+    let drafts = drafts(&headers, &body, hub.batch_max)?;
     let incoming = drafts.into_iter().enumerate();
     let incoming: Vec<(Option<String>, Incoming)> =
         incoming.map(|(at, draft)| admit(draft, at, now, &identity, &correlation)).collect::<Result<_, _>>()?;
@@ -40,18 +79,18 @@ pub(super) async fn publish(
     }
     let (names, events): (Vec<_>, Vec<_>) = incoming.into_iter().unzip();
     let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
-    let events: Vec<Value> = receipts.iter().zip(names).map(|(receipt, name)| receipt_json(receipt, name)).collect();
-    Ok((StatusCode::ACCEPTED, Json(json!({ "events": events }))))
+    let events = receipts.into_iter().zip(names).map(|(receipt, name)| PublishedEvent::of(receipt, name)).collect();
+    Ok(Accepted(Published { events }))
 }
 
 /// One event's life: every verdict and what became of its notifications, with times and reasons.
 pub(super) async fn trace(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-) -> Result<Json<Value>, ApiError> {
+    Id(id): Id,
+) -> Result<Json<Trace>, ApiError> {
     let trace = hub.store.trace(identity.caller, id).await?;
-    Ok(Json(trace_json(&trace)))
+    Ok(Json(trace.into()))
 }
 
 /// One event on its way to being checked.
@@ -63,9 +102,10 @@ struct Draft {
     remembered_as: Option<String>,
 }
 
-fn drafts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Draft>, ApiError> {
-    if let Some(events) = cloudevents::read(headers, body)? {
-        check_count(events.len())?;
+fn drafts(headers: &HeaderMap, body: &Bytes, max: usize) -> Result<Vec<Draft>, ApiError> {
+    let kind = body::media_type(headers);
+    if let Some(events) = cloudevents::read(headers, &kind, body)? {
+        check_count(events.len(), max)?;
         let draft = |(at, event): (usize, Value)| {
             let content = fingerprint(&event);
             let (event, name) = cloudevents::into_draft(event).map_err(|error| error.within(at))?;
@@ -73,29 +113,26 @@ fn drafts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Draft>, ApiError> {
         };
         return events.into_iter().enumerate().map(draft).collect();
     }
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let drafts: Vec<Value> = if kind.starts_with("application/x-ndjson") {
-        let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-        lines
-            .map(|line| serde_json::from_slice(line).map_err(|error| ApiError::body(&error)))
-            .collect::<Result<_, _>>()?
-    } else {
-        match serde_json::from_slice(body).map_err(|error| ApiError::body(&error))? {
+    let drafts: Vec<Value> = match kind.as_str() {
+        "application/x-ndjson" => {
+            let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+            lines.map(body::read).collect::<Result<_, _>>()?
+        }
+        kind if body::is_json(kind) => match body::read(body)? {
             Value::Array(drafts) => drafts,
             one => vec![one],
-        }
+        },
+        kind => return Err(body::unsupported(kind, "application/json or application/x-ndjson")),
     };
-    check_count(drafts.len())?;
+    check_count(drafts.len(), max)?;
     let draft = |event: Value| Draft { content: fingerprint(&event), event, remembered_as: None };
     Ok(drafts.into_iter().map(draft).collect())
 }
 
-fn check_count(count: usize) -> Result<(), ApiError> {
-    match count {
-        1..=EVENTS_MAX => Ok(()),
-        _ => {
-            Err(ApiError::invalid("events", format!("{count} events came; 1 to {EVENTS_MAX} are allowed in one call")))
-        }
+fn check_count(count: usize, max: usize) -> Result<(), ApiError> {
+    match (1..=max).contains(&count) {
+        true => Ok(()),
+        false => Err(ApiError::invalid("events", format!("{count} events came; 1 to {max} are allowed in one call"))),
     }
 }
 
@@ -109,13 +146,10 @@ fn admit(
 ) -> Result<(Option<String>, Incoming), ApiError> {
     let named = |error: ApiError| error.within(at);
     let Draft { event, content, remembered_as } = draft;
-    let mut draft: EventDraft = serde_json::from_value(event).map_err(|error| named(ApiError::body(&error)))?;
-    let name = draft.id.take();
-    if let Some(name) = &name
-        && !(1..=BROUGHT_MAX).contains(&name.chars().count())
-    {
-        return Err(named(ApiError::invalid("id", format!("must have 1 to {BROUGHT_MAX} characters"))));
-    }
+    // Where a value is wrong is known only of a text, so the text is made when it is needed.
+    let event = Object::<NewEvent>::deserialize(&event).or_else(|_| body::read(event.to_string().as_bytes()));
+    let Object(event) = event.map_err(named)?;
+    let (name, mut draft) = event.into_draft();
     if draft.conversation_id.is_none() && draft.user_id.is_none() {
         draft.conversation_id = identity.caller.conversation_id.clone();
     }
@@ -135,31 +169,46 @@ fn fingerprint(draft: &Value) -> [u8; 16] {
     hasher.finish128().as_u128().to_le_bytes()
 }
 
-fn receipt_json(receipt: &Receipt, name: Option<String>) -> Value {
-    let id = name.unwrap_or_else(|| receipt.event_id.to_string());
-    json!({ "id": id, "filtered": receipt.filtered, "verdicts": receipt.verdicts })
+impl PublishedEvent {
+    pub(super) fn of(receipt: Receipt, name: Option<String>) -> Self {
+        Self {
+            id: name.unwrap_or_else(|| receipt.event_id.to_string()),
+            filtered: receipt.filtered,
+            verdicts: receipt.verdicts.into_iter().map(Verdict::from).collect(),
+        }
+    }
 }
 
-fn trace_json(trace: &Trace) -> Value {
-    let event = &trace.event;
-    let payload: Value = serde_json::from_str(&event.payload).unwrap_or(Value::Null);
-    let notifications: Vec<Value> = trace
-        .notifications
-        .iter()
-        .map(|one| {
-            json!({
-                "id": one.id.0, "subscriber": one.subscriber_id, "conversation_id": one.conversation_id,
-                "agent": one.agent, "priority": one.priority, "inject_at": one.inject_at, "state": one.state,
-                "reason": one.reason, "content": one.content, "call_id": one.call_id,
-                "created_at": one.created_at.to_string(), "ended_at": one.ended_at.map(|at| at.to_string()),
-            })
-        })
-        .collect();
-    json!({
-        "id": event.id.0, "type": event.kind, "source": event.source, "severity": event.severity,
-        "timestamp": event.timestamp.to_string(), "payload": payload, "dedupe_key": event.dedupe_key,
-        "conversation_id": event.conversation_id, "agent": event.agent, "user_id": event.user_id,
-        "correlation_id": event.correlation_id, "accepted_at": trace.accepted_at.to_string(),
-        "filtered": trace.filtered, "verdicts": trace.verdicts, "notifications": notifications,
-    })
+impl<S: Send + Sync> FromRequest<S> for Events {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let once = once_of(&request)?;
+        let headers = request.headers().clone();
+        let body = body::bytes(request, state).await?;
+        Ok(Self { once: once.map(|once| once.of(&body)), headers, body })
+    }
+}
+
+impl shape::Argument for Events {
+    type Request = Self;
+}
+
+impl shape::Request for Events {
+    fn describe(operation: &mut Operation<'_>) {
+        let event = operation.requests.subschema_for::<AddressedEvent>();
+        let events = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event });
+        let json = json_schema!({ "anyOf": [event, events], "examples": [example()] });
+        operation.body("application/json", json.to_value());
+        // OpenAPI 3.1 has no words for a list that is written a line each; the list is what can be checked.
+        let lines = json_schema!({
+            "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event,
+            "description": "One event a line.", "examples": [[example(), example()]],
+        });
+        operation.body("application/x-ndjson", lines.to_value());
+        let cloud = operation.requests.subschema_for::<CloudEvent>();
+        let clouds = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": cloud });
+        operation.body("application/cloudevents+json", cloud.to_value());
+        operation.body("application/cloudevents-batch+json", clouds.to_value());
+    }
 }

@@ -1,124 +1,186 @@
-use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::{Extension, Json};
 use bellwire_core::conversation::{Observed, Outcome};
 use bellwire_core::event::AgentName;
 use bellwire_core::inject::{Limits, Shape, Style};
 use bellwire_core::{Inject, InjectionPoint};
-use bellwire_store::Take;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use bellwire_store::{Given, Take};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
 
+use super::body::{Body, Object};
 use super::correlation::Correlation;
+use super::field::{Id, Line, Vocabulary, Whole, Word};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ask {
-    point: String,
-    call_id: String,
-    agent: Option<String>,
-    tool_result: Option<String>,
-    /// Errors are augmented exactly like successes; it is here because harnesses send it.
-    #[serde(rename = "is_error")]
-    _is_error: Option<bool>,
-    style: Option<String>,
-    shape: Option<String>,
-    max_items: Option<usize>,
-    max_tokens: Option<usize>,
-    #[serde(default)]
-    unseen: Vec<String>,
-    #[serde(default)]
-    wake_only: bool,
-    observed: Option<Seen>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Seen {
-    tool_name: String,
-    outcome: String,
-    arguments: Option<Value>,
-    error_type: Option<String>,
-    error_message: Option<String>,
-    duration_ms: Option<u64>,
-    usage: Option<Value>,
-}
-
 /// How many unseen calls one injection may name.
 const UNSEEN_MAX: usize = 100;
+
+type CallId = Line<{ Inject::CALL_ID_MAX }>;
+type Items = Whole<1, { Limits::ITEMS_MOST as u64 }>;
+type Tokens = Whole<{ Limits::TOKENS_MIN as u64 }, { Limits::TOKENS_MOST as u64 }>;
+
+/// An agent at an injection point.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "point": "after_tool", "call_id": "toolu_1", "tool_result": "File updated successfully.",
+}]))]
+pub(super) struct InjectRequest {
+    /// Where the agent is.
+    point: Word<InjectionPoint>,
+    /// The caller's own name for this moment; asking again with it gives the same answer.
+    call_id: CallId,
+    /// The agent inside the conversation; `main` where it is left out.
+    agent: Option<Line<{ AgentName::MAX }>>,
+    /// What the tool returned. It comes back in `content`, unaltered, with the block behind it.
+    tool_result: Option<String>,
+    /// Whether the tool failed. Errors are augmented exactly like successes.
+    #[serde(rename = "is_error")]
+    _is_error: Option<bool>,
+    /// How the news is written; `block` where it is left out.
+    style: Option<Word<Style>>,
+    /// For which API synthetic messages are shaped; `anthropic` where it is left out.
+    shape: Option<Word<Shape>>,
+    /// How many items at most; 10 where it is left out.
+    max_items: Option<Items>,
+    /// How many tokens at most, tags included; 1000 where it is left out.
+    max_tokens: Option<Tokens>,
+    /// Earlier calls whose answers never reached the model; what they took waits again.
+    #[serde(default)]
+    #[schemars(length(max = UNSEEN_MAX))]
+    unseen: Vec<CallId>,
+    /// Take nothing unless something is among it that is reason to wake the agent.
+    #[serde(default)]
+    wake_only: bool,
+    /// The tool call just seen, published first.
+    observed: Option<Object<ObservedCall>>,
+}
+
+/// A tool call the agent just made.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ObservedCall {
+    /// The tool.
+    tool_name: Line<256>,
+    /// How the call ended.
+    outcome: Word<Outcome>,
+    /// Its arguments, for the loop detector: any JSON.
+    arguments: Option<Value>,
+    /// The kind of error.
+    error_type: Option<String>,
+    /// The error in words.
+    error_message: Option<String>,
+    /// How long it took.
+    duration_ms: Option<Whole>,
+    /// What has been used of which budgets.
+    usage: Option<Object<Usage>>,
+}
+
+/// What has been used of which budgets, for the budget detectors.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Usage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens_used: Option<Whole>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_limit: Option<Whole>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iterations: Option<Whole>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iteration_limit: Option<Whole>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_used: Option<Whole>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_limit: Option<Whole>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elapsed_ms: Option<Whole>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_limit_ms: Option<Whole>,
+}
+
+/// An agent's mail.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "block": "<notifications id=\"k7Qm2xTb\" count=\"1\" showing=\"1\">\n\
+              - [tool_executor] tool_fail: vault_search timeout\n</notifications>",
+    "content": "File updated successfully.\n\n<notifications id=\"k7Qm2xTb\" count=\"1\" showing=\"1\">\n\
+                - [tool_executor] tool_fail: vault_search timeout\n</notifications>",
+    "notifications": ["0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0"],
+    "count": 1, "showing": 1, "folded": 0, "pending": 0,
+}]))]
+pub(super) struct Injection {
+    /// The text to put behind the tool's result; empty where there is nothing to say.
+    block: String,
+    /// The tool's result, a blank line, and the block.
+    content: String,
+    /// Messages to add to the conversation, for style `synthetic` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Map<String, Value>>>")]
+    messages: Option<Vec<Value>>,
+    /// The notifications that were taken.
+    notifications: Vec<Uuid>,
+    /// Showing, folded and pending together.
+    count: usize,
+    /// Items shown.
+    showing: usize,
+    /// Items summed up in a line.
+    folded: usize,
+    /// Items that did not fit and wait on.
+    pending: usize,
+}
 
 /// Gives an agent its mail at an injection point: one round trip, the same answer for the same call id.
 pub(super) async fn inject(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     correlation: Extension<Correlation>,
-    Path(id): Path<String>,
-    body: Bytes,
-) -> Result<Json<Value>, ApiError> {
-    let ask: Ask = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
-    let tool_result = ask.tool_result.clone().unwrap_or_default();
-    let style = word("style", ask.style.as_deref(), Style::parse)?.unwrap_or(Style::Block);
-    let mut take = ask.into_take(id, identity, style)?;
+    Id(id): Id,
+    Body(mut ask): Body<InjectRequest>,
+) -> Result<Json<Injection>, ApiError> {
+    let tool_result = ask.tool_result.take().unwrap_or_default();
+    let mut take = ask.into_take(id, identity)?;
     take.correlation_id = Some(correlation.id.clone());
+    let style = take.request.style;
     let given = hub.store.take(take).await?;
-    let mut answer = json!({
-        "block": given.block, "content": given.content(&tool_result), "notifications": given.notifications,
-        "count": given.count, "showing": given.showing, "folded": given.folded, "pending": given.pending,
-    });
-    if style == Style::Synthetic {
-        answer["messages"] = given.messages.into();
-    }
-    Ok(Json(answer))
+    Ok(Json(Injection::of(given, &tool_result, style)))
 }
 
-impl Ask {
-    fn into_take(self, conversation_id: String, identity: Identity, style: Style) -> Result<Take, ApiError> {
-        let point = InjectionPoint::parse(&self.point).map_err(|message| ApiError::invalid("point", message))?;
-        let mut request = Inject::new(point, &self.call_id)?;
-        request.style = style;
-        request.shape = word("shape", self.shape.as_deref(), Shape::parse)?.unwrap_or(Shape::Anthropic);
+impl InjectRequest {
+    fn into_take(self, conversation_id: String, identity: Identity) -> Result<Take, ApiError> {
+        let mut request = Inject::new(self.point.0, &self.call_id.0)?;
+        request.style = self.style.map_or(Style::Block, |word| word.0);
+        request.shape = self.shape.map_or(Shape::Anthropic, |word| word.0);
         let default = Limits::default();
-        request.limits =
-            Limits::new(self.max_items.unwrap_or(default.items_max), self.max_tokens.unwrap_or(default.tokens_max))?;
+        let items = self.max_items.map_or(default.items_max, |items| items.0 as usize);
+        let tokens = self.max_tokens.map_or(default.tokens_max, |tokens| tokens.0 as usize);
+        request.limits = Limits::new(items, tokens)?;
         request.wake_only = self.wake_only;
         if self.unseen.len() > UNSEEN_MAX {
-            return Err(ApiError::invalid(
-                "unseen",
-                format!("names {} calls; at most {UNSEEN_MAX}", self.unseen.len()),
-            ));
+            let message = format!("names {} calls; at most {UNSEEN_MAX} are allowed", self.unseen.len());
+            return Err(ApiError::invalid("unseen", message));
         }
-        let agent = self.agent.map_or_else(|| Ok(AgentName::main()), |agent| AgentName::parse(&agent))?;
-        let observed = self.observed.map(Seen::into_observed).transpose()?;
-        Ok(Take {
-            caller: identity.caller,
-            conversation_id,
-            agent,
-            request,
-            observed,
-            unseen: self.unseen,
-            correlation_id: None,
-        })
+        let agent = self.agent.map_or_else(|| Ok(AgentName::main()), |agent| AgentName::parse(&agent.0))?;
+        let observed = self.observed.map(|Object(call)| call.into_observed()).transpose()?;
+        let unseen = self.unseen.into_iter().map(|call_id| call_id.0).collect();
+        Ok(Take { caller: identity.caller, conversation_id, agent, request, observed, unseen, correlation_id: None })
     }
 }
 
-impl Seen {
+impl ObservedCall {
     fn into_observed(self) -> Result<Observed, ApiError> {
-        let outcome = match self.outcome.as_str() {
-            "success" => Outcome::Success,
-            "failure" => Outcome::Failure,
-            "timeout" => Outcome::Timeout,
-            _ => return Err(ApiError::invalid("observed.outcome", "must be one of: success, failure, timeout")),
-        };
+        let usage = self.usage.map(|Object(usage)| serde_json::to_value(usage).expect("whole numbers are JSON"));
         let observed = Observed {
-            tool_name: self.tool_name,
-            outcome,
+            tool_name: self.tool_name.0,
+            outcome: self.outcome.0,
             arguments: self.arguments,
             error_type: self.error_type,
             error_message: self.error_message,
-            duration_ms: self.duration_ms,
-            usage: self.usage,
+            duration_ms: self.duration_ms.map(|duration| duration.0),
+            usage,
         };
         // What cannot become an event is refused here, before anything is asked of the store.
         observed.clone().into_event().map_err(|invalid| ApiError {
@@ -129,10 +191,29 @@ impl Seen {
     }
 }
 
-fn word<T>(
-    field: &'static str,
-    text: Option<&str>,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<Option<T>, ApiError> {
-    text.map(|text| parse(text).map_err(|message| ApiError::invalid(field, message))).transpose()
+impl Injection {
+    fn of(given: Given, tool_result: &str, style: Style) -> Self {
+        Self {
+            content: given.content(tool_result),
+            block: given.block,
+            messages: (style == Style::Synthetic).then_some(given.messages),
+            notifications: given.notifications,
+            count: given.count,
+            showing: given.showing,
+            folded: given.folded,
+            pending: given.pending,
+        }
+    }
+}
+
+impl Vocabulary for Outcome {
+    const WORDS: &'static [Self] = &[Self::Success, Self::Failure, Self::Timeout];
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Timeout => "timeout",
+        }
+    }
 }

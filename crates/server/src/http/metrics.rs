@@ -1,18 +1,36 @@
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::openapi::Operation;
 use super::router::ROUTES;
-use super::{ApiError, Hub};
+use super::{ApiError, Hub, shape};
 use crate::clock;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// Every figure, as text.
+pub(super) struct MetricsPage(String);
+
+impl IntoResponse for MetricsPage {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, OPEN_METRICS)], self.0).into_response()
+    }
+}
+
+impl shape::Reply for MetricsPage {
+    const STATUS: StatusCode = StatusCode::OK;
+
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer("application/openmetrics-text", serde_json::json!({ "type": "string" }));
+    }
+}
+
 /// What the hub counts, for Prometheus.
-pub(super) async fn metrics(State(hub): State<Hub>) -> Result<impl IntoResponse, ApiError> {
+pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiError> {
     let waiting = hub.store.waiting().await?;
-    Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], hub.metrics.write(waiting, clock::now())))
+    Ok(MetricsPage(hub.metrics.write(waiting, clock::now())))
 }
 
 /// Counts and times every request that meets a route of the table.

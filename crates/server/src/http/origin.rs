@@ -13,9 +13,9 @@ use axum::response::Response;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::ApiError;
+use super::router::PROBES;
 use crate::config::Config;
 
-const EXEMPT: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 /// How long a browser may remember what it was allowed.
 const PREFLIGHT_KEPT: Duration = Duration::from_secs(3600);
 
@@ -67,7 +67,7 @@ pub(super) async fn check(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    if !EXEMPT.contains(&request.uri().path()) {
+    if !PROBES.contains(&request.uri().path()) {
         door.admit(&request)?;
     }
     Ok(next.run(request).await)

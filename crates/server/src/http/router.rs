@@ -2,21 +2,36 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
+use axum::{Extension, Json, Router};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
+use super::body::Body;
+use super::conversations::{Conversation, Message, NewMessage, Page, PutConversation, SystemPrompt};
+use super::docs::DocsPage;
+use super::error::in_our_words;
+use super::events::{Events, Published, PublishedEvent};
+use super::health::Health;
+use super::inject::{InjectRequest, Injection};
+use super::metrics::MetricsPage;
+use super::openapi::{Document, Operation};
 use super::origin::Doorkeeper;
+use super::shape::{self, Accepted, Created, Done, List, Query, Reply, shaped};
+use super::stream::HintStream;
+use super::subscribers::{DryRun, DryRunResult, Subscriber};
+use super::tokens::{CreatedToken, NewToken, TokenView};
+use super::trace::Trace;
+use super::users::{Settings, SettingsChange};
 use super::{
-    ApiError, Hub, conversations, correlation, events, health, inject, metrics, origin, overload, stream, subscribers,
-    tokens, users,
+    ApiError, Hub, conversations, correlation, docs, events, health, inject, metrics, openapi, origin, overload,
+    stream, subscribers, tokens, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -30,53 +45,171 @@ pub struct Route {
     pub path: &'static str,
     /// Who may use it; nobody listed = everyone, without a token.
     pub scopes: &'static [Scope],
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// The group it belongs to.
+    pub tag: &'static str,
+    /// The status when all is well.
+    pub status: StatusCode,
+    /// What can go wrong here besides what can go wrong everywhere.
+    pub(super) errors: &'static [u16],
+    pub(super) request: fn(&mut Operation<'_>),
+    pub(super) answer: fn(&mut Operation<'_>),
+    has_query: bool,
+    handler: &'static str,
 }
 
+impl Route {
+    /// The name of the call in the description: `events_publish`.
+    pub fn operation_id(&self) -> String {
+        let mut parts: Vec<&str> = self.handler.split("::").map(str::trim).collect();
+        parts.dedup();
+        parts.join("_")
+    }
+
+    /// Whether it tells how the hub is, whatever name the hub is called by.
+    pub(super) fn is_probe(&self) -> bool {
+        PROBES.contains(&self.path)
+    }
+
+    /// Whether a repeat is recognised by a key in the header. An injection has its call id instead.
+    pub(super) fn takes_idempotency_key(&self) -> bool {
+        self.method == "POST" && !self.path.ends_with("/inject")
+    }
+}
+
+/// Answered under every host name.
+pub(super) const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// A line says: what it does; the method, the path and who may use it; what it takes, what it answers, and what can go
+/// wrong besides; who answers. A handler that takes or answers something else does not compile.
 macro_rules! routes {
-    ($($method:ident $path:literal $([$($scope:ident)+])? => $handler:path;)+) => {
+    ($($tag:literal { $(
+        #[doc = $summary:literal]
+        $method:ident $path:literal [$($scope:ident)*]
+            ($($request:ty)?) -> $reply:ty $(, or $($error:literal)+)? => $($handler:ident)::+;
+    )+ })+) => {
         /// Every route and who may use it. A route that is not here does not exist.
-        pub const ROUTES: &[Route] = &[$(Route {
+        #[allow(unused_parens, reason = "with nothing between them they are the type of nothing")]
+        pub const ROUTES: &[Route] = &[$($(Route {
             method: stringify!($method),
             path: $path,
-            scopes: &[$($(Scope::$scope),+)?],
-        },)+];
+            scopes: &[$(Scope::$scope),*],
+            summary: $summary,
+            tag: $tag,
+            status: <$reply as Reply>::STATUS,
+            errors: &[$($($error),+)?],
+            request: <($($request)?) as shape::Request>::describe,
+            answer: <$reply as Reply>::describe,
+            has_query: <($($request)?) as shape::Request>::HAS_QUERY,
+            handler: stringify!($($handler)::+),
+        },)+)+];
 
+        #[allow(unused_parens, reason = "with nothing between them they are the type of nothing")]
         fn table() -> Router<Hub> {
-            Router::new()$(.route($path, on(MethodFilter::$method, $handler)))+
+            Router::new()$($(.route(
+                $path,
+                on(MethodFilter::$method, shaped::<_, ($($request)?), $reply, _>($($handler)::+)),
+            ))+)+
         }
     };
 }
 
 routes! {
-    POST   "/v1/events"                                    [Admin Agent Ingest] => events::publish;
-    GET    "/v1/events/{id}"                               [Admin Agent User]   => events::trace;
-    PUT    "/v1/conversations/{id}"                        [Admin Agent User]   => conversations::put;
-    GET    "/v1/conversations/{id}"                        [Admin Agent User]   => conversations::get;
-    POST   "/v1/conversations/{id}/inject"                 [Admin Agent]        => inject::inject;
-    GET    "/v1/conversations/{id}/messages"               [Admin Agent User]   => conversations::messages;
-    POST   "/v1/conversations/{id}/messages"               [Admin User]         => conversations::say;
-    GET    "/v1/conversations/{id}/system_prompt"          [Admin Agent]        => conversations::system_prompt;
-    POST   "/v1/conversations/{id}/system_prompt/rotate"   [Admin Agent]        => conversations::rotate;
-    GET    "/v1/conversations/{id}/stream"                 [Admin Agent User]   => stream::stream;
-    GET    "/v1/subscribers"                               [Admin Agent User]   => subscribers::list;
-    GET    "/v1/subscribers/{id}"                          [Admin Agent User]   => subscribers::get;
-    POST   "/v1/subscribers/{id}/test"                     [Admin Agent User]   => subscribers::test;
-    GET    "/v1/users/{id}/settings"                       [Admin User]         => users::settings;
-    PATCH  "/v1/users/{id}/settings"                       [Admin User]         => users::patch_settings;
-    DELETE "/v1/users/{id}"                                [Admin User]         => users::erase;
-    POST   "/v1/tokens"                                    [Admin]              => tokens::create;
-    GET    "/v1/tokens"                                    [Admin]              => tokens::list;
-    DELETE "/v1/tokens/{id}"                               [Admin]              => tokens::revoke;
-    GET    "/healthz"                                                           => health::healthz;
-    GET    "/readyz"                                                            => health::readyz;
-    GET    "/metrics"                                                           => metrics::metrics;
+    "Events" {
+        /// Publish one event, a list of events, or NDJSON: all are taken in or none
+        POST "/v1/events" [Admin Agent Ingest]
+            (Events) -> Accepted<Published>, or 404 409 429 => events::publish;
+        /// One event's life: every verdict and what became of its notifications
+        GET "/v1/events/{id}" [Admin Agent User]
+            () -> Json<Trace> => events::trace;
+    }
+    "Conversations" {
+        /// Create a conversation, or give it another title
+        PUT "/v1/conversations/{id}" [Admin Agent User]
+            (Body<PutConversation>) -> Json<Conversation>, or 409 => conversations::put;
+        /// A conversation as people see it
+        GET "/v1/conversations/{id}" [Admin Agent User]
+            () -> Json<Conversation> => conversations::get;
+        /// Give an agent its mail at an injection point; the same call id gets the same answer
+        POST "/v1/conversations/{id}/inject" [Admin Agent]
+            (Body<InjectRequest>) -> Json<Injection>, or 409 => inject::inject;
+        /// What the agent was shown, oldest first
+        GET "/v1/conversations/{id}/messages" [Admin Agent User]
+            (Query<Page>) -> Json<List<Message>> => conversations::messages;
+        /// Say something to the agent, as its person
+        POST "/v1/conversations/{id}/messages" [Admin User]
+            (Body<NewMessage>) -> Accepted<PublishedEvent>, or 409 429 => conversations::say;
+        /// The paragraph for the agent's system prompt that explains the blocks
+        GET "/v1/conversations/{id}/system_prompt" [Admin Agent]
+            () -> Json<SystemPrompt> => conversations::system_prompt;
+        /// A new boundary, for a new session or after a compaction, and the paragraph
+        POST "/v1/conversations/{id}/system_prompt/rotate" [Admin Agent]
+            () -> Json<SystemPrompt>, or 409 => conversations::rotate;
+        /// Hints that something waits, as server-sent events: the state now, then what changes
+        GET "/v1/conversations/{id}/stream" [Admin Agent User]
+            () -> HintStream => stream::stream;
+    }
+    "Subscribers" {
+        /// Every subscriber, with whether it is core and whether the caller's person has it on
+        GET "/v1/subscribers" [Admin Agent User]
+            () -> Json<List<Subscriber>> => subscribers::list;
+        /// One subscriber
+        GET "/v1/subscribers/{id}" [Admin Agent User]
+            () -> Json<Subscriber> => subscribers::get;
+        /// How some events would read; nothing is stored and nobody is told
+        POST "/v1/subscribers/{id}/test" [Admin Agent User]
+            (Body<DryRun>) -> Json<DryRunResult>, or 409 => subscribers::test;
+    }
+    "People" {
+        /// What a person prefers
+        GET "/v1/users/{id}/settings" [Admin User]
+            () -> Json<Settings> => users::settings;
+        /// Change what a person prefers: what is named, and nothing else
+        PATCH "/v1/users/{id}/settings" [Admin User]
+            (Body<SettingsChange>) -> Json<Settings> => users::patch_settings;
+        /// Erase everything about a person
+        DELETE "/v1/users/{id}" [Admin User]
+            () -> Done => users::erase;
+    }
+    "Tokens" {
+        /// Make a token; its secret is shown now and never again
+        POST "/v1/tokens" [Admin]
+            (Body<NewToken>) -> Created<CreatedToken>, or 409 => tokens::create;
+        /// Every token, without secrets
+        GET "/v1/tokens" [Admin]
+            () -> Json<List<TokenView>> => tokens::list;
+        /// Revoke a token at once; its streams end
+        DELETE "/v1/tokens/{id}" [Admin]
+            () -> Done, or 409 => tokens::revoke;
+    }
+    "The hub itself" {
+        /// The process lives
+        GET "/healthz" []
+            () -> Json<Health> => health::live;
+        /// The hub can accept: its writer answers and the disk takes a commit
+        GET "/readyz" []
+            () -> Json<Health>, or 500 503 507 => health::ready;
+        /// What the hub counts, for Prometheus
+        GET "/metrics" []
+            () -> MetricsPage => metrics::serve;
+        /// This description, OpenAPI 3.1
+        GET "/openapi.json" []
+            () -> Document => openapi::serve;
+        /// This description, to read
+        GET "/docs" []
+            () -> DocsPage => docs::serve;
+    }
 }
 
 pub(crate) fn router(hub: Hub, config: &Config) -> Router {
+    let description = openapi::document(&hub.subscribers());
     table()
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")
         })
+        .layer(Extension(DocsPage::of(&description)))
+        .layer(Extension(Document(description.to_string().into())))
         .layer(middleware::from_fn_with_state(hub.clone(), authorize))
         .fallback(|| async { ApiError::not_found("path") })
         .layer(middleware::from_fn_with_state(hub.clone(), overload::shed))
@@ -85,9 +218,9 @@ pub(crate) fn router(hub: Hub, config: &Config) -> Router {
         .layer(RequestBodyLimitLayer::new(config.limits.body_bytes))
         .layer(CompressionLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, config.limits.request_timeout()))
+        .layer(middleware::map_response(in_our_words))
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the hub failed; its log says why")
-                .into_response()
+            ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR).into_response()
         }))
         .layer(middleware::from_fn_with_state(hub.clone(), metrics::count))
         .layer(middleware::from_fn(correlation::correlate))
@@ -113,6 +246,10 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
     if !route.scopes.contains(&identity.scope) {
         let message = format!("a token of scope {} may not do this", identity.scope.as_str());
         return Err(ApiError::forbidden(message));
+    }
+    if let Some(query) = request.uri().query().filter(|query| !query.is_empty() && !route.has_query) {
+        let name = query.split(['=', '&']).next().unwrap_or_default();
+        return Err(ApiError::invalid(name, "is no parameter of this call; it takes none in the URL"));
     }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)

@@ -1,31 +1,64 @@
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::sse::{Event as Line, KeepAlive, Sse};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::sse::{Event as Line, KeepAlive, KeepAliveStream, Sse};
 use bellwire_store::{Hint, HintKind};
 use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use super::{ApiError, Hub};
+use super::field::Id;
+use super::openapi::Operation;
+use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
 use crate::metrics::StreamGuard;
 
 /// Proxies close what is silent for longer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// The `data` of one hint, whose `event` is `pending`, `wake` or `immediate`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Hint")]
+struct Data {
+    /// The agent meant.
+    agent: String,
+    /// The notifications meant.
+    notifications: Vec<String>,
+    /// How many wait in all.
+    count: usize,
+}
+
+/// Hints, for as long as the reader stays.
+pub(super) type HintStream = Sse<KeepAliveStream<Pin<Box<dyn Stream<Item = Result<Line, Infallible>> + Send>>>>;
+
+impl shape::Reply for HintStream {
+    const STATUS: StatusCode = StatusCode::OK;
+
+    fn describe(operation: &mut Operation<'_>) {
+        let data = operation.answers.subschema_for::<Data>().to_value();
+        let schema = serde_json::json!({
+            "type": "string", "contentMediaType": "application/json", "contentSchema": data,
+            "description": "Server-sent events `pending`, `wake` and `immediate`; the data of each is a hint.",
+        });
+        operation.answer("text/event-stream", schema);
+    }
+}
+
 /// Hints for a harness: the state now, then what changes. Hints carry ids and counts, never text: only an injection
 /// consumes. A reader that is too slow gets the state anew instead of what it missed.
 pub(super) async fn stream(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-) -> Result<Sse<impl Stream<Item = Result<Line, Infallible>>>, ApiError> {
+    Id(id): Id,
+) -> Result<HintStream, ApiError> {
     let open = (hub.overload.stream()?, hub.metrics.stream());
     // Subscribe first: what is committed between the two is told twice rather than never.
     let hints = hub.store.hints();
@@ -35,7 +68,7 @@ pub(super) async fn stream(
     let live = Live { hub, identity, conversation_id: id, hints, revoked, _open: open };
     let rest =
         stream::unfold(live, |mut live| async move { live.next().await.map(|hints| (stream::iter(hints), live)) });
-    let lines = first.chain(rest.flatten()).map(|hint| Ok(line(&hint)));
+    let lines = first.chain(rest.flatten()).map(|hint| Ok(line(&hint))).boxed();
     Ok(Sse::new(lines).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
@@ -82,7 +115,10 @@ fn line(hint: &Hint) -> Line {
         HintKind::Wake => "wake",
         HintKind::Immediate => "immediate",
     };
-    let ids: Vec<String> = hint.notifications.iter().map(ToString::to_string).collect();
-    let data = json!({ "agent": hint.agent.as_str(), "notifications": ids, "count": hint.count });
-    Line::default().event(kind).data(data.to_string())
+    let data = Data {
+        agent: hint.agent.to_string(),
+        notifications: hint.notifications.iter().map(ToString::to_string).collect(),
+        count: hint.count,
+    };
+    Line::default().event(kind).data(serde_json::to_string(&data).expect("names and numbers are JSON"))
 }

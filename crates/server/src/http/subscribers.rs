@@ -1,13 +1,18 @@
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
+use axum::http::StatusCode;
 use axum::{Extension, Json};
-use bellwire_core::subscriber::{Audience, Preferences, Subscriber, SubscriberState};
-use bellwire_core::{Boundary, Event, EventDraft, Ids};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use bellwire_core::subscriber::{Activation, Audience, Preferences, SubscriberState};
+use bellwire_core::{Boundary, Event, Ids, InjectionPoint, Priority, Severity};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::body::Object;
+use super::field::{Id, Word};
 use super::idempotency::Keyed;
+use super::new_event::NewEvent;
+use super::shape::List;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::clock;
@@ -15,76 +20,145 @@ use crate::clock;
 /// How many events a dry run takes.
 const SAMPLES_MAX: usize = 100;
 
+/// Who listens for what, and how it tells.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Subscriber {
+    /// Its name.
+    id: String,
+    /// What people call it.
+    name: String,
+    /// What it is for.
+    description: String,
+    /// Its version.
+    version: String,
+    /// The event types it listens for; a trailing `.*` is a prefix.
+    types: Vec<String>,
+    /// The mildest severity it listens for.
+    severity_filter: Word<Severity>,
+    /// The place of its news in the queue.
+    priority: Word<Priority>,
+    /// Where its news enters the context; null where it is for people only.
+    inject_at: Option<Word<InjectionPoint>>,
+    /// How long it gathers events.
+    window_ms: u64,
+    /// How many events it gathers at most.
+    max_size: usize,
+    /// For how long an equal event only counts.
+    dedupe_window_ms: u64,
+    /// Whether its news wakes an idle agent.
+    activation: Word<Activation>,
+    /// Whom it tells.
+    audience: Word<Audience>,
+    /// Whether it cannot be switched off.
+    core: bool,
+    /// Whether the caller's person has it on.
+    enabled: bool,
+}
+
+/// Events to try a subscriber with.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "events": [{
+        "type": "tool.call.failure", "source": "tool_executor", "severity": "error",
+        "payload": { "tool_name": "vault_search", "error_type": "timeout" },
+    }],
+}]))]
+pub(super) struct DryRun {
+    /// The events, as they would be published; they need no address.
+    #[schemars(length(min = 1, max = SAMPLES_MAX))]
+    events: Vec<Object<NewEvent>>,
+}
+
+/// How the events would read.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct DryRunResult {
+    /// The subscriber.
+    subscriber: String,
+    /// The words, as TOON; null where the template fails and the news would be told in the built-in form.
+    content: Option<String>,
+    /// Why the template fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
 /// Every subscriber, with whether it is core and whether the caller's person has it on.
 pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<List<Subscriber>>, ApiError> {
     let preferences = preferences(&hub, &identity).await?;
-    let items: Vec<Value> = hub.subscribers().iter().map(|one| describe(&one, &preferences)).collect();
-    Ok(Json(json!({ "items": items, "next_cursor": null })))
+    let items = hub.subscribers().iter().map(|one| Subscriber::of(one, &preferences)).collect();
+    Ok(Json(List::whole(items)))
 }
 
 /// One subscriber.
 pub(super) async fn get(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-) -> Result<Json<Value>, ApiError> {
+    Id(id): Id,
+) -> Result<Json<Subscriber>, ApiError> {
     let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
-    Ok(Json(describe(&one, &preferences(&hub, &identity).await?)))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DryRun {
-    events: Vec<EventDraft>,
+    Ok(Json(Subscriber::of(&one, &preferences(&hub, &identity).await?)))
 }
 
 /// How some events would read. Nothing is stored and nobody is told.
 pub(super) async fn test(
     State(hub): State<Hub>,
-    Path(id): Path<String>,
-    Keyed { once, body }: Keyed,
-) -> Result<Json<Value>, ApiError> {
+    Id(id): Id,
+    Keyed { once, body: run }: Keyed<DryRun>,
+) -> Result<Json<DryRunResult>, ApiError> {
     let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
-    let run: DryRun = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
     if !(1..=SAMPLES_MAX).contains(&run.events.len()) {
         let message = format!("has {} events; 1 to {SAMPLES_MAX} are allowed", run.events.len());
         return Err(ApiError::invalid("events", message));
     }
-    let admit = |mut draft: EventDraft| {
-        draft.id = None;
-        draft.admit(clock::now(), &mut Ids::seeded(0)).map(Arc::new)
+    let admit = |(at, Object(event)): (usize, Object<NewEvent>)| {
+        let (_, draft) = event.into_draft();
+        draft.admit(clock::now(), &mut Ids::seeded(0)).map(Arc::new).map_err(|invalid| {
+            let error = ApiError::from(invalid);
+            ApiError { field: error.field.map(|field| format!("events[{at}].{field}")), ..error }
+        })
     };
-    let events: Vec<Arc<Event>> = run.events.into_iter().map(admit).collect::<Result<_, _>>()?;
-    let document = one
-        .dry_run(&events, &Boundary::from_seed(0))
-        .map_err(|problem| ApiError::invalid("template", format!("the template fails: {problem}")))?;
-    let content = match once {
-        Some(once) => hub.store.answer_once(once, document.to_toon()).await?,
-        None => document.to_toon(),
-    };
-    Ok(Json(json!({ "subscriber": id, "content": content })))
+    let events: Vec<Arc<Event>> = run.events.into_iter().enumerate().map(admit).collect::<Result<_, _>>()?;
+    let document = one.dry_run(&events, &Boundary::from_seed(0));
+    let problem = document.as_ref().err().cloned();
+    let content = document.ok().map(|document| document.to_toon());
+    let result = DryRunResult { subscriber: id, content, problem };
+    let Some(once) = once else { return Ok(Json(result)) };
+    let told = hub.store.answer_once(once, serde_json::to_string(&result).expect("texts are JSON")).await?;
+    let told = serde_json::from_str(&told).map_err(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
+    Ok(Json(told))
 }
 
 async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiError> {
     let Some(user) = identity.caller.user_id.clone() else { return Ok(Preferences::default()) };
     let settings = hub.store.settings(user).await?;
+    let subscribers = hub.subscribers();
     let known = settings.disabled_subscribers.iter().map(String::as_str);
-    let known = known.filter(|id| hub.subscribers().find(id).is_some_and(|one| !one.output.core));
-    Ok(Preferences::disabling(known, &hub.subscribers()).unwrap_or_default())
+    let known = known.filter(|id| subscribers.find(id).is_some_and(|one| !one.output.core));
+    Ok(Preferences::disabling(known, &subscribers).unwrap_or_default())
 }
 
-fn describe(one: &Subscriber, preferences: &Preferences) -> Value {
-    let types: Vec<String> = one.types.iter().map(ToString::to_string).collect();
-    let point = (one.output.audience != Audience::User).then_some(one.output.inject_at);
-    json!({
-        "id": one.id.as_str(), "name": one.name, "description": one.description, "version": one.version,
-        "types": types, "severity_filter": one.severity_filter, "priority": one.output.priority, "inject_at": point,
-        "window_ms": one.batching.window_ms, "max_size": one.batching.max_size,
-        "dedupe_window_ms": one.batching.dedupe_window_ms, "activation": one.output.activation,
-        "audience": one.output.audience, "core": one.output.core,
-        "enabled": preferences.state_of(one) == SubscriberState::Active,
-    })
+impl Subscriber {
+    fn of(one: &bellwire_core::Subscriber, preferences: &Preferences) -> Self {
+        let point = (one.output.audience != Audience::User).then_some(one.output.inject_at);
+        Self {
+            id: one.id.to_string(),
+            name: one.name.clone(),
+            description: one.description.clone(),
+            version: one.version.clone(),
+            types: one.types.iter().map(ToString::to_string).collect(),
+            severity_filter: Word(one.severity_filter),
+            priority: Word(one.output.priority),
+            inject_at: point.map(Word),
+            window_ms: one.batching.window_ms,
+            max_size: one.batching.max_size,
+            dedupe_window_ms: one.batching.dedupe_window_ms,
+            activation: Word(one.output.activation),
+            audience: Word(one.output.audience),
+            core: one.output.core,
+            enabled: preferences.state_of(one) == SubscriberState::Active,
+        }
+    }
 }

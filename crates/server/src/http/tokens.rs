@@ -1,58 +1,110 @@
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use bellwire_core::Time;
 use bellwire_store::Token;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::conversations::check_length;
+use super::field::{ID_MAX, Id, Line, Moment, Word};
 use super::idempotency::Keyed;
+use super::shape::{Created, Done, List};
 use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope, new_secret};
 use crate::clock;
 
-#[derive(Deserialize)]
+/// A token to make. An agent has a name and a person (or `*`), a person's token has that person.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Create {
+#[schemars(extend("examples" = [{ "scope": "agent", "user_id": "ada", "origin": "butler", "name": "laptop" }]))]
+#[schemars(extend("anyOf" = [
+    { "properties": { "scope": { "enum": ["admin", "ingest", "daemon"] } } },
+    {
+        "properties": {
+            "scope": { "const": "agent" }, "origin": { "type": "string" }, "user_id": { "type": "string" },
+        },
+        "required": ["origin", "user_id"],
+    },
+    {
+        "properties": { "scope": { "const": "user" }, "user_id": { "type": "string", "not": { "const": "*" } } },
+        "required": ["user_id"],
+    },
+]))]
+pub(super) struct NewToken {
+    /// What it may do.
+    scope: Word<Scope>,
+    /// What people call it.
+    name: Option<Line<128>>,
+    /// The person it is bound to; `*` = explicitly everyone.
+    user_id: Option<Line<ID_MAX>>,
+    /// The agent it authenticates.
+    origin: Option<Line<128>>,
+    /// The conversation it is bound to.
+    conversation_id: Option<Line<ID_MAX>>,
+    /// When it ends by itself; never where it is left out.
+    expires_at: Option<Moment>,
+}
+
+/// A token without its secret.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Token")]
+pub(super) struct TokenView {
+    /// Its name.
+    id: String,
+    /// What it may do.
+    #[schemars(with = "Word<Scope>")]
     scope: String,
+    /// What people call it.
     name: Option<String>,
+    /// The person it is bound to; `*` = explicitly everyone.
     user_id: Option<String>,
+    /// The agent it authenticates.
     origin: Option<String>,
+    /// The conversation it is bound to.
     conversation_id: Option<String>,
-    expires_at: Option<String>,
+    /// When it was made.
+    created_at: Moment,
+    /// When it ends by itself.
+    expires_at: Option<Moment>,
+    /// When it was revoked.
+    revoked_at: Option<Moment>,
+}
+
+/// A token with its secret, which is shown this once.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CreatedToken {
+    /// The secret.
+    #[schemars(pattern(r"^bw_[0-9a-f]{64}$"))]
+    token: String,
+    #[serde(flatten)]
+    view: TokenView,
 }
 
 /// Makes a token. Its secret is shown now and never again.
 pub(super) async fn create(
     State(hub): State<Hub>,
-    Keyed { once, body }: Keyed,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let create: Create = serde_json::from_slice(&body).map_err(|error| ApiError::body(&error))?;
+    Keyed { once, body: new }: Keyed<NewToken>,
+) -> Result<Created<CreatedToken>, ApiError> {
     let (secret, secret_hash) = new_secret();
-    let token = create.into_token(secret_hash)?;
+    let token = new.into_token(secret_hash)?;
     match once {
         Some(once) => hub.store.put_token_once(token.clone(), once).await?,
         None => hub.store.put_token(token.clone()).await?,
     }
     tracing::info!(token = token.id, scope = token.scope, "a token was made");
-    let mut answer = token_json(&token);
-    answer["token"] = secret.into();
-    Ok((StatusCode::CREATED, Json(answer)))
+    Ok(Created(CreatedToken { token: secret, view: token.into() }))
 }
 
 /// Every token, without secrets.
-pub(super) async fn list(State(hub): State<Hub>) -> Result<Json<Value>, ApiError> {
-    let items: Vec<Value> = hub.store.tokens().await?.iter().map(token_json).collect();
-    Ok(Json(json!({ "items": items, "next_cursor": null })))
+pub(super) async fn list(State(hub): State<Hub>) -> Result<Json<List<TokenView>>, ApiError> {
+    Ok(Json(List::whole(hub.store.tokens().await?.into_iter().map(TokenView::from).collect())))
 }
 
 /// Revokes a token at once; its streams end.
 pub(super) async fn revoke(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-) -> Result<StatusCode, ApiError> {
+    Id(id): Id,
+) -> Result<Done, ApiError> {
     let tokens = hub.store.tokens().await?;
     let token = tokens.into_iter().find(|token| token.id == id).ok_or_else(|| ApiError::not_found("token"))?;
     if token.id == identity.token_id {
@@ -63,22 +115,13 @@ pub(super) async fn revoke(
     hub.tokens.forget();
     // Nobody listening is fine: then no stream is open.
     let _ = hub.revoked.send(id);
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Done)
 }
 
-impl Create {
+impl NewToken {
     fn into_token(self, secret_hash: Vec<u8>) -> Result<Token, ApiError> {
-        let scope = Scope::parse(&self.scope)
-            .ok_or_else(|| ApiError::invalid("scope", "must be one of: admin, agent, user, ingest, daemon"))?;
-        for (field, value) in [
-            ("name", &self.name),
-            ("user_id", &self.user_id),
-            ("origin", &self.origin),
-            ("conversation_id", &self.conversation_id),
-        ] {
-            value.as_deref().map_or(Ok(()), |text| check_length(field, text, 128))?;
-        }
-        match (scope, self.user_id.as_deref(), &self.origin) {
+        let scope = self.scope.0;
+        match (scope, self.user_id.as_ref().map(|user| user.0.as_str()), &self.origin) {
             (Scope::Agent, _, None) => return Err(ApiError::invalid("origin", "is missing; an agent has a name")),
             (Scope::Agent, None, _) => {
                 return Err(ApiError::invalid(
@@ -91,28 +134,33 @@ impl Create {
             }
             _ => {}
         }
-        let parse =
-            |text: String| text.parse::<Time>().map_err(|error| ApiError::invalid("expires_at", error.to_string()));
         Ok(Token {
             id: uuid::Builder::from_random_bytes(clock::random()).into_uuid().to_string(),
             secret_hash,
-            scope: self.scope,
-            name: self.name,
-            user_id: self.user_id,
-            origin: self.origin,
-            conversation_id: self.conversation_id,
+            scope: scope.as_str().to_owned(),
+            name: self.name.map(|line| line.0),
+            user_id: self.user_id.map(|line| line.0),
+            origin: self.origin.map(|line| line.0),
+            conversation_id: self.conversation_id.map(|line| line.0),
             created_at: clock::now(),
-            expires_at: self.expires_at.map(parse).transpose()?,
+            expires_at: self.expires_at.map(|moment| moment.0),
             revoked_at: None,
         })
     }
 }
 
-fn token_json(token: &Token) -> Value {
-    json!({
-        "id": token.id, "scope": token.scope, "name": token.name, "user_id": token.user_id, "origin": token.origin,
-        "conversation_id": token.conversation_id, "created_at": token.created_at.to_string(),
-        "expires_at": token.expires_at.map(|at| at.to_string()),
-        "revoked_at": token.revoked_at.map(|at| at.to_string()),
-    })
+impl From<Token> for TokenView {
+    fn from(token: Token) -> Self {
+        Self {
+            id: token.id,
+            scope: token.scope,
+            name: token.name,
+            user_id: token.user_id,
+            origin: token.origin,
+            conversation_id: token.conversation_id,
+            created_at: Moment(token.created_at),
+            expires_at: token.expires_at.map(Moment),
+            revoked_at: token.revoked_at.map(Moment),
+        }
+    }
 }

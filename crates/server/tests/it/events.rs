@@ -1,3 +1,4 @@
+use bellwire_server::Config;
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -16,6 +17,13 @@ async fn an_event_is_accepted_with_its_verdicts_and_can_be_traced() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(trace["type"], "tool.call.failure");
     assert_eq!(trace["verdicts"], event["verdicts"]);
+    assert_eq!(trace["progress"][0]["states"], json!(["created", "queued", "dispatched", "filtered", "batched"]));
+
+    hub.post(&agent, "/v1/conversations/chat/inject", json!({"point": "after_tool", "call_id": "1"})).await;
+    let (_, trace) = hub.get(&agent, &format!("/v1/events/{}", event["id"].as_str().unwrap())).await;
+    assert_eq!(trace["progress"][0]["states"].as_array().unwrap().last().unwrap(), "injected");
+    assert_eq!(trace["notifications"][0]["states"], json!(["pending", "injected", "persisted"]));
+    assert_eq!((&trace["injections"][0]["call_id"], &trace["injections"][0]["unseen"]), (&json!("1"), &json!(false)));
 }
 
 #[tokio::test]
@@ -86,21 +94,22 @@ async fn what_is_wrong_is_named_and_nothing_is_a_server_error() {
 
 #[tokio::test]
 async fn a_token_that_publishes_too_fast_is_told_when_to_come_back() {
-    let hub = TestHub::start().await;
+    let mut config = Config::default();
+    (config.limits.publish_per_second, config.limits.publish_burst) = (1, 10);
+    let hub = TestHub::start_with(config).await;
     let agent = hub.token("agent", "ada").await;
-    let many = json!(vec![failure("grep"); 1000]);
-    let mut limited = None;
-    for _ in 0..12 {
-        let request = hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&agent).json(&many);
-        let response = request.send().await.unwrap();
-        if response.status() == StatusCode::TOO_MANY_REQUESTS {
-            limited = Some(response);
-            break;
-        }
-        assert_eq!(response.status(), StatusCode::ACCEPTED);
-    }
-    let limited = limited.expect("five thousand at once are enough");
-    assert!(limited.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
+    let send = |count: usize| {
+        let many = json!(vec![failure("grep"); count]);
+        hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&agent).json(&many).send()
+    };
+    assert_eq!(send(10).await.unwrap().status(), StatusCode::ACCEPTED);
+    let limited = send(10).await.unwrap();
+    assert_eq!(limited.status(), StatusCode::TOO_MANY_REQUESTS);
+    let seconds: u64 = limited.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=10).contains(&seconds), "{seconds}");
+    let request = hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&hub.admin);
+    let unlimited = request.json(&json!(vec![failure("grep"); 20])).send().await.unwrap();
+    assert_eq!(unlimited.status(), StatusCode::ACCEPTED, "an admin is exempt");
 }
 
 #[tokio::test]

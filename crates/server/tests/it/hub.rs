@@ -35,7 +35,7 @@ impl TestHub {
         let app = App::start(config, listener, async move { drop(stopped.await) }).await.expect("the hub starts");
         let admin = create_token(&*app.store, Scope::Admin, "test").await.expect("a token is made");
         let base = format!("http://{}", app.address);
-        Self { base, admin, client: Client::new(), folder, app, stop }
+        Self { base, admin, client: client(), folder, app, stop }
     }
 
     /// Stops the hub as an operator would and gives the folder back.
@@ -78,6 +78,13 @@ impl TestHub {
         assert_eq!(status, StatusCode::CREATED, "{answer}");
         answer["token"].as_str().expect("the secret is shown once").to_owned()
     }
+}
+
+/// A client as the workspace builds it: one that speaks TLS and leaves the choice of the cryptography to the program.
+fn client() -> Client {
+    // Another test of this process may have chosen already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::new()
 }
 
 pub(crate) fn failure(tool: &str) -> Value {

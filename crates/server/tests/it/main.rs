@@ -11,5 +11,6 @@ mod email;
 mod events;
 mod inject;
 mod observability;
+mod openapi;
 mod settings;
 mod stream;

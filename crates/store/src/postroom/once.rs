@@ -9,7 +9,7 @@ use crate::rows::OnceRow;
 impl PostRoom {
     /// What this call was answered when it was sent before. Commands are carried out one after the other, so a repeat of
     /// one that is still in flight waits for it here without doing anything.
-    pub(super) async fn recall<T: DeserializeOwned>(
+    pub(super) async fn answered<T: DeserializeOwned>(
         &mut self,
         once: Option<&Once>,
         source: &mut impl Source,
@@ -46,7 +46,7 @@ impl PostRoom {
         answer: String,
         source: &mut impl Source,
     ) -> Result<String, StoreError> {
-        if let Some(known) = self.recall(Some(once), source).await? {
+        if let Some(known) = self.answered(Some(once), source).await? {
             return Ok(known);
         }
         self.remember(Some(once), &answer);

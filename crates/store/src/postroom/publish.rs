@@ -23,7 +23,7 @@ impl PostRoom {
         publish: &Publish,
         source: &mut impl Source,
     ) -> Result<Vec<Receipt>, StoreError> {
-        if let Some(receipts) = self.recall(publish.once.as_ref(), source).await? {
+        if let Some(receipts) = self.answered(publish.once.as_ref(), source).await? {
             return Ok(receipts);
         }
         let mut planned = Vec::with_capacity(publish.events.len());
@@ -159,13 +159,13 @@ impl PostRoom {
             }
             if let Err(refused) = self.handle(&key, Input::Event(&event)) {
                 // What was due before it has happened all the same.
-                self.drain(&key, &address.owner, None);
+                self.drain(&key, &address.owner);
                 return Err(refused);
             }
             let room = self.rooms.get_mut(&key).expect("it was entered above");
             room.events.insert(event.id(), event.clone());
             room.tidy();
-            let drained = self.drain(&key, &address.owner, None);
+            let drained = self.drain(&key, &address.owner);
             row.filtered = drained.filtered;
             row.verdicts.extend(drained.verdicts);
         }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bellwire_core::mailbox::InjectInput;
 use bellwire_core::notification::Notification;
-use bellwire_core::{Answer, Event, Input};
+use bellwire_core::{Answer, Event, EventId, Input};
 
 use super::{Drained, PostRoom, Source, Stored};
 use crate::command::{Given, Message, Take};
@@ -34,7 +34,7 @@ impl PostRoom {
         let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
         self.changes.mailboxes.insert(key.clone());
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
-        let drained = self.drain(&key, &owner, Some(&take.request.call_id));
+        let drained = self.drain(&key, &owner);
         self.keep(&key, &owner, take, observed, drained)
     }
 
@@ -96,7 +96,28 @@ impl PostRoom {
             self.changes.unseen.push((key.clone(), call_id.clone()));
             self.rooms.get_mut(key).expect("it was entered before").remember(row);
         }
+        self.recall(key, &returned, source).await?;
         Ok(returned)
+    }
+
+    /// Brings back the events of what waits again: a mailbox does not keep those of what it has told.
+    async fn recall(
+        &mut self,
+        key: &MailboxKey,
+        returned: &[Notification],
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
+        let room = self.rooms.get_mut(key).expect("it was entered before");
+        let wanted = returned.iter().flat_map(|notification| notification.events.iter().map(|entry| entry.event));
+        let wanted: Vec<EventId> = wanted.filter(|id| !room.events.contains_key(id)).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let stored = source.events(&wanted).await?;
+        // What this very commit took in is not stored yet.
+        let fresh = self.changes.events.iter().map(|row| &row.event).filter(|event| wanted.contains(&event.id()));
+        room.events.extend(stored.iter().chain(fresh).map(|event| (event.id(), event.clone())));
+        Ok(())
     }
 
     /// Keeps the answer under its call id, with the messages that stay in the conversation.
@@ -135,8 +156,14 @@ impl PostRoom {
         Ok(given)
     }
 
-    /// Writes down, with each notification, the words it was shown in.
+    /// Writes down, with each notification, the call that took it and the words it was shown in. What ended for another
+    /// reason in the same step was not shown.
     fn word(&mut self, answer: &Answer) {
+        for id in &answer.notifications {
+            if let Some(row) = self.changes.notifications.get_mut(id) {
+                row.call_id = Some(answer.call_id.clone());
+            }
+        }
         for told in &answer.told {
             for id in &told.notifications {
                 if let Some(row) = self.changes.notifications.get_mut(id) {

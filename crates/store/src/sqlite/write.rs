@@ -5,7 +5,7 @@ use bellwire_core::notification::Fate;
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection};
 use sqlx::{Connection as _, QueryBuilder};
 
-use super::{SqliteWriter, failure};
+use super::{SqliteWriter, failure, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
 use crate::writer::{Backend, Before};
@@ -13,16 +13,30 @@ use crate::writer::{Backend, Before};
 /// Rows per statement, so that no statement has more values than the driver binds.
 const ROWS_MAX: usize = 1000;
 
+/// A probe writes as much as the largest event's payload: where that fits, a commit fits.
+const PROBE_BYTES: i64 = 64 * 1024;
+
 impl Backend for SqliteWriter {
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
-        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failure)?;
-        write(&mut transaction, changes).await.map_err(failure)?;
-        transaction.commit().await.map_err(failure)
+        self.file.check()?;
+        transaction::begin(&mut self.connection).await.map_err(failure)?;
+        let written = write(&mut self.connection, changes).await;
+        transaction::end(&mut self.connection, written).await.map_err(failure)
+    }
+
+    async fn probe(&mut self) -> Result<(), StoreError> {
+        self.file.check()?;
+        transaction::begin(&mut self.connection).await.map_err(failure)?;
+        // Equal bytes would not be written again, and so tell nothing.
+        let written = sqlx::query("INSERT OR REPLACE INTO readiness (one, room) VALUES (1, randomblob($1))")
+            .bind(PROBE_BYTES)
+            .execute(&mut self.connection)
+            .await;
+        transaction::end(&mut self.connection, written).await.map(drop).map_err(failure)
     }
 
     async fn prune(&mut self, before: &Before, limit: usize) -> Result<usize, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failure)?;
         // Nothing waits longer than its time to live, which is at most as long as events are kept.
         let statements = [
             (
@@ -50,14 +64,29 @@ impl Backend for SqliteWriter {
                 before.once,
             ),
         ];
-        let mut gone = 0;
-        for (sql, time) in statements {
-            let done = sqlx::query(sql).bind(time.as_millis()).bind(limit).execute(&mut *transaction).await;
-            gone += done.map_err(failure)?.rows_affected();
-        }
-        transaction.commit().await.map_err(failure)?;
+        self.file.check()?;
+        transaction::begin(&mut self.connection).await.map_err(failure)?;
+        let deleted = delete(&mut self.connection, &statements, limit).await;
+        let gone = transaction::end(&mut self.connection, deleted).await.map_err(failure)?;
         Ok(usize::try_from(gone).unwrap_or(usize::MAX))
     }
+
+    async fn close(self) -> Result<(), StoreError> {
+        self.connection.close().await.map_err(failure)
+    }
+}
+
+async fn delete(
+    connection: &mut SqliteConnection,
+    statements: &[(&'static str, Time)],
+    limit: i64,
+) -> sqlx::Result<u64> {
+    let mut gone = 0;
+    for (sql, before) in statements {
+        let done = sqlx::query(*sql).bind(before.as_millis()).bind(limit).execute(&mut *connection).await?;
+        gone += done.rows_affected();
+    }
+    Ok(gone)
 }
 
 async fn write(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::Result<()> {

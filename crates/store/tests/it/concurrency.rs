@@ -2,6 +2,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bellwire_core::InjectionPoint::TurnStart;
+use bellwire_store::Caller;
 
 use crate::backends::{Backend, failure, on_every_store};
 
@@ -49,5 +50,22 @@ on_every_store! {
         }
         assert_eq!(blocks.len(), 1);
         assert!(blocks.iter().next().unwrap().contains("grep"));
+    }
+
+    async fn what_is_accepted_behind_an_erasure_stays(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        let store = backend.store();
+        // All three wait for the writer when it looks: they would share a commit.
+        let (erased, put, published) = tokio::join!(
+            store.erase_user("ada".into()),
+            store.put_conversation(Caller::user("ada"), "chat".into(), "ada".into(), Some("new".into())),
+            backend.publish_as(Caller::user("ada"), failure("sed"), None),
+        );
+        erased.unwrap();
+        assert_eq!(put.unwrap().title.as_deref(), Some("new"));
+        let receipt = published.unwrap();
+        store.trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
+        let told = backend.take(TurnStart, "c1").await.block;
+        assert!(told.contains("sed") && !told.contains("grep"), "{told}");
     }
 }

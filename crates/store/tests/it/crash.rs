@@ -1,9 +1,12 @@
 //! What a process that dies leaves behind. Only durable stores have anything to lose.
 
+use bellwire_core::Event;
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_store::{ErrorKind, SqliteStore};
+use bellwire_store::{Caller, ErrorKind, SqliteStore};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::backends::{Backend, failure};
+use crate::backends::{Backend, failure, take};
 
 #[tokio::test]
 async fn everything_that_was_answered_is_there_after_a_restart_at_any_moment() {
@@ -40,4 +43,51 @@ async fn two_processes_cannot_serve_the_same_file() {
     let error = SqliteStore::migrate(&backend.path(), bellwire_core::Time::ZERO).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Broken);
     assert!(error.message.contains("another Bellwire"), "{error}");
+}
+
+#[tokio::test]
+async fn what_was_told_before_a_restart_and_never_seen_is_told_in_full_after_it() {
+    let mut backend = Backend::sqlite().await;
+    // A message opens no window of repeats, which would keep its event in the mailbox for a while.
+    backend.publish(Event::user_message("look here").unwrap().in_conversation("chat")).await;
+    let lost = backend.take(AfterTool, "c1").await;
+    backend.restart().await;
+    let mut again = take(AfterTool, "c2");
+    again.unseen = vec!["c1".into()];
+    let told = backend.store().take(again).await.unwrap();
+    assert_eq!(told.notifications, lost.notifications);
+    assert!(told.block.contains("look here"), "{}", told.block);
+}
+
+#[tokio::test]
+async fn a_damaged_mailbox_stops_nobody_elses_clock() {
+    let mut backend = Backend::sqlite().await;
+    backend.publish(failure("grep")).await;
+    let other = backend.publish(failure("sed").in_conversation("other")).await;
+    backend.restart().await;
+    let options = SqliteConnectOptions::new().filename(backend.path());
+    let mut file = options.connect().await.unwrap();
+    sqlx::query("UPDATE mailboxes SET state = X'00' WHERE conversation_id = 'chat'").execute(&mut file).await.unwrap();
+    file.close().await.unwrap();
+    backend.pass(2_000);
+    backend.store().tick().await.unwrap();
+    let trace = backend.store().trace(Caller::user("ada"), other.event_id.to_string()).await.unwrap();
+    assert_eq!(trace.notifications[0].state, "pending");
+    let error = backend.store().take(take(AfterTool, "c1")).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Broken);
+}
+
+#[tokio::test]
+async fn a_file_that_was_deleted_accepts_nothing() {
+    let backend = Backend::sqlite().await;
+    backend.publish(failure("grep")).await;
+    backend.store().check().await.unwrap();
+    std::fs::rename(backend.path(), backend.path().with_extension("away")).unwrap();
+    let error = backend.publish_as(Caller::user("ada"), failure("sed"), None).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Broken);
+    assert!(error.message.contains("moved or deleted"), "{error}");
+    assert_eq!(backend.store().check().await.unwrap_err(), error);
+    std::fs::rename(backend.path().with_extension("away"), backend.path()).unwrap();
+    backend.publish(failure("sed")).await;
+    backend.store().check().await.unwrap();
 }

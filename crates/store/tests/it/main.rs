@@ -12,6 +12,7 @@ mod ownership;
 mod publish;
 mod retention;
 mod settings;
+mod simulation;
 mod timers;
 mod tokens;
 mod trace;

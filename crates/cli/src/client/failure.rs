@@ -1,0 +1,74 @@
+//! What can go wrong between here and a hub, in words that say what to do.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use reqwest::StatusCode;
+use serde_json::Value;
+
+/// The hub heard a stream's request and said no.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) status: u16,
+    pub(crate) message: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Refused {}
+
+/// A hub's own reason, with the field and the hint it named.
+pub(super) fn refusal(body: &Value, status: StatusCode) -> String {
+    if status == StatusCode::UNAUTHORIZED {
+        let make = "make one: bellwire token create";
+        return format!(
+            "the hub does not know this token; it may be revoked, expired or another hub's ({status}); {make}"
+        );
+    }
+    let error = &body["error"];
+    let message = error["message"].as_str().unwrap_or("the hub gave no reason");
+    let field = error["field"].as_str().map(|field| format!("{field}: ")).unwrap_or_default();
+    let hint = error["hint"].as_str().map(|hint| format!("; try: {hint}")).unwrap_or_default();
+    crate::output::printable(&format!("{field}{message} ({status}){hint}"))
+}
+
+/// Why a call did not reach a hub or its answer did not reach us.
+pub(super) fn in_words(error: &reqwest::Error, url: &str) -> anyhow::Error {
+    let causes = chain(error);
+    let io_kind = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    let tls = causes.iter().find_map(|cause| tls_error(*cause));
+    let dns = causes.iter().any(|cause| cause.to_string().contains("dns error"));
+    let last = causes.last().map(ToString::to_string).unwrap_or_default();
+    let words = match io_kind {
+        _ if error.is_timeout() => format!("the hub at {url} does not answer in time"),
+        _ if dns => format!("there is no host of that name: {url}"),
+        _ if tls.is_some() => format!("no secure connection to {url}: {}", tls.unwrap_or_default()),
+        Some(io::ErrorKind::ConnectionRefused) => format!("no hub answers at {url} (start one: bellwire serve)"),
+        _ if error.is_connect() => format!("the hub at {url} cannot be reached: {last}"),
+        _ if error.is_decode() => format!("{url} answers, but not like a Bellwire: is the address right?"),
+        _ => format!("the connection to {url} broke off: {last}"),
+    };
+    anyhow::Error::msg(words)
+}
+
+/// An error and its causes, the deepest last.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source()).collect()
+}
+
+/// What TLS had to say. Input/output errors wrap it, sometimes one in the other.
+fn tls_error(cause: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+        return Some(match error {
+            rustls::Error::InvalidMessage(_) => "it does not speak TLS; is it http instead of https?".to_owned(),
+            error => format!("it cannot be trusted: {error}"),
+        });
+    }
+    let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
+    tls_error(inner)
+}

@@ -1,0 +1,43 @@
+mod script;
+mod stage;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use reqwest::Method;
+
+use crate::client::{Client, Connection};
+use stage::Stage;
+
+/// Watch an agent at work: every kind of notification within a minute
+///
+/// Plays a short scripted conversation against a running hub, through the same calls your agent would use, and shows
+/// what is published, what the agent reads, and why. It uses a conversation and a person of its own and erases them.
+#[derive(Args)]
+pub(crate) struct Demo {
+    /// Do not pause for reading
+    #[arg(long)]
+    fast: bool,
+    /// Keep the conversation, to look at it with tail and trace
+    #[arg(long)]
+    keep: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+pub(crate) fn run(arguments: &Demo) -> Result<bool> {
+    let client = Client::new(&arguments.connection).context("the demo needs a running hub: bellwire serve")?;
+    let mut stage = Stage::set(&client, arguments.fast)?;
+    let played = script::play(&mut stage);
+    let conversation = stage.conversation.clone();
+    if arguments.keep {
+        anstream::eprintln!("Kept: bellwire tail --all {conversation}");
+    } else {
+        // The person was made up for this conversation, so nothing else goes with it.
+        client.call(Method::DELETE, &format!("/v1/users/{conversation}"), None)?;
+        anstream::eprintln!("{conversation} is erased; `bellwire demo --keep` would have kept it.");
+    }
+    match played {
+        Err(error) if error.is::<stage::Interrupted>() => Ok(true),
+        played => played.map(|()| true),
+    }
+}

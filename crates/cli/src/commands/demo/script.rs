@@ -1,0 +1,134 @@
+//! The play, scene by scene. Nothing here knows how things are shown.
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use super::stage::Stage;
+
+pub(super) fn play(stage: &mut Stage<'_>) -> Result<()> {
+    let first = trouble(stage)?;
+    circles(stage)?;
+    waking(stage)?;
+    sub_agent(stage)?;
+    overflow(stage)?;
+    stage.scene("Why was I told?", "Every event can tell its life (bellwire trace ID). The first failure's:")?;
+    stage.trace(&first)?;
+    stage.scene(
+        "That is all of it.",
+        "Your own agent next: bellwire token create --scope agent --user you --origin mine",
+    )
+}
+
+/// Failures in a burst, a file that changes, a word from the person: one block, once.
+fn trouble(stage: &Stage<'_>) -> Result<String> {
+    stage.scene(
+        "1. An agent works; things happen around it",
+        "A turn begins. Then a tool fails seven times, another once, and somebody edits a file the agent has read.",
+    )?;
+    stage.inject("turn_start", "turn_1", json!({}))?;
+    let search = failure("vault_search", "timeout", "no answer after 5000ms");
+    let id = stage.publish(std::slice::from_ref(&search))?;
+    let repeats = vec![search; 6];
+    stage.publish(&[repeats, vec![failure("vault_write", "permission_denied", "read-only")]].concat())?;
+    stage.publish(&[changed("src/lib.rs"), changed("src/main.rs")])?;
+    stage.say("what about this other approach?")?;
+    let ask = json!({ "tool_result": "File updated successfully." });
+    let answer = stage.inject("after_tool", "call_1", ask.clone())?;
+    stage.because(
+        "the next tool's result is an injection point, and one always flushes: most urgent first, repeats counted (x8), each said once.",
+    )?;
+    let again = stage.inject("after_tool", "call_1", ask)?;
+    ensure!(again == answer, "the same call id gave another answer");
+    stage.because(
+        "the harness asked twice for call_1 (a retry). The same call id gets the same answer, byte for byte.",
+    )?;
+    Ok(id)
+}
+
+/// A loop and a budget, which nobody reports: the detectors see them in the observed calls.
+fn circles(stage: &Stage<'_>) -> Result<()> {
+    stage.scene(
+        "2. The agent goes in circles and its budget runs low",
+        "Nobody publishes that. The harness only tells of each tool call it saw, with the tokens used so far.",
+    )?;
+    for (call, used) in [("call_2", 21_000), ("call_3", 30_000), ("call_4", 42_500)] {
+        let observed = json!({
+            "tool_name": "grep", "outcome": "success", "arguments": { "pattern": "TODO" },
+            "usage": { "tokens_used": used, "token_limit": 50_000 },
+        });
+        stage.inject("after_tool", call, json!({ "tool_result": "3 matches", "observed": observed }))?;
+    }
+    stage.because("the same call three times is a loop: critical, so it waits for nothing. 85 % of the tokens can wait for the next turn.")
+}
+
+/// Background work that is worth waking an idle agent for.
+fn waking(stage: &Stage<'_>) -> Result<()> {
+    stage.scene(
+        "3. The turn ends; a build finishes while the agent is idle",
+        "The harness listens to the conversation's stream. Streams carry hints, never text.",
+    )?;
+    stage.inject("turn_end", "turn_1_end", json!({}))?;
+    let stream = stage.listen()?;
+    stage.publish(&[event(
+        "task.background.complete",
+        "ci",
+        "info",
+        json!({ "task_id": "build-17", "name": "nightly build", "result_summary": "2 warnings" }),
+    )])?;
+    stage.woken(stream)?;
+    stage.publish(&[event("session.resumed", "harness", "info", json!({ "exchanges": 4 }))])?;
+    stage.inject("turn_start", "turn_2", json!({}))?;
+    stage.because("the build woke it; the budget's warning was waiting for a turn to begin, and so is told now.")
+}
+
+/// A sub-agent has mail of its own, and its result is news for the main agent.
+fn sub_agent(stage: &Stage<'_>) -> Result<()> {
+    stage
+        .scene("4. A sub-agent works beside it", "Its failure is its own business; its result is the main agent's.")?;
+    let mut own = failure("web_fetch", "dns", "no such host");
+    own["agent"] = json!("researcher");
+    stage.publish(&[own])?;
+    stage.inject("after_tool", "r_1", json!({ "agent": "researcher", "tool_result": "fetch failed" }))?;
+    stage.publish(&[event(
+        "subagent.complete",
+        "researcher",
+        "info",
+        json!({ "task_id": "r-1", "name": "researcher", "result_summary": "three sources agree, one does not" }),
+    )])?;
+    stage.inject("after_tool", "call_5", json!({ "tool_result": "Tests passed." }))?;
+    Ok(())
+}
+
+/// More news than an agent should read: what does not fit is counted, and what is minor is folded.
+fn overflow(stage: &Stage<'_>) -> Result<()> {
+    stage.scene(
+        "5. More news than fits, and a budget that is used up",
+        "The harness asks for at most three items. What is left out says so; at a turn's start the minor rest is folded.",
+    )?;
+    let note = |number: usize| {
+        event("agent.self.notify", "planner", "info", json!({ "message": format!("step {number} is done") }))
+    };
+    let failed =
+        event("delivery.failed", "mail", "warning", json!({ "channel": "email", "error_message": "mailbox full" }));
+    let saved = event("task.checkpoint", "runner", "info", json!({ "message": "state saved", "turn": 2 }));
+    let context =
+        event("context.limit.warning", "harness", "warning", json!({ "percentage": 80, "remaining": 40_000 }));
+    let spent = event("budget.token.exceeded", "budget", "critical", json!({ "current": 50_120, "limit": 50_000 }));
+    let notes: Vec<Value> = (1..=6).map(note).collect();
+    stage.publish(&[vec![failed, saved, context, spent], notes].concat())?;
+    stage.inject("turn_start", "turn_3", json!({ "max_items": 3 }))?;
+    stage.because("critical first, then high; the rest is not lost and not silent: it is counted, line by line.")
+}
+
+fn failure(tool: &str, error: &str, message: &str) -> Value {
+    let payload = json!({ "tool_name": tool, "error_type": error, "error_message": message });
+    event("tool.call.failure", "tool_executor", "error", payload)
+}
+
+fn changed(path: &str) -> Value {
+    event("source.file.changed", "file_watcher", "info", json!({ "path": path }))
+}
+
+fn event(kind: &str, source: &str, severity: &str, payload: Value) -> Value {
+    json!({ "type": kind, "source": source, "severity": severity, "payload": payload })
+}

@@ -1,0 +1,112 @@
+//! The hub itself, or its database where no hub runs.
+
+use std::path::Path;
+
+use bellwire_server::config::Loaded;
+use bellwire_store::SqliteStore;
+use jiff::Timestamp;
+use reqwest::Method;
+use reqwest::header::{DATE, HeaderMap};
+
+use super::Finding;
+use crate::client::{Client, Connection};
+use crate::data_dir;
+
+/// The Date header counts whole seconds; less than this is no difference.
+const SKEW_WARN_SECONDS: i64 = 5;
+/// Tokens end and windows close at the wrong time.
+const SKEW_FAIL_SECONDS: i64 = 60;
+
+pub(super) fn check(connection: &Connection, loaded: Option<&Loaded>) -> Vec<Finding> {
+    let Ok(url) = connection.url() else { return Vec::new() };
+    let client = match Client::open(url, None) {
+        Ok(client) => client,
+        Err(error) => return vec![Finding::fail("hub", format!("{error:#}"), "correct --url or BELLWIRE_URL")],
+    };
+    let dir = loaded.and_then(|loaded| loaded.config.data_dir.as_deref());
+    match client.answer(Method::GET, "/healthz", None) {
+        Ok(answer) => running(&client, connection, &answer.headers, dir),
+        Err(error) if connection.url.is_some() => {
+            vec![Finding::fail("hub", format!("{error:#}"), "start it, or correct --url or BELLWIRE_URL")]
+        }
+        Err(error) => {
+            let mut findings = vec![Finding::warn("hub", format!("{error:#}"), "bellwire serve")];
+            findings.extend(dir.and_then(database));
+            findings
+        }
+    }
+}
+
+fn running(client: &Client, connection: &Connection, headers: &HeaderMap, dir: Option<&Path>) -> Vec<Finding> {
+    let mut findings = vec![Finding::ok("hub", format!("{} lives", client.url()))];
+    findings.push(match client.get("/readyz") {
+        Ok(_) => Finding::ok("readiness", "it can accept"),
+        Err(error) => Finding::fail("readiness", format!("{error:#}"), "its log says why; is there space on its disk?"),
+    });
+    findings.push(version(client, dir));
+    findings.extend(clock(headers, Timestamp::now()));
+    findings.push(token(connection));
+    findings
+}
+
+/// A hub on this machine notes its version in its folder; another one tells it in its description.
+fn version(client: &Client, dir: Option<&Path>) -> Finding {
+    let ours = env!("CARGO_PKG_VERSION");
+    let noted = dir.and_then(data_dir::note).filter(|note| note["url"].as_str() == Some(client.url()));
+    let told = || client.get("/openapi.json").ok().map(|description| description["info"]["version"].clone());
+    let theirs = noted.map(|note| note["version"].clone()).or_else(told);
+    match theirs.as_ref().and_then(|version| version.as_str()) {
+        Some(theirs) if theirs == ours => Finding::ok("version", format!("{ours}, as this program")),
+        Some(theirs) => {
+            let message = format!("the hub is {theirs}, this program {ours}");
+            Finding::warn("version", message, "start the hub anew, or use the program it was started with")
+        }
+        None => Finding::warn("version", "the hub does not say its version", "compare `bellwire --version` there"),
+    }
+}
+
+fn clock(headers: &HeaderMap, now: Timestamp) -> Option<Finding> {
+    let date = headers.get(DATE)?.to_str().ok()?;
+    let theirs = jiff::fmt::rfc2822::parse(date).ok()?.timestamp();
+    let seconds = (now.as_second() - theirs.as_second()).abs();
+    let message = format!("differs from the hub's by {seconds} s");
+    let fix = "let both machines take their time from the network (chrony, systemd-timesyncd)";
+    Some(match seconds {
+        seconds if seconds >= SKEW_FAIL_SECONDS => Finding::fail("clock", message, fix),
+        seconds if seconds >= SKEW_WARN_SECONDS => Finding::warn("clock", message, fix),
+        _ => Finding::ok("clock", "agrees with the hub's"),
+    })
+}
+
+fn token(connection: &Connection) -> Finding {
+    let fix = "bellwire token create, with a token that is known; or say --data-dir of this very hub";
+    match Client::new(connection).and_then(|client| client.get("/v1/subscribers")) {
+        Ok(_) => Finding::ok("token", "the hub knows it"),
+        Err(error) => Finding::fail("token", format!("{error:#}"), fix),
+    }
+}
+
+fn database(dir: &Path) -> Option<Finding> {
+    let path = data_dir::database(dir);
+    if !path.exists() {
+        return None;
+    }
+    let runtime = tokio::runtime::Runtime::new().ok()?;
+    let fix = "restore the folder from a backup taken while no hub ran";
+    Some(match runtime.block_on(SqliteStore::inspect(&path)) {
+        Err(error) => {
+            let pid = data_dir::note(dir).and_then(|note| note["pid"].as_u64());
+            let fix = match pid {
+                Some(pid) => format!("look after process {pid}; it does not answer"),
+                None => "see who holds the lock: another bellwire command, or a hub at another address".to_owned(),
+            };
+            Finding::fail("database", error.to_string(), fix)
+        }
+        Ok(found) if !found.damage.is_empty() => Finding::fail("database", found.damage.join("; "), fix),
+        Ok(found) if !found.pending.is_empty() => {
+            let message = format!("is whole; not applied yet: {}", found.pending.join(", "));
+            Finding::warn("database", message, "bellwire migrate, or just start the hub")
+        }
+        Ok(_) => Finding::ok("database", "is whole and up to date"),
+    })
+}

@@ -1,0 +1,72 @@
+use std::os::unix::fs::PermissionsExt;
+
+use crate::hub::Hub;
+use crate::program::{assert_told, command, finish, shown, text};
+
+#[test]
+fn a_healthy_hub_is_well() {
+    let hub = Hub::start();
+    assert_told!(shown(&hub.run(&["doctor"])));
+}
+
+#[test]
+fn before_the_first_start_nothing_is_wrong() {
+    let home = tempfile::tempdir().expect("a folder");
+    // A port nobody listens on: the default one may be somebody's.
+    let output = finish(command(home.path()).arg("doctor").env("BELLWIRE_LISTEN", "127.0.0.1:1"), "");
+    assert_told!(shown(&output));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_the_fix_and_the_exit_code_says_so() {
+    let (home, _) = Hub::start().stop();
+    let data = home.path().join(".local/share/bellwire");
+    let subscribers = home.path().join("subscribers");
+    std::fs::create_dir(&subscribers).expect("a folder");
+    std::fs::write(subscribers.join("mine.toml"), "[subscriber]\nid = \"Mine\"\n").expect("it is written");
+    std::fs::set_permissions(data.join("admin.token"), PermissionsExt::from_mode(0o644)).expect("the mode is changed");
+    std::fs::set_permissions(&data, PermissionsExt::from_mode(0o755)).expect("the mode is changed");
+    let mut command = command(home.path());
+    command.env("BELLWIRE_SUBSCRIBERS_DIR", &subscribers).env("BELLWIRE_LISTEN", "127.0.0.1:1");
+    assert_told!(shown(&finish(command.arg("doctor"), "")));
+}
+
+#[test]
+fn a_damaged_database_is_found() {
+    let (home, _) = Hub::start().stop();
+    // What is still in the write-ahead log goes into the file when a writer closes it.
+    assert!(finish(command(home.path()).arg("migrate"), "").status.success());
+    let path = home.path().join(".local/share/bellwire/bellwire.db");
+    let mut bytes = std::fs::read(&path).expect("the database");
+    // Behind the first page, where the tables are.
+    bytes.iter_mut().skip(4096).step_by(7).for_each(|byte| *byte ^= 0xff);
+    std::fs::write(&path, bytes).expect("it is written");
+    let mut command = command(home.path());
+    let output = finish(command.args(["doctor", "--json"]).env("BELLWIRE_LISTEN", "127.0.0.1:1"), "");
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let checks = report["checks"].as_array().expect("checks");
+    let database = checks.iter().find(|check| check["check"] == "database").expect("the database was looked at");
+    assert_eq!(
+        (&report["ok"], &database["level"]),
+        (&serde_json::json!(false), &serde_json::json!("fail")),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_hub_that_was_named_and_is_not_there_is_a_failure() {
+    let home = tempfile::tempdir().expect("a folder");
+    let output = finish(command(home.path()).args(["doctor", "--url", "http://127.0.0.1:1"]), "");
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+    assert!(text(&output.stdout).contains("fail hub"), "{}", shown(&output));
+}
+
+#[test]
+fn a_wrong_configuration_is_the_first_thing_said() {
+    let home = tempfile::tempdir().expect("a folder");
+    let output = finish(command(home.path()).arg("doctor").env("BELLWIRE_LIMITS_STREAMS", "0"), "");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(said.starts_with("fail configuration") && said.contains("1 to 1000000"), "{said}");
+}

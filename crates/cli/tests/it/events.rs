@@ -1,0 +1,60 @@
+use crate::hub::Hub;
+use crate::program::{assert_told, shown, text};
+
+const FAILURE: &str = r#"{"tool_name": "vault_search", "error_type": "timeout"}"#;
+
+fn told(hub: &Hub, token: &str, arguments: &[&str], input: &str) -> String {
+    let shown = shown(&hub.run_with(&[arguments, &["--token", token]].concat(), input));
+    format!("$ bellwire {}\n{shown}\n", arguments.join(" "))
+}
+
+#[test]
+fn an_event_goes_in_a_block_comes_out_and_a_trace_tells_why() {
+    let hub = Hub::start();
+    let token = hub.agent_token();
+    let emit = ["emit", "tool.call.failure", FAILURE, "-c", "chat", "--severity", "error", "--id", "first"];
+    let mut said = told(&hub, &token, &emit, "");
+    said += &told(&hub, &token, &emit, "");
+    said += &told(&hub, &token, &["inject", "chat", "after_tool", "call_1", "--tool-result", "-"], "File updated.");
+    said += &told(&hub, &token, &["inject", "chat", "turn_start", "turn_1"], "");
+    said += &told(&hub, &token, &["trace", "first"], "");
+    assert_told!(said);
+}
+
+#[test]
+fn a_payload_may_come_from_standard_input_or_a_file() {
+    let hub = Hub::start();
+    let token = hub.agent_token();
+    let file = hub.home.path().join("payload.json");
+    std::fs::write(&file, FAILURE).expect("it is written");
+    let at_file = format!("@{}", file.display());
+    for (payload, input) in [("-", FAILURE), (at_file.as_str(), "")] {
+        let arguments = ["emit", "tool.call.failure", payload, "-c", "chat", "--severity", "error", "--json"];
+        let output = hub.run_with(&[&arguments[..], &["--token", &token]].concat(), input);
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(answer["events"][0]["verdicts"][0]["subscriber"], "tool_failure", "{}", shown(&output));
+    }
+    let list = hub.run(&["emit", "tool.call.failure", "[1]", "-c", "chat", "--token", &token]);
+    assert!(text(&list.stderr).contains("the payload must be a JSON object"), "{}", shown(&list));
+}
+
+#[test]
+fn many_events_are_published_a_thousand_a_call() {
+    let hub = Hub::start();
+    let line = |number: usize| {
+        format!(
+            r#"{{"type":"source.file.changed","source":"watcher","severity":"info","conversation_id":"c{}","payload":{{"path":"{number}"}}}}"#,
+            number % 50
+        )
+    };
+    let lines: Vec<String> = (0..1500).map(line).collect();
+    let token = hub.agent_token();
+    let arguments = ["emit", "--ndjson", "-", "--token", &token];
+    let output = hub.run_with(&arguments, &lines.join("\n"));
+    let said = text(&output.stdout);
+    assert!(said.starts_with("1500 events published: "), "{}", shown(&output));
+    let bad = hub.run_with(&arguments, "{\"type\": \"nothing\"}\n");
+    assert_eq!(bad.status.code(), Some(2), "{}", shown(&bad));
+    let empty = hub.run_with(&arguments, "\n");
+    assert!(text(&empty.stderr).contains("write one JSON object a line"), "{}", shown(&empty));
+}

@@ -1,0 +1,97 @@
+//! A real hub, started as an operator starts it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::program::{command, finish, text};
+
+/// A hub on a free port, with a home of its own where the commands find it.
+pub(crate) struct Hub {
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) url: String,
+    /// What it said until it was ready.
+    pub(crate) said: String,
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+}
+
+impl Hub {
+    pub(crate) fn start() -> Self {
+        Self::start_in(tempfile::tempdir().expect("a folder"), &["--port", "0"])
+    }
+
+    pub(crate) fn start_in(home: tempfile::TempDir, arguments: &[&str]) -> Self {
+        let mut child = command(home.path())
+            .arg("serve")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the hub starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("it has a standard error"));
+        let mut said = String::new();
+        while !said.contains(" doctor") {
+            let before = said.len();
+            stderr.read_line(&mut said).expect("it speaks");
+            assert!(said.len() > before, "the hub ended before it was ready:\n{said}");
+        }
+        let url = said.split_whitespace().find(|word| word.starts_with("http://")).expect("its address").to_owned();
+        Self { home, url, said, child, stderr }
+    }
+
+    /// One of the other commands, in the same home.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = command(self.home.path());
+        command.args(arguments);
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.run_with(arguments, "")
+    }
+
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Output {
+        finish(&mut self.command(arguments), input)
+    }
+
+    /// The JSON a command prints.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// A token for an agent of ada's.
+    pub(crate) fn agent_token(&self) -> String {
+        let output = self.run(&["token", "create", "--scope", "agent", "--user", "ada", "--origin", "butler"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).trim().to_owned()
+    }
+
+    /// Stops it as an operator would; gives the home back, and the rest of what it said.
+    pub(crate) fn stop(mut self) -> (tempfile::TempDir, String) {
+        terminate(&self.child, "-TERM");
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut self.stderr, &mut rest).expect("it speaks");
+        assert!(self.child.wait().expect("it ends").success(), "{rest}");
+        let home = std::mem::replace(&mut self.home, tempfile::tempdir().expect("a folder"));
+        (home, rest)
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        // Already gone is fine.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal to a process of ours.
+pub(crate) fn terminate(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success(), "the process is there");
+}

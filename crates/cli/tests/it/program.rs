@@ -1,0 +1,71 @@
+//! Runs of the binary with an environment of their own.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The binary, seeing nothing of the machine it is tested on: no configuration, no data, no colours.
+pub(crate) fn command(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bellwire"));
+    command.env_clear().env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.current_dir(root());
+    command
+}
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A run that needs no hub and no home.
+pub(crate) fn bellwire(arguments: &[&str], input: &str) -> Output {
+    finish(command(Path::new("nowhere")).args(arguments), input)
+}
+
+pub(crate) fn finish(command: &mut Command, input: &str) -> Output {
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().expect("the binary starts");
+    // A program that needs no input may have ended before it was offered any.
+    let _ = child.stdin.take().expect("it has a standard input").write_all(input.as_bytes());
+    child.wait_with_output().expect("it ends")
+}
+
+/// Everything a person at a terminal would see, in one text.
+pub(crate) fn transcript(arguments: &[&str], input: &str) -> String {
+    shown(&bellwire(arguments, input))
+}
+
+pub(crate) fn shown(output: &Output) -> String {
+    let (code, stdout, stderr) = (output.status.code().unwrap_or(-1), &output.stdout, &output.stderr);
+    format!("exit {code}\n--- stdout\n{}--- stderr\n{}", text(stdout), text(stderr))
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("the output is text")
+}
+
+/// Compares with a snapshot, leaving out what differs from run to run.
+macro_rules! assert_told {
+    ($text:expr) => {
+        let mut settings = insta::Settings::clone_current();
+        for (what, name) in crate::program::VARYING {
+            settings.add_filter(what, *name);
+        }
+        settings.bind(|| insta::assert_snapshot!($text));
+    };
+}
+pub(crate) use assert_told;
+
+/// What differs from run to run.
+pub(crate) const VARYING: &[(&str, &str)] = &[
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "[uuid]"),
+    (r"bw_[0-9a-f]{64}", "[secret]"),
+    (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", "[time]"),
+    (r"\b\d{2}:\d{2}:\d{2}\b", "[clock]"),
+    (r#"id="[A-Za-z0-9]{8}""#, r#"id="[boundary]""#),
+    (r"\+\d+\.\d{3}s", "[offset]"),
+    (r"demo-[0-9a-f]+-[0-9a-f]+", "[demo]"),
+    (r"127\.0\.0\.1:[1-6]\d{4}", "127.0.0.1:[port]"),
+    (r"\d+ MiB are free", "[space] are free"),
+    (r"(/[\w.-]+)+/\.tmp\w+", "[home]"),
+    (r"within \d+ s\)", "within [n] s)"),
+];

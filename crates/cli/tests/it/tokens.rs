@@ -1,0 +1,35 @@
+use crate::hub::Hub;
+use crate::program::{assert_told, shown, text};
+
+#[test]
+fn tokens_are_made_listed_and_revoked() {
+    let hub = Hub::start();
+    let made = hub.json(&["token", "create", "--scope", "user", "--user", "ada", "--expires", "30d", "--json"]);
+    assert!(made["expires_at"].is_string() && made["token"].is_string(), "{made}");
+    let ingest =
+        hub.run(&["token", "create", "--scope", "ingest", "--name", "ci", "--expires", "2999-01-01T00:00:00Z"]);
+    let list = hub.run(&["token", "list"]);
+    let revoked = hub.run(&["token", "revoke", made["id"].as_str().expect("an id")]);
+    let again = hub.run(&["token", "list"]);
+    let secret = made["token"].as_str().expect("a secret");
+    let refused = hub.run(&["trace", "x", "--token", secret]);
+    let told = [&ingest, &list, &revoked, &again, &refused].map(shown).join("\n");
+    assert!(!told.contains(secret), "a list has no secrets");
+    assert_told!(told);
+    let items = hub.json(&["token", "list", "--json"]);
+    assert_eq!(items["items"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn what_a_token_needs_is_said() {
+    let hub = Hub::start();
+    let mistakes: [&[&str]; 4] = [
+        &["--scope", "king"],
+        &["--scope", "agent", "--user", "ada"],
+        &["--scope", "user"],
+        &["--scope", "ingest", "--expires", "soon"],
+    ];
+    let said: Vec<String> =
+        mistakes.iter().map(|arguments| text(&hub.run(&[&["token", "create"], *arguments].concat()).stderr)).collect();
+    assert_told!(said.concat());
+}

@@ -1,0 +1,133 @@
+//! An event on its way in, in the forms it may have. What it must say for itself is checked here; what its parts may be
+//! is checked by the core.
+
+use std::borrow::Cow;
+
+use bellwire_core::{EventDraft, Severity};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::field::{ID_MAX, Line, Moment, Word};
+
+/// An event as its sender writes it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewEvent {
+    /// The sender's own name for it. Sent again with the same content it gets the first answer; with another, 409.
+    id: Option<Line<ID_MAX>>,
+    /// What happened: two to six lower-case parts joined by dots. `user.message` is the person's own.
+    #[serde(rename = "type")]
+    #[schemars(length(min = 3, max = 128), pattern(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,5}$"))]
+    kind: String,
+    /// The component it comes from, as it stands in front of the news. `user` is the person's own.
+    #[schemars(length(min = 1, max = 64), pattern(r"^[A-Za-z0-9_.:/-]([A-Za-z0-9 _.:/-]*[A-Za-z0-9_.:/-])?$"))]
+    source: String,
+    /// How bad it is.
+    severity: Word<Severity>,
+    /// When it happened; the arrival where it is left out.
+    timestamp: Option<Moment>,
+    /// What it carries: any JSON object of at most 64 KiB and 64 levels.
+    #[schemars(with = "serde_json::Map<String, Value>")]
+    payload: Value,
+    /// What makes it the same as another; wins over the subscriber's own rule.
+    dedupe_key: Option<Line<256>>,
+    /// The conversation it is for.
+    conversation_id: Option<Line<ID_MAX>>,
+    /// The agent inside the conversation; `main` where it is left out.
+    agent: Option<Line<128>>,
+    /// The person it is for: every open conversation of theirs hears it.
+    user_id: Option<Line<ID_MAX>>,
+    /// The thread of work it belongs to.
+    correlation_id: Option<Line<128>>,
+}
+
+impl NewEvent {
+    /// The event for the core to check, and the name its sender brought.
+    pub(super) fn into_draft(self) -> (Option<String>, EventDraft) {
+        let draft = EventDraft {
+            id: None,
+            kind: Some(self.kind),
+            source: Some(self.source),
+            severity: Some(self.severity.0.as_str().to_owned()),
+            timestamp: self.timestamp.map(|at| at.0.to_string()),
+            payload: Some(self.payload),
+            dedupe_key: self.dedupe_key.map(|line| line.0),
+            conversation_id: self.conversation_id.map(|line| line.0),
+            agent: self.agent.map(|line| line.0),
+            user_id: self.user_id.map(|line| line.0),
+            correlation_id: self.correlation_id.map(|line| line.0),
+        };
+        (self.id.map(|line| line.0), draft)
+    }
+}
+
+/// An event that says whom it is for.
+pub(super) struct AddressedEvent;
+
+impl JsonSchema for AddressedEvent {
+    fn schema_name() -> Cow<'static, str> {
+        "AddressedEvent".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "An event with `conversation_id` or `user_id`. A token that is bound to a conversation may \
+                            leave both out: then that one is meant.",
+            "allOf": [generator.subschema_for::<NewEvent>()],
+            "anyOf": [named("conversation_id"), named("user_id")],
+        })
+    }
+}
+
+/// An event in the form of CloudEvents 1.0.
+pub(super) struct CloudEvent;
+
+impl JsonSchema for CloudEvent {
+    fn schema_name() -> Cow<'static, str> {
+        "CloudEvent".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let id = generator.subschema_for::<Option<Line<ID_MAX>>>();
+        let key = generator.subschema_for::<Option<Line<256>>>();
+        json_schema!({
+            "type": "object",
+            "description": "A CloudEvent 1.0 in structured mode. The extension attributes `severity`, `conversationid`, \
+                            `agent`, `userid` and `dedupekey` say what an event of ours says; other ones go into \
+                            `payload.extensions`. Binary mode, with the attributes as `ce-` headers, works too.",
+            "properties": {
+                "specversion": { "const": "1.0" },
+                "id": { "type": "string", "minLength": 1, "description": "Remembered together with the source." },
+                "source": { "type": "string", "minLength": 1 },
+                "type": { "type": "string", "minLength": 1, "description": "Made into a type of our form." },
+                "time": generator.subschema_for::<Option<Moment>>(),
+                "data": { "description": "What it carries: any JSON. What is no object becomes `{data}`." },
+                "severity": generator.subschema_for::<Option<Word<Severity>>>(),
+                "conversationid": id,
+                "agent": id,
+                "userid": id,
+                "dedupekey": key,
+            },
+            "required": ["specversion", "id", "source", "type"],
+            "anyOf": [named("conversationid"), named("userid")],
+            "examples": [{
+                "specversion": "1.0", "id": "42", "source": "ci", "type": "ci.build.failed", "severity": "error",
+                "conversationid": "chat", "data": { "message": "two tests fail" },
+            }],
+        })
+    }
+}
+
+/// An object that has this field, and not as null.
+fn named(field: &str) -> Schema {
+    json_schema!({ "required": [field], "properties": { field: { "type": "string" } } })
+}
+
+/// An event to look at.
+pub(super) fn example() -> Value {
+    json!({
+        "type": "tool.call.failure", "source": "tool_executor", "severity": "error", "conversation_id": "chat",
+        "payload": { "tool_name": "vault_search", "error_type": "timeout" },
+    })
+}

@@ -1,0 +1,289 @@
+//! The description of the API, OpenAPI 3.1, made from the router's table and the types it names. Nothing here knows a
+//! route; what all routes have in common (who is asked, what can go wrong) is said once.
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bellwire_core::subscriber::Subscribers;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use super::ApiError;
+use super::error::ErrorBody;
+use super::router::{ROUTES, Route};
+use super::shape::{Argument, Reply};
+
+const ABOUT: &str = "The notification layer for AI agents: news goes in as events and comes out where an agent can use \
+    it.\n\nEvery call but the probes needs `Authorization: Bearer TOKEN`. Errors are `{error: {code, message, field?, \
+    hint?}}` with codes that never change; a field that is not known is refused by name. What is not yours answers 404, \
+    like what is not there. A method that a path does not have answers 405. What a 2xx says is on disk.";
+
+/// What the paths' ids stand for, by how the path begins, with one to try.
+const IDS: [(&str, &str, &str); 6] = [
+    ("/v1/events/", "The event: our id, or the one its sender brought.", "build-17"),
+    ("/v1/conversations/", "The conversation, as its owner named it.", "chat"),
+    ("/v1/subscribers/", "The subscriber.", "tool_failure"),
+    ("/v1/users/{id}/", "The person.", "ada"),
+    ("/v1/users/", "The person.", "bob"),
+    ("/v1/tokens/", "The token's id; not its secret.", "0198c0de-0000-7000-8000-000000000000"),
+];
+
+/// What can go wrong: the status, its name in the document, and what it means.
+const ERRORS: [(u16, &str, &str); 12] = [
+    (400, "BadRequest", "Something in the request is wrong; `field` says what."),
+    (401, "Unauthorized", "No token, or one that is worth nothing."),
+    (403, "Forbidden", "The token's scope may not do this, or only a person may say this."),
+    (404, "NotFound", "It is not there, or it is not yours."),
+    (409, "Conflict", "It was done before, otherwise."),
+    (413, "TooLarge", "The body is larger than the hub takes."),
+    (415, "UnsupportedMediaType", "The body's type is not understood here."),
+    (421, "HostNotAllowed", "The hub does not answer to this host name."),
+    (429, "TooMany", "Too fast, or the mailbox is full; `Retry-After` says when to come back."),
+    (500, "Failed", "The hub failed; its log says why."),
+    (503, "TryAgain", "The hub cannot do this now; ask again."),
+    (504, "Timeout", "This took too long."),
+];
+const NO_SPACE: (u16, &str, &str) = (507, "NoSpace", "The disk is full. Nothing was done and nothing is lost.");
+
+/// One call on its way into the document.
+pub(super) struct Operation<'a> {
+    /// Schemas of what comes in.
+    pub(super) requests: &'a mut SchemaGenerator,
+    /// Schemas of what goes out.
+    pub(super) answers: &'a mut SchemaGenerator,
+    parameters: Vec<Value>,
+    bodies: Map<String, Value>,
+    answer: Map<String, Value>,
+}
+
+impl Operation<'_> {
+    /// The request may have this body.
+    pub(super) fn body(&mut self, media_type: &str, schema: Value) {
+        let content = content(schema, self.requests);
+        self.bodies.insert(media_type.to_owned(), content);
+    }
+
+    /// The request may have this query, one parameter a field.
+    pub(super) fn query(&mut self, schema: &Value) {
+        for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+            let mut schema = schema.clone();
+            let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            // A parameter that is not there is left out, not null.
+            if let Some(kind) = schema["type"].get(0).cloned() {
+                schema["type"] = kind;
+            }
+            self.parameters.push(json!({
+                "name": name, "in": "query", "required": false, "description": description, "schema": schema,
+            }));
+        }
+    }
+
+    /// The answer has this body.
+    pub(super) fn answer(&mut self, media_type: &str, schema: Value) {
+        let content = content(schema, self.answers);
+        self.answer.insert(media_type.to_owned(), content);
+    }
+
+    /// The answer is JSON of this type.
+    pub(super) fn answer_json<T: JsonSchema>(&mut self) {
+        let schema = self.answers.subschema_for::<T>().to_value();
+        self.answer("application/json", schema);
+    }
+}
+
+/// The whole document, for a hub with these subscribers.
+pub(super) fn document(subscribers: &Subscribers) -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut requests = settings.clone().for_deserialize().into_generator();
+    let mut answers = settings.for_serialize().into_generator();
+    let error = answers.subschema_for::<ErrorBody>();
+    let mut paths = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.to_ascii_lowercase()] = operation(route, &mut requests, &mut answers);
+    }
+    let mut schemas = requests.take_definitions(true);
+    schemas.extend(answers.take_definitions(true));
+    name_the_optional(&mut schemas, subscribers);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Bellwire", "version": env!("CARGO_PKG_VERSION"), "description": ABOUT,
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "tags": tags(),
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "responses": responses(&error),
+            "parameters": headers(),
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer", "description": "A token of `bellwire token create`." },
+            },
+        },
+    })
+}
+
+fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut SchemaGenerator) -> Value {
+    let mut operation = Operation { requests, answers, parameters: Vec::new(), bodies: Map::new(), answer: Map::new() };
+    if let Some((_, description, example)) = IDS.iter().find(|(start, ..)| route.path.starts_with(start)) {
+        let schema = operation.requests.subschema_for::<super::field::Line<{ super::field::ID_MAX }>>();
+        operation.parameters.push(json!({
+            "name": "id", "in": "path", "required": true, "description": description, "schema": schema,
+            "example": example,
+        }));
+    }
+    (route.request)(&mut operation);
+    (route.answer)(&mut operation);
+    let Operation { mut parameters, bodies, answer, .. } = operation;
+    let scopes: Vec<&str> = route.scopes.iter().map(|scope| scope.as_str()).collect();
+    if !scopes.is_empty() {
+        let shared = ["traceparent", "X-Correlation-Id"].into_iter();
+        let shared = shared.chain(route.takes_idempotency_key().then_some("Idempotency-Key"));
+        parameters.extend(shared.map(|name| json!({ "$ref": format!("#/components/parameters/{name}") })));
+    }
+    let who = match scopes.as_slice() {
+        [] => "Anyone may call it, without a token.".to_owned(),
+        scopes => format!("May be called with a token of scope {}.", scopes.join(", ")),
+    };
+    let mut responses = Map::new();
+    let mut success = json!({ "description": route.status.canonical_reason().unwrap_or("Done") });
+    if !answer.is_empty() {
+        success["content"] = answer.into();
+    }
+    responses.insert(route.status.as_str().to_owned(), success);
+    for (status, name, _) in errors(route, !bodies.is_empty(), !parameters.is_empty()) {
+        responses.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{name}") }));
+    }
+    let mut described = json!({
+        "tags": [route.tag], "summary": route.summary.trim(), "description": who, "operationId": route.operation_id(),
+        "security": if scopes.is_empty() { json!([]) } else { json!([{ "token": [] }]) },
+        "x-scopes": scopes, "parameters": parameters, "responses": responses,
+    });
+    if !bodies.is_empty() {
+        described["requestBody"] = json!({ "required": true, "content": bodies });
+    }
+    described
+}
+
+/// What can go wrong with a call, by what it takes and does.
+fn errors(route: &Route, has_body: bool, has_parameters: bool) -> Vec<(u16, &'static str, &'static str)> {
+    let guarded = !route.scopes.is_empty();
+    let applies = |status: u16| match status {
+        400 => has_body || has_parameters,
+        401 | 403 | 500 | 503 | 504 => guarded,
+        404 => route.path.contains('{'),
+        413 | 415 => has_body,
+        421 => !route.is_probe(),
+        507 => guarded && route.method != "GET",
+        _ => false,
+    };
+    let all = ERRORS.into_iter().chain([NO_SPACE]);
+    all.filter(|(status, ..)| applies(*status) || route.errors.contains(status)).collect()
+}
+
+fn responses(error: &Schema) -> Value {
+    let mut responses = Map::new();
+    for (status, name, description) in ERRORS.into_iter().chain([NO_SPACE]) {
+        let mut response =
+            json!({ "description": description, "content": { "application/json": { "schema": error } } });
+        if matches!(status, 429 | 503 | 507) {
+            response["headers"] = json!({
+                "Retry-After": { "description": "Seconds to wait.", "schema": { "type": "integer", "minimum": 0 } },
+            });
+        }
+        responses.insert(name.to_owned(), response);
+    }
+    responses.into()
+}
+
+/// Headers every call may bring.
+fn headers() -> Value {
+    let header = |name: &str, description: &str, example: &str| {
+        let schema = json!({ "type": "string" });
+        json!({
+            "name": name, "in": "header", "required": false, "description": description, "schema": schema,
+            "example": example,
+        })
+    };
+    let mut key = header(
+        "Idempotency-Key",
+        "The caller's own name for this call. Sent again within a day it gets the first answer; with another body, 409.",
+        "retry-1",
+    );
+    key["schema"] = json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x21-\\x7e]+$" });
+    json!({
+        "Idempotency-Key": key,
+        "traceparent": header(
+            "traceparent",
+            "The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        ),
+        "X-Correlation-Id": header(
+            "X-Correlation-Id",
+            "The thread of work this call belongs to; it comes back with the answer and stands in the log.",
+            "build-17",
+        ),
+    })
+}
+
+fn tags() -> Vec<Value> {
+    let mut tags: Vec<Value> = Vec::new();
+    for route in ROUTES {
+        if tags.last().is_none_or(|tag| tag["name"] != route.tag) {
+            tags.push(json!({ "name": route.tag }));
+        }
+    }
+    tags
+}
+
+/// A body with an example beside its schema, where the schema has one.
+fn content(schema: Value, generator: &mut SchemaGenerator) -> Value {
+    let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).map(str::to_owned);
+    let named = name.and_then(|name| generator.definitions().get(&name));
+    let example = named.unwrap_or(&schema)["examples"].get(0).cloned();
+    let mut content = json!({ "schema": schema });
+    if let Some(example) = example {
+        content["example"] = example;
+    }
+    content
+}
+
+/// Only what is not core can be switched off, and which that is depends on the hub.
+fn name_the_optional(schemas: &mut Map<String, Value>, subscribers: &Subscribers) {
+    let optional: Vec<&str> = subscribers.iter().filter(|one| !one.output.core).map(|one| one.id.as_str()).collect();
+    let change = schemas.get_mut("SettingsChange").expect("the table names it");
+    change["properties"]["disabled_subscribers"]["items"] = json!({ "type": "string", "enum": optional });
+}
+
+/// The document as it is served.
+#[derive(Clone)]
+pub(super) struct Document(pub(super) Bytes);
+
+/// This description.
+pub(super) async fn serve(Extension(document): Extension<Document>) -> Result<Document, ApiError> {
+    Ok(document)
+}
+
+impl Argument for Extension<Document> {
+    type Request = ();
+}
+
+impl Reply for Document {
+    const STATUS: StatusCode = StatusCode::OK;
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer("application/json", json!({ "type": "object", "required": ["openapi", "paths"] }));
+    }
+}
+
+impl IntoResponse for Document {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
+}

@@ -1,0 +1,257 @@
+//! An event's life on the wire: the event, every verdict, and what became of its notifications.
+
+use bellwire_core::Severity;
+use bellwire_core::lifecycle::{EventState, NotificationState};
+use bellwire_core::verdict::{Filter, VerdictKind};
+use bellwire_store::{Decision, InjectionView, NotificationView, Superseded};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::field::{Moment, Word};
+
+/// What an event came to for one subscriber.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Verdict {
+    /// The subscriber; `*` for all of them.
+    subscriber: String,
+    /// The conversation it decided for; empty where the person has none open.
+    conversation_id: String,
+    /// The agent it decided for.
+    agent: String,
+    /// What it decided.
+    #[schemars(extend("enum" = ["queued", "held", "duplicate", "filtered", "suppressed"]))]
+    verdict: String,
+    /// Why.
+    reason: String,
+    /// The notification it became part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notification_id: Option<Uuid>,
+    /// The event it repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<Uuid>,
+    /// How many repeats there have been.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeats: Option<u32>,
+}
+
+/// One event's life, as far as it is known.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Trace {
+    /// Our name for the event.
+    id: Uuid,
+    /// What happened.
+    #[serde(rename = "type")]
+    kind: String,
+    /// The component it came from.
+    source: String,
+    /// How bad it is.
+    severity: Word<Severity>,
+    /// When it happened, as its sender says.
+    timestamp: Moment,
+    /// What it carries.
+    #[schemars(with = "serde_json::Map<String, Value>")]
+    payload: Value,
+    /// What makes it the same as another.
+    dedupe_key: Option<String>,
+    /// The conversation it was for.
+    conversation_id: Option<String>,
+    /// The agent it was for.
+    agent: String,
+    /// The person it was for.
+    user_id: Option<String>,
+    /// The thread of work it belongs to.
+    correlation_id: Option<String>,
+    /// When it was on disk.
+    accepted_at: Moment,
+    /// How many subscribers do not listen for its type.
+    filtered: u32,
+    /// What it came to, per conversation and listening subscriber.
+    verdicts: Vec<Verdict>,
+    /// How far it got for each of them, by the names of the stages.
+    progress: Vec<Progress>,
+    /// What became of the notifications it is part of.
+    notifications: Vec<TracedNotification>,
+    /// The injections that showed them.
+    injections: Vec<TracedInjection>,
+    /// The newer events that took its place before it was told.
+    superseded: Vec<SupersededBy>,
+}
+
+/// How far an event got for one subscriber.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Progress {
+    /// The subscriber.
+    subscriber: String,
+    /// The conversation.
+    conversation_id: String,
+    /// The agent.
+    agent: String,
+    /// Where the subscriber stood for the conversation's person.
+    #[schemars(extend("enum" = ["active", "disabled"]))]
+    subscriber_state: &'static str,
+    /// The stages it passed, in order: created, queued, dispatched, filtered (it matched the subscriber), batched,
+    /// formatted, injected.
+    states: Vec<String>,
+}
+
+/// An injection that showed a notification.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TracedInjection {
+    /// The conversation.
+    conversation_id: String,
+    /// The agent that asked.
+    agent: String,
+    /// Its name for the call.
+    call_id: String,
+    /// The point it had reached.
+    #[schemars(with = "Word<bellwire_core::InjectionPoint>")]
+    point: String,
+    /// When.
+    at: Moment,
+    /// Whether the answer was later reported as never seen by the model.
+    unseen: bool,
+}
+
+/// A newer event that took this one's place.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SupersededBy {
+    /// For which subscriber.
+    subscriber: String,
+    /// The newer event.
+    by: Uuid,
+    /// When.
+    at: Moment,
+}
+
+/// A notification an event is part of.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TracedNotification {
+    /// Its name.
+    id: Uuid,
+    /// The subscriber that speaks.
+    subscriber: String,
+    /// The conversation it is for.
+    conversation_id: String,
+    /// The agent it is for.
+    agent: String,
+    /// Its place in the queue.
+    #[schemars(with = "Word<bellwire_core::Priority>")]
+    priority: String,
+    /// Where it enters the context.
+    #[schemars(with = "Word<bellwire_core::InjectionPoint>")]
+    inject_at: String,
+    /// How far it got.
+    #[schemars(extend("enum" = ["pending", "injected", "persisted", "replaced", "expired", "folded"]))]
+    state: String,
+    /// The states it passed, in order.
+    states: Vec<String>,
+    /// Why it ended.
+    reason: Option<String>,
+    /// What it said.
+    content: Option<String>,
+    /// The injection it was shown in.
+    call_id: Option<String>,
+    /// When it began to wait.
+    created_at: Moment,
+    /// When it ended.
+    ended_at: Option<Moment>,
+}
+
+impl From<Decision> for Verdict {
+    fn from(decision: Decision) -> Self {
+        Self {
+            subscriber: decision.subscriber,
+            conversation_id: decision.conversation_id,
+            agent: decision.agent,
+            verdict: decision.verdict,
+            reason: decision.reason,
+            notification_id: decision.notification_id,
+            of: decision.of,
+            repeats: decision.repeats,
+        }
+    }
+}
+
+impl From<bellwire_store::Trace> for Trace {
+    fn from(trace: bellwire_store::Trace) -> Self {
+        let event = trace.event;
+        Self {
+            id: event.id.0,
+            kind: event.kind,
+            source: event.source,
+            severity: Word(event.severity),
+            timestamp: Moment(event.timestamp),
+            payload: serde_json::from_str(&event.payload).unwrap_or(Value::Null),
+            dedupe_key: event.dedupe_key,
+            conversation_id: event.conversation_id,
+            agent: event.agent,
+            user_id: event.user_id,
+            correlation_id: event.correlation_id,
+            accepted_at: Moment(trace.accepted_at),
+            filtered: trace.filtered,
+            progress: trace.verdicts.iter().map(|decision| Progress::of(decision, &trace.notifications)).collect(),
+            verdicts: trace.verdicts.into_iter().map(Verdict::from).collect(),
+            injections: trace.injections.into_iter().map(TracedInjection::from).collect(),
+            superseded: trace.superseded.into_iter().map(SupersededBy::from).collect(),
+            notifications: trace.notifications.into_iter().map(TracedNotification::from).collect(),
+        }
+    }
+}
+
+impl Progress {
+    fn of(decision: &Decision, notifications: &[NotificationView]) -> Self {
+        let reached = notifications.iter().find(|one| Some(one.id.0) == decision.notification_id);
+        let reached = reached.and_then(|one| NotificationState::parse(&one.state));
+        let states = VerdictKind::parse(&decision.verdict).map(|kind| EventState::reached(kind, reached));
+        let disabled = decision.reason == Filter::Disabled.to_string();
+        Self {
+            subscriber: decision.subscriber.clone(),
+            conversation_id: decision.conversation_id.clone(),
+            agent: decision.agent.clone(),
+            subscriber_state: if disabled { "disabled" } else { "active" },
+            states: states.unwrap_or_default().iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl From<InjectionView> for TracedInjection {
+    fn from(view: InjectionView) -> Self {
+        Self {
+            conversation_id: view.conversation_id,
+            agent: view.agent,
+            call_id: view.call_id,
+            point: view.point,
+            at: Moment(view.at),
+            unseen: view.unseen,
+        }
+    }
+}
+
+impl From<Superseded> for SupersededBy {
+    fn from(view: Superseded) -> Self {
+        Self { subscriber: view.subscriber, by: view.by.0, at: Moment(view.at) }
+    }
+}
+
+impl From<NotificationView> for TracedNotification {
+    fn from(view: NotificationView) -> Self {
+        let states = NotificationState::parse(&view.state).map(NotificationState::reached).unwrap_or_default();
+        Self {
+            states: states.iter().map(ToString::to_string).collect(),
+            id: view.id.0,
+            subscriber: view.subscriber_id,
+            conversation_id: view.conversation_id,
+            agent: view.agent,
+            priority: view.priority,
+            inject_at: view.inject_at,
+            state: view.state,
+            reason: view.reason,
+            content: view.content,
+            call_id: view.call_id,
+            created_at: Moment(view.created_at),
+            ended_at: view.ended_at.map(Moment),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A store whose commits fail at random says, in the end, exactly what one says whose commits never do.
+//!
+//! The same random commands go to the memory store, which is the model, and to SQLite, where a trigger set from a second
+//! connection makes the commit fail in a table of its choice, in each of the ways in which a statement can fail. What
+//! failed is asked again. Every answer must be the model's, whatever happened before it.
+//!
+//! Every simulation follows from its seed, which a failure prints. `BELLWIRE_SIM_SEEDS=200` runs more of them,
+//! `BELLWIRE_SIM_FIRST=17` begins with that one.
+
+use std::collections::HashMap;
+
+use bellwire_core::InjectionPoint::{AfterTool, Immediate, TurnEnd, TurnStart};
+use bellwire_core::conversation::{Observed, Outcome};
+use bellwire_core::event::AgentName;
+use bellwire_core::{Event, Severity};
+use bellwire_store::{Brought, Caller, Incoming, Publish, Settings, StoreError, Take};
+use serde_json::json;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _};
+
+use crate::backends::{Backend, event, take};
+
+const SEEDS: u64 = 2;
+const COMMANDS: u64 = 250;
+
+#[tokio::test]
+async fn a_store_whose_commits_fail_says_what_one_says_whose_commits_never_do() {
+    let first = setting("BELLWIRE_SIM_FIRST").unwrap_or(1);
+    for seed in first..first + setting("BELLWIRE_SIM_SEEDS").unwrap_or(SEEDS) {
+        println!("BELLWIRE_SIM_FIRST={seed} BELLWIRE_SIM_SEEDS=1 shows this again");
+        let failures = simulate(Dice(seed)).await;
+        assert!(failures > COMMANDS / 20, "only {failures} commits failed: the simulation does not test much");
+    }
+}
+
+async fn simulate(mut dice: Dice) -> u64 {
+    let (model, mut store) = (Backend::memory().await, Backend::sqlite().await);
+    let (mut model_names, mut store_names) = (Names::default(), Names::default());
+    let (mut history, mut failures) = (Vec::new(), 0);
+    for number in 0..COMMANDS {
+        let command = Command::random(number, &mut dice);
+        let passed = dice.below(4) * dice.below(1_500);
+        for backend in [&model, &store] {
+            backend.pass(i64::try_from(passed).unwrap());
+        }
+        if dice.percent(8) {
+            store.restart().await;
+        }
+        let wanted = model_names.hide(&command.give(&model).await.unwrap_or_else(refusal));
+        let fault = Fault::random(&mut dice);
+        let mut given = fault.while_giving(&command, &store).await;
+        if let Err(error) = &given
+            && error.message.contains(FAULT)
+        {
+            failures += 1;
+            given = command.give(&store).await;
+        }
+        let given = store_names.hide(&given.unwrap_or_else(refusal));
+        history.push(format!("+{passed} ms {command:?}"));
+        assert_eq!(given, wanted, "command {number}, after:\n{}", history.join("\n"));
+    }
+    failures
+}
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// A refusal is an answer too.
+fn refusal(error: StoreError) -> String {
+    format!("{:?}: {error}", error.kind)
+}
+
+const FAULT: &str = "an injected fault";
+
+/// Where a commit fails, and how; none = it does not.
+struct Fault(Option<(&'static str, &'static str)>);
+
+impl Fault {
+    fn random(dice: &mut Dice) -> Self {
+        let tables = ["events", "brought_ids", "mailboxes", "notifications", "injections", "conversations"];
+        let ways = ["ABORT", "FAIL", "ROLLBACK"];
+        Self(dice.percent(30).then(|| (dice.choose(&tables), dice.choose(&ways))))
+    }
+
+    async fn while_giving(&self, command: &Command, store: &Backend) -> Result<String, StoreError> {
+        let Some((table, way)) = self.0 else { return command.give(store).await };
+        let mut file = SqliteConnectOptions::new().filename(store.path()).connect().await.unwrap();
+        for moment in ["INSERT", "UPDATE"] {
+            let trigger = format!(
+                "CREATE TRIGGER fault_{moment} BEFORE {moment} ON {table} BEGIN SELECT RAISE({way}, '{FAULT}'); END"
+            );
+            execute(&mut file, trigger).await;
+        }
+        let given = command.give(store).await;
+        execute(&mut file, "DROP TRIGGER fault_INSERT; DROP TRIGGER fault_UPDATE".to_owned()).await;
+        file.close().await.unwrap();
+        given
+    }
+}
+
+async fn execute(file: &mut SqliteConnection, sql: String) {
+    sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(file).await.unwrap();
+}
+
+/// Something to ask of a store.
+#[derive(Debug)]
+enum Command {
+    Publish(Vec<Incoming>),
+    Say(String),
+    Take(Box<Take>),
+    Tick,
+    View,
+    Messages,
+    Settings(Vec<String>),
+    Erase,
+    Trace(String),
+}
+
+impl Command {
+    fn random(number: u64, dice: &mut Dice) -> Self {
+        match dice.below(100) {
+            0..40 => Self::Publish((0..1 + dice.below(3)).map(|at| happening(number * 10 + at, dice)).collect()),
+            40..45 => Self::Say(format!("word {number}")),
+            45..70 => Self::Take(Box::new(asking(number, dice))),
+            70..80 => Self::Tick,
+            80..85 => Self::View,
+            85..90 => Self::Messages,
+            90..93 => Self::Settings(if dice.percent(50) { vec!["source_stale".into()] } else { Vec::new() }),
+            93..94 => Self::Erase,
+            _ => Self::Trace(format!("name-{}", dice.below(number * 10 + 1))),
+        }
+    }
+
+    /// The answer in words; names of the store's own making are still in it.
+    async fn give(&self, backend: &Backend) -> Result<String, StoreError> {
+        let (store, ada) = (backend.store(), || Caller::user("ada"));
+        let words = |answer: &dyn std::fmt::Debug| format!("{answer:?}");
+        Ok(match self {
+            Self::Publish(events) => {
+                words(&store.publish(Publish { caller: ada(), events: events.clone(), once: None }).await?)
+            }
+            Self::Say(text) => {
+                let said = Event::user_message(text).expect("a person may say this").in_conversation("chat");
+                words(&backend.publish_as(ada(), said, None).await?)
+            }
+            Self::Take(take) => words(&store.take(Take::clone(take)).await?),
+            Self::Tick => words(&store.tick().await?),
+            Self::View => words(&store.conversation(ada(), "chat".into()).await?),
+            Self::Messages => words(&store.messages(ada(), "chat".into(), None, 1_000).await?.0),
+            Self::Settings(disabled) => {
+                let settings = Settings { disabled_subscribers: disabled.clone(), ..Settings::default() };
+                words(&store.put_settings("ada".into(), settings).await?)
+            }
+            Self::Erase => words(&store.erase_user("ada".into()).await?),
+            Self::Trace(id) => words(&store.trace(ada(), id.clone()).await?),
+        })
+    }
+}
+
+fn happening(number: u64, dice: &mut Dice) -> Incoming {
+    let word = format!("w{}", dice.below(8));
+    let (kind, severity) = dice.choose(&[
+        ("tool.call.failure", Severity::Error),
+        ("source.file.changed", Severity::Info),
+        ("task.background.complete", Severity::Info),
+        ("budget.token.warning", Severity::Warning),
+        ("budget.token.exceeded", Severity::Critical),
+        ("cli.event", Severity::Info),
+        ("agent.turn.end", Severity::Info),
+    ]);
+    let payload = json!({ "tool_name": word, "path": word, "task_id": word, "percentage": dice.below(3) });
+    let event = event(kind, severity, payload).for_agent(agent(dice));
+    // Now and then a name comes twice, with the same content or another.
+    let name = if dice.percent(10) { dice.below(number + 1) } else { number };
+    let content = [if dice.percent(90) { 1 } else { 2 }; 16];
+    let brought = dice.percent(50).then(|| Brought { id: format!("name-{name}"), content });
+    Incoming { event, brought }
+}
+
+fn asking(number: u64, dice: &mut Dice) -> Take {
+    let call = if dice.percent(15) { dice.below(number + 1) } else { number };
+    let mut asked = take(dice.choose(&[AfterTool, AfterTool, Immediate, TurnEnd, TurnStart]), &format!("c{call}"));
+    asked.agent = agent(dice);
+    if dice.percent(30) {
+        let earlier = number.saturating_sub(dice.below(20));
+        asked.unseen = (earlier..number).map(|number| format!("c{number}")).collect();
+    }
+    if dice.percent(20) {
+        asked.observed = Some(Observed {
+            tool_name: "grep".into(),
+            outcome: Outcome::Failure,
+            arguments: Some(json!({ "pattern": "x" })),
+            error_type: None,
+            error_message: None,
+            duration_ms: None,
+            usage: None,
+        });
+    }
+    asked
+}
+
+fn agent(dice: &mut Dice) -> AgentName {
+    AgentName::parse(dice.choose(&["main", "main", "scout"])).expect("a legal name")
+}
+
+/// Names a store made up, each replaced by the order in which it turned up: two stores never make the same ones.
+#[derive(Default)]
+struct Names(HashMap<String, usize>);
+
+impl Names {
+    fn hide(&mut self, text: &str) -> String {
+        let (mut hidden, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(at) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
+            hidden.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len());
+            let is_boundary = hidden.ends_with("notifications id=\\\"") || hidden.ends_with("Boundary(\"");
+            let is_id = end == 36 && rest[..end].matches('-').count() == 4;
+            if is_boundary || is_id {
+                let next = self.0.len();
+                let number = *self.0.entry(rest[..end].to_owned()).or_insert(next);
+                hidden.push_str(&format!("#{number}"));
+            } else {
+                hidden.push_str(&rest[..end]);
+            }
+            rest = &rest[end..];
+        }
+        hidden + rest
+    }
+}
+
+/// SplitMix64: small, and the same numbers for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    fn choose<T: Copy>(&mut self, from: &[T]) -> T {
+        from[usize::try_from(self.below(from.len() as u64)).expect("an index fits")]
+    }
+}
