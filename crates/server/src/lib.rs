@@ -6,6 +6,7 @@
 pub mod auth;
 pub mod clock;
 pub mod config;
+pub mod deliver;
 pub mod folder;
 pub mod http;
 pub mod limit;
