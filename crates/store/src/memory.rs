@@ -75,6 +75,12 @@ impl Source for Memory {
         Ok(Some(LoadedMailbox { state: row.state.clone(), pending, events }))
     }
 
+    async fn agents(&mut self, conversation_id: &str) -> Result<Vec<Arc<str>>, StoreError> {
+        let tables = self.lock();
+        let theirs = tables.mailboxes.keys().filter(|key| &*key.conversation_id == conversation_id);
+        Ok(theirs.map(|key| key.agent.clone()).collect())
+    }
+
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
         Ok(self.lock().settings.get(user_id).map(|settings| settings.disabled_subscribers.clone()).unwrap_or_default())
     }

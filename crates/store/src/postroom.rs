@@ -47,6 +47,8 @@ pub(crate) trait Source {
         since: Time,
     ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn mailbox(&mut self, key: &MailboxKey) -> impl Future<Output = Result<Option<LoadedMailbox>, StoreError>> + Send;
+    /// The agents of a conversation that have a mailbox.
+    fn agents(&mut self, conversation_id: &str) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn disabled(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
     fn brought(
         &mut self,
@@ -264,7 +266,30 @@ impl PostRoom {
     ) -> Result<Vec<Hint>, StoreError> {
         let row = self.owned(caller, id, source).await?;
         self.saw(&row.id);
-        let key = MailboxKey { conversation_id: row.id.clone(), agent: "main".into() };
+        let mut agents = source.agents(id).await?;
+        // What this very commit made is there too.
+        let fresh = self.changes.mailboxes.iter().filter(|key| key.conversation_id == row.id);
+        agents.extend(fresh.map(|key| key.agent.clone()));
+        agents.retain(|agent| &**agent != "main");
+        agents.sort();
+        agents.dedup();
+        let mut hints = self.state_of(&row, "main".into(), source).await?;
+        for agent in agents {
+            // Of a sub-agent there is something to say only while something waits for it.
+            hints.extend(self.state_of(&row, agent, source).await?.into_iter().filter(|hint| hint.count > 0));
+        }
+        Ok(hints)
+    }
+
+    /// What there is to know about one agent's mailbox.
+    async fn state_of(
+        &mut self,
+        row: &ConversationRow,
+        agent: Arc<str>,
+        source: &mut impl Source,
+    ) -> Result<Vec<Hint>, StoreError> {
+        let name = AgentName::parse(&agent).unwrap_or_else(|_| AgentName::main());
+        let key = MailboxKey { conversation_id: row.id.clone(), agent };
         self.enter(&key, &row.user_id, source).await?;
         let mailbox = &self.rooms[&key].mailbox;
         let pending: Vec<_> = mailbox.pending().iter().map(|one| one.id).collect();
@@ -274,7 +299,7 @@ impl PostRoom {
         let count = pending.len();
         let hint = |kind, notifications: Vec<NotificationId>| Hint {
             conversation_id: row.id.to_string(),
-            agent: AgentName::main(),
+            agent: name.clone(),
             kind,
             notifications,
             count,

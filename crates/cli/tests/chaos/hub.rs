@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A start or an end that takes longer than this has failed. The machine may be busy with other tests.
@@ -17,8 +18,13 @@ pub(crate) struct Hub {
     said: Said,
 }
 
-/// Everything the process has written to standard error so far.
-type Said = Arc<Mutex<String>>;
+/// What the process writes to standard error.
+struct Said {
+    /// All of it so far.
+    text: Arc<Mutex<String>>,
+    /// Ends when there is no more to come.
+    reader: Option<JoinHandle<()>>,
+}
 
 /// The command that serves this folder on a free port.
 pub(crate) fn serve(folder: &Path) -> Command {
@@ -46,9 +52,8 @@ impl Hub {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = lines.recv_timeout(left) else {
-                let said = said.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                drop(Self { child, address: String::new(), said: Arc::default() });
-                panic!("the hub did not start; it said:\n{said}");
+                let hub = Self { child, address: String::new(), said };
+                panic!("the hub did not start; it said:\n{}", hub.said());
             };
             if let Some(address) = address_in(&line) {
                 return Self { child, address, said };
@@ -61,7 +66,7 @@ impl Hub {
     }
 
     pub(crate) fn said(&self) -> String {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.said.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// SIGKILL: it cannot say good-bye.
@@ -80,6 +85,9 @@ impl Hub {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().expect("the process can be waited for") {
+                // Its last words may still be on their way.
+                let reader = self.said.reader.take().expect("a process is waited for once");
+                reader.join().expect("the reader does not fail");
                 return (status, self.said());
             }
             assert!(Instant::now() < deadline, "the hub did not end; it said:\n{}", self.said());
@@ -125,10 +133,10 @@ fn spawn(mut command: Command) -> (Child, Said, Receiver<String>) {
     let started = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = started.expect("the binary starts");
     let output = BufReader::new(child.stderr.take().expect("its standard error is a pipe"));
-    let said = Said::default();
+    let text = Arc::<Mutex<String>>::default();
     let (sender, lines) = channel();
-    let heard = said.clone();
-    std::thread::spawn(move || {
+    let heard = text.clone();
+    let reader = std::thread::spawn(move || {
         for line in output.lines().map_while(Result::ok) {
             let mut all = heard.lock().unwrap_or_else(PoisonError::into_inner);
             all.push_str(&line);
@@ -138,7 +146,7 @@ fn spawn(mut command: Command) -> (Child, Said, Receiver<String>) {
             let _ = sender.send(line);
         }
     });
-    (child, said, lines)
+    (child, Said { text, reader: Some(reader) }, lines)
 }
 
 /// The address in the line that says where it listens.

@@ -70,8 +70,14 @@ pub(super) async fn erase(
     Id(id): Id,
 ) -> Result<Done, ApiError> {
     identity.check_user(&id)?;
-    hub.store.erase_user(id).await?;
+    let tokens = hub.store.tokens().await?;
+    hub.store.erase_user(id.clone()).await?;
     hub.tokens.forget();
+    // The streams of whoever was theirs end with them; nobody listening is fine.
+    for token in tokens.into_iter().filter(|token| token.user_id.as_ref() == Some(&id)) {
+        let _ = hub.revoked.send(token.id);
+    }
+    tracing::info!("a person was erased");
     Ok(Done)
 }
 

@@ -72,3 +72,17 @@ async fn revoking_a_token_ends_its_streams_at_once() {
     let (status, _) = hub.get(agent, "/v1/conversations/chat").await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);
 }
+
+#[tokio::test]
+async fn erasing_a_person_ends_the_streams_that_were_theirs() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let mut lines = Lines::open(&hub, &agent).await;
+    lines.until("event: pending").await;
+    let (status, _) = hub.call(&hub.admin, Method::DELETE, "/v1/users/ada", None).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert_eq!(lines.until("no such word").await, "", "the stream ended");
+    let (status, _) = hub.get(&agent, "/v1/conversations/chat").await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED, "the token went with its person");
+}

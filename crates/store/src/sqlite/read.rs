@@ -76,6 +76,15 @@ impl Source for SqliteWriter {
         Ok(Some(LoadedMailbox { state, pending, events: events.into_iter().map(|row| row.event).collect() }))
     }
 
+    async fn agents(&mut self, conversation_id: &str) -> Result<Vec<Arc<str>>, StoreError> {
+        let rows = sqlx::query("SELECT agent FROM mailboxes WHERE conversation_id = $1")
+            .bind(conversation_id)
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(failure)?;
+        Ok(rows.iter().map(|row| row.get::<String, _>(0).into()).collect())
+    }
+
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
         let row = sqlx::query("SELECT disabled_subscribers_json FROM user_settings WHERE user_id = $1")
             .bind(user_id)

@@ -91,6 +91,22 @@ on_every_store! {
         assert_eq!((state.len(), state[0].count), (1, 0));
     }
 
+    async fn a_stream_that_connects_hears_of_sub_agents_too(backend: Backend) {
+        let worker = AgentName::parse("worker").unwrap();
+        let done = |agent: AgentName| {
+            event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": agent.as_str()}))
+                .for_agent(agent)
+        };
+        backend.publish(done(worker.clone())).await;
+        backend.publish(done(AgentName::parse("idler").unwrap())).await;
+        let mut ask = take(TurnStart, "c1");
+        ask.agent = AgentName::parse("idler").unwrap();
+        backend.store().take(ask).await.unwrap();
+        let state = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
+        let told: Vec<_> = state.iter().map(|hint| (hint.agent.as_str(), hint.kind, hint.count)).collect();
+        assert_eq!(told, [("main", HintKind::Pending, 0), ("worker", HintKind::Pending, 1)]);
+    }
+
     async fn presence_is_known_from_the_points(backend: Backend) {
         backend.take(TurnStart, "c1").await;
         let working = || async {
