@@ -4,12 +4,14 @@ mod body;
 mod cloudevents;
 mod conversations;
 mod correlation;
+mod deliveries;
 mod docs;
 mod error;
 mod events;
 mod field;
 mod health;
 mod idempotency;
+mod inbox;
 mod inject;
 mod mcp;
 mod metrics;
@@ -17,6 +19,9 @@ mod new_event;
 mod openapi;
 mod origin;
 mod overload;
+mod path;
+mod person_stream;
+mod reminders;
 pub mod router;
 mod settings;
 mod shape;
@@ -25,6 +30,7 @@ mod subscribers;
 mod tokens;
 mod tools;
 mod trace;
+mod unsubscribe;
 mod users;
 
 pub(crate) use correlation::Correlation;
@@ -57,6 +63,8 @@ pub(crate) struct Hub {
     pub(crate) overload: Arc<Overload>,
     /// Names of tokens that were just revoked: their streams end.
     pub(crate) revoked: broadcast::Sender<String>,
+    /// Signs and reads the links that end mail.
+    pub(crate) unsubscribe: crate::deliver::Unsubscribe,
     /// Closed when the hub stops: streams end.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
 }

@@ -8,7 +8,10 @@ mod check_notifications;
 mod context;
 mod mail;
 mod notify_self;
+mod remind;
 mod schema;
+mod send_notification;
+mod show_notification;
 mod tool;
 
 pub(crate) use context::{Asked, Context};
@@ -22,7 +25,8 @@ use crate::http::Hub;
 use tool::{Call, Done};
 
 /// Every tool, in the order in which a model reads them.
-pub static TOOLS: &[Tool] = &[check_notifications::TOOL, notify_self::TOOL];
+pub static TOOLS: &[Tool] =
+    &[send_notification::TOOL, show_notification::TOOL, remind::TOOL, check_notifications::TOOL, notify_self::TOOL];
 
 /// The tool of this name.
 pub fn find(name: &str) -> Option<&'static Tool> {

@@ -6,6 +6,7 @@
 
 mod asked;
 mod delivery;
+mod doorbell;
 mod errand;
 mod inbox;
 mod rows;
@@ -13,15 +14,17 @@ mod rules;
 
 pub use asked::{NewReminder, NewSettings, NotificationDraft, Saying, Sent};
 pub use delivery::{Channel, Claim, Delivery, DeliveryState, Finish, Letter, Outcome, Purpose};
+pub use doorbell::Doorbell;
 pub use inbox::{Acted, Catchup, InboxItem, InboxQuery, InboxState, Level, Pressed, Shelf, Toast, ToastButton};
 pub use rules::PeopleRules;
 
+pub(crate) use doorbell::Doorbells;
 pub(crate) use errand::Errand;
 pub(crate) use rows::{ConfirmationRow, LoadedPerson, PeopleChanges};
 
 use bellwire_core::person::Settings;
 use bellwire_core::{NotificationId, Time};
-use tokio::sync::broadcast;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::Answering;
@@ -117,6 +120,8 @@ pub trait People: Send + Sync {
     fn secret(&self, name: String, fresh: Vec<u8>) -> Answering<'_, Vec<u8>>;
     /// How many deliveries wait, and when the first of them is or was due.
     fn outbox(&self) -> Answering<'_, (usize, Option<Time>)>;
-    /// Whose inbox has changed, each after its commit. A hint: what changed is asked for.
-    fn inbox_changes(&self) -> broadcast::Receiver<std::sync::Arc<str>>;
+    /// Rings after every commit that changed this person's inbox; what has changed is asked for.
+    fn doorbell(&self, user_id: &str) -> Doorbell;
+    /// Rings after every commit that changed a delivery.
+    fn outbox_changes(&self) -> watch::Receiver<()>;
 }

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use bellwire_server::auth::Scope;
+use bellwire_server::auth::{Scope, hash};
 use bellwire_server::config::{Loaded, Origin};
 use bellwire_server::{App, create_token};
 use clap::Args;
@@ -77,8 +77,11 @@ async fn serve(loaded: Loaded) -> Result<bool> {
     let url = reachable(app.address);
     // Whoever waits for the line below may use the token at once, so it is kept first.
     let first = match data_dir::admin_token(&dir)? {
-        Some(_) => None,
-        None => {
+        Some(secret) if is_known(&app, secret.reveal()).await? => None,
+        stale => {
+            if stale.is_some() {
+                warn("the admin token in the data folder is not one of this database; a new one takes its place");
+            }
             let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
             Some((data_dir::keep_admin_token(&dir, &secret)?, secret))
         }
@@ -123,6 +126,12 @@ fn program() -> String {
     }
     let here = std::env::current_dir().unwrap_or_default();
     own.strip_prefix(here).unwrap_or(&own).display().to_string()
+}
+
+/// Whether a token is still worth something: a database that was put in another's place knows other tokens.
+async fn is_known(app: &App, secret: &str) -> Result<bool> {
+    let token = app.store.token_by_secret(hash(secret)).await?;
+    Ok(token.is_some_and(|token| token.revoked_at.is_none()))
 }
 
 /// Ctrl-C, or a polite kill.

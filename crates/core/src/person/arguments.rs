@@ -32,7 +32,7 @@ impl Arguments {
     }
 
     /// A text; null is as good as absent.
-    pub(super) fn text(&self, name: &str) -> Result<Option<&str>, String> {
+    pub fn text(&self, name: &str) -> Result<Option<&str>, String> {
         match self.value(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -41,7 +41,7 @@ impl Arguments {
     }
 
     /// A whole number, also in quotes or written with a fraction of nothing.
-    pub(super) fn integer(&self, name: &str) -> Result<Option<i64>, String> {
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, String> {
         let whole = |number: f64| (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i64);
         let read = match self.value(name) {
             None => return Ok(None),

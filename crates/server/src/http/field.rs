@@ -219,6 +219,11 @@ vocabularies! {
     bellwire_core::subscriber::Audience,
     bellwire_core::inject::Style,
     bellwire_core::inject::Shape,
+    bellwire_store::Channel,
+    bellwire_store::DeliveryState,
+    bellwire_store::InboxState,
+    bellwire_store::Level,
+    bellwire_store::Shelf,
     crate::auth::Scope,
 }
 

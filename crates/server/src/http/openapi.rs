@@ -21,14 +21,23 @@ const ABOUT: &str = "The notification layer for AI agents: news goes in as event
     like what is not there. A method that a path does not have answers 405. What a 2xx says is on disk.";
 
 /// What the paths' ids stand for, by how the path begins, with one to try.
-const IDS: [(&str, &str, &str); 7] = [
+const IDS: [(&str, &str, &str); 9] = [
     ("/v1/events/", "The event: our id, or the one its sender brought.", "build-17"),
     ("/v1/conversations/", "The conversation, as its owner named it.", "chat"),
     ("/v1/tools/", "The tool's name.", "check_notifications"),
     ("/v1/subscribers/", "The subscriber.", "tool_failure"),
     ("/v1/users/{id}/", "The person.", "ada"),
     ("/v1/users/", "The person.", "bob"),
+    ("/v1/reminders/", "The reminder.", "0198c0de-0000-7000-8000-000000000000"),
+    ("/v1/deliveries/", "The delivery.", "0198c0de-0000-7000-8000-000000000000"),
     ("/v1/tokens/", "The token's id; not its secret.", "0198c0de-0000-7000-8000-000000000000"),
+];
+
+/// Other names in paths: what they stand for, and one to try.
+const NAMES: [(&str, &str, &str); 3] = [
+    ("nid", "The notification.", "0198c0de-0000-7000-8000-000000000000"),
+    ("index", "The button, counted from 0.", "0"),
+    ("signed", "What stands in the link.", "AAAA"),
 ];
 
 /// What can go wrong: the status, its name in the document, and what it means.
@@ -139,6 +148,13 @@ fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut Schema
         let schema = operation.requests.subschema_for::<super::field::Line<{ super::field::ID_MAX }>>();
         operation.parameters.push(json!({
             "name": "id", "in": "path", "required": true, "description": description, "schema": schema,
+            "example": example,
+        }));
+    }
+    for (name, description, example) in NAMES.iter().filter(|(name, ..)| route.path.contains(&format!("{{{name}}}"))) {
+        let schema = json!({ "type": "string", "minLength": 1 });
+        operation.parameters.push(json!({
+            "name": name, "in": "path", "required": true, "description": description, "schema": schema,
             "example": example,
         }));
     }

@@ -15,15 +15,19 @@ use tower_http::timeout::TimeoutLayer;
 
 use super::body::Body;
 use super::conversations::{Conversation, Message, NewMessage, Page, PutConversation, SystemPrompt};
+use super::deliveries::{Delivery, DeliveryPage};
 use super::docs::DocsPage;
 use super::error::in_our_words;
 use super::events::{Events, Published, PublishedEvent};
 use super::health::Health;
+use super::inbox::{InboxPage, Item, Marked, Press, Reading, UnreadCount};
 use super::inject::{InjectRequest, Injection};
 use super::mcp::{McpAnswer, McpMessage};
 use super::metrics::MetricsPage;
 use super::openapi::{Document, Operation};
 use super::origin::Doorkeeper;
+use super::person_stream::PersonStream;
+use super::reminders::{Reminder, ReminderPage};
 use super::settings::{Confirmation, Settings, SettingsChange};
 use super::shape::{self, Accepted, Created, Done, List, Query, Reply, shaped};
 use super::stream::HintStream;
@@ -32,8 +36,8 @@ use super::tokens::{CreatedToken, NewToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::Trace;
 use super::{
-    ApiError, Hub, conversations, correlation, docs, events, health, inject, mcp, metrics, openapi, origin, overload,
-    settings, stream, subscribers, tokens, tools, users,
+    ApiError, Hub, conversations, correlation, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi,
+    origin, overload, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -179,6 +183,42 @@ routes! {
             (Body<DryRun>) -> Json<DryRunResult>, or 409 => subscribers::test;
     }
     "People" {
+        /// What a person was told, newest first
+        GET "/v1/users/{id}/notifications" [Admin User]
+            (Query<InboxPage>) -> Json<List<Item>> => inbox::list;
+        /// How many notifications a person has not read
+        GET "/v1/users/{id}/notifications/unread_count" [Admin User]
+            () -> Json<UnreadCount> => inbox::unread_count;
+        /// Mark everything as read
+        POST "/v1/users/{id}/notifications/read_all" [Admin User]
+            () -> Json<Marked> => inbox::read_all;
+        /// Mark a notification as read or unread
+        PATCH "/v1/users/{id}/notifications/{nid}" [Admin User]
+            (Body<Reading>) -> Json<Item>, or 409 => inbox::mark;
+        /// Dismiss a notification: it is out of sight, counts as read and is kept
+        DELETE "/v1/users/{id}/notifications/{nid}" [Admin User]
+            () -> Json<Item> => inbox::dismiss;
+        /// Press a button: a prompt is said to the agent, once; pressing again gives the first result
+        POST "/v1/users/{id}/notifications/{nid}/actions/{index}" [Admin User]
+            () -> Json<Press>, or 409 429 => inbox::act;
+        /// What changes in a person's inbox, as server-sent events
+        GET "/v1/users/{id}/stream" [Admin User]
+            () -> PersonStream => person_stream::stream;
+        /// What agents will remind the caller's person of
+        GET "/v1/reminders" [Admin User]
+            (Query<ReminderPage>) -> Json<List<Reminder>> => reminders::list;
+        /// Cancel a reminder
+        DELETE "/v1/reminders/{id}" [Admin User]
+            () -> Done, or 409 => reminders::cancel;
+        /// What leaves the hub for the caller's person, and what became of it; dead letters are those that failed
+        GET "/v1/deliveries" [Admin User]
+            (Query<DeliveryPage>) -> Json<List<Delivery>> => deliveries::list;
+        /// Try a delivery again that has come to its end without being sent
+        POST "/v1/deliveries/{id}/retry" [Admin User]
+            () -> Json<Delivery>, or 409 => deliveries::retry;
+        /// Give up a delivery that waits
+        POST "/v1/deliveries/{id}/cancel" [Admin User]
+            () -> Json<Delivery>, or 409 => deliveries::cancel;
         /// What a person prefers
         GET "/v1/users/{id}/settings" [Admin User]
             () -> Json<Settings> => settings::get;
@@ -204,6 +244,12 @@ routes! {
             () -> Done, or 409 => tokens::revoke;
     }
     "The hub itself" {
+        /// The page behind the link at the end of a mail: asks whether mail should end
+        GET "/u/{signed}" []
+            () -> unsubscribe::Page, or 404 => unsubscribe::ask;
+        /// End mail to the address a link was mailed to
+        POST "/u/{signed}" []
+            () -> unsubscribe::Page, or 404 500 503 507 => unsubscribe::act;
         /// The process lives
         GET "/healthz" []
             () -> Json<Health> => health::live;
@@ -262,7 +308,7 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
         return Ok(next.run(request).await);
     }
     let secret = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let secret = secret.and_then(|value| value.strip_prefix("Bearer ")).ok_or_else(ApiError::unauthorized)?;
+    let secret = secret.and_then(bearer).ok_or_else(ApiError::unauthorized)?;
     let identity = hub.tokens.identify(secret.trim()).await?.ok_or_else(ApiError::unauthorized)?;
     if !route.scopes.contains(&identity.scope) {
         let message = format!("a token of scope {} may not do this", identity.scope.as_str());
@@ -274,4 +320,10 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
     }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
+}
+
+/// The secret of an `Authorization` header; the scheme's name may be written in any case.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, secret) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
 }

@@ -67,6 +67,11 @@ impl Context {
         Caller { user_id: self.user_id.clone(), ..self.identity.caller.clone() }
     }
 
+    /// The name under which the token lets its bearer speak to people; an operator's token speaks for the hub.
+    pub(super) fn origin(&self) -> String {
+        self.identity.origin.clone().unwrap_or_else(|| "operator".to_owned())
+    }
+
     /// The agent that reads what is for it; the conversation's own where nobody said.
     pub(super) fn agent(&self) -> AgentName {
         self.agent.clone().unwrap_or_else(AgentName::main)

@@ -4,18 +4,50 @@ use bellwire_server::Config;
 use bellwire_server::auth::Scope;
 use bellwire_server::http::router::ROUTES;
 use reqwest::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::hub::{TestHub, failure};
+use crate::people::tool;
 
-fn path_for(path: &str, event: &str) -> String {
-    let id = match path {
-        path if path.starts_with("/v1/events/") => event,
-        path if path.starts_with("/v1/conversations/") => "chat",
-        path if path.starts_with("/v1/subscribers/") => "tool_failure",
-        _ => "ada",
-    };
-    path.replace("{id}", id)
+/// What is there and not the caller's.
+struct Theirs {
+    event: String,
+    notification: String,
+    reminder: String,
+}
+
+impl Theirs {
+    /// Names of nothing.
+    fn none() -> Self {
+        let nothing = || "0198c0de-0000-7000-8000-000000000000".to_owned();
+        Self { event: nothing(), notification: nothing(), reminder: nothing() }
+    }
+
+    /// An event, a notification with a button and a reminder of Ada's.
+    async fn made(hub: &TestHub, agent: &str) -> Self {
+        let (_, answer) = hub.post(agent, "/v1/events", failure("grep")).await;
+        let button = json!({"label": "Go", "action": "prompt", "prompt": "go on"});
+        let toast = json!({"message": "Look", "severity": "info", "actions": [button]});
+        let shown = tool(hub, agent, "show_notification", toast).await;
+        let reminds = tool(hub, agent, "remind", json!({"message": "Later", "in_minutes": 5})).await;
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        Self {
+            event: text(&answer["events"][0]["id"]),
+            notification: text(&shown["notification"]["id"]),
+            reminder: text(&reminds["reminder_id"]),
+        }
+    }
+
+    fn path_for(&self, path: &str) -> String {
+        let id = match path {
+            path if path.starts_with("/v1/events/") => &self.event,
+            path if path.starts_with("/v1/reminders/") => &self.reminder,
+            path if path.starts_with("/v1/conversations/") => "chat",
+            path if path.starts_with("/v1/subscribers/") => "tool_failure",
+            _ => "ada",
+        };
+        path.replace("{id}", id).replace("{nid}", &self.notification).replace("{index}", "0")
+    }
 }
 
 #[tokio::test]
@@ -23,14 +55,19 @@ async fn without_a_token_only_the_probes_answer() {
     let hub = TestHub::start().await;
     for route in ROUTES {
         let method: Method = route.method.parse().unwrap();
-        let url = format!("{}{}", hub.base, path_for(route.path, "x"));
+        let url = format!("{}{}", hub.base, Theirs::none().path_for(route.path));
         for header in [None, Some("Bearer nonsense"), Some("Basic YTpi")] {
             let mut request = hub.client.request(method.clone(), &url);
             if let Some(value) = header {
                 request = request.header("authorization", value);
             }
             let status = request.send().await.unwrap().status();
-            let expected = if route.scopes.is_empty() { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+            let expected = match route.path {
+                // A link is its own token, and this one is not ours.
+                "/u/{signed}" => StatusCode::NOT_FOUND,
+                _ if route.scopes.is_empty() => StatusCode::OK,
+                _ => StatusCode::UNAUTHORIZED,
+            };
             assert_eq!(status, expected, "{} {}", route.method, route.path);
         }
     }
@@ -43,7 +80,7 @@ async fn a_scope_that_is_not_in_the_table_is_forbidden_on_every_path() {
         let token = hub.token(scope.as_str(), "ada").await;
         for route in ROUTES.iter().filter(|route| !route.scopes.is_empty() && !route.scopes.contains(&scope)) {
             let method: Method = route.method.parse().unwrap();
-            let (status, _) = hub.call(&token, method, &path_for(route.path, "x"), Some(json!({}))).await;
+            let (status, _) = hub.call(&token, method, &Theirs::none().path_for(route.path), Some(json!({}))).await;
             assert_eq!(status, StatusCode::FORBIDDEN, "{} {} as {}", route.method, route.path, scope.as_str());
         }
     }
@@ -53,8 +90,7 @@ async fn a_scope_that_is_not_in_the_table_is_forbidden_on_every_path() {
 async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
     let hub = TestHub::start().await;
     let ada = hub.token("agent", "ada").await;
-    let (_, answer) = hub.post(&ada, "/v1/events", failure("grep")).await;
-    let event = answer["events"][0]["id"].as_str().unwrap().to_owned();
+    let theirs = Theirs::made(&hub, &ada).await;
     for scope in [Scope::Agent, Scope::User] {
         let bob = hub.token(scope.as_str(), "bob").await;
         // What MCP gives to whom is asked message by message, in mcp.rs.
@@ -66,15 +102,30 @@ async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
                 "/v1/conversations/{id}" => json!({"user_id": "ada"}),
                 "/v1/conversations/{id}/inject" => json!({"point": "turn_start", "call_id": "1"}),
                 "/v1/conversations/{id}/messages" => json!({"text": "hello"}),
+                "/v1/users/{id}/notifications/{nid}" => json!({"read": true}),
+                "/v1/users/{id}/email/confirm" => json!({"code": "123456"}),
                 _ => json!({}),
             };
-            let (status, answer) = hub.call(&bob, method, &path_for(route.path, &event), Some(body)).await;
+            let (status, answer) = hub.call(&bob, method, &theirs.path_for(route.path), Some(body)).await;
+            if matches!(route.path, "/v1/reminders" | "/v1/deliveries") {
+                assert_eq!(
+                    (status, &answer["items"]),
+                    (StatusCode::OK, &json!([])),
+                    "{}: his own, and he has none",
+                    route.path
+                );
+                continue;
+            }
             assert_eq!(status, StatusCode::NOT_FOUND, "{} {}: {answer}", route.method, route.path);
         }
     }
     let (_, block) =
         hub.post(&ada, "/v1/conversations/chat/inject", json!({"point": "turn_start", "call_id": "1"})).await;
     assert!(block["block"].as_str().unwrap().contains("grep"), "nothing of it was taken: {block}");
+    assert!(!block["block"].as_str().unwrap().contains("pressed"), "nobody pressed her button: {block}");
+    let (_, inbox) = hub.get(&hub.admin, "/v1/users/ada/notifications?state=unread").await;
+    assert_eq!(inbox["items"].as_array().unwrap().len(), 1, "{inbox}");
+    assert_eq!(hub.get(&hub.admin, "/v1/reminders").await.1["items"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -84,6 +135,21 @@ async fn a_page_under_another_host_name_reaches_only_the_probes() {
     assert_eq!(ask("/v1/subscribers").await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
     assert_eq!(ask("/healthz").await.unwrap().status(), StatusCode::OK);
     assert_eq!(ask("/readyz").await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_token_revoked_while_it_is_first_used_is_not_remembered() {
+    let hub = TestHub::start().await;
+    for round in 0..40 {
+        let (_, made) = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "ingest"})).await;
+        let (secret, id) = (made["token"].as_str().unwrap(), made["id"].as_str().unwrap());
+        let uses = (0..4).map(|_| hub.get(secret, "/v1/tokens"));
+        let path = format!("/v1/tokens/{id}");
+        let revoke = hub.call(&hub.admin, Method::DELETE, &path, None);
+        tokio::join!(futures_util::future::join_all(uses), revoke);
+        let (status, _) = hub.get(secret, "/v1/tokens").await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "round {round}");
+    }
 }
 
 #[tokio::test]

@@ -38,6 +38,11 @@ impl TestHub {
         Self { base, admin, client: client(), folder, app, stop }
     }
 
+    /// What it remembers.
+    pub(crate) fn store(&self) -> std::sync::Arc<dyn bellwire_store::Store> {
+        self.app.store.clone()
+    }
+
     /// Stops the hub as an operator would and gives the folder back.
     pub(crate) async fn stop(self) -> tempfile::TempDir {
         drop(self.client);

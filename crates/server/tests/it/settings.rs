@@ -10,12 +10,12 @@ async fn a_patch_changes_what_it_names_and_a_core_subscriber_is_refused_by_name(
     let ada = hub.token("user", "ada").await;
     let patch = |body| hub.call(&ada, Method::PATCH, "/v1/users/ada/settings", Some(body));
     let (status, answer) = patch(json!({"disabled_subscribers": ["source_stale"]})).await;
-    assert_eq!((status, answer), (StatusCode::OK, json!({"disabled_subscribers": ["source_stale"]})));
+    assert_eq!((status, &answer["disabled_subscribers"]), (StatusCode::OK, &json!(["source_stale"])));
     let (status, answer) = patch(json!({"disabled_subscribers": ["tool_failure"]})).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert!(answer["error"]["message"].as_str().unwrap().contains("'tool_failure' is a core subscriber"));
     let (_, answer) = patch(json!({})).await;
-    assert_eq!(answer, json!({"disabled_subscribers": ["source_stale"]}));
+    assert_eq!(answer["disabled_subscribers"], json!(["source_stale"]));
     let (_, list) = hub.get(&ada, "/v1/subscribers").await;
     let stale = list["items"].as_array().unwrap().iter().find(|one| one["id"] == "source_stale").unwrap();
     assert_eq!(stale["enabled"], false);

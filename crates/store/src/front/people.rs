@@ -1,17 +1,16 @@
 use std::future::Future;
-use std::sync::Arc;
 
 use bellwire_core::person::Settings;
 use bellwire_core::{NotificationId, Time};
-use tokio::sync::broadcast;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::{Front, Reader};
 use crate::Answering;
 use crate::error::StoreError;
 use crate::people::{
-    Catchup, Claim, Delivery, DeliveryState, Errand, Finish, InboxItem, InboxQuery, Letter, NewReminder, NewSettings,
-    NotificationDraft, People, Pressed, Reminder, Sent,
+    Catchup, Claim, Delivery, DeliveryState, Doorbell, Errand, Finish, InboxItem, InboxQuery, Letter, NewReminder,
+    NewSettings, NotificationDraft, People, Pressed, Reminder, Sent,
 };
 use crate::writer::{Job, Reply};
 
@@ -173,8 +172,12 @@ impl<R: Reader> People for Front<R> {
         Box::pin(self.reader.outbox())
     }
 
-    fn inbox_changes(&self) -> broadcast::Receiver<Arc<str>> {
-        self.writer.inboxes()
+    fn doorbell(&self, user_id: &str) -> Doorbell {
+        self.writer.doorbells.at(user_id)
+    }
+
+    fn outbox_changes(&self) -> watch::Receiver<()> {
+        self.writer.doorbells.outbox()
     }
 }
 

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwire_core::person::Settings;
@@ -28,11 +28,6 @@ impl PeopleChanges {
             && self.reminders.is_empty()
             && self.confirmations.is_empty()
             && self.secrets.is_empty()
-    }
-
-    /// Everyone whose hot state this commit knows better than the disk.
-    pub(crate) fn people(&self) -> BTreeSet<Arc<str>> {
-        self.positions.keys().cloned().collect()
     }
 }
 

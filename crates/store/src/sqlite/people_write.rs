@@ -5,7 +5,8 @@ use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection};
 use uuid::Uuid;
 
-use super::write::{ROWS_MAX, json};
+use super::insert::json;
+use super::write::ROWS_MAX;
 use crate::people::PeopleChanges;
 
 /// What is forgotten with a person.

@@ -156,8 +156,12 @@ on_every_store! {
     }
 
     async fn whoever_follows_an_inbox_is_told_after_the_commit(backend: Backend) {
-        let mut changes = backend.store().inbox_changes();
+        let (mut hers, mut his) = (backend.store().doorbell("ada"), backend.store().doorbell("bob"));
         told(&backend, message("news")).await;
-        assert_eq!(&*changes.recv().await.unwrap(), "ada");
+        assert!(hers.rings().await);
+        let silent = tokio::time::timeout(std::time::Duration::ZERO, his.rings()).await;
+        assert!(silent.is_err(), "nobody else hears of it");
+        backend.store().close().await.unwrap();
+        assert!(!his.rings().await, "the store is closed");
     }
 }

@@ -1,0 +1,103 @@
+use axum::extract::State;
+use axum::{Extension, Json};
+use bellwire_store::{Channel, Delivery as Kept, DeliveryState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::field::{Moment, Word};
+use super::inbox::{cursor, limit};
+use super::path::Name;
+use super::shape::{List, Query};
+use super::{ApiError, Hub};
+use crate::auth::Identity;
+
+/// One way of a notification out of the hub, and what became of it.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Delivery {
+    /// Its name.
+    id: Uuid,
+    /// What is delivered; null = the code that confirms the address.
+    notification_id: Option<Uuid>,
+    /// To whom.
+    user_id: String,
+    /// By which way.
+    channel: Word<Channel>,
+    /// Where to.
+    target: String,
+    /// Where it stands. `unknown`: it went out and no answer came; it is not sent again by itself.
+    state: Word<DeliveryState>,
+    /// Why it stands there.
+    reason: Option<String>,
+    /// How often it was tried.
+    attempts: u32,
+    /// It goes out no earlier.
+    not_before: Moment,
+    /// When it was planned.
+    created_at: Moment,
+    /// When it came to its end.
+    ended_at: Option<Moment>,
+}
+
+/// Which page.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DeliveryPage {
+    /// Only those that stand here; `failed` are the dead letters.
+    state: Option<Word<DeliveryState>>,
+    /// How many at most; 20 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<usize>,
+    /// Where to go on: the `next_cursor` of the page before.
+    #[schemars(extend("format" = "uuid"))]
+    cursor: Option<String>,
+}
+
+/// Deliveries to the caller's person, newest first; to everyone, for an admin.
+pub(super) async fn list(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Query(page): Query<DeliveryPage>,
+) -> Result<Json<List<Delivery>>, ApiError> {
+    let before = page.cursor.as_deref().map(cursor).transpose()?;
+    let state = page.state.map(|word| word.0);
+    let (deliveries, next) = hub.store.deliveries(identity.caller.user_id, state, before, limit(page.limit)?).await?;
+    let items = deliveries.into_iter().map(Delivery::from).collect();
+    Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
+}
+
+/// Tries one again that came to its end without being sent.
+pub(super) async fn retry(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Name(id): Name,
+) -> Result<Json<Delivery>, ApiError> {
+    Ok(Json(hub.store.retry_delivery(identity.caller.user_id, id).await?.into()))
+}
+
+/// Gives one up that waits.
+pub(super) async fn cancel(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Name(id): Name,
+) -> Result<Json<Delivery>, ApiError> {
+    Ok(Json(hub.store.cancel_delivery(identity.caller.user_id, id).await?.into()))
+}
+
+impl From<Kept> for Delivery {
+    fn from(kept: Kept) -> Self {
+        Self {
+            id: kept.id,
+            notification_id: kept.notification_id.map(|id| id.0),
+            user_id: kept.user_id,
+            channel: Word(kept.channel),
+            target: kept.target,
+            state: Word(kept.state),
+            reason: kept.reason,
+            attempts: kept.attempts,
+            not_before: Moment(kept.not_before),
+            created_at: Moment(kept.created_at),
+            ended_at: kept.ended_at.map(Moment),
+        }
+    }
+}

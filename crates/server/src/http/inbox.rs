@@ -1,0 +1,252 @@
+//! A person's inbox on the wire.
+
+use axum::extract::State;
+use axum::{Extension, Json};
+use bellwire_store::{InboxItem, InboxQuery, InboxState, Level, Shelf};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::body::Body;
+use super::field::{Id, Moment, Word};
+use super::path::{ButtonPath, ItemPath};
+use super::shape::{List, Query};
+use super::{ApiError, Hub};
+use crate::auth::Identity;
+
+const PAGE_MAX: usize = 100;
+const PAGE_DEFAULT: usize = 20;
+
+/// What a person was told.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Notification")]
+#[schemars(extend("examples" = [{
+    "id": "0198c0de-0000-7000-8000-000000000000", "kind": "message", "type": "reminder", "origin": "butler",
+    "conversation_id": "chat", "title": null, "message": "Buy milk", "duration": null, "position": null, "actions": [],
+    "correlation_id": null, "created_at": "2026-01-03T15:30:00Z", "read_at": null, "dismissed_at": null,
+}]))]
+pub(super) struct Item {
+    /// Its name.
+    id: Uuid,
+    /// Where it came from: a message, a toast, or the hub itself.
+    kind: Word<Shelf>,
+    /// What sort of news it is.
+    #[serde(rename = "type")]
+    level: Word<Level>,
+    /// The authenticated name of who tells.
+    origin: String,
+    /// The conversation in which it came up.
+    conversation_id: Option<String>,
+    /// What stands above it.
+    title: Option<String>,
+    /// What it says. It is an agent's text, not the hub's.
+    message: String,
+    /// How long a toast stays, in milliseconds; 0 = until it is dismissed.
+    duration: Option<u32>,
+    /// Where a toast appears.
+    position: Option<String>,
+    /// Its buttons, in the order of their indexes.
+    actions: Vec<Button>,
+    /// The thread of work it belongs to.
+    correlation_id: Option<String>,
+    /// When it came.
+    created_at: Moment,
+    /// When it was read.
+    read_at: Option<Moment>,
+    /// When it was dismissed.
+    dismissed_at: Option<Moment>,
+}
+
+/// A button.
+#[derive(Serialize, JsonSchema)]
+struct Button {
+    /// What stands on it.
+    label: String,
+    /// Whether it says something to the agent, or only dismisses.
+    #[schemars(extend("enum" = ["prompt", "dismiss"]))]
+    action: &'static str,
+    /// What it says to the agent. Show it before it is pressed.
+    prompt: Option<String>,
+    /// When it was pressed.
+    pressed_at: Option<Moment>,
+}
+
+/// Which page of the inbox.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InboxPage {
+    /// unread, all (what is not dismissed; the default) or dismissed.
+    state: Option<Word<InboxState>>,
+    /// Only of this sort.
+    #[serde(rename = "type")]
+    level: Option<Word<Level>>,
+    /// How many at most; 20 where it is left out.
+    #[schemars(range(min = 1, max = PAGE_MAX))]
+    limit: Option<usize>,
+    /// Where to go on: the `next_cursor` of the page before.
+    #[schemars(extend("format" = "uuid"))]
+    cursor: Option<String>,
+}
+
+/// How many are unread.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct UnreadCount {
+    count: usize,
+}
+
+/// How many were marked.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Marked {
+    /// How many had not been read.
+    updated: usize,
+}
+
+/// What to change about a notification.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "read": true }]))]
+pub(super) struct Reading {
+    /// Whether it was read.
+    read: bool,
+}
+
+/// What pressing a button came to; pressing it again comes to the same.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Press {
+    /// Which button.
+    index: usize,
+    /// What it does.
+    #[schemars(extend("enum" = ["prompt", "dismiss"]))]
+    action: &'static str,
+    /// When it was pressed first.
+    pressed_at: Moment,
+    /// The `user.message` it became.
+    event_id: Option<Uuid>,
+}
+
+/// A page of the inbox, newest first.
+pub(super) async fn list(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Id(id): Id,
+    Query(page): Query<InboxPage>,
+) -> Result<Json<List<Item>>, ApiError> {
+    identity.check_user(&id)?;
+    let query = InboxQuery {
+        state: page.state.map_or(InboxState::All, |word| word.0),
+        level: page.level.map(|word| word.0),
+        before: page.cursor.as_deref().map(cursor).transpose()?,
+        limit: limit(page.limit)?,
+    };
+    let (items, next) = hub.store.inbox(id, query).await?;
+    let next_cursor = next.map(|next| next.to_string());
+    Ok(Json(List { items: items.into_iter().map(Item::from).collect(), next_cursor }))
+}
+
+/// How many are unread.
+pub(super) async fn unread_count(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Id(id): Id,
+) -> Result<Json<UnreadCount>, ApiError> {
+    identity.check_user(&id)?;
+    Ok(Json(UnreadCount { count: hub.store.unread_count(id).await? }))
+}
+
+/// Marks one as read or unread.
+pub(super) async fn mark(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    path: ItemPath,
+    Body(reading): Body<Reading>,
+) -> Result<Json<Item>, ApiError> {
+    identity.check_user(&path.user_id)?;
+    Ok(Json(hub.store.mark(path.user_id, path.id, reading.read).await?.into()))
+}
+
+/// Marks all as read.
+pub(super) async fn read_all(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Id(id): Id,
+) -> Result<Json<Marked>, ApiError> {
+    identity.check_user(&id)?;
+    Ok(Json(Marked { updated: hub.store.read_all(id).await? }))
+}
+
+/// Takes one out of sight; it is kept and counts as read.
+pub(super) async fn dismiss(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    path: ItemPath,
+) -> Result<Json<Item>, ApiError> {
+    identity.check_user(&path.user_id)?;
+    Ok(Json(hub.store.dismiss(path.user_id, path.id).await?.into()))
+}
+
+/// Presses a button, as its person.
+pub(super) async fn act(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    path: ButtonPath,
+) -> Result<Json<Press>, ApiError> {
+    let ItemPath { user_id, id } = path.item;
+    identity.check_user(&user_id)?;
+    let pressed = hub.store.act(user_id, id, path.index).await?;
+    Ok(Json(Press {
+        index: pressed.acted.index,
+        action: action(pressed.button.prompt.as_deref()),
+        pressed_at: Moment(pressed.acted.at),
+        event_id: pressed.acted.event_id.map(|id| id.0),
+    }))
+}
+
+/// How many a page holds.
+pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
+    let limit = asked.unwrap_or(PAGE_DEFAULT);
+    match (1..=PAGE_MAX).contains(&limit) {
+        true => Ok(limit),
+        false => Err(ApiError::invalid("limit", format!("is {limit}; 1 to {PAGE_MAX} is allowed"))),
+    }
+}
+
+/// Where a page begins.
+pub(super) fn cursor(text: &str) -> Result<Uuid, ApiError> {
+    let message = "is not one of ours; send a next_cursor as it came";
+    Uuid::try_parse(text).map_err(|_| ApiError::invalid("cursor", message))
+}
+
+fn action(prompt: Option<&str>) -> &'static str {
+    if prompt.is_some() { "prompt" } else { "dismiss" }
+}
+
+impl From<InboxItem> for Item {
+    fn from(item: InboxItem) -> Self {
+        let pressed = |index: usize| item.acted.iter().find(|acted| acted.index == index).map(|acted| Moment(acted.at));
+        let buttons = item.toast.iter().flat_map(|toast| toast.buttons.iter().enumerate());
+        let actions = buttons
+            .map(|(index, button)| Button {
+                label: button.label.clone(),
+                action: action(button.prompt.as_deref()),
+                prompt: button.prompt.clone(),
+                pressed_at: pressed(index),
+            })
+            .collect();
+        Self {
+            id: item.id.0,
+            kind: Word(item.shelf),
+            level: Word(item.level),
+            actions,
+            duration: item.toast.as_ref().map(|toast| toast.duration),
+            position: item.toast.map(|toast| toast.position),
+            origin: item.origin,
+            conversation_id: item.conversation_id,
+            title: item.title,
+            message: item.message,
+            correlation_id: item.correlation_id,
+            created_at: Moment(item.created_at),
+            read_at: item.read_at.map(Moment),
+            dismissed_at: item.dismissed_at.map(Moment),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+use axum::extract::State;
+use axum::{Extension, Json};
+use bellwire_store::Reminder as Kept;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::field::Moment;
+use super::inbox::{cursor, limit};
+use super::path::Name;
+use super::shape::{Done, List, Query};
+use super::{ApiError, Hub};
+use crate::auth::Identity;
+
+/// Something an agent will remind a person of.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Reminder {
+    /// Its name.
+    id: Uuid,
+    /// Who is reminded.
+    user_id: String,
+    /// Who asked for it.
+    origin: String,
+    /// In which conversation.
+    conversation_id: Option<String>,
+    /// What it will say.
+    message: String,
+    /// When it is to be told.
+    at: Moment,
+    /// When it will be told: later where the hour's allowance is used up.
+    due_at: Moment,
+    /// When it was asked for.
+    created_at: Moment,
+}
+
+/// Which page.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReminderPage {
+    /// How many at most; 20 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<usize>,
+    /// Where to go on: the `next_cursor` of the page before.
+    #[schemars(extend("format" = "uuid"))]
+    cursor: Option<String>,
+}
+
+/// What is to be told later, to the caller's person; to everyone, for an admin.
+pub(super) async fn list(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Query(page): Query<ReminderPage>,
+) -> Result<Json<List<Reminder>>, ApiError> {
+    let after = page.cursor.as_deref().map(cursor).transpose()?;
+    let (reminders, next) = hub.store.reminders(identity.caller.user_id, after, limit(page.limit)?).await?;
+    let items = reminders.into_iter().map(Reminder::from).collect();
+    Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
+}
+
+/// Cancels what was to be told later.
+pub(super) async fn cancel(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Identity>,
+    Name(id): Name,
+) -> Result<Done, ApiError> {
+    hub.store.cancel_reminder(identity.caller.user_id, id).await?;
+    Ok(Done)
+}
+
+impl From<Kept> for Reminder {
+    fn from(kept: Kept) -> Self {
+        Self {
+            id: kept.id,
+            user_id: kept.user_id,
+            origin: kept.origin,
+            conversation_id: kept.conversation_id,
+            message: kept.message,
+            at: Moment(kept.at),
+            due_at: Moment(kept.due_at),
+            created_at: Moment(kept.created_at),
+        }
+    }
+}

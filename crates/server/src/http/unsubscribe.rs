@@ -1,0 +1,59 @@
+//! The link at the end of a mail: reading it shows a page, only posting it ends mail. Mail scanners follow links.
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::openapi::Operation;
+use super::path::Signed;
+use super::{ApiError, Hub, shape};
+
+/// A page of a few words that fetches nothing.
+pub(super) struct Page(&'static str);
+
+const ASK: &str = "<h1>Stop these mails?</h1><p>Notifications stay in your inbox.</p>\
+                   <form method=\"post\"><button>Stop mails to this address</button></form>";
+const DONE: &str =
+    "<h1>Done</h1><p>No more mail is sent to this address. You can switch it on again in your settings.</p>";
+
+impl IntoResponse for Page {
+    fn into_response(self) -> Response {
+        let page = format!(
+            "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
+             content=\"width=device-width\"><title>Bellwire</title>{}</html>",
+            self.0
+        );
+        let policy = "default-src 'none'; form-action 'self'; frame-ancestors 'none'";
+        let headers = [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (header::CONTENT_SECURITY_POLICY, policy),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::CACHE_CONTROL, "no-store"),
+        ];
+        (headers, page).into_response()
+    }
+}
+
+impl shape::Reply for Page {
+    const STATUS: StatusCode = StatusCode::OK;
+
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer("text/html", serde_json::json!({ "type": "string" }));
+    }
+}
+
+/// Asks whether mail should end. Nothing has changed then.
+pub(super) async fn ask(State(hub): State<Hub>, Signed(signed): Signed) -> Result<Page, ApiError> {
+    hub.unsubscribe.read(&signed).ok_or_else(|| ApiError::not_found("link"))?;
+    Ok(Page(ASK))
+}
+
+/// Ends mail to the address the link was mailed to; again, and for an address that is no longer in use, as well.
+pub(super) async fn act(State(hub): State<Hub>, Signed(signed): Signed) -> Result<Page, ApiError> {
+    let (user_id, hash) = hub.unsubscribe.read(&signed).ok_or_else(|| ApiError::not_found("link"))?;
+    let address = hub.store.settings(user_id.clone()).await?.email.address;
+    if let Some(address) = address.filter(|address| hash.is(address)) {
+        hub.store.unsubscribe(user_id, address).await?;
+    }
+    Ok(Page(DONE))
+}

@@ -1,0 +1,67 @@
+use bellwire_core::person::Remind;
+use bellwire_store::NewReminder;
+use serde_json::json;
+
+use super::schema;
+use super::tool::{Call, Done, Hints, Refused, Tool};
+use crate::clock;
+
+const NAME: &str = "remind";
+
+/// An agent reminds its person later.
+pub(super) const TOOL: Tool = Tool {
+    name: NAME,
+    title: "Remind the user later",
+    description: "Remind the user of something at a later time. Use it when the user names a time or a delay (\"remind me \
+        tomorrow at nine\", \"in half an hour\"). It becomes a notification of type reminder then, also when this \
+        conversation is long over; the user can see and cancel it until then.\n\n\
+        Give exactly one of `at` (RFC 3339 with the user's offset) and `in_minutes`. Do not use it for notes to \
+        yourself (`notify_self`), nor for what the user should know now (`send_notification`).\n\n\
+        Returns `success`, the `reminder_id` and `at`, the time in UTC. A refusal says in `message` what to correct.\n\n\
+        Example: {\"message\": \"Call the dentist\", \"at\": \"2027-01-04T09:00:00+01:00\"}",
+    hints: Hints { read_only: false, idempotent: false, open_world: true },
+    input: || {
+        let properties = json!({
+            "message": schema::message("What to remind of, 1 to 500 characters."),
+            "at": { "type": "string", "format": "date-time", "description": "When, at most a year ahead." },
+            "in_minutes": {
+                "type": "integer", "minimum": 1, "maximum": 527_040, "description": "In how many minutes.",
+            },
+        });
+        schema::input(properties, &["message"])
+    },
+    output: || {
+        json!({
+            "reminder_id": { "type": "string", "format": "uuid", "description": "The reminder's id." },
+            "at": { "type": "string", "format": "date-time", "description": "When the user is reminded." },
+        })
+    },
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: Call) -> Result<Done, Refused> {
+    let Call { hub, context, arguments } = call;
+    let user_id = context.user_id.clone().ok_or_else(|| Refused::missing("user_id"))?;
+    let remind = Remind::parse(&arguments, clock::now()).map_err(Refused::invalid)?;
+    let preview = remind.preview();
+    // What was asked, not the moment it comes to: a repeat of "in 30 minutes" means the same call.
+    let meaning = json!({
+        "user_id": user_id, "conversation_id": context.conversation_id, "message": remind.message,
+        "at": arguments.text("at").ok().flatten(), "in_minutes": arguments.integer("in_minutes").ok().flatten(),
+    });
+    let reminder = NewReminder {
+        caller: context.caller(),
+        user_id,
+        origin: context.origin(),
+        conversation_id: context.conversation_id.clone(),
+        correlation_id: Some(context.correlation_id.clone()),
+        message: remind.message,
+        at: remind.at,
+        once: context.once(NAME, &meaning),
+    };
+    let kept = hub.store.remind(reminder).await.map_err(|error| Refused::failed("keep the reminder", error))?;
+    let at = kept.at.to_string();
+    Ok(Done::success("reminder_created", format!("Reminder set for {at}: {preview}"))
+        .with("reminder_id", kept.id.to_string())
+        .with("at", at))
+}

@@ -1,0 +1,68 @@
+use bellwire_core::person::SendNotification;
+use bellwire_store::{NotificationDraft, Saying, Sent};
+use serde_json::json;
+
+use super::schema;
+use super::tool::{Call, Done, Hints, Refused, Tool};
+
+const NAME: &str = "send_notification";
+
+/// An agent tells its person something that stays until it is read.
+pub(super) const TOOL: Tool = Tool {
+    name: NAME,
+    title: "Send a notification",
+    description: "Send a notification to the user. Use this when the user asks to be reminded about something, when \
+        you identify information worth flagging for later, or when you want to surface a warning. Notifications \
+        persist beyond the current conversation and can be delivered via email if the user has opted in.\n\n\
+        One notification a fact; write it so that it can be understood outside this conversation. Do not use it for \
+        what you have just said in the chat, for small talk, or twice for the same thing. For a fixed time later use \
+        `remind`; for something to be seen right now use `show_notification`.\n\n\
+        Returns `success` with the `notification_id`. A refusal says in `message` what to correct; `rate_limited` says \
+        in `retry_after_seconds` when there is room again: sum up instead of sending many.\n\n\
+        Example: {\"message\": \"Your passport expires on 3 May; renewing takes six weeks\", \"type\": \"warning\"}",
+    hints: Hints { read_only: false, idempotent: false, open_world: true },
+    input: || {
+        let kind = json!({
+            "type": "string", "enum": ["reminder", "info", "warning"], "default": "info",
+            "description": "What sort of notification it is.",
+        });
+        let message = schema::message("The notification message, 1 to 500 characters.");
+        schema::input(json!({ "message": message, "type": kind }), &["message"])
+    },
+    output: || {
+        json!({
+            "notification_id": { "type": "string", "format": "uuid", "description": "The notification's id." },
+            "type": { "type": "string", "description": "What sort of notification it is." },
+        })
+    },
+    run: |call| Box::pin(run(call)),
+};
+
+async fn run(call: Call) -> Result<Done, Refused> {
+    let Call { hub, context, arguments } = call;
+    let user_id = context.user_id.clone().ok_or_else(|| Refused::missing("user_id"))?;
+    let send = SendNotification::parse(&arguments).map_err(Refused::invalid)?;
+    let (preview, kind) = (send.preview(), send.kind.as_str());
+    let meaning = json!({
+        "user_id": user_id, "conversation_id": context.conversation_id, "message": send.message, "type": kind,
+    });
+    let draft = NotificationDraft {
+        caller: context.caller(),
+        user_id,
+        origin: context.origin(),
+        conversation_id: context.conversation_id.clone(),
+        correlation_id: Some(context.correlation_id.clone()),
+        saying: Saying::Message { kind: send.kind, message: send.message },
+        once: context.once(NAME, &meaning),
+    };
+    let sent = hub.store.send(draft).await.map_err(|error| Refused::failed("create notification", error))?;
+    match sent {
+        Sent::Told { id, .. } => Ok(Done::success("notification_created", format!("Notification created: {preview}"))
+            .with("notification_id", id.to_string())
+            .with("type", kind)),
+        Sent::Limited { retry_after_seconds } => {
+            let message = "Notification rate limit exceeded. Try again later.";
+            Err(Refused::limited(message, retry_after_seconds))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+use bellwire_core::Time;
+use bellwire_core::person::{ShowNotification, ToastAction};
+use bellwire_store::{NotificationDraft, Saying, Sent};
+use serde_json::{Map, Value, json};
+
+use super::context::Context;
+use super::schema;
+use super::tool::{Call, Called, Done, Hints, Refused, Tool};
+use crate::clock;
+use crate::http::Hub;
+
+const NAME: &str = "show_notification";
+
+/// An agent shows its person something now.
+pub(super) const TOOL: Tool = Tool {
+    name: NAME,
+    title: "Show a notification",
+    description: "Show a toast to the user right now: a confirmation, an error, a warning, a question with buttons. It \
+        appears at once and is kept in the user's inbox with the same buttons.\n\n\
+        Keep messages under 100 characters when possible; a title draws attention, the message gives details. Match \
+        severity to importance: `info` for news, `success` for good outcomes, `warning` for what needs a look, `error` \
+        for failures. Offer a button where there is an obvious next step (an error: View Logs); a `prompt` button says \
+        its prompt to you when the user presses it. Use duration 0 only for what must not be missed. Say in the chat \
+        that you show something. Do not show several in quick succession, and do not use it for what should wait in the \
+        inbox (`send_notification`).\n\n\
+        Returns `success` and the `notification` as it is shown; a refusal says in `error` what to correct.\n\n\
+        Example: {\"message\": \"Build failed - 3 tests failing\", \"severity\": \"error\", \"duration\": 0, \"actions\": \
+        [{\"label\": \"View Logs\", \"action\": \"prompt\", \"prompt\": \"show me the build logs\"}, {\"label\": \
+        \"Dismiss\", \"action\": \"dismiss\"}]}",
+    hints: Hints { read_only: false, idempotent: false, open_world: true },
+    input,
+    output: || {
+        json!({
+            "notification": {
+                "type": "object", "description": "The notification as it is shown.",
+                "required": ["id", "message", "severity", "duration", "position", "timestamp"],
+            },
+            "error": { "type": "string", "description": "In a refusal: what to correct." },
+        })
+    },
+    run: |call| Box::pin(run(call)),
+};
+
+fn input() -> Value {
+    let line =
+        |max: usize, description: &str| json!({ "type": "string", "maxLength": max, "description": description });
+    let one_of =
+        |words: &[&str], description: &str| json!({ "type": "string", "enum": words, "description": description });
+    let action = json!({
+        "type": "object", "additionalProperties": false, "required": ["label", "action"],
+        "properties": {
+            "label": { "type": "string", "minLength": 1, "maxLength": 50, "description": "What stands on the button." },
+            "action": one_of(&["dismiss", "prompt"], "Close it, or say `prompt` to you."),
+            "prompt": line(200, "What is said to you; required for `prompt`."),
+        },
+    });
+    let properties = json!({
+        "message": schema::message("What it says, 1 to 500 characters."),
+        "severity": one_of(&["info", "success", "warning", "error"], "How it looks."),
+        "title": line(100, "What stands above the message."),
+        "duration": {
+            "type": "integer", "minimum": 0, "maximum": 30_000, "default": 5000,
+            "description": "How long it stays, in milliseconds; 0 = until it is dismissed.",
+        },
+        "actions": { "type": "array", "maxItems": 3, "items": action, "description": "Its buttons, at most three." },
+        "position": one_of(&["top-right", "top-center", "bottom-right"], "Where it appears; top-right by default."),
+    });
+    schema::input(properties, &["message", "severity"])
+}
+
+async fn run(call: Call) -> Result<Done, Refused> {
+    let Call { hub, context, arguments } = call;
+    Ok(match show(&hub, &context, ShowNotification::parse(&arguments)).await {
+        Ok(notification) => answer(json!({ "success": true, "notification": notification }), false),
+        Err(refusal) => answer(refusal, true),
+    })
+}
+
+/// Keeps the toast for its person and echoes it; without a person it is only echoed, for the chat that streams the call.
+async fn show(hub: &Hub, context: &Context, show: Result<ShowNotification, String>) -> Result<Value, Value> {
+    let refused = |error: String| json!({ "success": false, "error": error });
+    let show = show.map_err(refused)?;
+    let Some(user_id) = context.user_id.clone() else {
+        let now = clock::now();
+        let millis = now.as_millis().unsigned_abs();
+        let id = uuid::Builder::from_unix_timestamp_millis(millis, &clock::random()).into_uuid();
+        return Ok(echo(&show, id, now));
+    };
+    let meaning = json!({ "user_id": user_id, "conversation_id": context.conversation_id, "toast": fields(&show) });
+    let draft = NotificationDraft {
+        caller: context.caller(),
+        user_id,
+        origin: context.origin(),
+        conversation_id: context.conversation_id.clone(),
+        correlation_id: Some(context.correlation_id.clone()),
+        saying: Saying::Toast(show.clone()),
+        once: context.once(NAME, &meaning),
+    };
+    match hub.store.send(draft).await {
+        Ok(Sent::Told { id, at }) => Ok(echo(&show, id.0, at)),
+        Ok(Sent::Limited { retry_after_seconds }) => Err(json!({
+            "success": false, "error": "Too many toasts were shown to this user within an hour. Try again later.",
+            "retry_after_seconds": retry_after_seconds,
+        })),
+        Err(error) => Err(refused(format!("Failed to show notification: {error}"))),
+    }
+}
+
+fn echo(show: &ShowNotification, id: uuid::Uuid, at: Time) -> Value {
+    let mut echo = Map::from_iter([("id".to_owned(), json!(id))]);
+    echo.extend(fields(show));
+    echo.insert("timestamp".to_owned(), json!(at.to_string()));
+    Value::Object(echo)
+}
+
+fn fields(show: &ShowNotification) -> Map<String, Value> {
+    let mut fields = schema::object(json!({ "message": show.message, "severity": show.severity.as_str() }));
+    if let Some(title) = &show.title {
+        fields.insert("title".to_owned(), json!(title));
+    }
+    fields.insert("duration".to_owned(), json!(show.duration));
+    if !show.actions.is_empty() {
+        fields.insert("actions".to_owned(), show.actions.iter().map(button).collect());
+    }
+    fields.insert("position".to_owned(), json!(show.position.as_str()));
+    fields
+}
+
+fn button(action: &ToastAction) -> Value {
+    match action.prompt() {
+        Some(prompt) => json!({ "label": action.label, "action": action.kind(), "prompt": prompt }),
+        None => json!({ "label": action.label, "action": action.kind() }),
+    }
+}
+
+/// This tool's results are its own: no `action` and no `message` beside the notification.
+fn answer(value: Value, is_error: bool) -> Done {
+    let called = Called { value: schema::object(value), is_error, call_id: None };
+    Done { called, mail_given: false }
+}
