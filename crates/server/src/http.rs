@@ -65,6 +65,8 @@ pub(crate) struct Hub {
     pub(crate) revoked: broadcast::Sender<String>,
     /// Signs and reads the links that end mail.
     pub(crate) unsubscribe: crate::deliver::Unsubscribe,
+    /// Whether mail is configured.
+    pub(crate) mails: bool,
     /// Closed when the hub stops: streams end.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
 }

@@ -29,6 +29,8 @@ use tokio::sync::{broadcast, watch};
 
 use crate::auth::Tokens;
 use crate::config::Retention;
+use crate::deliver::email::Smtp;
+use crate::deliver::{Outbox, Postage};
 use crate::folder::Folder;
 use crate::http::{Hub, Overload};
 use crate::limit::PublishLimit;
@@ -41,6 +43,8 @@ const RETENTION_PAUSE: std::time::Duration = std::time::Duration::from_millis(50
 /// Whoever sends half a request and no more is waited for so long when the hub stops. Whatever asks a hub to stop kills it
 /// after ten seconds, as a rule.
 const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
+/// A claim lasts longer than the longest attempt by this much, for writing down what became of it.
+const ATTEMPT_MARGIN: std::time::Duration = std::time::Duration::from_secs(60);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A running hub.
@@ -50,6 +54,8 @@ pub struct App {
     /// What it remembers; an embedding program may use it too.
     pub store: Arc<dyn Store>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
+    /// Sends mail, where mail is configured.
+    outbox: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl App {
@@ -75,12 +81,15 @@ impl App {
         let watched = folder.as_ref().map(Folder::watch);
         let subscribers = first_subscribers(folder.as_mut())?;
         let metrics = Arc::new(Metrics::new());
-        let store = open_store(config.data_dir.as_deref(), subscribers.clone(), &metrics, rules(&config)).await?;
+        let smtp = Smtp::new(&config.email).map_err(StartError::Email)?;
+        let people = rules(&config, smtp.as_ref());
+        let store = open_store(config.data_dir.as_deref(), subscribers.clone(), &metrics, people).await?;
         let (stop, stopping) = watch::channel(false);
         let roster = watch::channel(subscribers);
         if let Some((folder, watched)) = folder.zip(watched) {
             tokio::spawn(follow(folder, watched, store.clone(), roster.0, stop.subscribe()));
         }
+        let unsubscribe = deliver::Unsubscribe::new(link_key(&*store).await?);
         let hub = Hub {
             store: store.clone(),
             tokens: Arc::new(Tokens::new(store.clone())),
@@ -90,11 +99,18 @@ impl App {
             metrics,
             overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
             revoked: broadcast::channel(256).0,
-            unsubscribe: deliver::Unsubscribe::new(link_key(&*store).await?),
+            unsubscribe: unsubscribe.clone(),
+            mails: smtp.is_some(),
             stopping,
         };
         let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
         let router = http::router::router(hub, &config, endpoint);
+        let outbox = smtp.map(|smtp| {
+            let hub = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+            let postage = Postage { smtp, from: config.email.from.clone(), hub, unsubscribe };
+            let outbox = Outbox::new(store.clone(), postage.sender(), config.email.workers);
+            tokio::spawn(outbox.run(stop.subscribe()))
+        });
         tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));
         let grace = grace(stop.subscribe());
         // Every stream has a connection of its own, and every request that is worked on.
@@ -110,12 +126,18 @@ impl App {
                 () = grace => Ok(()),
             }
         });
-        Ok(Self { address, store, serving })
+        Ok(Self { address, store, serving, outbox })
     }
 
     /// Waits until the hub has stopped: everything it accepted is answered, and its data is free for another.
     pub async fn stopped(self) -> std::io::Result<()> {
         let served = self.serving.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        if let Some(mut outbox) = self.outbox {
+            // A mail that is on its way may take long to be answered. One that is left is of unknown fate, and told so.
+            if tokio::time::timeout(STOP_GRACE, &mut outbox).await.is_err() {
+                outbox.abort();
+            }
+        }
         self.store.close().await.map_err(std::io::Error::other)?;
         served
     }
@@ -151,6 +173,8 @@ pub enum StartError {
     Subscribers(std::io::Error),
     /// Its store cannot be opened.
     Store(StoreError),
+    /// Its mail server cannot be used.
+    Email(deliver::email::SetupError),
 }
 
 impl std::fmt::Display for StartError {
@@ -160,6 +184,7 @@ impl std::fmt::Display for StartError {
             Self::Folder(error) => write!(f, "cannot make the data folder: {error}"),
             Self::Subscribers(error) => write!(f, "cannot read the folder of subscribers (subscribers.dir): {error}"),
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
+            Self::Email(error) => write!(f, "cannot send mail: {error}"),
         }
     }
 }
@@ -192,8 +217,11 @@ async fn link_key(store: &dyn Store) -> Result<Vec<u8>, StartError> {
 }
 
 /// How much people may be told, and by which ways.
-fn rules(config: &Config) -> PeopleRules {
+fn rules(config: &Config, smtp: Option<&Smtp>) -> PeopleRules {
+    let attempt = smtp.map(|smtp| smtp.attempt_max() + ATTEMPT_MARGIN).unwrap_or_default();
     PeopleRules {
+        email: smtp.is_some(),
+        attempt_ms: u64::try_from(attempt.as_millis()).unwrap_or(u64::MAX),
         notifications_per_hour: config.limits.notifications_per_hour,
         toasts_per_hour: config.limits.toasts_per_hour,
         ..PeopleRules::default()

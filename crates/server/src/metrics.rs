@@ -33,6 +33,8 @@ pub(crate) struct Metrics {
     streams: Gauge,
     pending: Gauge,
     oldest_seconds: Gauge<f64, AtomicU64>,
+    outbox: Gauge,
+    outbox_late_seconds: Gauge<f64, AtomicU64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -73,6 +75,8 @@ impl Metrics {
             streams: Gauge::default(),
             pending: Gauge::default(),
             oldest_seconds: Gauge::default(),
+            outbox: Gauge::default(),
+            outbox_late_seconds: Gauge::default(),
         };
         metrics.register(verdicts);
         metrics
@@ -105,6 +109,10 @@ impl Metrics {
         let oldest = self.oldest_seconds.clone();
         let help = "How long the oldest pending notification has waited";
         registry.register_with_unit("notifications_oldest", help, Unit::Seconds, oldest);
+        registry.register("deliveries_waiting", "Deliveries to people that wait for their time", self.outbox.clone());
+        let late = self.outbox_late_seconds.clone();
+        let help = "How long the oldest delivery that is due has not been tried";
+        registry.register_with_unit("deliveries_late", help, Unit::Seconds, late);
     }
 
     /// Counts every commit of a store.
@@ -148,7 +156,14 @@ impl Metrics {
     }
 
     /// Everything, as text.
-    pub(crate) fn write(&self, (pending, oldest): (usize, Option<Time>), now: Time) -> String {
+    pub(crate) fn write(
+        &self,
+        (pending, oldest): (usize, Option<Time>),
+        (outbox, due): (usize, Option<Time>),
+        now: Time,
+    ) -> String {
+        self.outbox.set(i64::try_from(outbox).unwrap_or(i64::MAX));
+        self.outbox_late_seconds.set(due.map_or(0.0, |due| now.millis_since(due) as f64 / 1000.0));
         self.pending.set(i64::try_from(pending).unwrap_or(i64::MAX));
         self.oldest_seconds.set(oldest.map_or(0.0, |oldest| now.millis_since(oldest) as f64 / 1000.0));
         let mut text = String::new();

@@ -26,7 +26,7 @@ use tool::{Call, Done};
 
 /// Every tool, in the order in which a model reads them.
 pub static TOOLS: &[Tool] =
-    &[send_notification::TOOL, show_notification::TOOL, remind::TOOL, check_notifications::TOOL, notify_self::TOOL];
+    &[check_notifications::TOOL, send_notification::TOOL, show_notification::TOOL, remind::TOOL, notify_self::TOOL];
 
 /// The tool of this name.
 pub fn find(name: &str) -> Option<&'static Tool> {

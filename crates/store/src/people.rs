@@ -28,6 +28,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::Answering;
+use crate::command::Once;
 
 /// Something an agent asked to be told later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +117,8 @@ pub trait People: Send + Sync {
     fn retry_delivery(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, Delivery>;
     /// Gives up a delivery that waits.
     fn cancel_delivery(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, Delivery>;
+    /// What a call was answered under this name, if it was made before; [`crate::Store::answer_once`] remembers it.
+    fn recall(&self, once: Once) -> Answering<'_, Option<String>>;
     /// The hub's secret of this name; where there is none yet, this one is it from now on.
     fn secret(&self, name: String, fresh: Vec<u8>) -> Answering<'_, Vec<u8>>;
     /// How many deliveries wait, and when the first of them is or was due.

@@ -10,15 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwire_store::{Claim, Finish, Letter, Outcome, Purpose, Store};
-use futures_util::stream::{self, StreamExt as _};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::{auth, clock};
 
 /// How often it looks for what is due; quiet hours end and retries come up by the clock.
 const LOOK: Duration = Duration::from_secs(1);
-/// How many letters are sent at once.
-const AT_ONCE: usize = 8;
 /// How often an outcome that could not be written down is tried again: what was sent must not be lost for a hiccup.
 const WRITES: usize = 5;
 
@@ -26,46 +24,63 @@ const WRITES: usize = 5;
 pub type Sender = Arc<dyn Fn(Claim, Option<String>) -> Pin<Box<dyn Future<Output = Outcome> + Send>> + Send + Sync>;
 
 /// The worker.
+#[derive(Clone)]
 pub struct Outbox {
     store: Arc<dyn Store>,
     send: Sender,
+    at_once: usize,
 }
 
 impl Outbox {
-    /// A worker that sends by this way.
-    pub fn new(store: Arc<dyn Store>, send: Sender) -> Self {
-        Self { store, send }
+    /// A worker that sends by this way, so many letters at once.
+    pub fn new(store: Arc<dyn Store>, send: Sender, at_once: usize) -> Self {
+        Self { store, send, at_once }
     }
 
     /// Sends until it is told to stop; then it finishes what it began and takes no more.
     pub async fn run(self, mut stopping: watch::Receiver<bool>) {
         let mut changes = self.store.outbox_changes();
         let mut every = tokio::time::interval(LOOK);
+        let mut sending = JoinSet::new();
         while !*stopping.borrow() {
-            if self.step().await > 0 {
+            if self.begin(&mut sending).await > 0 {
                 continue;
             }
             tokio::select! {
+                Some(_) = sending.join_next() => {}
                 _ = every.tick() => {}
-                // A delivery was planned, or given back.
-                _ = changes.changed() => {}
+                // A delivery was planned or given back; where nothing rings any more the store is closed.
+                rung = changes.changed() => if rung.is_err() { break },
                 _ = stopping.changed() => {}
             }
         }
+        while sending.join_next().await.is_some() {}
     }
 
-    /// Sends what is due now; how many letters that were.
+    /// Sends what is due now and waits for it; how many letters that were.
     pub async fn step(&self) -> usize {
-        let claims = match self.store.claim(AT_ONCE).await {
-            Ok(claims) => claims,
-            Err(error) => {
-                tracing::warn!(%error, "the outbox could not be looked at; it will be again");
-                return 0;
-            }
-        };
-        let sent = claims.len();
-        stream::iter(claims).for_each_concurrent(AT_ONCE, |claim| self.deliver(claim)).await;
-        sent
+        let mut sending = JoinSet::new();
+        let begun = self.begin(&mut sending).await;
+        while sending.join_next().await.is_some() {}
+        begun
+    }
+
+    /// Begins as many letters as there is room for.
+    async fn begin(&self, sending: &mut JoinSet<()>) -> usize {
+        let room = self.at_once.saturating_sub(sending.len());
+        if room == 0 {
+            return 0;
+        }
+        let claims = self.store.claim(room).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the outbox could not be looked at; it will be again");
+            Vec::new()
+        });
+        let begun = claims.len();
+        for claim in claims {
+            let outbox = self.clone();
+            sending.spawn(async move { outbox.deliver(claim).await });
+        }
+        begun
     }
 
     async fn deliver(&self, claim: Claim) {
@@ -103,6 +118,6 @@ impl Outbox {
 }
 
 /// A code a person can type: six digits, each as likely as any other.
-pub fn new_code() -> String {
+fn new_code() -> String {
     format!("{:06}", u64::from_le_bytes(clock::random()) % 1_000_000)
 }

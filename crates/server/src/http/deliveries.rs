@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::field::{Moment, Word};
+use super::idempotency::{Again, Key};
 use super::inbox::{cursor, limit};
 use super::path::Name;
 use super::shape::{List, Query};
@@ -71,8 +72,10 @@ pub(super) async fn retry(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     Name(id): Name,
-) -> Result<Json<Delivery>, ApiError> {
-    Ok(Json(hub.store.retry_delivery(identity.caller.user_id, id).await?.into()))
+    Key(once): Key,
+) -> Result<Again<Delivery>, ApiError> {
+    let retried = async { Ok(hub.store.retry_delivery(identity.caller.user_id, id).await?.into()) };
+    Again::or(&hub, once, retried).await
 }
 
 /// Gives one up that waits.
@@ -80,8 +83,10 @@ pub(super) async fn cancel(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     Name(id): Name,
-) -> Result<Json<Delivery>, ApiError> {
-    Ok(Json(hub.store.cancel_delivery(identity.caller.user_id, id).await?.into()))
+    Key(once): Key,
+) -> Result<Again<Delivery>, ApiError> {
+    let cancelled = async { Ok(hub.store.cancel_delivery(identity.caller.user_id, id).await?.into()) };
+    Again::or(&hub, once, cancelled).await
 }
 
 impl From<Kept> for Delivery {

@@ -1,9 +1,14 @@
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ApiError, Hub};
+use crate::clock;
+
+/// A delivery is tried as soon as it is due, so one that is due for longer means that nobody tries.
+const OUTBOX_LATE_MS: u64 = 15 * 60_000;
 
 /// How the hub is.
 #[derive(Serialize, JsonSchema)]
@@ -18,8 +23,14 @@ pub(super) async fn live() -> Result<Json<Health>, ApiError> {
     Ok(Json(Health { status: "ok" }))
 }
 
-/// The hub can accept: its writer answers and the disk takes a commit.
+/// The hub can accept: its writer answers, the disk takes a commit, and what is due leaves.
 pub(super) async fn ready(State(hub): State<Hub>) -> Result<Json<Health>, ApiError> {
     hub.store.check().await?;
+    let (_, oldest) = hub.store.outbox().await?;
+    let late = oldest.map_or(0, |due| clock::now().millis_since(due));
+    if hub.mails && late > OUTBOX_LATE_MS {
+        let message = format!("deliveries have been due for {} minutes and are not sent", late / 60_000);
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "outbox_late", message));
+    }
     Ok(Json(Health { status: "ready" }))
 }

@@ -3,16 +3,22 @@
 //! The key belongs to one token and one path. The store remembers it in the commit that carries the call out, so a crash
 //! between the two is impossible.
 
+use std::future::Future;
+use std::marker::PhantomData;
+
 use axum::extract::{FromRequest, Request};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use bellwire_store::Once;
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
-use super::ApiError;
 use super::body::{self, Body};
-use super::shape::Argument;
+use super::openapi::Operation;
+use super::shape::{Argument, Reply};
+use super::{ApiError, Hub};
 use crate::auth::Identity;
 
 const HEADER: &str = "idempotency-key";
@@ -53,6 +59,42 @@ impl<T: JsonSchema> Argument for Keyed<T> {
 }
 impl Argument for Key {
     type Request = ();
+}
+
+/// A JSON answer that a repeat of its call is given again, byte for byte.
+///
+/// It is remembered after the call was carried out, so it is for calls that come to the same when they are carried out
+/// twice: all that a crash between the two can cost is the answer, not a second effect.
+pub(super) struct Again<T>(String, PhantomData<T>);
+
+impl<T: Serialize> Again<T> {
+    /// The answer that is known under this name, or this one from now on.
+    pub(super) async fn or(
+        hub: &Hub,
+        once: Option<Once>,
+        answer: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<Self, ApiError> {
+        let text = |answer: &T| serde_json::to_string(answer).expect("an answer is JSON");
+        let Some(once) = once else { return Ok(Self(text(&answer.await?), PhantomData)) };
+        let known = match hub.store.recall(once.clone()).await? {
+            Some(known) => known,
+            None => hub.store.answer_once(once, text(&answer.await?)).await?,
+        };
+        Ok(Self(known, PhantomData))
+    }
+}
+
+impl<T> IntoResponse for Again<T> {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
+}
+
+impl<T: JsonSchema> Reply for Again<T> {
+    const STATUS: StatusCode = StatusCode::OK;
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer_json::<T>();
+    }
 }
 
 /// A call's name before its body was read.

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::body::Body;
 use super::field::{Id, Moment, Word};
+use super::idempotency::{Again, Key};
 use super::path::{ButtonPath, ItemPath};
 use super::shape::{List, Query};
 use super::{ApiError, Hub};
@@ -169,9 +170,10 @@ pub(super) async fn read_all(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     Id(id): Id,
-) -> Result<Json<Marked>, ApiError> {
+    Key(once): Key,
+) -> Result<Again<Marked>, ApiError> {
     identity.check_user(&id)?;
-    Ok(Json(Marked { updated: hub.store.read_all(id).await? }))
+    Again::or(&hub, once, async { Ok(Marked { updated: hub.store.read_all(id).await? }) }).await
 }
 
 /// Takes one out of sight; it is kept and counts as read.
@@ -189,6 +191,8 @@ pub(super) async fn act(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     path: ButtonPath,
+    // A button has its own memory: pressing it again comes to the same under any name.
+    Key(_): Key,
 ) -> Result<Json<Press>, ApiError> {
     let ItemPath { user_id, id } = path.item;
     identity.check_user(&user_id)?;

@@ -29,8 +29,8 @@ impl shape::Reply for MetricsPage {
 
 /// What the hub counts, for Prometheus.
 pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiError> {
-    let waiting = hub.store.waiting().await?;
-    Ok(MetricsPage(hub.metrics.write(waiting, clock::now())))
+    let (waiting, outbox) = (hub.store.waiting().await?, hub.store.outbox().await?);
+    Ok(MetricsPage(hub.metrics.write(waiting, outbox, clock::now())))
 }
 
 /// Counts and times every request that meets a route of the table.

@@ -20,6 +20,7 @@ use super::docs::DocsPage;
 use super::error::in_our_words;
 use super::events::{Events, Published, PublishedEvent};
 use super::health::Health;
+use super::idempotency::Again;
 use super::inbox::{InboxPage, Item, Marked, Press, Reading, UnreadCount};
 use super::inject::{InjectRequest, Injection};
 use super::mcp::{McpAnswer, McpMessage};
@@ -191,7 +192,7 @@ routes! {
             () -> Json<UnreadCount> => inbox::unread_count;
         /// Mark everything as read
         POST "/v1/users/{id}/notifications/read_all" [Admin User]
-            () -> Json<Marked> => inbox::read_all;
+            () -> Again<Marked>, or 409 => inbox::read_all;
         /// Mark a notification as read or unread
         PATCH "/v1/users/{id}/notifications/{nid}" [Admin User]
             (Body<Reading>) -> Json<Item>, or 409 => inbox::mark;
@@ -215,10 +216,10 @@ routes! {
             (Query<DeliveryPage>) -> Json<List<Delivery>> => deliveries::list;
         /// Try a delivery again that has come to its end without being sent
         POST "/v1/deliveries/{id}/retry" [Admin User]
-            () -> Json<Delivery>, or 409 => deliveries::retry;
+            () -> Again<Delivery>, or 409 => deliveries::retry;
         /// Give up a delivery that waits
         POST "/v1/deliveries/{id}/cancel" [Admin User]
-            () -> Json<Delivery>, or 409 => deliveries::cancel;
+            () -> Again<Delivery>, or 409 => deliveries::cancel;
         /// What a person prefers
         GET "/v1/users/{id}/settings" [Admin User]
             () -> Json<Settings> => settings::get;
@@ -227,7 +228,7 @@ routes! {
             (Body<SettingsChange>) -> Json<Settings>, or 429 => settings::patch;
         /// Confirm a person's address by the code that was mailed there
         POST "/v1/users/{id}/email/confirm" [Admin User]
-            (Body<Confirmation>) -> Json<Settings> => settings::confirm;
+            (Body<Confirmation>) -> Again<Settings>, or 409 => settings::confirm;
         /// Erase everything about a person
         DELETE "/v1/users/{id}" [Admin User]
             () -> Done => users::erase;

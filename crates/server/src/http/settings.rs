@@ -3,7 +3,6 @@
 use std::fmt;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::person;
 use bellwire_core::subscriber::{Preferences, Subscribers};
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::{Body, Object};
 use super::field::{Id, Line};
+use super::idempotency::{Again, Keyed};
 use super::{ApiError, Hub};
 use crate::auth::{self, Identity};
 
@@ -224,17 +224,17 @@ pub(super) async fn confirm(
     State(hub): State<Hub>,
     Extension(identity): Extension<Identity>,
     Id(id): Id,
-    Body(confirmation): Body<Confirmation>,
-) -> Result<Json<Settings>, ApiError> {
+    Keyed { once, body: confirmation }: Keyed<Confirmation>,
+) -> Result<Again<Settings>, ApiError> {
     identity.check_user(&id)?;
-    let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim())).await?;
-    match settings.email.confirmed {
-        true => Ok(Json(settings.into())),
-        false => Err(ApiError {
-            field: Some("code".into()),
-            ..ApiError::new(StatusCode::BAD_REQUEST, "validation_error", "is not the code that was mailed")
-        }),
-    }
+    let confirmed = async {
+        let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim())).await?;
+        match settings.email.confirmed {
+            true => Ok(settings.into()),
+            false => Err(ApiError::invalid("code", "is not the code that was mailed")),
+        }
+    };
+    Again::or(&hub, once, confirmed).await
 }
 
 impl SettingsChange {

@@ -14,8 +14,8 @@ pub(super) const TOOL: Tool = Tool {
     description: "Send a notification to the user. Use this when the user asks to be reminded about something, when \
         you identify information worth flagging for later, or when you want to surface a warning. Notifications \
         persist beyond the current conversation and can be delivered via email if the user has opted in.\n\n\
-        One notification a fact; write it so that it can be understood outside this conversation. Do not use it for \
-        what you have just said in the chat, for small talk, or twice for the same thing. For a fixed time later use \
+        Use it once for each fact, and write it so that it can be understood outside this conversation. Do not use it \
+        for what you have just said in the chat, for small talk, or twice for the same thing. For a fixed time later use \
         `remind`; for something to be seen right now use `show_notification`.\n\n\
         Returns `success` with the `notification_id`. A refusal says in `message` what to correct; `rate_limited` says \
         in `retry_after_seconds` when there is room again: sum up instead of sending many.\n\n\

@@ -15,9 +15,9 @@ const NAME: &str = "show_notification";
 pub(super) const TOOL: Tool = Tool {
     name: NAME,
     title: "Show a notification",
-    description: "Show a toast to the user right now: a confirmation, an error, a warning, a question with buttons. It \
-        appears at once and is kept in the user's inbox with the same buttons.\n\n\
-        Keep messages under 100 characters when possible; a title draws attention, the message gives details. Match \
+    description: "Show a toast to the user right now. It appears at once and is kept in the user's inbox with the same \
+        buttons.\n\n\
+        Use it for what should be seen now: a confirmation, an error, a warning, a question with buttons. Keep messages under 100 characters when possible; a title draws attention, the message gives details. Match \
         severity to importance: `info` for news, `success` for good outcomes, `warning` for what needs a look, `error` \
         for failures. Offer a button where there is an obvious next step (an error: View Logs); a `prompt` button says \
         its prompt to you when the user presses it. Use duration 0 only for what must not be missed. Say in the chat \

@@ -25,11 +25,12 @@ impl Theirs {
 
     /// An event, a notification with a button and a reminder of Ada's.
     async fn made(hub: &TestHub, agent: &str) -> Self {
-        let (_, answer) = hub.post(agent, "/v1/events", failure("grep")).await;
         let button = json!({"label": "Go", "action": "prompt", "prompt": "go on"});
         let toast = json!({"message": "Look", "severity": "info", "actions": [button]});
         let shown = tool(hub, agent, "show_notification", toast).await;
         let reminds = tool(hub, agent, "remind", json!({"message": "Later", "in_minutes": 5})).await;
+        // Last, because the results of tools carry what waits.
+        let (_, answer) = hub.post(agent, "/v1/events", failure("grep")).await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self {
             event: text(&answer["events"][0]["id"]),

@@ -3,7 +3,7 @@
 use bellwire_core::Time;
 use bellwire_server::deliver::email::{Address, Content, Item, Kind, Letter, Link, Links, Mailbox, MessageId};
 
-mod peer;
+pub(crate) mod peer;
 
 mod arrives;
 mod hostile;

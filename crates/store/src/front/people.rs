@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::{Front, Reader};
 use crate::Answering;
+use crate::command::Once;
 use crate::error::StoreError;
 use crate::people::{
     Catchup, Claim, Delivery, DeliveryState, Doorbell, Errand, Finish, InboxItem, InboxQuery, Letter, NewReminder,
@@ -162,6 +163,10 @@ impl<R: Reader> People for Front<R> {
 
     fn cancel_delivery(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, Delivery> {
         self.errand(move |reply| Errand::CancelDelivery { user_id, id, reply })
+    }
+
+    fn recall(&self, once: Once) -> Answering<'_, Option<String>> {
+        self.errand(|reply| Errand::Recall { once, reply })
     }
 
     fn secret(&self, name: String, fresh: Vec<u8>) -> Answering<'_, Vec<u8>> {

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::{
     Claim, Delivery, Finish, InboxItem, Letter, NewReminder, NewSettings, NotificationDraft, Pressed, Reminder, Sent,
 };
+use crate::command::Once;
 use crate::error::StoreError;
 use crate::postroom::{PostRoom, Source};
 use crate::writer::{Held, Reply, hold, noted};
@@ -57,6 +58,7 @@ errands! {
     Start(letter: Letter) -> bool => start;
     Finish(finish: Finish) -> bool => finish;
     RetryDelivery(user_id: Option<String>, id: Uuid) -> Delivery => retry_delivery;
+    Recall(once: Once) -> Option<String> => known_answer;
     Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
     CancelDelivery(user_id: Option<String>, id: Uuid) -> Delivery => cancel_delivery;
 }

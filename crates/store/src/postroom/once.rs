@@ -39,6 +39,15 @@ impl PostRoom {
         }
     }
 
+    /// What a call was answered under this name.
+    pub(crate) async fn known_answer(
+        &mut self,
+        once: Once,
+        source: &mut impl Source,
+    ) -> Result<Option<String>, StoreError> {
+        self.answered(Some(&once), source).await
+    }
+
     /// Remembers an answer that nothing else depends on, or gives the one that was remembered before.
     pub(crate) async fn answer_once(
         &mut self,

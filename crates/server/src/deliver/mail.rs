@@ -1,0 +1,90 @@
+//! Letters of the outbox as mail: what is said is the store's, how it looks and travels is the channel's.
+
+use std::sync::Arc;
+
+use bellwire_store::{Claim, InboxItem, Level, Outcome, Purpose};
+
+use super::email::{self, Address, Content, Item, Kind, Letter, Link, Links, Mailbox, MessageId, Smtp};
+use super::{Sender, Unsubscribe};
+
+/// Everything a mail needs besides what it says.
+pub(crate) struct Postage {
+    /// The server.
+    pub(crate) smtp: Smtp,
+    /// Who the mails are from.
+    pub(crate) from: Mailbox,
+    /// The address under which people reach the hub.
+    pub(crate) hub: String,
+    /// Signs the links that end mail.
+    pub(crate) unsubscribe: Unsubscribe,
+}
+
+impl Postage {
+    /// The way for the outbox to send by.
+    pub(crate) fn sender(self) -> Sender {
+        let postage = Arc::new(self);
+        Arc::new(move |claim, code| {
+            let postage = postage.clone();
+            Box::pin(async move {
+                match postage.letter(&claim, code) {
+                    Ok(letter) => outcome(postage.smtp.deliver(&letter).await),
+                    // It can never be written, so nothing is gained by trying again.
+                    Err(reason) => Outcome::Refused { reason },
+                }
+            })
+        })
+    }
+
+    fn letter(&self, claim: &Claim, code: Option<String>) -> Result<Letter, String> {
+        let content = match &claim.purpose {
+            Purpose::Confirmation => Content::Confirmation { code: code.unwrap_or_default() },
+            Purpose::News(items) => match items.as_slice() {
+                [item] => Content::Notification { item: written(item), subject: None },
+                items => Content::Digest(items.iter().map(written).collect()),
+            },
+        };
+        let link = format!("{}/u/{}", self.hub, self.unsubscribe.sign(&claim.user_id, &claim.target));
+        Ok(Letter {
+            message_id: MessageId::new(&claim.letter_id.to_string(), &self.from.address)?,
+            from: self.from.clone(),
+            to: Address::parse(&claim.target)?,
+            at: claim.created_at,
+            zone: claim.timezone.clone(),
+            content,
+            links: Links { inbox: None, unsubscribe: Some(Link::parse(&link)?) },
+        })
+    }
+}
+
+fn written(item: &InboxItem) -> Item {
+    let kind = match item.level {
+        Level::Reminder => Kind::Reminder,
+        Level::Info => Kind::Info,
+        Level::Success => Kind::Success,
+        Level::Warning => Kind::Warning,
+        Level::Error => Kind::Error,
+    };
+    let mut written = Item::new(&item.origin, kind, &item.message, item.created_at);
+    if let Some(title) = &item.title {
+        written = written.titled(title);
+    }
+    match &item.conversation_id {
+        Some(conversation) => written.in_conversation(conversation),
+        None => written,
+    }
+}
+
+/// What is known, as the outbox records it. What the operator has to mend is no fault of the address: it is tried again.
+fn outcome(outcome: email::Outcome) -> Outcome {
+    let reason = outcome.to_string();
+    match outcome {
+        email::Outcome::Sent { .. } => Outcome::Sent,
+        email::Outcome::Refused { .. } => Outcome::Refused { reason },
+        email::Outcome::Misconfigured { .. } => Outcome::TryAgain { reason, retry_after_ms: None },
+        email::Outcome::TryAgain { retry_after, .. } => {
+            let millis = retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+            Outcome::TryAgain { reason, retry_after_ms: millis }
+        }
+        email::Outcome::Unknown { .. } => Outcome::Unknown { reason },
+    }
+}

@@ -1,0 +1,218 @@
+//! The outbox at work, on a clock of its own: quiet hours, crashes, two workers.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
+use bellwire_core::{Subscribers, Time};
+use bellwire_server::deliver::{Outbox, Sender};
+use bellwire_store::{
+    Caller, Claim, DeliveryState, MemoryStore, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules, Purpose,
+    Saying, Sent, SqliteStore, Store,
+};
+
+/// A store with a clock of its own, and whatever its outbox sends.
+struct Post {
+    store: Arc<dyn Store>,
+    clock: Arc<AtomicI64>,
+    sent: Arc<Mutex<Vec<Vec<String>>>>,
+    codes: Arc<Mutex<Vec<String>>>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Post {
+    async fn open(durable: bool, now: &str) -> Self {
+        let clock = Arc::new(AtomicI64::new(time(now).as_millis()));
+        let read = clock.clone();
+        let people =
+            PeopleRules { email: true, notifications_per_hour: 1000, attempt_ms: 60_000, ..PeopleRules::default() };
+        let opening = Opening {
+            subscribers: Arc::new(Subscribers::bundled()),
+            seed: 1,
+            clock: Arc::new(move || Time::from_millis(read.load(Ordering::SeqCst))),
+            timers: false,
+            observer: None,
+            people,
+        };
+        let folder = durable.then(|| tempfile::tempdir().unwrap());
+        let store: Arc<dyn Store> = match &folder {
+            Some(folder) => Arc::new(SqliteStore::open(&folder.path().join("post.db"), opening).await.unwrap()),
+            None => Arc::new(MemoryStore::open(opening)),
+        };
+        let post = Self { store, clock, sent: Arc::default(), codes: Arc::default(), _folder: folder };
+        post.mail_to("ada@example.org").await;
+        post
+    }
+
+    /// Ada sets an address and types the code in that was mailed to it.
+    async fn mail_to(&self, address: &str) {
+        let change = SettingsChange {
+            email_enabled: Some(true),
+            email_address: Some(Some(address.to_owned())),
+            ..SettingsChange::default()
+        };
+        self.change(change).await;
+        assert_eq!(self.outbox(Outcome::Sent).step().await, 1);
+        let code = self.codes.lock().unwrap().pop().expect("a code was mailed");
+        let hash = bellwire_server::auth::hash(&code);
+        assert!(self.store.confirm_address("ada".into(), hash).await.unwrap().email.confirmed);
+    }
+
+    async fn change(&self, change: SettingsChange) {
+        self.store.change_settings(NewSettings { user_id: "ada".into(), change }).await.unwrap();
+    }
+
+    async fn quiet(&self, start: &str, end: &str, zone: &str) {
+        let part = |text: &str| Some(text.to_owned());
+        let hours = QuietChange { start: part(start), end: part(end), timezone: part(zone) };
+        self.change(SettingsChange { quiet_hours: Some(Some(hours)), ..SettingsChange::default() }).await;
+    }
+
+    async fn tell(&self, message: &str) {
+        let draft = NotificationDraft {
+            caller: Caller::user("ada"),
+            user_id: "ada".into(),
+            origin: "butler".into(),
+            conversation_id: None,
+            correlation_id: None,
+            saying: Saying::Message { kind: MessageType::Info, message: message.to_owned() },
+            once: None,
+        };
+        assert!(matches!(self.store.send(draft).await.unwrap(), Sent::Told { .. }));
+    }
+
+    fn set(&self, now: Time) {
+        self.clock.store(now.as_millis(), Ordering::SeqCst);
+    }
+
+    fn outbox(&self, outcome: Outcome) -> Outbox {
+        let (sent, codes) = (self.sent.clone(), self.codes.clone());
+        let send: Sender = Arc::new(move |claim, code| {
+            codes.lock().unwrap().extend(code);
+            sent.lock().unwrap().extend(texts(&claim));
+            let outcome = outcome.clone();
+            Box::pin(async move { outcome })
+        });
+        Outbox::new(self.store.clone(), send, 4)
+    }
+
+    fn sent(&self) -> Vec<Vec<String>> {
+        std::mem::take(&mut *self.sent.lock().unwrap())
+    }
+
+    async fn states(&self) -> Vec<DeliveryState> {
+        let all = self.store.deliveries(None, None, None, 100).await.unwrap().0;
+        all.iter().filter(|one| one.notification_id.is_some()).map(|one| one.state).collect()
+    }
+}
+
+fn texts(claim: &Claim) -> Option<Vec<String>> {
+    match &claim.purpose {
+        Purpose::News(items) => Some(items.iter().map(|item| item.message.clone()).collect()),
+        Purpose::Confirmation => None,
+    }
+}
+
+fn time(text: &str) -> Time {
+    text.parse().unwrap()
+}
+
+/// Where clocks are changed: the zone, the window, a moment in it, and the instant at which it ends.
+const VECTORS: [(&str, &str, &str, &str, &str); 9] = [
+    ("Europe/Berlin", "22:00", "07:00", "2026-03-28T21:30:00Z", "2026-03-29T05:00:00Z"),
+    ("Europe/Berlin", "22:00", "07:00", "2026-10-24T20:30:00Z", "2026-10-25T06:00:00Z"),
+    ("Europe/Berlin", "22:00", "02:30", "2026-03-28T21:30:00Z", "2026-03-29T01:30:00Z"),
+    ("Europe/Berlin", "22:00", "02:30", "2026-10-24T20:30:00Z", "2026-10-25T00:30:00Z"),
+    ("America/New_York", "22:00", "02:30", "2026-03-08T03:30:00Z", "2026-03-08T07:30:00Z"),
+    ("America/New_York", "22:00", "01:30", "2026-11-01T02:30:00Z", "2026-11-01T05:30:00Z"),
+    ("Australia/Lord_Howe", "22:00", "02:15", "2026-10-03T12:00:00Z", "2026-10-03T15:45:00Z"),
+    ("America/Santiago", "20:00", "00:00", "2026-09-06T00:30:00Z", "2026-09-06T04:00:00Z"),
+    ("America/Santiago", "20:00", "23:30", "2026-04-04T23:30:00Z", "2026-04-05T02:30:00Z"),
+];
+
+#[tokio::test]
+async fn quiet_hours_end_where_the_clocks_say_they_do() {
+    for durable in [false, true] {
+        for (zone, start, end, within, until) in VECTORS {
+            let post = Post::open(durable, within).await;
+            post.quiet(start, end, zone).await;
+            post.tell("news").await;
+            let outbox = post.outbox(Outcome::Sent);
+            assert_eq!(outbox.step().await, 0, "{zone} {within}: it is quiet");
+            post.set(Time::from_millis(time(until).as_millis() - 1));
+            assert_eq!(outbox.step().await, 0, "{zone} {until}: it is quiet to the last moment");
+            post.set(time(until));
+            assert_eq!(outbox.step().await, 1, "{zone} {until}: it is over");
+            assert_eq!(post.sent(), [["news"]]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn many_letters_and_two_workers_send_each_exactly_once() {
+    for durable in [false, true] {
+        let post = Post::open(durable, "2026-01-03T12:00:00Z").await;
+        let (one, other) = (post.outbox(Outcome::Sent), post.outbox(Outcome::Sent));
+        for number in 0..40 {
+            post.tell(&format!("{number:02}")).await;
+            tokio::join!(one.step(), other.step());
+        }
+        while one.step().await + other.step().await > 0 {}
+        let mut sent: Vec<String> = post.sent().concat();
+        sent.sort();
+        assert_eq!(sent, (0..40).map(|number| format!("{number:02}")).collect::<Vec<_>>());
+        assert!(post.states().await.iter().all(|state| *state == DeliveryState::Sent));
+    }
+}
+
+#[tokio::test]
+async fn immediate_mail_is_on_disk_before_it_is_sent_and_survives_a_crash_before_its_attempt() {
+    let post = Post::open(true, "2026-01-03T12:00:00Z").await;
+    post.tell("news").await;
+    // A worker that claims and dies: the claim runs out and the letter goes.
+    post.store.claim(1).await.unwrap();
+    let outbox = post.outbox(Outcome::Sent);
+    assert_eq!(outbox.step().await, 0, "it is claimed");
+    post.clock.fetch_add(60_000, Ordering::SeqCst);
+    assert_eq!(outbox.step().await, 1);
+    assert_eq!(post.sent(), [["news"]]);
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_while_sending_leaves_an_unknown_fate_and_no_second_mail() {
+    let post = Post::open(true, "2026-01-03T12:00:00Z").await;
+    post.tell("news").await;
+    let (sent, asked) = (post.sent.clone(), Arc::new(tokio::sync::Notify::new()));
+    let begun = asked.clone();
+    let hang: Sender = Arc::new(move |claim, _| {
+        sent.lock().unwrap().extend(texts(&claim));
+        begun.notify_one();
+        Box::pin(std::future::pending())
+    });
+    let dying = Outbox::new(post.store.clone(), hang, 1);
+    let worker = tokio::spawn(async move { dying.step().await });
+    asked.notified().await;
+    worker.abort();
+    assert!(worker.await.unwrap_err().is_cancelled());
+    let outbox = post.outbox(Outcome::Sent);
+    post.clock.fetch_add(60_000, Ordering::SeqCst);
+    assert_eq!(outbox.step().await, 0);
+    assert_eq!(post.states().await, [DeliveryState::Unknown]);
+    assert_eq!(post.sent(), [["news"]], "it was handed over once");
+}
+
+#[tokio::test]
+async fn a_refusal_a_retry_and_silence_end_as_they_should() {
+    let reason = || "because".to_owned();
+    let ends = [
+        (Outcome::Refused { reason: reason() }, DeliveryState::Failed),
+        (Outcome::TryAgain { reason: reason(), retry_after_ms: None }, DeliveryState::Waiting),
+        (Outcome::Unknown { reason: reason() }, DeliveryState::Unknown),
+    ];
+    for (outcome, state) in ends {
+        let post = Post::open(false, "2026-01-03T12:00:00Z").await;
+        post.tell("news").await;
+        assert_eq!(post.outbox(outcome).step().await, 1);
+        assert_eq!(post.states().await, [state]);
+    }
+}
