@@ -7,6 +7,7 @@
 mod inbox;
 mod once;
 mod outbox;
+mod outcome;
 mod people;
 mod preferences;
 mod publish;

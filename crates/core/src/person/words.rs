@@ -41,7 +41,7 @@ pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dy
 }
 
 /// What all events have, if they have the same.
-fn common<'a>(events: &'a [TemplateEvent], of: fn(&Event) -> Option<&str>) -> Option<&'a str> {
+fn common(events: &[TemplateEvent], of: fn(&Event) -> Option<&str>) -> Option<&str> {
     let first = of(&events.first()?.event)?;
     events.iter().all(|one| of(&one.event) == Some(first)).then_some(first)
 }

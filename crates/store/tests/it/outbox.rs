@@ -176,7 +176,7 @@ on_every_store! {
         let dead = only(&backend).await;
         assert_eq!((dead.state, dead.reason.as_deref()), (DeliveryState::Failed, Some("550 no such user")));
         let listed = backend.store().deliveries(None, Some(DeliveryState::Failed), None, 10).await.unwrap().0;
-        assert_eq!(listed, [dead.clone()]);
+        assert_eq!(listed, std::slice::from_ref(&dead));
         let note = inbox(&backend, InboxState::Unread).await.remove(0);
         assert_eq!((note.shelf, note.origin.as_str()), (Shelf::Note, "bellwire"));
         assert!(note.message.contains("550 no such user"), "{}", note.message);
