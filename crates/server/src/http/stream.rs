@@ -12,8 +12,8 @@ use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, Interval, interval_at};
 
 use super::field::Id;
@@ -76,6 +76,7 @@ pub(super) async fn stream(
     let expires = expires_in.map(|after| Instant::now() + after);
     let first = stream::iter(state.into_iter().map(Arc::new).collect::<Vec<_>>());
     let live = Live {
+        stopping: hub.stopping.clone(),
         hub,
         identity,
         conversation_id: id,
@@ -97,6 +98,7 @@ struct Live {
     conversation_id: String,
     hints: Hints,
     revoked: Receiver<String>,
+    stopping: watch::Receiver<bool>,
     /// When its token ends.
     expires: Option<Instant>,
     /// An open stream keeps its conversation open.
@@ -122,7 +124,7 @@ impl Live {
                 },
                 () = ended(self.expires) => return None,
                 _ = self.seen.tick() => drop(self.state_anew().await?),
-                _ = self.hub.stopping.changed() => return None,
+                _ = self.stopping.changed() => return None,
             }
         }
     }
