@@ -32,7 +32,7 @@ use crate::config::Retention;
 use crate::deliver::email::Smtp;
 use crate::deliver::{Outbox, Postage};
 use crate::folder::Folder;
-use crate::http::{Hub, Overload};
+use crate::http::{Hub, Overload, Parts};
 use crate::limit::PublishLimit;
 use crate::metrics::Metrics;
 
@@ -90,7 +90,7 @@ impl App {
             tokio::spawn(follow(folder, watched, store.clone(), roster.0, stop.subscribe()));
         }
         let unsubscribe = deliver::Unsubscribe::new(link_key(&*store).await?);
-        let hub = Hub {
+        let hub = Hub::new(Parts {
             store: store.clone(),
             tokens: Arc::new(Tokens::new(store.clone())),
             roster: roster.1,
@@ -102,7 +102,7 @@ impl App {
             unsubscribe: unsubscribe.clone(),
             mails: smtp.is_some(),
             stopping,
-        };
+        });
         let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
         let router = http::router::router(hub, &config, endpoint);
         let outbox = smtp.map(|smtp| {

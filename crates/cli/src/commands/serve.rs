@@ -125,7 +125,9 @@ fn program() -> String {
         return "bellwire".to_owned();
     }
     let here = std::env::current_dir().unwrap_or_default();
-    own.strip_prefix(here).unwrap_or(&own).display().to_string()
+    // A bare name would be looked for along the path, and not found.
+    let shorter = own.strip_prefix(here).map(|rest| Path::new(".").join(rest));
+    shorter.unwrap_or(own).display().to_string()
 }
 
 /// Whether a token is still worth something: a database that was put in another's place knows other tokens.

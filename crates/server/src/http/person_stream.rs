@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::field::Id;
@@ -91,6 +92,7 @@ pub(super) async fn stream(
     let caught = hub.store.catch_up(id.clone(), after, STEP).await?;
     let mut live = Live {
         expires: end_of(&identity),
+        stopping: hub.stopping.clone(),
         hub,
         identity,
         user_id: id,
@@ -122,6 +124,7 @@ struct Live {
     revoked: Receiver<String>,
     /// When its token ends.
     expires: Option<Instant>,
+    stopping: watch::Receiver<bool>,
     /// Counted for as long as it lives.
     _open: (OwnedSemaphorePermit, StreamGuard),
 }
@@ -152,7 +155,7 @@ impl Live {
                     Err(_) => return false,
                 },
                 () = ended(self.expires) => return false,
-                _ = self.hub.stopping.changed() => return false,
+                _ = self.stopping.changed() => return false,
             }
         }
     }

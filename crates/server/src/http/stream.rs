@@ -12,8 +12,8 @@ use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, Interval, interval_at};
 
 use super::field::Id;
@@ -78,6 +78,7 @@ pub(crate) struct Live {
     conversation_id: String,
     hints: Hints,
     revoked: Receiver<String>,
+    stopping: watch::Receiver<bool>,
     /// When its token ends.
     expires: Option<Instant>,
     /// An open stream keeps its conversation open.
@@ -104,6 +105,7 @@ impl Live {
         let state = hub.store.connect(identity.caller.clone(), conversation_id.clone()).await?;
         let live = Self {
             expires: end_of(&identity),
+            stopping: hub.stopping.clone(),
             seen: interval_at(Instant::now() + SEEN_EVERY, SEEN_EVERY),
             hub,
             identity,
@@ -131,7 +133,7 @@ impl Live {
                 },
                 () = ended(self.expires) => return None,
                 _ = self.seen.tick() => drop(self.state_anew().await?),
-                _ = self.hub.stopping.changed() => return None,
+                _ = self.stopping.changed() => return None,
             }
         }
     }
