@@ -76,13 +76,7 @@ async fn serve(loaded: Loaded) -> Result<bool> {
     let app = App::start(loaded.config.clone(), listener, stop_signal()).await?;
     let url = reachable(app.address);
     // Whoever waits for the line below may use the token at once, so it is kept first.
-    let first = match data_dir::admin_token(&dir)? {
-        Some(_) => None,
-        None => {
-            let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
-            Some((data_dir::keep_admin_token(&dir, &secret)?, secret))
-        }
-    };
+    let first = first_token(&app, &dir).await?;
     data_dir::note_running(&dir, &url)?;
     let listens = paint(STRONG, format!("http://{}", app.address));
     anstream::eprintln!("Bellwire listens on {listens} and keeps its data in {}", dir.display());
@@ -95,6 +89,15 @@ async fn serve(loaded: Loaded) -> Result<bool> {
     stopped?;
     anstream::eprintln!("Bellwire has stopped; everything it accepted is kept.");
     Ok(true)
+}
+
+/// The admin token that a first start makes, and where it is kept; none where there is one already.
+pub(super) async fn first_token(app: &App, dir: &Path) -> Result<Option<(PathBuf, String)>> {
+    if data_dir::admin_token(dir)?.is_some() {
+        return Ok(None);
+    }
+    let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
+    Ok(Some((data_dir::keep_admin_token(dir, &secret)?, secret)))
 }
 
 /// Three commands that work as they stand, in another terminal.
