@@ -1,11 +1,13 @@
-//! The system's allocator, with a tally of what the current thread asks of it while somebody is counting.
+//! The allocator that the hub ships with, and a tally of what the current thread asks of it while somebody is counting.
 
 #![allow(unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 
-/// Passes everything on to the system. While nobody counts, an allocation costs one look more.
+use mimalloc::MiMalloc;
+
+/// Passes everything on to it. While nobody counts, an allocation costs one look more.
 pub(crate) struct Counting;
 
 /// What was asked of the allocator.
@@ -34,31 +36,31 @@ fn note(allocations: u64, bytes: i64) {
     }
 }
 
-// SAFETY: every call goes to the system's allocator as it came; the tally is a thread's own plain value, which neither
+// SAFETY: every call goes to the other allocator as it came; the tally is a thread's own plain value, which neither
 // allocates nor panics.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(1, layout.size() as i64);
         // SAFETY: the caller keeps the contract, and it is the same one.
-        unsafe { System.alloc(layout) }
+        unsafe { MiMalloc.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(1, layout.size() as i64);
         // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { MiMalloc.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(1, size as i64 - layout.size() as i64);
         // SAFETY: as above.
-        unsafe { System.realloc(old, layout, size) }
+        unsafe { MiMalloc.realloc(old, layout, size) }
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
         note(0, -(layout.size() as i64));
         // SAFETY: as above.
-        unsafe { System.dealloc(old, layout) }
+        unsafe { MiMalloc.dealloc(old, layout) }
     }
 }
 

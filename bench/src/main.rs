@@ -19,6 +19,12 @@ mod many_mailboxes;
 mod tokens;
 mod toon;
 
+mod hub;
+mod load;
+mod rows;
+mod serving;
+mod streams;
+
 use std::process::ExitCode;
 
 use measure::Effort;
@@ -29,21 +35,26 @@ static ALLOCATOR: counting::Counting = counting::Counting;
 const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 
   --quick   few laps and at most 100 000 mailboxes, to see that it runs; the figures are worth little
-  section   mailbox, injection, many_mailboxes, allocations, toon or tokens; all of them if none is named";
+  section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub or streams; all of them if none is named";
 
 type Run = fn(Effort);
 
 /// The sections, in the order in which they are printed.
-const SECTIONS: [(&str, Run); 6] = [
+const SECTIONS: [(&str, Run); 8] = [
     ("mailbox", mailbox::run),
     ("injection", injection::run),
     ("many_mailboxes", many_mailboxes::run),
     ("allocations", allocations::run),
     ("toon", toon::run),
     ("tokens", tokens::run),
+    ("hub", hub::run),
+    ("streams", streams::run),
 ];
 
 fn main() -> ExitCode {
+    if let Some(role) = serving::role() {
+        return role.play();
+    }
     let (flags, names): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument.starts_with('-'));
     let known = |name: &String| SECTIONS.iter().any(|(section, _)| section == name);
     if flags.iter().any(|flag| flag != "--quick") || !names.iter().all(known) {

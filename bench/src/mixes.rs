@@ -34,6 +34,11 @@ pub(crate) const BATCHED: Mix = Mix { name: "batched", gap_ms: 20, aim: None, ev
 pub(crate) const RECURRING: Mix = Mix { name: "recurring", gap_ms: 40, aim: None, event: recurring };
 
 impl Mix {
+    /// One event of the mix; equal numbers give equal events.
+    pub(crate) fn event(&self, number: usize) -> Event {
+        (self.event)(number)
+    }
+
     /// Events in the order in which they arrive, dealt to the mailboxes one by one.
     pub(crate) fn events(&self, mailboxes: usize, each: usize) -> Vec<Arc<Event>> {
         let mut ids = Ids::seeded(1);

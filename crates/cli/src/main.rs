@@ -14,6 +14,10 @@ use clap::Parser as _;
 
 use crate::args::{Arguments, Command};
 
+/// An event is made in one thread and freed in another, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Something the user asked to be checked is wrong.
 const EXIT_WRONG: u8 = 1;
 /// The command could not be carried out. (clap uses the same for bad usage.)

@@ -56,6 +56,10 @@ pub struct Identity {
     pub scope: Scope,
     /// On whose behalf it asks.
     pub caller: Caller,
+    /// When its token ends by itself.
+    pub expires_at: Option<Time>,
+    /// What is kept of its secret.
+    secret_hash: Vec<u8>,
 }
 
 impl Identity {
@@ -67,7 +71,8 @@ impl Identity {
             None => format!("token:{}", token.id),
         };
         let caller = Caller { user_id, conversation_id: token.conversation_id.clone(), token_owner };
-        Some(Self { token_id: token.id.clone(), scope, caller })
+        let (expires_at, secret_hash) = (token.expires_at, token.secret_hash.clone());
+        Some(Self { token_id: token.id.clone(), scope, caller, expires_at, secret_hash })
     }
 
     /// Whether this person's things are the caller's business. What is not theirs looks like what is not there.
@@ -96,7 +101,14 @@ pub fn hash(secret: &str) -> Vec<u8> {
 /// Finds tokens by their secrets, and remembers those it found.
 pub struct Tokens {
     store: Arc<dyn Store>,
-    known: RwLock<HashMap<Vec<u8>, Token>>,
+    known: RwLock<Known>,
+}
+
+/// Tokens that were found, and how often all of them were forgotten: what was read before that must not come back.
+#[derive(Default)]
+struct Known {
+    tokens: HashMap<Vec<u8>, Token>,
+    forgotten: u64,
 }
 
 /// More than this and the memory is started anew.
@@ -110,7 +122,11 @@ impl Tokens {
     /// Who brings this secret, if it is still worth something.
     pub(crate) async fn identify(&self, secret: &str) -> Result<Option<Identity>, ApiError> {
         let hash = hash(secret);
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
+        let (known, forgotten) = {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            (known.tokens.get(&hash).cloned(), known.forgotten)
+        };
+        let is_known = known.is_some();
         let token = match known {
             Some(token) => Some(token),
             None => self.store.token_by_secret(hash.clone()).await?,
@@ -119,17 +135,35 @@ impl Tokens {
             return Ok(None);
         };
         let identity = Identity::of(&token);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KNOWN_MAX {
-            known.clear();
+        if !is_known {
+            self.remember(hash, token, forgotten);
         }
-        known.insert(hash, token);
         Ok(identity)
+    }
+
+    /// Whether a caller who was let in would be let in again.
+    pub(crate) async fn is_still_valid(&self, identity: &Identity) -> Result<bool, ApiError> {
+        let token = self.store.token_by_secret(identity.secret_hash.clone()).await?;
+        Ok(token.is_some_and(|token| is_valid(&token)))
     }
 
     /// Forgets what it knows, because a token was revoked.
     pub(crate) fn forget(&self) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.tokens.clear();
+        known.forgotten += 1;
+    }
+
+    /// Remembers a token, unless everything was forgotten since it was read: it may be the one that was revoked.
+    fn remember(&self, hash: Vec<u8>, token: Token, forgotten: u64) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.forgotten != forgotten {
+            return;
+        }
+        if known.tokens.len() >= KNOWN_MAX {
+            known.tokens.clear();
+        }
+        known.tokens.insert(hash, token);
     }
 }
 

@@ -5,6 +5,7 @@
 //! came from. Nothing here reads a file or a variable: the caller brings the texts.
 
 mod check;
+mod email;
 mod file;
 mod load;
 mod nearest;
@@ -12,6 +13,7 @@ mod secret;
 mod setting;
 mod show;
 
+pub use email::{Email, EmailTls};
 pub use load::{Flag, Loaded, Origin, Problem, Problems, Sources, load};
 pub use secret::Secret;
 
@@ -44,6 +46,8 @@ pub struct Config {
     pub retention: Retention,
     /// A folder of the operator's own subscribers; none = only the bundled ones.
     pub subscribers_dir: Option<PathBuf>,
+    /// The mail server its notifications go through.
+    pub email: Email,
     /// What it says about itself.
     pub log: Log,
 }
@@ -149,6 +153,7 @@ impl Config {
             },
             retention: Retention { events_days: 0, answers_days: 0, read_inbox_days: 0 },
             subscribers_dir: None,
+            email: Email::blank(),
             log: Log { format: LogFormat::Auto, level: String::new() },
         }
     }
@@ -195,6 +200,15 @@ mod tests {
         };
         assert_eq!(config.limits, limits);
         assert_eq!(config.retention, Retention { events_days: 30, answers_days: 7, read_inbox_days: 90 });
+        let email = Email {
+            port: 587,
+            from: crate::deliver::email::Mailbox::parse("Bellwire <bellwire@localhost>").expect("a mailbox"),
+            step_seconds: 30,
+            answer_seconds: 600,
+            workers: 4,
+            ..Email::blank()
+        };
+        assert_eq!(config.email, email);
         assert_eq!(config.log, Log { format: LogFormat::Auto, level: "info".into() });
     }
 

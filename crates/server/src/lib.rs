@@ -6,16 +6,18 @@
 pub mod auth;
 pub mod clock;
 pub mod config;
+pub mod deliver;
 pub mod folder;
 pub mod http;
 pub mod limit;
+mod listen;
 pub mod mcp;
 mod metrics;
 pub mod tools;
 
 pub use config::Config;
 
-use std::future::{Future, IntoFuture as _};
+use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +37,7 @@ use crate::metrics::Metrics;
 /// How often old rows are looked for, and how many go at once.
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
 const RETENTION_STEP: usize = 500;
+const RETENTION_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 /// Whoever sends half a request and no more is waited for so long when the hub stops. Whatever asks a hub to stop kills it
 /// after ten seconds, as a rule.
 const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
@@ -93,6 +96,8 @@ impl App {
         let router = http::router::router(hub, &config, endpoint);
         tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));
         let grace = grace(stop.subscribe());
+        // Every stream has a connection of its own, and every request that is worked on.
+        let connections_max = config.limits.streams + config.limits.concurrent_requests;
         let ended = async move {
             shutdown.await;
             // Streams end by themselves; everything else is answered before the listener closes.
@@ -100,7 +105,7 @@ impl App {
         };
         let serving = tokio::spawn(async move {
             tokio::select! {
-                served = axum::serve(listener, router).with_graceful_shutdown(ended).into_future() => served,
+                () = listen::serve(listener, router, connections_max, ended) => Ok(()),
                 () = grace => Ok(()),
             }
         });
@@ -243,9 +248,19 @@ async fn forget_what_is_old(store: Arc<dyn Store>, kept: Retention, mut stopping
         let before = |days: u64| {
             bellwire_core::Time::from_millis(clock::now().as_millis().saturating_sub_unsigned(days * DAY_MS))
         };
-        let pruned = store.prune(before(kept.events_days), before(kept.answers_days), RETENTION_STEP).await;
-        if let Err(error) = pruned {
-            tracing::warn!(%error, "old rows could not be deleted; they will be tried again");
+        loop {
+            match store.prune(before(kept.events_days), before(kept.answers_days), RETENTION_STEP).await {
+                // As long as there is more, go on, but let everybody else have their turn between.
+                Ok(gone) if gone >= RETENTION_STEP => tokio::time::sleep(RETENTION_PAUSE).await,
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "old rows could not be deleted; they will be tried again");
+                    break;
+                }
+            }
+            if *stopping.borrow() {
+                return;
+            }
         }
     }
 }

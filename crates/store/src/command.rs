@@ -136,14 +136,14 @@ impl Decision {
         }
     }
 
-    /// The verdict on an event for a person none of whose conversations is open.
-    pub(crate) fn nobody_open() -> Self {
+    /// The verdict on an event for a person where no conversation of theirs hears it, or not every one.
+    pub(crate) fn nobody(reason: String) -> Self {
         Self {
             subscriber: "*".to_owned(),
             conversation_id: String::new(),
             agent: String::new(),
             verdict: "filtered".to_owned(),
-            reason: "no_open_conversation".to_owned(),
+            reason,
             notification_id: None,
             of: None,
             repeats: None,
@@ -266,7 +266,7 @@ pub struct Hint {
 }
 
 /// What a hint is about.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HintKind {
     /// Something waits.
     Pending,

@@ -22,6 +22,8 @@ pub enum ErrorKind {
     NoSpace,
     /// It may work in a moment: ask again.
     Retry,
+    /// What is asked about is damaged; everything else works.
+    Damaged,
     /// It cannot work until somebody repairs the store.
     Broken,
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
-use tokio::sync::broadcast;
 
 use crate::command::{
     Caller, ConversationView, Given, Hint, Message, Once, Publish, Receipt, Settings, Take, Token, Trace,
 };
 use crate::error::StoreError;
+use crate::hints::Hints;
 use crate::writer::{Handle, Job};
 use crate::{Answering, Store};
 
@@ -100,7 +100,14 @@ impl<R: Reader> Store for Front<R> {
                 Some(conversation) => caller.may_see(conversation, &trace.owner),
                 None => caller.user_id.as_deref().is_none_or(|user| user == trace.owner),
             };
-            trace.filter(mine).ok_or_else(|| StoreError::not_found("event"))
+            let mut trace = trace.filter(mine).ok_or_else(|| StoreError::not_found("event"))?;
+            // An event for a person reaches conversations that a caller bound to one of them knows nothing of.
+            if let Some(bound) = &caller.conversation_id {
+                trace.verdicts.retain(|one| one.conversation_id == *bound);
+                trace.notifications.retain(|one| one.conversation_id == *bound);
+                trace.injections.retain(|one| one.conversation_id == *bound);
+            }
+            Ok(trace)
         })
     }
 
@@ -164,7 +171,7 @@ impl<R: Reader> Store for Front<R> {
         })
     }
 
-    fn hints(&self) -> broadcast::Receiver<Arc<Hint>> {
-        self.writer.hints()
+    fn hints(&self, conversation_id: &str) -> Hints {
+        self.writer.hints(conversation_id)
     }
 }

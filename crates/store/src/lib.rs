@@ -7,6 +7,7 @@
 mod command;
 mod error;
 mod front;
+mod hints;
 mod memory;
 mod postroom;
 mod report;
@@ -20,6 +21,7 @@ pub use command::{
 };
 pub use error::{ErrorKind, StoreError};
 pub use front::Front;
+pub use hints::{Heard, Hints};
 pub use memory::{Memory, MemoryStore};
 pub use report::{Observer, Report};
 pub use sqlite::{Inspection, Sqlite, SqliteStore};
@@ -32,7 +34,6 @@ use std::sync::Arc;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_core::{EventId, Time};
-use tokio::sync::broadcast;
 
 /// What a store answers, when it is committed.
 pub type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -98,8 +99,8 @@ pub trait Store: Send + Sync {
     fn check(&self) -> Answering<'_, ()>;
     /// Finishes what was asked and lets the data go. Nothing can be asked afterwards.
     fn close(&self) -> Answering<'_, ()>;
-    /// Hints for streams, each sent after its commit. A reader that is too slow misses some and asks anew.
-    fn hints(&self) -> broadcast::Receiver<Arc<Hint>>;
+    /// Hints for one conversation's streams, each sent after its commit. Who is too slow misses some and asks anew.
+    fn hints(&self, conversation_id: &str) -> Hints;
 }
 
 /// The name of an event, if a text is one.

@@ -59,10 +59,17 @@ impl Source for Memory {
         Ok(self.lock().conversations.get(id).cloned())
     }
 
-    async fn open_conversations(&mut self, user_id: &str, since: Time) -> Result<Vec<Arc<str>>, StoreError> {
+    async fn open_conversations(
+        &mut self,
+        user_id: &str,
+        since: Time,
+        limit: usize,
+    ) -> Result<Vec<Arc<str>>, StoreError> {
         let tables = self.lock();
         let open = tables.conversations.values().filter(|row| &*row.user_id == user_id && row.seen_at >= since);
-        Ok(open.map(|row| row.id.clone()).collect())
+        let mut open: Vec<_> = open.collect();
+        open.sort_by_key(|row| std::cmp::Reverse(row.seen_at));
+        Ok(open.into_iter().take(limit).map(|row| row.id.clone()).collect())
     }
 
     async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
@@ -131,15 +138,15 @@ impl Backend for Memory {
         tables.superseded.extend(changes.superseded.iter().cloned());
         tables.mailboxes.extend(changes.mailbox_rows.iter().cloned());
         tables.notifications.extend(changes.notifications.iter().map(|(id, row)| (*id, row.clone())));
+        for row in &changes.injections {
+            let next = tables.injections.last().map_or(1, |(sequence, _)| sequence + 1);
+            tables.injections.push((next, row.clone()));
+        }
         for (key, call_id) in &changes.unseen {
             for (_, row) in tables.injections.iter_mut().filter(|(_, row)| row.key == *key && row.call_id == *call_id) {
                 row.unseen = true;
                 row.messages.clear();
             }
-        }
-        for row in &changes.injections {
-            let next = tables.injections.last().map_or(1, |(sequence, _)| sequence + 1);
-            tables.injections.push((next, row.clone()));
         }
         for (user, (settings, _)) in &changes.settings {
             tables.settings.insert(user.clone(), settings.clone());
@@ -165,7 +172,9 @@ impl Backend for Memory {
         let old: Vec<EventId> = old.map(|(id, _)| *id).take(limit).collect();
         old.iter().for_each(|id| drop(tables.events.remove(id)));
         let answers = tables.injections.len();
-        tables.injections.retain(|(_, row)| row.at >= before.answers);
+        tables
+            .injections
+            .retain(|(_, row)| row.at >= before.events && (row.at >= before.answers || !row.messages.is_empty()));
         let gone = old.len() + answers - tables.injections.len();
         tables.once.retain(|row| row.at >= before.once);
         tables.notifications.retain(|_, row| row.fate.is_none() || row.notification.since >= before.events);

@@ -8,7 +8,7 @@ mod once;
 mod publish;
 mod take;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ use crate::rows::{
 const HOT_MAX: usize = 20_000;
 /// A conversation is open for a day after it was last seen.
 const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
+/// How many open conversations one event for a person reaches.
+const OPEN_MAX: usize = 100;
 /// How much later "seen" must be before it is worth writing.
 const SEEN_STEP_MS: u64 = 60_000;
 /// How many answers a mailbox remembers without asking the database.
@@ -41,10 +43,12 @@ const ANSWERS_HOT: usize = 32;
 /// Where rows come from.
 pub(crate) trait Source {
     fn conversation(&mut self, id: &str) -> impl Future<Output = Result<Option<ConversationRow>, StoreError>> + Send;
+    /// The person's conversations that were seen since then, the latest first, at most `limit`.
     fn open_conversations(
         &mut self,
         user_id: &str,
         since: Time,
+        limit: usize,
     ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn mailbox(&mut self, key: &MailboxKey) -> impl Future<Output = Result<Option<LoadedMailbox>, StoreError>> + Send;
     /// The agents of a conversation that have a mailbox.
@@ -115,7 +119,8 @@ pub(crate) struct PostRoom {
     preferences: HashMap<Arc<str>, Arc<Preferences>>,
     uses: u64,
     pub(crate) changes: Changes,
-    pub(crate) hints: Vec<Hint>,
+    /// What streams will be told, once per mailbox and kind.
+    hints: BTreeMap<(MailboxKey, HintKind), Hint>,
 }
 
 impl PostRoom {
@@ -127,7 +132,7 @@ impl PostRoom {
             preferences: HashMap::new(),
             uses: 0,
             changes: Changes::default(),
-            hints: Vec::new(),
+            hints: BTreeMap::new(),
         }
     }
 
@@ -159,8 +164,13 @@ impl PostRoom {
             self.evict_user(&user);
         }
         self.changes = Changes::default();
+        let count = |key: &MailboxKey| self.rooms.get(key).map(|room| room.mailbox.pending().len());
+        let hints: Vec<Hint> = std::mem::take(&mut self.hints)
+            .into_iter()
+            .map(|((key, _), hint)| Hint { count: count(&key).unwrap_or(hint.count), ..hint })
+            .collect();
         self.keep_bound();
-        std::mem::take(&mut self.hints)
+        hints
     }
 
     /// The commit failed: whatever it touched is forgotten and will be loaded again.
@@ -203,7 +213,7 @@ impl PostRoom {
             };
             match self.enter(&key, &owner, source).await {
                 // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
-                Err(error) if error.kind == ErrorKind::Broken => continue,
+                Err(error) if error.kind == ErrorKind::Damaged => continue,
                 entered => entered?,
             }
             self.handle(&key, Input::Time)?;
@@ -425,7 +435,7 @@ impl PostRoom {
         let room = match source.mailbox(key).await? {
             Some(loaded) => Room {
                 mailbox: Mailbox::load(&loaded.state, loaded.pending)
-                    .map_err(|error| StoreError::new(ErrorKind::Broken, error.to_string()))?,
+                    .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?,
                 events: loaded.events.into_iter().map(|event| (event.id(), event)).collect(),
                 answers: Vec::new(),
                 used: self.uses,
@@ -545,7 +555,7 @@ impl PostRoom {
         self.changes.notifications.insert(row.notification.id, row);
     }
 
-    /// Tells streams what changed, once per mailbox and kind.
+    /// Gathers what streams will be told, once per mailbox and kind however often it changes within a commit.
     fn hint(&mut self, key: &MailboxKey, agent: &AgentName, wake: Vec<NotificationId>) {
         let Some(room) = self.rooms.get(key) else { return };
         let pending = room.mailbox.pending();
@@ -561,9 +571,20 @@ impl PostRoom {
             (HintKind::Wake, wake),
         ];
         for (kind, notifications) in kinds {
-            if !notifications.is_empty() {
-                let conversation_id = key.conversation_id.to_string();
-                self.hints.push(Hint { conversation_id, agent: agent.clone(), kind, notifications, count });
+            if notifications.is_empty() {
+                continue;
+            }
+            let hint = self.hints.entry((key.clone(), kind)).or_insert_with(|| Hint {
+                conversation_id: key.conversation_id.to_string(),
+                agent: agent.clone(),
+                kind,
+                notifications: Vec::new(),
+                count,
+            });
+            match kind {
+                // What rang stays rung; what waits is what waits now.
+                HintKind::Wake => hint.notifications.extend(notifications),
+                HintKind::Pending | HintKind::Immediate => hint.notifications = notifications,
             }
         }
     }
@@ -578,6 +599,13 @@ impl PostRoom {
 
     /// Lets the mailboxes that were not used for longest go; they are on disk.
     fn keep_bound(&mut self) {
+        // Looking at a conversation or a person's settings makes no mailbox hot, but is remembered too.
+        if self.conversations.len() > 2 * HOT_MAX {
+            self.conversations.clear();
+        }
+        if self.preferences.len() > HOT_MAX {
+            self.preferences.clear();
+        }
         if self.rooms.len() <= HOT_MAX {
             return;
         }
@@ -585,8 +613,8 @@ impl PostRoom {
         used.sort_unstable();
         let oldest_kept = used[used.len() - HOT_MAX / 2];
         self.rooms.retain(|_, room| room.used >= oldest_kept);
-        let rooms = &self.rooms;
-        self.conversations.retain(|id, _| rooms.keys().any(|key| key.conversation_id == *id));
+        let kept: HashSet<&Arc<str>> = self.rooms.keys().map(|key| &key.conversation_id).collect();
+        self.conversations.retain(|id, _| kept.contains(id));
         self.preferences.clear();
     }
 }

@@ -1,6 +1,6 @@
 //! What one commit writes. Backends turn it into statements and nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bellwire_core::notification::Fate;
@@ -103,6 +103,8 @@ pub(crate) struct Changes {
     pub(crate) conversations: BTreeMap<Arc<str>, ConversationRow>,
     pub(crate) events: Vec<EventRow>,
     pub(crate) brought: Vec<BroughtRow>,
+    /// Where the names of this commit are: in `brought`, and in `events`.
+    pub(crate) brought_here: HashMap<(String, String), (usize, usize)>,
     pub(crate) once: Vec<OnceRow>,
     pub(crate) superseded: Vec<SupersededRow>,
     pub(crate) mailboxes: BTreeSet<MailboxKey>,
@@ -127,6 +129,16 @@ impl Changes {
             && self.settings.is_empty()
             && self.tokens.is_empty()
             && self.erased_users.is_empty()
+    }
+
+    /// Whether there is something besides what publishing and injecting write.
+    pub(crate) fn has_rare(&self) -> bool {
+        !(self.unseen.is_empty()
+            && self.once.is_empty()
+            && self.superseded.is_empty()
+            && self.settings.is_empty()
+            && self.tokens.is_empty()
+            && self.erased_users.is_empty())
     }
 }
 

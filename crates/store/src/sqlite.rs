@@ -6,8 +6,12 @@
 mod identity;
 mod inspect;
 mod migrate;
+mod prune;
 mod read;
 mod transaction;
+
+mod insert;
+mod script;
 mod write;
 
 pub use inspect::Inspection;
@@ -39,6 +43,8 @@ pub(crate) struct SqliteWriter {
     connection: SqliteConnection,
     /// The file the connection writes, and that others will look for under its name.
     file: identity::Identity,
+    /// The number of the latest injection: they are counted through, so that each conversation's are in order.
+    sequence: i64,
     /// Held for as long as the store is open.
     _lock: File,
 }
@@ -54,14 +60,21 @@ impl SqliteStore {
 
     async fn open_file(path: &Path, opening: Opening) -> Result<Self, StoreError> {
         let lock = lock(path)?;
-        let mut connection = options(path).create_if_missing(true).connect().await.map_err(failure)?;
+        private(path)?;
+        let mut connection = writing(path).connect().await.map_err(failure)?;
         migrate::run(&mut connection, (opening.clock)()).await?;
         let pool = SqlitePoolOptions::new()
             .max_connections(READERS)
             .connect_with(options(path).read_only(true))
             .await
             .map_err(failure)?;
-        let backend = SqliteWriter { connection, file: identity::Identity::of(path)?, _lock: lock };
+        let latest: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(sequence), 0) FROM injections")
+            .fetch_one(&mut connection)
+            .await
+            .map_err(failure)?;
+        // Old answers go, and with them their numbers: the time is never below any that was given.
+        let sequence = latest.max((opening.clock)().as_millis());
+        let backend = SqliteWriter { connection, file: identity::Identity::of(path)?, sequence, _lock: lock };
         let writer = writer::start(backend, opening);
         Ok(Self { writer, reader: Sqlite { pool } })
     }
@@ -69,6 +82,7 @@ impl SqliteStore {
     /// Brings the tables up to date and says what was done, without starting anything.
     pub async fn migrate(path: &Path, now: bellwire_core::Time) -> Result<Vec<&'static str>, StoreError> {
         let _lock = lock(path)?;
+        private(path)?;
         let mut connection = options(path).create_if_missing(true).connect().await.map_err(failure)?;
         let applied = migrate::run(&mut connection, now).await?;
         connection.close().await.map_err(failure)?;
@@ -86,7 +100,12 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(Duration::from_secs(5))
         .pragma("temp_store", "memory")
         .pragma("journal_size_limit", "67108864")
-        .statement_cache_capacity(512)
+}
+
+/// The writer's own: memory for the pages it changes, so that a commit reads nothing back (64 MiB, taken as needed), and
+/// a checkpoint every 16 MiB of log, because a mailbox's page is changed many times and need be copied only once.
+fn writing(path: &Path) -> SqliteConnectOptions {
+    options(path).create_if_missing(true).pragma("cache_size", "-65536").pragma("wal_autocheckpoint", "4000")
 }
 
 /// The error with the file it is about, for whoever has to look after it.
@@ -106,6 +125,20 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         StoreError::new(ErrorKind::Broken, message)
     })?;
     Ok(file)
+}
+
+/// A database that is made is its owner's alone; the log beside it takes the same mode. One that is there keeps its own.
+fn private(path: &Path) -> Result<(), StoreError> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(StoreError::new(ErrorKind::Broken, format!("{}: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Sorts a database error by what can be done about it.
@@ -131,5 +164,5 @@ fn failure(error: sqlx::Error) -> StoreError {
 
 /// A value in a row that this version does not understand.
 fn damaged(what: &str) -> StoreError {
-    StoreError::new(ErrorKind::Broken, format!("a row of the database is damaged: {what}"))
+    StoreError::new(ErrorKind::Damaged, format!("a row of the database is damaged: {what}"))
 }

@@ -9,21 +9,22 @@ use std::time::Duration;
 use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::command::{Caller, ConversationView, Given, Hint, Once, Publish, Receipt, Settings, Take, Token};
 use crate::error::{ErrorKind, StoreError};
+use crate::hints::{Board, Hints};
 use crate::postroom::{PostRoom, Source};
 use crate::report::{Observer, Report};
 use crate::rows::Changes;
 
 /// The most commands one commit carries.
 const GROUP_MAX: usize = 256;
+/// After this many events a commit takes no further command.
+const EVENTS_MAX: usize = 1000;
 /// How many commands may wait before askers wait too.
 const QUEUE_MAX: usize = 4096;
-/// How many hints a slow stream may be behind.
-const HINTS_MAX: usize = 4096;
 /// How many due mailboxes one commit handles.
 const DUE_MAX: usize = 256;
 /// Timers are looked at this often even if nobody expects them: another process may have set them.
@@ -91,7 +92,7 @@ pub(crate) enum Job {
 #[derive(Clone)]
 pub(crate) struct Handle {
     jobs: mpsc::Sender<(Instant, Job)>,
-    hints: broadcast::Sender<Arc<Hint>>,
+    hints: Arc<Board>,
 }
 
 impl Handle {
@@ -103,15 +104,15 @@ impl Handle {
         answer.await.map_err(|_| stopped())?
     }
 
-    pub(crate) fn hints(&self) -> broadcast::Receiver<Arc<Hint>> {
-        self.hints.subscribe()
+    pub(crate) fn hints(&self, conversation_id: &str) -> Hints {
+        self.hints.listen(conversation_id)
     }
 }
 
 /// Starts the writer; it ends when it is closed, or when the last handle is gone and everything asked is answered.
 pub(crate) fn start<B: Backend>(backend: B, opening: Opening) -> Handle {
     let (jobs, asked) = mpsc::channel(QUEUE_MAX);
-    let (hints, _) = broadcast::channel(HINTS_MAX);
+    let hints = Arc::new(Board::default());
     let handle = Handle { jobs, hints: hints.clone() };
     let room = PostRoom::new(opening.subscribers, opening.seed);
     let writer = Writer {
@@ -134,7 +135,7 @@ struct Writer<B> {
     clock: Clock,
     timers: bool,
     observer: Option<Observer>,
-    hints: broadcast::Sender<Arc<Hint>>,
+    hints: Arc<Board>,
     /// When a timer is due, as far as this writer knows.
     due: Time,
     /// Whether a commit would be taken, as far as is known, and since when.
@@ -160,7 +161,7 @@ impl<B: Backend> Writer<B> {
                 None => Some(asked.recv_many(&mut group, GROUP_MAX).await),
             };
             if received == Some(0) {
-                return;
+                return self.hints.close();
             }
             let waited = group.first().map_or(Duration::ZERO, |(asked, _): &(Instant, Job)| asked.elapsed());
             let jobs = group.drain(..).map(|(_, job)| job);
@@ -176,6 +177,7 @@ impl<B: Backend> Writer<B> {
 
     /// Lets the file go before it says so: whoever waited may open it again.
     async fn close(self, closing: Vec<Job>) {
+        self.hints.close();
         let closed = self.backend.close().await;
         for job in closing {
             if let Job::Close(reply) = job {
@@ -220,7 +222,7 @@ impl<B: Backend> Writer<B> {
             Ok(()) => {
                 self.due = self.due.min(self.room.next_due());
                 let hints = self.room.committed();
-                hints.into_iter().for_each(|hint| drop(self.hints.send(Arc::new(hint))));
+                hints.into_iter().for_each(|hint| self.hints.post(hint));
             }
             Err(_) => self.room.rolled_back(),
         }
@@ -311,16 +313,20 @@ impl<B: Backend> Writer<B> {
     }
 }
 
-/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. Without any
-/// jobs there is still one commit, for what is due.
+/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. Many events are
+/// spread over several commits, so that nobody waits for all of them. Without any jobs there is still one commit, for
+/// what is due.
 fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
-    let (mut commits, mut alone) = (vec![Vec::new()], false);
+    let (mut commits, mut alone, mut events) = (vec![Vec::new()], false, 0);
     for job in jobs {
         let erases = matches!(job, Job::EraseUser(..));
-        if (erases || alone) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
+        let full = events >= EVENTS_MAX;
+        if (erases || alone || full) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
             commits.push(Vec::new());
+            events = 0;
         }
         alone = erases;
+        events += if let Job::Publish(publish, _) = &job { publish.events.len() } else { 0 };
         commits.last_mut().expect("there is always one").push(job);
     }
     commits

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use bellwire_server::auth::Scope;
+use bellwire_server::auth::{Scope, hash};
 use bellwire_server::config::{Loaded, Origin};
 use bellwire_server::{App, create_token};
 use clap::Args;
@@ -91,10 +91,12 @@ async fn serve(loaded: Loaded) -> Result<bool> {
     Ok(true)
 }
 
-/// The admin token that a first start makes, and where it is kept; none where there is one already.
+/// The admin token that a first start makes, and where it is kept; none where there is one that is worth something.
 pub(super) async fn first_token(app: &App, dir: &Path) -> Result<Option<(PathBuf, String)>> {
-    if data_dir::admin_token(dir)?.is_some() {
-        return Ok(None);
+    match data_dir::admin_token(dir)? {
+        Some(secret) if is_known(app, secret.reveal()).await? => return Ok(None),
+        Some(_) => warn("the admin token in the data folder is not one of this database; a new one takes its place"),
+        None => {}
     }
     let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
     Ok(Some((data_dir::keep_admin_token(dir, &secret)?, secret)))
@@ -125,7 +127,15 @@ fn program() -> String {
         return "bellwire".to_owned();
     }
     let here = std::env::current_dir().unwrap_or_default();
-    own.strip_prefix(here).unwrap_or(&own).display().to_string()
+    // A bare name would be looked for along the path, and not found.
+    let shorter = own.strip_prefix(here).map(|rest| Path::new(".").join(rest));
+    shorter.unwrap_or(own).display().to_string()
+}
+
+/// Whether a token is still worth something: a database that was put in another's place knows other tokens.
+async fn is_known(app: &App, secret: &str) -> Result<bool> {
+    let token = app.store.token_by_secret(hash(secret)).await?;
+    Ok(token.is_some_and(|token| token.revoked_at.is_none()))
 }
 
 /// Ctrl-C, or a polite kill.

@@ -66,7 +66,7 @@ fn a_port_in_use_is_refused_with_what_to_say_instead() {
     command.args(["serve", "--listen", &address, "--data-dir"]).arg(folder.path());
     let (code, said) = refused(command);
     assert_eq!(code, FAILED, "{said}");
-    assert!(said.contains(&address) && said.contains("--listen"), "{said}");
+    assert!(said.contains(&address) && said.contains("--port"), "{said}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0, "nothing was made");
 }
 

@@ -58,6 +58,7 @@ pub(crate) use assert_told;
 /// What differs from run to run.
 pub(crate) const VARYING: &[(&str, &str)] = &[
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "[uuid]"),
+    (r"\S*/bellwire (demo|token|doctor)", "bellwire $1"),
     (r"bw_[0-9a-f]{64}", "[secret]"),
     (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", "[time]"),
     (r"\b\d{2}:\d{2}:\d{2}\b", "[clock]"),

@@ -17,13 +17,11 @@ fn the_first_start_says_what_to_do_next_and_the_second_keeps_the_token_to_itself
     let hub = Hub::start();
     let data = data(hub.home.path());
     assert_eq!((mode(&data), mode(&data.join("admin.token"))), (0o700, 0o600));
-    let program = env!("CARGO_BIN_EXE_bellwire");
-    let first = hub.said.replace(program, "bellwire");
+    let first = hub.said.clone();
     let (home, rest) = hub.stop();
     assert!(!data.join("hub.json").exists(), "a hub that stopped leaves no note");
     let second = Hub::start_in(home, &["--port", "0"]);
-    let again = second.said.replace(program, "bellwire");
-    assert_told!(format!("{first}{rest}=== again\n{again}"));
+    assert_told!(format!("{first}{rest}=== again\n{}", second.said));
 }
 
 #[test]
@@ -49,9 +47,15 @@ fn a_second_hub_on_the_same_data_or_port_is_refused() {
 #[test]
 fn migrate_makes_the_database_and_says_so_once() {
     let home = tempfile::tempdir().expect("a folder");
-    let migrate = || shown(&finish(command(home.path()).arg("migrate"), ""));
+    let migrate = || finish(command(home.path()).arg("migrate"), "");
     let (first, second) = (migrate(), migrate());
-    assert_told!(format!("{first}=== again\n{second}"));
+    // How many steps there are is the store's business, and grows.
+    let applied = text(&first.stdout);
+    assert!(applied.starts_with("applied 0001_initial\n"), "{}", shown(&first));
+    assert!(applied.lines().all(|line| line.starts_with("applied ")), "{}", shown(&first));
+    assert!(first.status.success() && text(&first.stderr).contains("is up to date; "), "{}", shown(&first));
+    assert!(second.status.success() && second.stdout.is_empty(), "{}", shown(&second));
+    assert!(text(&second.stderr).ends_with("was up to date; nothing was done\n"), "{}", shown(&second));
     let hub = Hub::start_in(home, &["--port", "0"]);
     let busy = hub.run(&["migrate"]);
     assert_eq!(busy.status.code(), Some(2));
@@ -66,4 +70,16 @@ fn the_log_is_json_where_nobody_watches() {
         let line: serde_json::Value = serde_json::from_str(line).expect("a line of the log is JSON");
         assert!(line["level"].is_string(), "{line}");
     }
+}
+
+#[test]
+fn a_token_of_another_database_is_replaced_and_that_is_said() {
+    let (home, _) = Hub::start().stop();
+    let (token, database) = (data(home.path()).join("admin.token"), data(home.path()).join("bellwire.db"));
+    let old = std::fs::read_to_string(&token).expect("it was kept");
+    std::fs::remove_file(database).expect("it is there");
+    let hub = Hub::start_in(home, &["--port", "0"]);
+    assert_ne!(std::fs::read_to_string(&token).expect("it is kept"), old);
+    assert!(hub.said.contains("is not one of this database"), "{}", hub.said);
+    assert!(hub.run(&["token", "list"]).status.success());
 }

@@ -25,6 +25,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
             limits.batch_events, limits.publish_burst
         ));
     }
+    found.extend(config.email.contradictions());
     found
 }
 
@@ -63,6 +64,7 @@ pub(super) fn risks(config: &Config) -> Vec<String> {
                 .to_owned(),
         );
     }
+    found.extend(config.email.risks(config.public_url.as_deref()));
     found
 }
 

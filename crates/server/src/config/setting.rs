@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use axum::http::Uri;
 use toml::Value;
 
-use super::{Config, LogFormat};
+use super::{Config, EmailTls, LogFormat, Secret};
+use crate::deliver::email::Mailbox;
 
 /// One key of the configuration: what it is called, what is allowed, and where it goes.
 pub(super) struct Setting {
@@ -20,10 +21,17 @@ enum Kind {
     Hosts(fn(&mut Config) -> &mut Vec<String>),
     Origins(fn(&mut Config) -> &mut Vec<String>),
     Folder(fn(&mut Config) -> &mut Option<PathBuf>),
+    File(fn(&mut Config) -> &mut Option<PathBuf>),
     Count(RangeInclusive<u64>, fn(&mut Config) -> &mut usize),
     Number(RangeInclusive<u64>, fn(&mut Config) -> &mut u64),
     Format(fn(&mut Config) -> &mut LogFormat),
     Level(fn(&mut Config) -> &mut String),
+    Host(fn(&mut Config) -> &mut String),
+    Port(fn(&mut Config) -> &mut u16),
+    Encryption(fn(&mut Config) -> &mut EmailTls),
+    Word(fn(&mut Config) -> &mut String),
+    Hidden(fn(&mut Config) -> &mut Option<Secret>),
+    Sender(fn(&mut Config) -> &mut Mailbox),
 }
 
 /// Every setting, in the order of the default file.
@@ -48,9 +56,24 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "retention.answers_days",        kind: Kind::Number(7..=3650, |c| &mut c.retention.answers_days) },
     Setting { key: "retention.read_inbox_days",     kind: Kind::Number(1..=3650, |c| &mut c.retention.read_inbox_days) },
     Setting { key: "subscribers.dir",               kind: Kind::Folder(|c| &mut c.subscribers_dir) },
+    Setting { key: "email.host",                    kind: Kind::Host(|c| &mut c.email.host) },
+    Setting { key: "email.port",                    kind: Kind::Port(|c| &mut c.email.port) },
+    Setting { key: "email.tls",                     kind: Kind::Encryption(|c| &mut c.email.tls) },
+    Setting { key: "email.ca_file",                 kind: Kind::File(|c| &mut c.email.ca_file) },
+    Setting { key: "email.username",                kind: Kind::Word(|c| &mut c.email.username) },
+    Setting { key: "email.password",                kind: Kind::Hidden(|c| &mut c.email.password) },
+    Setting { key: "email.password_file",           kind: Kind::File(|c| &mut c.email.password_file) },
+    Setting { key: "email.from",                    kind: Kind::Sender(|c| &mut c.email.from) },
+    Setting { key: "email.hello",                   kind: Kind::Host(|c| &mut c.email.hello) },
+    Setting { key: "email.step_seconds",            kind: Kind::Number(1..=300, |c| &mut c.email.step_seconds) },
+    Setting { key: "email.answer_seconds",          kind: Kind::Number(10..=1800, |c| &mut c.email.answer_seconds) },
+    Setting { key: "email.workers",                 kind: Kind::Count(1..=64, |c| &mut c.email.workers) },
     Setting { key: "log.format",                    kind: Kind::Format(|c| &mut c.log.format) },
     Setting { key: "log.level",                     kind: Kind::Level(|c| &mut c.log.level) },
 ];
+
+/// What is shown where a secret is.
+const HIDDEN: &str = "(hidden)";
 
 /// Variables that are shorter than their setting's name.
 pub(super) const SHORT: &[(&str, &str)] = &[("BELLWIRE_LISTEN", "server.listen"), ("BELLWIRE_LOG", "log.level")];
@@ -70,13 +93,17 @@ impl Setting {
     pub(super) fn write(&self, config: &mut Config, value: &Value, base: &Path) -> Result<(), String> {
         let wrong = || format!("is {}; {} is allowed", kind_of(value), self.allowed());
         match (&self.kind, value) {
-            (Kind::Count(..) | Kind::Number(..), Value::Integer(number)) => self.write_number(config, *number),
+            (Kind::Count(..) | Kind::Number(..) | Kind::Port(_), Value::Integer(number)) => {
+                self.write_number(config, *number)
+            }
             (Kind::Hosts(_) | Kind::Origins(_), Value::Array(list)) => {
                 let texts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
                 self.write_list(config, &texts.ok_or_else(wrong)?)
             }
-            (Kind::Count(..) | Kind::Number(..) | Kind::Hosts(_) | Kind::Origins(_), _) => Err(wrong()),
+            (Kind::Count(..) | Kind::Number(..) | Kind::Port(_) | Kind::Hosts(_) | Kind::Origins(_), _) => Err(wrong()),
             (_, Value::String(text)) => self.write_text(config, text, base),
+            // A secret that is no text is not repeated.
+            (Kind::Hidden(_), _) => Err(format!("is no text; {} is allowed", self.allowed())),
             _ => Err(wrong()),
         }
     }
@@ -84,7 +111,7 @@ impl Setting {
     /// Takes a value as people write it in a variable or behind a flag; the parts of a list have commas between.
     pub(super) fn write_words(&self, config: &mut Config, words: &str) -> Result<(), String> {
         match &self.kind {
-            Kind::Count(..) | Kind::Number(..) => {
+            Kind::Count(..) | Kind::Number(..) | Kind::Port(_) => {
                 let number = words.trim().parse::<i64>();
                 let number = number.map_err(|_| format!("is '{words}'; {} is allowed", self.allowed()))?;
                 self.write_number(config, number)
@@ -107,11 +134,15 @@ impl Setting {
             Kind::Address(place) => Value::String(place(&mut copy).to_string()),
             Kind::Url(place) => Value::String(place(&mut copy).clone().unwrap_or_default()),
             Kind::Hosts(place) | Kind::Origins(place) => list(place(&mut copy)),
-            Kind::Folder(place) => Value::String(path(place(&mut copy))),
+            Kind::Folder(place) | Kind::File(place) => Value::String(path(place(&mut copy))),
             Kind::Count(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
             Kind::Number(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
             Kind::Format(place) => Value::String(place(&mut copy).as_str().to_owned()),
-            Kind::Level(place) => Value::String(place(&mut copy).clone()),
+            Kind::Level(place) | Kind::Host(place) | Kind::Word(place) => Value::String(place(&mut copy).clone()),
+            Kind::Port(place) => Value::Integer(i64::from(*place(&mut copy))),
+            Kind::Encryption(place) => Value::String(place(&mut copy).as_str().to_owned()),
+            Kind::Hidden(place) => Value::String(place(&mut copy).as_ref().map_or("", |_| HIDDEN).to_owned()),
+            Kind::Sender(place) => Value::String(place(&mut copy).to_string()),
         }
     }
 
@@ -122,11 +153,17 @@ impl Setting {
             Kind::Hosts(_) => "a list of host names, such as [\"bell.example.org\"],".into(),
             Kind::Origins(_) => "a list of web origins, such as [\"https://console.example.org\"],".into(),
             Kind::Folder(_) => "the path of a folder".into(),
+            Kind::File(_) => "the path of a file".into(),
             Kind::Count(range, _) | Kind::Number(range, _) => {
                 format!("a whole number from {} to {}", range.start(), range.end())
             }
             Kind::Format(_) => "auto, text or json".into(),
             Kind::Level(_) => "off, error, warn, info, debug, trace, or part=level with commas between,".into(),
+            Kind::Host(_) => "a host name, such as smtp.example.org,".into(),
+            Kind::Port(_) => "a whole number from 1 to 65535".into(),
+            Kind::Encryption(_) => "starttls, implicit or none".into(),
+            Kind::Word(_) | Kind::Hidden(_) => "a text on one line".into(),
+            Kind::Sender(_) => "a name and an address, such as Bellwire <bell@example.org>,".into(),
         }
     }
 
@@ -138,6 +175,9 @@ impl Setting {
             Kind::Count(range, place) => {
                 let fits = fitting(range).and_then(|number| usize::try_from(number).ok());
                 *place(config) = fits.ok_or_else(wrong)?;
+            }
+            Kind::Port(place) => {
+                *place(config) = u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(wrong)?;
             }
             _ => return Err(wrong()),
         }
@@ -159,12 +199,21 @@ impl Setting {
         match &self.kind {
             Kind::Address(place) => *place(config) = text.parse().map_err(|_| wrong())?,
             Kind::Url(place) => *place(config) = Some(text).filter(|text| !text.is_empty()).map(url).transpose()?,
-            Kind::Folder(place) => *place(config) = folder(text, base)?,
+            Kind::Folder(place) | Kind::File(place) => *place(config) = folder(text, base)?,
             Kind::Format(place) => {
                 let formats = [LogFormat::Auto, LogFormat::Text, LogFormat::Json];
                 *place(config) = formats.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
             }
             Kind::Level(place) => *place(config) = Some(text).filter(|text| is_level(text)).ok_or_else(wrong)?.into(),
+            Kind::Host(place) => *place(config) = if text.is_empty() { String::new() } else { host(text)? },
+            Kind::Encryption(place) => {
+                *place(config) = EmailTls::ALL.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
+            }
+            Kind::Word(place) => {
+                *place(config) = Some(text).filter(|text| !text.contains(char::is_control)).ok_or_else(wrong)?.into();
+            }
+            Kind::Hidden(place) => *place(config) = secret(text)?,
+            Kind::Sender(place) => *place(config) = Mailbox::parse(text).map_err(|why| format!("is wrong: {why}"))?,
             _ => return Err(wrong()),
         }
         Ok(())
@@ -230,6 +279,16 @@ fn folder(text: &str, base: &Path) -> Result<Option<PathBuf>, String> {
         "" => Ok(None),
         text if text.starts_with('~') => Err(format!("is '{text}'; write the whole path instead of ~")),
         text => Ok(Some(base.join(text))),
+    }
+}
+
+/// A secret is never repeated in an error, and what `bellwire config` shows in its place is not one.
+fn secret(text: &str) -> Result<Option<Secret>, String> {
+    match text {
+        "" => Ok(None),
+        HIDDEN => Err(format!("is '{HIDDEN}', which is what is shown instead of a password; write the password")),
+        text if text.contains(char::is_control) => Err("has a control character in it; a text is allowed".to_owned()),
+        text => Ok(Some(Secret::new(text))),
     }
 }
 

@@ -100,7 +100,7 @@ impl From<StoreError> for ApiError {
             ErrorKind::Full => (StatusCode::TOO_MANY_REQUESTS, "mailbox_full"),
             ErrorKind::NoSpace => (StatusCode::INSUFFICIENT_STORAGE, "no_space"),
             ErrorKind::Retry => (StatusCode::SERVICE_UNAVAILABLE, "try_again"),
-            ErrorKind::Broken => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
+            ErrorKind::Damaged | ErrorKind::Broken => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
         };
         let retry = matches!(error.kind, ErrorKind::Full | ErrorKind::Retry | ErrorKind::NoSpace).then_some(1);
         if status.is_server_error() {
@@ -108,7 +108,7 @@ impl From<StoreError> for ApiError {
         }
         // What broke inside is for the log, not for the caller.
         let message = match error.kind {
-            ErrorKind::Broken => "the hub could not do this; its log says why".to_owned(),
+            ErrorKind::Damaged | ErrorKind::Broken => "the hub could not do this; its log says why".to_owned(),
             _ => error.message,
         };
         Self { retry_after_seconds: retry, ..Self::new(status, code, message) }

@@ -101,7 +101,7 @@ impl JsonSchema for CloudEvent {
                 "id": { "type": "string", "minLength": 1, "description": "Remembered together with the source." },
                 "source": { "type": "string", "minLength": 1 },
                 "type": { "type": "string", "minLength": 1, "description": "Made into a type of our form." },
-                "time": generator.subschema_for::<Option<Moment>>(),
+                "time": { "anyOf": [generator.subschema_for::<Moment>(), { "type": "null" }] },
                 "data": { "description": "What it carries: any JSON. What is no object becomes `{data}`." },
                 "severity": generator.subschema_for::<Option<Word<Severity>>>(),
                 "conversationid": id,

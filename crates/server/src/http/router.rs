@@ -259,7 +259,7 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
         return Ok(next.run(request).await);
     }
     let secret = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let secret = secret.and_then(|value| value.strip_prefix("Bearer ")).ok_or_else(ApiError::unauthorized)?;
+    let secret = secret.and_then(bearer).ok_or_else(ApiError::unauthorized)?;
     let identity = hub.tokens.identify(secret.trim()).await?.ok_or_else(ApiError::unauthorized)?;
     if !route.scopes.contains(&identity.scope) {
         let message = format!("a token of scope {} may not do this", identity.scope.as_str());
@@ -271,4 +271,10 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
     }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
+}
+
+/// The secret of an `Authorization` header; the scheme's name may be written in any case.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, secret) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
 }

@@ -7,20 +7,24 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::sse::{Event as Line, KeepAlive, KeepAliveStream, Sse};
-use bellwire_store::{Hint, HintKind};
+use bellwire_store::{Heard, Hint, HintKind, Hints};
 use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::sync::broadcast::Receiver;
+use tokio::time::{Instant, Interval, interval_at};
 
 use super::field::Id;
 use super::openapi::Operation;
 use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
+use crate::clock;
 use crate::metrics::StreamGuard;
 
+/// A conversation is open for a day after it was last seen.
+const SEEN_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
 /// Proxies close what is silent for longer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -72,8 +76,12 @@ pub(crate) struct Live {
     hub: Hub,
     identity: Identity,
     conversation_id: String,
-    hints: Receiver<Arc<Hint>>,
+    hints: Hints,
     revoked: Receiver<String>,
+    /// When its token ends.
+    expires: Option<Instant>,
+    /// An open stream keeps its conversation open.
+    seen: Interval,
     /// Counted for as long as it lives.
     _open: (OwnedSemaphorePermit, StreamGuard),
 }
@@ -87,10 +95,17 @@ impl Live {
     ) -> Result<(Vec<Arc<Hint>>, Self), ApiError> {
         let open = (hub.overload.stream()?, hub.metrics.stream());
         // Subscribe first: what is committed between the two is told twice rather than never.
-        let hints = hub.store.hints();
+        let hints = hub.store.hints(&conversation_id);
         let revoked = hub.revoked.subscribe();
+        // Whoever was revoked while this began is not on the list of those who will be.
+        if !hub.tokens.is_still_valid(&identity).await? {
+            return Err(ApiError::unauthorized());
+        }
         let state = hub.store.connect(identity.caller.clone(), conversation_id.clone()).await?;
-        let live = Self { hub, identity, conversation_id, hints, revoked, _open: open };
+        let expires_in = identity.expires_at.map(|at| Duration::from_millis(at.millis_since(clock::now())));
+        let expires = expires_in.map(|after| Instant::now() + after);
+        let seen = interval_at(Instant::now() + SEEN_EVERY, SEEN_EVERY);
+        let live = Self { hub, identity, conversation_id, hints, revoked, expires, seen, _open: open };
         Ok((state.into_iter().map(Arc::new).collect(), live))
     }
 
@@ -98,17 +113,18 @@ impl Live {
     pub(crate) async fn next(&mut self) -> Option<Vec<Arc<Hint>>> {
         loop {
             tokio::select! {
-                hint = self.hints.recv() => match hint {
-                    Ok(hint) if hint.conversation_id == self.conversation_id => return Some(vec![hint]),
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => return self.state_anew().await,
-                    Err(RecvError::Closed) => return None,
+                heard = self.hints.next() => match heard {
+                    Heard::Hint(hint) => return Some(vec![hint]),
+                    Heard::Missed => return self.state_anew().await,
+                    Heard::Closed => return None,
                 },
                 token = self.revoked.recv() => match token {
                     Ok(token) if token == self.identity.token_id => return None,
                     Ok(_) => {}
                     Err(_) => return None,
                 },
+                () = ended(self.expires) => return None,
+                _ = self.seen.tick() => drop(self.state_anew().await?),
                 _ = self.hub.stopping.changed() => return None,
             }
         }
@@ -117,6 +133,14 @@ impl Live {
     async fn state_anew(&mut self) -> Option<Vec<Arc<Hint>>> {
         let state = self.hub.store.connect(self.identity.caller.clone(), self.conversation_id.clone()).await.ok()?;
         Some(state.into_iter().map(Arc::new).collect())
+    }
+}
+
+/// Waits for the end of a token; one that never ends is waited for for ever.
+async fn ended(expires: Option<Instant>) {
+    match expires {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -16,10 +16,10 @@ use super::field::{Moment, Word};
 pub(super) struct Verdict {
     /// The subscriber; `*` for all of them.
     subscriber: String,
-    /// The conversation it decided for; empty where the person has none open.
-    conversation_id: String,
-    /// The agent it decided for.
-    agent: String,
+    /// The conversation it decided for; null where the person has none open.
+    conversation_id: Option<String>,
+    /// The agent it decided for; null where the person has no conversation open.
+    agent: Option<String>,
     /// What it decided.
     #[schemars(extend("enum" = ["queued", "held", "duplicate", "filtered", "suppressed"]))]
     verdict: String,
@@ -84,10 +84,10 @@ pub(super) struct Trace {
 pub(super) struct Progress {
     /// The subscriber.
     subscriber: String,
-    /// The conversation.
-    conversation_id: String,
-    /// The agent.
-    agent: String,
+    /// The conversation; null where the person has none open.
+    conversation_id: Option<String>,
+    /// The agent; null where the person has no conversation open.
+    agent: Option<String>,
     /// Where the subscriber stood for the conversation's person.
     #[schemars(extend("enum" = ["active", "disabled"]))]
     subscriber_state: &'static str,
@@ -163,8 +163,8 @@ impl From<Decision> for Verdict {
     fn from(decision: Decision) -> Self {
         Self {
             subscriber: decision.subscriber,
-            conversation_id: decision.conversation_id,
-            agent: decision.agent,
+            conversation_id: known(decision.conversation_id),
+            agent: known(decision.agent),
             verdict: decision.verdict,
             reason: decision.reason,
             notification_id: decision.notification_id,
@@ -208,8 +208,8 @@ impl Progress {
         let disabled = decision.reason == Filter::Disabled.to_string();
         Self {
             subscriber: decision.subscriber.clone(),
-            conversation_id: decision.conversation_id.clone(),
-            agent: decision.agent.clone(),
+            conversation_id: known(decision.conversation_id.clone()),
+            agent: known(decision.agent.clone()),
             subscriber_state: if disabled { "disabled" } else { "active" },
             states: states.unwrap_or_default().iter().map(ToString::to_string).collect(),
         }
@@ -254,4 +254,9 @@ impl From<NotificationView> for TracedNotification {
             ended_at: view.ended_at.map(Moment),
         }
     }
+}
+
+/// A name, or none: the store keeps the empty one where there was nobody to decide for, and an empty name is no id.
+fn known(name: String) -> Option<String> {
+    Some(name).filter(|name| !name.is_empty())
 }

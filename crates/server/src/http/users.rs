@@ -70,6 +70,9 @@ pub(super) async fn erase(
     Id(id): Id,
 ) -> Result<Done, ApiError> {
     identity.check_user(&id)?;
+    if id == "*" {
+        return Err(ApiError::invalid("id", "is nobody's; * stands for everyone in an agent's token"));
+    }
     let tokens = hub.store.tokens().await?;
     hub.store.erase_user(id.clone()).await?;
     hub.tokens.forget();

@@ -87,6 +87,21 @@ async fn a_page_under_another_host_name_reaches_only_the_probes() {
 }
 
 #[tokio::test]
+async fn a_token_revoked_while_it_is_first_used_is_not_remembered() {
+    let hub = TestHub::start().await;
+    for round in 0..40 {
+        let (_, made) = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "ingest"})).await;
+        let (secret, id) = (made["token"].as_str().unwrap(), made["id"].as_str().unwrap());
+        let uses = (0..4).map(|_| hub.get(secret, "/v1/tokens"));
+        let path = format!("/v1/tokens/{id}");
+        let revoke = hub.call(&hub.admin, Method::DELETE, &path, None);
+        tokio::join!(futures_util::future::join_all(uses), revoke);
+        let (status, _) = hub.get(secret, "/v1/tokens").await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "round {round}");
+    }
+}
+
+#[tokio::test]
 async fn a_secret_is_shown_once_and_never_listed() {
     let hub = TestHub::start().await;
     let secret = hub.token("ingest", "ada").await;

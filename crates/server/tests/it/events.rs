@@ -154,3 +154,16 @@ async fn a_token_made_twice_under_one_key_is_refused_because_its_secret_was_show
     assert_eq!(make().await.unwrap().status(), StatusCode::CREATED);
     assert_eq!(make().await.unwrap().status(), StatusCode::CONFLICT);
 }
+
+#[tokio::test]
+async fn where_nobody_is_open_no_conversation_is_named() {
+    let hub = TestHub::start().await;
+    let mut event = failure("grep");
+    event["conversation_id"] = json!(null);
+    event["user_id"] = json!("nobody");
+    let (status, answer) = hub.post(&hub.admin, "/v1/events", event).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    let verdict = &answer["events"][0]["verdicts"][0];
+    assert_eq!(verdict["reason"], "no_open_conversation");
+    assert_eq!((&verdict["conversation_id"], &verdict["agent"]), (&json!(null), &json!(null)), "an empty id is none");
+}

@@ -7,6 +7,7 @@ mod hub;
 mod access;
 mod cloudevents;
 mod config;
+mod email;
 mod events;
 mod inject;
 mod mcp;

@@ -74,6 +74,22 @@ async fn revoking_a_token_ends_its_streams_at_once() {
 }
 
 #[tokio::test]
+async fn a_stream_ends_with_its_token() {
+    let hub = TestHub::start().await;
+    let in_a_moment = bellwire_core::Time::from_millis(
+        i64::try_from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis()).unwrap()
+            + 3_000,
+    );
+    let body = json!({"scope": "agent", "user_id": "ada", "origin": "b", "expires_at": in_a_moment.to_string()});
+    let (_, made) = hub.post(&hub.admin, "/v1/tokens", body).await;
+    let agent = made["token"].as_str().unwrap();
+    hub.call(agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let mut lines = Lines::open(&hub, agent).await;
+    lines.until("event: pending").await;
+    assert_eq!(lines.until("no such word").await, "", "the stream ended");
+}
+
+#[tokio::test]
 async fn erasing_a_person_ends_the_streams_that_were_theirs() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;

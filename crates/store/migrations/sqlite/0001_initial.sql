@@ -41,6 +41,7 @@ CREATE TABLE brought_ids (
     at          BIGINT NOT NULL,
     PRIMARY KEY (token_owner, id)
 ) WITHOUT ROWID;
+CREATE INDEX brought_ids_by_age ON brought_ids (at);
 
 -- Calls that must happen once however often they are sent, and what they were answered; kept for a day.
 CREATE TABLE idempotency_keys (
@@ -63,14 +64,15 @@ CREATE TABLE superseded (
     PRIMARY KEY (event_id, subscriber_id)
 ) WITHOUT ROWID;
 
--- The state machine of one agent: one versioned blob of at most 64 KiB, written once per commit.
+-- The state machine of one agent: one versioned blob of at most 64 KiB, written once per commit. It has row numbers,
+-- because SQLite keeps a large blob on one page only where a row has one, and because its timers then are small.
 CREATE TABLE mailboxes (
     conversation_id TEXT   NOT NULL,
     agent           TEXT   NOT NULL,
     state           BLOB   NOT NULL,
     due_at          BIGINT NOT NULL,     -- when it has something to do by itself
     PRIMARY KEY (conversation_id, agent)
-) WITHOUT ROWID;
+);
 CREATE INDEX mailboxes_by_due ON mailboxes (due_at);
 
 -- Messages ready for their audience. While one waits, `waiting` holds what its mailbox needs.
@@ -106,6 +108,8 @@ CREATE TABLE injections (
     PRIMARY KEY (conversation_id, agent, call_id)
 ) WITHOUT ROWID;
 CREATE INDEX injections_in_order ON injections (conversation_id, sequence);
+CREATE INDEX injections_by_age ON injections (at);
+CREATE INDEX injections_empty ON injections (at) WHERE system_messages_json = '[]';
 
 -- What a person prefers.
 CREATE TABLE user_settings (

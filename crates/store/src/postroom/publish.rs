@@ -3,7 +3,7 @@ use std::sync::Arc;
 use bellwire_core::Input;
 use bellwire_core::event::{Cause, Event};
 
-use super::{OPEN_MS, PostRoom, Source};
+use super::{OPEN_MAX, OPEN_MS, PostRoom, Source};
 use crate::command::{Brought, Caller, Decision, Incoming, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{BroughtRow, EventRow, MailboxKey};
@@ -14,6 +14,8 @@ struct Address {
     conversations: Vec<Arc<str>>,
     /// It names a conversation that does not exist yet.
     create: bool,
+    /// The person has more conversations open than one event reaches.
+    too_many: bool,
 }
 
 impl PostRoom {
@@ -33,6 +35,12 @@ impl PostRoom {
                 Some(_) => None,
                 None => Some(self.address(&publish.caller, &incoming.event, source).await?),
             };
+            // A mailbox that cannot be loaded refuses the call here, before anything is decided.
+            for id in address.iter().flat_map(|address| &address.conversations) {
+                let owner = address.as_ref().map(|address| address.owner.clone()).unwrap_or_default();
+                let agent = incoming.event.agent().as_str().into();
+                self.enter(&MailboxKey { conversation_id: id.clone(), agent }, &owner, source).await?;
+            }
             planned.push((incoming, known, address));
         }
         let mut receipts: Vec<Receipt> = Vec::with_capacity(planned.len());
@@ -72,13 +80,10 @@ impl PostRoom {
     /// The same, for names brought earlier in this very commit.
     fn just_brought(&self, caller: &Caller, incoming: &Incoming) -> Result<Option<Receipt>, StoreError> {
         let Some(brought) = &incoming.brought else { return Ok(None) };
-        let mut fresh = self.changes.brought.iter();
-        let Some(row) = fresh.find(|row| row.token_owner == caller.token_owner && row.id == brought.id) else {
-            return Ok(None);
-        };
-        same_content(brought, &row.content)?;
-        let event = self.changes.events.iter().find(|event| event.event.id() == row.event_id);
-        Ok(event.map(receipt_of))
+        let name = (caller.token_owner.clone(), brought.id.clone());
+        let Some((row, event)) = self.changes.brought_here.get(&name) else { return Ok(None) };
+        same_content(brought, &self.changes.brought[*row].content)?;
+        Ok(self.changes.events.get(*event).map(receipt_of))
     }
 
     async fn address(
@@ -111,7 +116,7 @@ impl PostRoom {
         if !caller.may_see(id, &owner) || user.is_some_and(|user| user != &*owner) {
             return Err(StoreError::not_found("conversation"));
         }
-        Ok(Address { owner, conversations: vec![id.into()], create: known.is_none() })
+        Ok(Address { owner, conversations: vec![id.into()], create: known.is_none(), too_many: false })
     }
 
     async fn all_open(&mut self, caller: &Caller, user: &str, source: &mut impl Source) -> Result<Address, StoreError> {
@@ -119,14 +124,19 @@ impl PostRoom {
             return Err(StoreError::not_found("user"));
         }
         let since = bellwire_core::Time::from_millis(self.desk.now.as_millis().saturating_sub_unsigned(OPEN_MS));
-        let mut conversations = source.open_conversations(user, since).await?;
-        // What this very commit opened is open too.
+        // What this very commit opened is open too, and was seen last.
         let fresh = self.changes.conversations.values().filter(|row| &*row.user_id == user && row.seen_at >= since);
-        conversations.extend(fresh.map(|row| row.id.clone()));
+        let mut conversations: Vec<Arc<str>> = fresh.map(|row| row.id.clone()).collect();
+        for id in source.open_conversations(user, since, OPEN_MAX + 1).await? {
+            if !conversations.contains(&id) {
+                conversations.push(id);
+            }
+        }
         conversations.retain(|id| caller.conversation_id.as_deref().is_none_or(|bound| bound == &**id));
+        let too_many = conversations.len() > OPEN_MAX;
+        conversations.truncate(OPEN_MAX);
         conversations.sort();
-        conversations.dedup();
-        Ok(Address { owner: user.into(), conversations, create: false })
+        Ok(Address { owner: user.into(), conversations, create: false, too_many })
     }
 
     async fn take_in(
@@ -146,7 +156,11 @@ impl PostRoom {
             verdicts: Vec::new(),
         };
         if address.conversations.is_empty() {
-            row.verdicts.push(Decision::nobody_open());
+            row.verdicts.push(Decision::nobody("no_open_conversation".to_owned()));
+        }
+        if address.too_many {
+            let reason = format!("too_many_open_conversations: only the {OPEN_MAX} seen last are told");
+            row.verdicts.push(Decision::nobody(reason));
         }
         for id in &address.conversations {
             if address.create {
@@ -170,6 +184,9 @@ impl PostRoom {
             row.verdicts.extend(drained.verdicts);
         }
         if let Some(brought) = &incoming.brought {
+            let name = (caller.token_owner.clone(), brought.id.clone());
+            // The event's own row comes next, behind what detectors made of it.
+            self.changes.brought_here.insert(name, (self.changes.brought.len(), self.changes.events.len()));
             self.changes.brought.push(BroughtRow {
                 token_owner: caller.token_owner.clone(),
                 id: brought.id.clone(),

@@ -17,7 +17,15 @@ use crate::postroom::{LoadedMailbox, Source};
 use crate::rows::{BroughtRow, ConversationRow, EventRow, InjectionRow, MailboxKey, OnceRow};
 
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
-                             user_id, correlation_id, cause, owner, accepted_at, filtered, verdicts";
+                             user_id, correlation_id, cause, owner, accepted_at, filtered";
+
+/// Whether an event is wanted with what it came to. A mailbox needs the event alone, and the verdicts on one for many
+/// conversations are long.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Verdicts {
+    With,
+    Without,
+}
 
 impl Source for SqliteWriter {
     async fn conversation(&mut self, id: &str) -> Result<Option<ConversationRow>, StoreError> {
@@ -40,10 +48,17 @@ impl Source for SqliteWriter {
         .transpose()
     }
 
-    async fn open_conversations(&mut self, user_id: &str, since: Time) -> Result<Vec<Arc<str>>, StoreError> {
-        let rows = sqlx::query("SELECT id FROM conversations WHERE user_id = $1 AND seen_at >= $2")
+    async fn open_conversations(
+        &mut self,
+        user_id: &str,
+        since: Time,
+        limit: usize,
+    ) -> Result<Vec<Arc<str>>, StoreError> {
+        let sql = "SELECT id FROM conversations WHERE user_id = $1 AND seen_at >= $2 ORDER BY seen_at DESC LIMIT $3";
+        let rows = sqlx::query(sql)
             .bind(user_id)
             .bind(since.as_millis())
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
             .fetch_all(&mut self.connection)
             .await
             .map_err(failure)?;
@@ -72,7 +87,7 @@ impl Source for SqliteWriter {
         let pending = pending.map_err(|_| damaged("notifications.waiting"))?;
         let mailbox = Mailbox::load(&state, pending.clone()).map_err(|error| damaged(&error.to_string()))?;
         let wanted: Vec<EventId> = mailbox.references().collect();
-        let events = events(&mut self.connection, &wanted).await?;
+        let events = events(&mut self.connection, &wanted, Verdicts::Without).await?;
         Ok(Some(LoadedMailbox { state, pending, events: events.into_iter().map(|row| row.event).collect() }))
     }
 
@@ -109,7 +124,7 @@ impl Source for SqliteWriter {
             content: row.get::<Vec<u8>, _>(1).try_into().map_err(|_| damaged("brought_ids.content"))?,
             at: Time::from_millis(row.get(2)),
         };
-        let event = events(&mut self.connection, &[brought.event_id]).await?.pop();
+        let event = events(&mut self.connection, &[brought.event_id], Verdicts::With).await?.pop();
         Ok(event.map(|event| (brought, event)))
     }
 
@@ -158,7 +173,7 @@ impl Source for SqliteWriter {
     }
 
     async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
-        let rows = events(&mut self.connection, ids).await?;
+        let rows = events(&mut self.connection, ids, Verdicts::Without).await?;
         Ok(rows.into_iter().map(|row| row.event).collect())
     }
 
@@ -222,7 +237,7 @@ impl Reader for Sqlite {
             None => crate::event_id(id),
         };
         let Some(id) = id else { return Ok(None) };
-        let Some(row) = events(&mut connection, &[id]).await?.pop() else { return Ok(None) };
+        let Some(row) = events(&mut connection, &[id], Verdicts::With).await?.pop() else { return Ok(None) };
         let ids: Vec<Uuid> = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).collect();
         let notifications = notifications(&mut connection, &ids).await?;
         Ok(Some(Trace {
@@ -288,11 +303,16 @@ impl Reader for Sqlite {
     }
 }
 
-async fn events(connection: &mut SqliteConnection, ids: &[EventId]) -> Result<Vec<EventRow>, StoreError> {
+async fn events(
+    connection: &mut SqliteConnection,
+    ids: &[EventId],
+    verdicts: Verdicts,
+) -> Result<Vec<EventRow>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let mut sql = QueryBuilder::<Driver>::new(format!("SELECT {EVENT_COLUMNS} FROM events WHERE id IN ("));
+    let last = if verdicts == Verdicts::With { "verdicts" } else { "'[]'" };
+    let mut sql = QueryBuilder::<Driver>::new(format!("SELECT {EVENT_COLUMNS}, {last} FROM events WHERE id IN ("));
     let mut list = sql.separated(", ");
     for id in ids {
         list.push_bind(id.0.as_bytes().to_vec());

@@ -16,6 +16,11 @@ pub(super) async fn end<T>(connection: &mut SqliteConnection, written: sqlx::Res
         Ok(value) => sqlx::raw_sql("COMMIT").execute(&mut *connection).await.map(|_| value),
         Err(error) => Err(error),
     };
+    settle(connection, committed).await
+}
+
+/// Takes back what did not go well, where beginning and committing were part of it.
+pub(super) async fn settle<T>(connection: &mut SqliteConnection, committed: sqlx::Result<T>) -> sqlx::Result<T> {
     if committed.is_err() {
         // Where SQLite has rolled back already this says so, and there is nothing left to do.
         let _ = sqlx::raw_sql("ROLLBACK").execute(connection).await;

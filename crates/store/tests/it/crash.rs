@@ -2,7 +2,7 @@
 
 use bellwire_core::Event;
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_store::{Caller, ErrorKind, SqliteStore};
+use bellwire_store::{Caller, ErrorKind, Incoming, Publish, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
@@ -73,8 +73,16 @@ async fn a_damaged_mailbox_stops_nobody_elses_clock() {
     backend.store().tick().await.unwrap();
     let trace = backend.store().trace(Caller::user("ada"), other.event_id.to_string()).await.unwrap();
     assert_eq!(trace.notifications[0].state, "pending");
-    let error = backend.store().take(take(AfterTool, "c1")).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Broken);
+    let store = backend.store();
+    // Whoever asks for it is told; whoever shares the commit is not concerned.
+    let other = Publish {
+        caller: Caller::user("ada"),
+        events: vec![Incoming { event: failure("awk").in_conversation("other"), brought: None }],
+        once: None,
+    };
+    let (refused, accepted) = tokio::join!(store.take(take(AfterTool, "c1")), store.publish(other));
+    assert_eq!(refused.unwrap_err().kind, ErrorKind::Damaged);
+    assert!(accepted.is_ok());
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 use bellwire_core::InjectionPoint::{AfterTool, TurnEnd, TurnStart};
 use bellwire_core::conversation::{Observed, Outcome};
 use bellwire_core::event::AgentName;
-use bellwire_store::{Caller, ErrorKind, HintKind};
+use bellwire_store::{Caller, ErrorKind, Heard, HintKind, Incoming, Publish};
 use serde_json::json;
 
 use crate::backends::{Backend, event, failure, on_every_store, take};
@@ -75,10 +75,10 @@ on_every_store! {
     }
 
     async fn wake_mail_rings_an_idle_conversation_after_its_commit(backend: Backend) {
-        let mut hints = backend.store().hints();
+        let mut hints = backend.store().hints("chat");
         backend.publish(event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": "b"}))).await;
         let mut kinds = Vec::new();
-        while let Ok(hint) = hints.try_recv() {
+        while let Some(Heard::Hint(hint)) = hints.try_next() {
             assert_eq!(hint.conversation_id, "chat");
             kinds.push(hint.kind);
         }
@@ -89,6 +89,35 @@ on_every_store! {
         backend.take(TurnStart, "c1").await;
         let state = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
         assert_eq!((state.len(), state[0].count), (1, 0));
+    }
+
+    async fn an_answer_reported_as_unseen_before_it_was_even_given_stays_unseen(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        let store = backend.store();
+        // Both wait for the same commit: the first is polled before the second, and neither has been answered.
+        let mut second = take(AfterTool, "c2");
+        second.unseen = vec!["c1".into()];
+        let (first, second) = tokio::join!(store.take(take(AfterTool, "c1")), store.take(second));
+        assert!(first.unwrap().block.contains("grep") && second.unwrap().block.contains("grep"));
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let refused = backend.store().take(take(AfterTool, "c1")).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Conflict);
+        let (messages, _) = backend.store().messages(Caller::user("ada"), "chat".into(), None, 10).await.unwrap();
+        assert_eq!(messages.iter().map(|one| one.call_id.as_str()).collect::<Vec<_>>(), ["c2"]);
+    }
+
+    async fn many_events_in_one_commit_are_one_hint(backend: Backend) {
+        let mut hints = backend.store().hints("chat");
+        let done = |task: usize| event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": task}));
+        let events = (0..20).map(|task| Incoming { event: done(task), brought: None }).collect();
+        backend.store().publish(Publish { caller: Caller::user("ada"), events, once: None }).await.unwrap();
+        let mut heard = Vec::new();
+        while let Some(Heard::Hint(hint)) = hints.try_next() {
+            heard.push((hint.kind, hint.notifications.len(), hint.count));
+        }
+        assert_eq!(heard, [(HintKind::Pending, 20, 20), (HintKind::Wake, 6, 20)]);
     }
 
     async fn a_stream_that_connects_hears_of_sub_agents_too(backend: Backend) {

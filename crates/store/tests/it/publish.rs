@@ -1,8 +1,8 @@
-use bellwire_core::Severity;
+use bellwire_core::{EventDraft, Ids, Severity, Time};
 use bellwire_store::{Caller, ErrorKind, Incoming, Publish};
 use serde_json::json;
 
-use crate::backends::{Backend, event, failure, on_every_store};
+use crate::backends::{Backend, START, event, failure, on_every_store};
 
 on_every_store! {
     async fn an_accepted_event_has_a_verdict_from_every_subscriber_that_listens(backend: Backend) {
@@ -76,5 +76,25 @@ on_every_store! {
         assert_eq!(refused.kind, ErrorKind::Full);
         let view = backend.store().conversation(Caller::user("ada"), "chat".into()).await.unwrap();
         assert_eq!(view.pending, bellwire_core::mailbox::PENDING_MAX);
+    }
+
+    async fn an_event_for_a_person_reaches_the_conversations_seen_last_and_says_that_there_are_more(backend: Backend) {
+        let store = backend.store();
+        for number in 0..105 {
+            backend.pass(1);
+            let id = format!("c{number:03}");
+            store.put_conversation(Caller::user("ada"), id, "ada".into(), None).await.unwrap();
+        }
+        let draft = json!({
+            "type": "tool.call.failure", "source": "x", "severity": "error", "user_id": "ada",
+            "payload": {"tool_name": "grep"},
+        });
+        let draft: EventDraft = serde_json::from_value(draft).unwrap();
+        let event = draft.admit(Time::from_millis(START), &mut Ids::seeded(1)).unwrap();
+        let receipt = backend.publish(event).await;
+        let told = receipt.verdicts.iter().filter(|one| one.verdict == "held").count();
+        assert_eq!(told, 100);
+        assert!(receipt.verdicts.iter().any(|one| one.reason.starts_with("too_many_open_conversations")));
+        assert!(receipt.verdicts.iter().all(|one| one.conversation_id != "c000"), "the one seen first is left out");
     }
 }

@@ -1,6 +1,6 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::Time;
-use bellwire_store::{Caller, ErrorKind};
+use bellwire_store::{Brought, Caller, ErrorKind};
 
 use crate::backends::{Backend, START, failure, on_every_store};
 
@@ -22,6 +22,42 @@ on_every_store! {
         assert!(gone >= 7, "six events and an answer went, not {gone}");
         assert!(backend.store().trace(Caller::user("ada"), waiting.event_id.to_string()).await.is_ok());
         assert!(backend.take(AfterTool, "c2").await.block.contains("waiting"));
+    }
+
+    async fn what_waits_keeps_its_events_however_old_it_is(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        backend.pass(3_000);
+        backend.store().tick().await.unwrap();
+        let later = Time::from_millis(START + 1_000_000);
+        backend.store().prune(later, later, 100).await.unwrap();
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let told = backend.take(AfterTool, "c1").await.block;
+        assert!(told.contains("grep"), "{told}");
+        backend.store().prune(later, later, 100).await.unwrap();
+    }
+
+    async fn what_was_shown_is_history_for_as_long_as_the_events_are(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        backend.take(AfterTool, "c1").await;
+        backend.take(AfterTool, "c2").await;
+        let (never, later) = (Time::from_millis(START), Time::from_millis(START + 1_000_000));
+        backend.store().prune(never, later, 100).await.unwrap();
+        let store = backend.store();
+        let messages = || store.messages(Caller::user("ada"), "chat".into(), None, 10);
+        assert_eq!(messages().await.unwrap().0.len(), 1);
+        backend.store().prune(later, later, 100).await.unwrap();
+        assert_eq!(messages().await.unwrap().0.len(), 0);
+    }
+
+    async fn a_name_whose_event_was_forgotten_may_be_used_again(backend: Backend) {
+        let brought = |content: u8| Some(Brought { id: "build-17".into(), content: [content; 16] });
+        backend.publish_as(Caller::user("ada"), failure("grep"), brought(1)).await.unwrap();
+        backend.take(AfterTool, "c1").await;
+        let later = Time::from_millis(START + 1_000_000);
+        backend.store().prune(later, Time::from_millis(START), 100).await.unwrap();
+        assert!(backend.publish_as(Caller::user("ada"), failure("sed"), brought(2)).await.is_ok());
     }
 
     async fn an_erased_person_leaves_nothing(backend: Backend) {

@@ -1,9 +1,9 @@
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_core::Severity;
+use bellwire_core::{EventDraft, Ids, Severity, Time};
 use bellwire_store::{Brought, Caller, ErrorKind};
 use serde_json::json;
 
-use crate::backends::{Backend, event, failure, on_every_store};
+use crate::backends::{Backend, START, event, failure, on_every_store};
 
 on_every_store! {
     async fn one_events_life_is_told_from_verdict_to_words(backend: Backend) {
@@ -30,6 +30,24 @@ on_every_store! {
         assert_eq!(superseded, [("budget_warning", newer.event_id)]);
         let trace = backend.store().trace(Caller::user("ada"), newer.event_id.to_string()).await.unwrap();
         assert!(trace.superseded.is_empty());
+    }
+
+    async fn a_caller_bound_to_one_conversation_learns_nothing_of_the_others(backend: Backend) {
+        let store = backend.store();
+        for id in ["chat", "secret"] {
+            store.put_conversation(Caller::user("ada"), id.into(), "ada".into(), None).await.unwrap();
+        }
+        let draft = json!({
+            "type": "tool.call.failure", "source": "x", "severity": "error", "user_id": "ada",
+            "payload": {"tool_name": "grep"},
+        });
+        let draft: EventDraft = serde_json::from_value(draft).unwrap();
+        let event = draft.admit(Time::from_millis(START), &mut Ids::seeded(1)).unwrap();
+        let id = backend.publish(event).await.event_id.to_string();
+        let bound = Caller { conversation_id: Some("chat".into()), ..Caller::user("ada") };
+        let trace = store.trace(bound, id.clone()).await.unwrap();
+        assert!(trace.verdicts.iter().all(|one| one.conversation_id == "chat") && trace.verdicts.len() == 1);
+        assert_eq!(store.trace(Caller::user("ada"), id).await.unwrap().verdicts.len(), 2);
     }
 
     async fn an_event_is_also_found_by_the_name_its_sender_brought(backend: Backend) {

@@ -1,0 +1,158 @@
+//! A load generator: raw HTTP/1.1 over connections that stay open, one request at a time on each.
+//!
+//! It runs on one thread and does as little as it can, because it shares the machine with what it measures. An answer
+//! that is not a success ends the benchmark: a figure about errors is worth nothing.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+
+/// A lap ends here even if not everything was sent.
+const LAP_MAX: Duration = Duration::from_secs(4);
+
+/// What one lap came to.
+pub(crate) struct Lap {
+    pub(crate) answers: usize,
+    pub(crate) elapsed: Duration,
+    /// How long each answer took, shortest first.
+    latencies: Vec<Duration>,
+}
+
+impl Lap {
+    pub(crate) fn per_second(&self) -> f64 {
+        self.answers as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// The time within which this share of the answers came.
+    pub(crate) fn percentile(&self, share: f64) -> Duration {
+        percentile(&self.latencies, share)
+    }
+}
+
+/// The time within which this share of sorted times lies.
+pub(crate) fn percentile(sorted: &[Duration], share: f64) -> Duration {
+    let at = (sorted.len() as f64 * share) as usize;
+    sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+/// Sends every request once, over this many connections, until all are answered or the lap has lasted long enough.
+pub(crate) fn send(address: SocketAddr, connections: usize, requests: Vec<Vec<u8>>) -> Lap {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
+    LocalSet::new().block_on(&runtime, async {
+        let mut open = Vec::with_capacity(connections);
+        for _ in 0..connections {
+            open.push(Connection::open(address).await);
+        }
+        let (requests, next) = (Rc::new(requests), Rc::new(Cell::new(0)));
+        let start = Instant::now();
+        let sending = open.into_iter().map(|connection| {
+            tokio::task::spawn_local(send_in_turn(connection, requests.clone(), next.clone(), start + LAP_MAX))
+        });
+        let sending: Vec<_> = sending.collect();
+        let mut latencies = Vec::with_capacity(requests.len());
+        for one in sending {
+            latencies.extend(one.await.expect("no connection fails"));
+        }
+        let elapsed = start.elapsed();
+        latencies.sort_unstable();
+        Lap { answers: latencies.len(), elapsed, latencies }
+    })
+}
+
+async fn send_in_turn(
+    mut connection: Connection,
+    requests: Rc<Vec<Vec<u8>>>,
+    next: Rc<Cell<usize>>,
+    end: Instant,
+) -> Vec<Duration> {
+    let mut latencies = Vec::with_capacity(requests.len());
+    while let Some(request) = requests.get(next.replace(next.get() + 1)) {
+        let asked = Instant::now();
+        connection.ask(request).await;
+        let answered = Instant::now();
+        latencies.push(answered - asked);
+        if answered > end {
+            break;
+        }
+    }
+    latencies
+}
+
+/// One connection that stays open.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) async fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.expect("the server listens");
+        stream.set_nodelay(true).expect("a socket that is open takes options");
+        Self { stream, buffer: Vec::with_capacity(16 * 1024) }
+    }
+
+    /// Sends a request and waits for all of its answer; gives the body.
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> &[u8] {
+        self.stream.write_all(request).await.expect("the server reads");
+        self.buffer.clear();
+        loop {
+            let read = self.stream.read_buf(&mut self.buffer).await.expect("the server answers");
+            assert!(read > 0, "the server hung up");
+            if let Some((head, length)) = head(&self.buffer)
+                && self.buffer.len() >= head + length
+            {
+                assert!(self.buffer.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(&self.buffer));
+                return &self.buffer[head..];
+            }
+        }
+    }
+
+    /// Sends a request whose answer never ends; the rest is read by whoever wants it.
+    pub(crate) async fn follow(mut self, request: &[u8]) -> TcpStream {
+        self.stream.write_all(request).await.expect("the server reads");
+        self.stream
+    }
+}
+
+/// Where the body begins and how long it is, once the head is there.
+fn head(answer: &[u8]) -> Option<(usize, usize)> {
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
+    let text = std::str::from_utf8(&answer[..end]).expect("a head is text");
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length: "));
+    Some((end, length.expect("every answer here has a length").trim().parse().expect("a number")))
+}
+
+/// A request with a body.
+pub(crate) fn request(method: &str, path: &str, token: &str, kind: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\n\
+         content-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_when_its_head_has_come_and_its_length() {
+        assert_eq!(head(b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n"), None);
+        let answer = b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(head(answer), Some((answer.len() - 2, 2)));
+    }
+
+    #[test]
+    fn the_99th_of_a_hundred_times_is_the_99th_percentile() {
+        let times: Vec<Duration> = (1..=100).map(Duration::from_millis).collect();
+        assert_eq!(percentile(&times, 0.98), Duration::from_millis(99));
+        assert_eq!(percentile(&times, 1.0), Duration::from_millis(100));
+    }
+}

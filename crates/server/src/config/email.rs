@@ -1,0 +1,135 @@
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use super::Secret;
+use crate::deliver::email::Mailbox;
+
+/// The mail server that notifications go through, and how it is spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Email {
+    /// Its name; empty = email is off.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// How the connection is encrypted.
+    pub tls: EmailTls,
+    /// Certificates to trust instead of the public ones.
+    pub ca_file: Option<PathBuf>,
+    /// Who logs in; empty = nobody does.
+    pub username: String,
+    /// With what.
+    pub password: Option<Secret>,
+    /// Where that is read from instead.
+    pub password_file: Option<PathBuf>,
+    /// Who the mails are from.
+    pub from: Mailbox,
+    /// What the hub calls itself to the server; empty = its address.
+    pub hello: String,
+    /// How long one step may take.
+    pub step_seconds: u64,
+    /// How long the server may think about a mail it was given.
+    pub answer_seconds: u64,
+    /// How many mails are sent at once.
+    pub workers: usize,
+}
+
+/// How the connection to a mail server is encrypted.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum EmailTls {
+    /// The server is asked for encryption, and gets nothing if it has none.
+    Starttls,
+    /// Encrypted from the first byte.
+    Implicit,
+    /// Not at all.
+    None,
+}
+
+impl Email {
+    /// Every value at its lowest, to be written over by the default file.
+    pub(super) fn blank() -> Self {
+        Self {
+            host: String::new(),
+            port: 0,
+            tls: EmailTls::Starttls,
+            ca_file: None,
+            username: String::new(),
+            password: None,
+            password_file: None,
+            from: Mailbox::parse("bellwire@localhost").expect("the name is an address"),
+            hello: String::new(),
+            step_seconds: 0,
+            answer_seconds: 0,
+            workers: 0,
+        }
+    }
+
+    /// What cannot be meant together, each with the way out.
+    pub(super) fn contradictions(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let has_password = self.password.is_some() || self.password_file.is_some();
+        if self.password.is_some() && self.password_file.is_some() {
+            found.push("email.password and email.password_file are both set: keep one".to_owned());
+        }
+        if has_password && self.username.is_empty() {
+            found.push("email.password is set without email.username: say who logs in".to_owned());
+        }
+        if !has_password && !self.username.is_empty() {
+            found
+                .push("email.username is set without a password: set email.password_file or email.password".to_owned());
+        }
+        if self.tls == EmailTls::None && has_password && !self.is_local() {
+            found.push(format!(
+                "email.tls is \"none\", but the password would travel to {} for everybody to read: use \"starttls\" or \
+                 \"implicit\"",
+                self.host
+            ));
+        }
+        if self.tls == EmailTls::None && self.ca_file.is_some() {
+            found.push("email.ca_file names whom to trust, but email.tls is \"none\": remove one of them".to_owned());
+        }
+        if self.host.is_empty() && (has_password || !self.username.is_empty()) {
+            found.push("email.username is set, but email.host names no server to log in to: set it".to_owned());
+        }
+        found
+    }
+
+    /// What can be meant together and is still worth a word.
+    pub(super) fn risks(&self, public_url: Option<&str>) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.host.is_empty() {
+            return found;
+        }
+        if self.tls == EmailTls::None && !self.is_local() {
+            found.push(format!("email.tls is \"none\": mails travel to {} for everybody to read", self.host));
+        }
+        if (self.port, self.tls) == (465, EmailTls::Starttls) || (self.port, self.tls) == (587, EmailTls::Implicit) {
+            found.push(format!("email.tls is \"{}\", which is unusual on port {}", self.tls.as_str(), self.port));
+        }
+        if self.from.address.domain() == "localhost" && !self.is_local() {
+            found.push("email.from is an address of localhost, which most servers refuse".to_owned());
+        }
+        if public_url.is_none() {
+            found.push("email is on without server.public_url: mails have no link to stop them with".to_owned());
+        }
+        found
+    }
+
+    fn is_local(&self) -> bool {
+        let literal = self.host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+        literal || self.host.eq_ignore_ascii_case("localhost")
+    }
+}
+
+impl EmailTls {
+    /// All of them.
+    pub(super) const ALL: [Self; 3] = [Self::Starttls, Self::Implicit, Self::None];
+
+    /// The word in a file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Starttls => "starttls",
+            Self::Implicit => "implicit",
+            Self::None => "none",
+        }
+    }
+}

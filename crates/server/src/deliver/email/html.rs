@@ -1,0 +1,62 @@
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use bellwire_core::person::one_line;
+use minijinja::{AutoEscape, Environment, Value};
+
+use super::letter::{Content, Item, Letter, Link};
+use super::plain::{CONFIRM, CONFIRM_NOT, ITEMS_MAX, REASON, more};
+
+const NAME: &str = "letter";
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    templates.set_auto_escape_callback(|_| AutoEscape::Html);
+    templates.add_template(NAME, include_str!("letter.html.j2")).expect("the template is part of the program");
+    templates
+});
+
+/// The mail as a page. Every value is escaped by the renderer; the template marks none as safe.
+pub(super) fn html(letter: &Letter, subject: &str) -> String {
+    let links = letter.links();
+    let link = |link: Option<Link>| link.map(|link| link.as_str().to_owned());
+    let items: &[Item] = match &letter.content {
+        Content::Notification { item, .. } => std::slice::from_ref(item),
+        Content::Digest(items) => items,
+        Content::Confirmation { .. } => &[],
+    };
+    let code = match &letter.content {
+        Content::Confirmation { code } => Some(one_line(code)),
+        _ => None,
+    };
+    let context = fields([
+        ("subject", Value::from(subject)),
+        ("count", Value::from(items.len())),
+        ("items", items.iter().take(ITEMS_MAX).map(|item| card(item, letter)).collect()),
+        ("more", Value::from(more(items.len()))),
+        ("code", Value::from(code)),
+        ("confirm", Value::from(CONFIRM)),
+        ("confirm_not", Value::from(CONFIRM_NOT)),
+        ("reason", Value::from(REASON.trim_end())),
+        ("inbox", Value::from(link(links.inbox))),
+        ("unsubscribe", Value::from(link(links.unsubscribe))),
+    ]);
+    let template = TEMPLATES.get_template(NAME).expect("the template was added with this name");
+    template.render(context).expect("the template uses only what it is given")
+}
+
+fn card(item: &Item, letter: &Letter) -> Value {
+    fields([
+        ("origin", Value::from(item.origin.as_str())),
+        ("kind", Value::from(item.kind.label())),
+        ("class", Value::from(item.kind.label().to_ascii_lowercase())),
+        ("title", Value::from(item.title.clone())),
+        ("conversation", Value::from(item.conversation.clone())),
+        ("at", Value::from(letter.shown(item.at))),
+        ("lines", item.message.split('\n').map(Value::from).collect()),
+    ])
+}
+
+fn fields<const N: usize>(pairs: [(&'static str, Value); N]) -> Value {
+    Value::from(BTreeMap::from(pairs))
+}

@@ -1,0 +1,238 @@
+use std::fmt;
+
+use bellwire_core::Time;
+use bellwire_core::person::{MessageType, ToastSeverity, clean, one_line};
+
+use super::{Address, Mailbox};
+
+/// A link has to fit into one line of a header, which ends at 998 characters.
+const LINK_MAX: usize = 900;
+/// The longest id before the @ of a Message-ID.
+const ID_MAX: usize = 128;
+/// The longest name or title that stands in the frame, in characters.
+const NAME_MAX: usize = 100;
+
+/// A mail that is ready to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Letter {
+    /// The same on every attempt of a delivery, so that a copy can be known as one.
+    pub message_id: MessageId,
+    /// Who sends: the hub, not the agent.
+    pub from: Mailbox,
+    /// Who gets it.
+    pub to: Address,
+    /// Its date; the same on every attempt.
+    pub at: Time,
+    /// The zone in which the person reads times, by its IANA name; none or an unknown one = UTC.
+    pub zone: Option<String>,
+    /// What it says.
+    pub content: Content,
+    /// Where it leads; a confirmation leads nowhere.
+    pub links: Links,
+}
+
+/// What a mail says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// One notification.
+    Notification {
+        /// What it says.
+        item: Item,
+        /// The subject somebody chose; it gets the origin in front. None = made from the item.
+        subject: Option<String>,
+    },
+    /// What gathered while nobody was to be disturbed, in this order. A single one goes as itself.
+    Digest(Vec<Item>),
+    /// The code that proves that mail to this address is read.
+    Confirmation {
+        /// What is to be typed in.
+        code: String,
+    },
+}
+
+/// A notification in a mail. The texts are cleaned when it is made: no controls, nothing that turns the reading direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    pub(super) origin: String,
+    pub(super) kind: Kind,
+    pub(super) title: Option<String>,
+    pub(super) message: String,
+    pub(super) conversation: Option<String>,
+    pub(super) at: Time,
+}
+
+/// What sort of notification it is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Something to remember.
+    Reminder,
+    /// Something worth knowing.
+    Info,
+    /// Good news.
+    Success,
+    /// Something to look at.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// Where a mail leads, where the hub has an address to lead to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    /// The person's inbox, or the one notification in it.
+    pub inbox: Option<Link>,
+    /// Ends these mails: shows a page when it is opened, acts when it is posted to (RFC 8058).
+    pub unsubscribe: Option<Link>,
+}
+
+/// An http or https address that can stand in a header and in an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link(String);
+
+/// What a mail is known by, `<id@domain>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageId(String);
+
+impl Letter {
+    /// Before an address is confirmed there is nothing to lead to and nothing to stop.
+    pub(super) fn links(&self) -> Links {
+        match self.content {
+            Content::Confirmation { .. } => Links::default(),
+            _ => self.links.clone(),
+        }
+    }
+}
+
+impl Item {
+    /// What an agent, known by its authenticated name, said and when.
+    pub fn new(origin: &str, kind: Kind, message: &str, at: Time) -> Self {
+        let origin = cut(&one_line(origin), NAME_MAX);
+        Self { origin, kind, title: None, message: clean(message), conversation: None, at }
+    }
+
+    /// With the agent's own title above its text.
+    pub fn titled(mut self, title: &str) -> Self {
+        self.title = Some(cut(&one_line(title), NAME_MAX)).filter(|title| !title.is_empty());
+        self
+    }
+
+    /// With the conversation it was said in: its title, else its id.
+    pub fn in_conversation(mut self, name: &str) -> Self {
+        self.conversation = Some(cut(&one_line(name), NAME_MAX)).filter(|name| !name.is_empty());
+        self
+    }
+}
+
+impl Kind {
+    /// As a person reads it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Reminder => "Reminder",
+            Self::Info => "Info",
+            Self::Success => "Success",
+            Self::Warning => "Warning",
+            Self::Error => "Error",
+        }
+    }
+}
+
+impl From<MessageType> for Kind {
+    fn from(kind: MessageType) -> Self {
+        match kind {
+            MessageType::Reminder => Self::Reminder,
+            MessageType::Info => Self::Info,
+            MessageType::Warning => Self::Warning,
+        }
+    }
+}
+
+impl From<ToastSeverity> for Kind {
+    fn from(severity: ToastSeverity) -> Self {
+        match severity {
+            ToastSeverity::Info => Self::Info,
+            ToastSeverity::Success => Self::Success,
+            ToastSeverity::Warning => Self::Warning,
+            ToastSeverity::Error => Self::Error,
+        }
+    }
+}
+
+impl Link {
+    /// Takes an absolute address of printable ASCII; anything else must be percent-encoded before.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| Err(format!("'{}' {why}", text.escape_debug()));
+        let safe = |c: char| c.is_ascii_graphic() && !"<>\"\\^`{|}".contains(c);
+        match text {
+            text if !text.starts_with("https://") && !text.starts_with("http://") => wrong("is no http or https link"),
+            text if text.len() > LINK_MAX => wrong("is too long for a header"),
+            text if !text.chars().all(safe) => wrong("has characters in it that must be percent-encoded"),
+            text => Ok(Self(text.to_owned())),
+        }
+    }
+
+    /// The address.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl MessageId {
+    /// From an id that stays the same over all attempts, such as that of the delivery, and the sender's domain.
+    pub fn new(id: &str, from: &Address) -> Result<Self, String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let dots = id.starts_with('.') || id.ends_with('.') || id.contains("..");
+        if id.is_empty() || id.len() > ID_MAX || dots || !id.chars().all(plain) {
+            let allowed = format!("letters, digits, - and _ are allowed, at most {ID_MAX}");
+            return Err(format!("the message id '{}' cannot stand in a header: {allowed}", id.escape_debug()));
+        }
+        Ok(Self(format!("<{id}@{}>", from.domain())))
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The first characters of a text, and a sign if that is not all.
+pub(super) fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some(_) => text.chars().take(max - 1).chain(['…']).collect(),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_cannot_leave_its_place() {
+        for text in
+            ["javascript:alert(1)", "//x.org", "https://x.org/ y", "https://x.org/\r\nBcc: x", "https://x.org/>"]
+        {
+            assert!(Link::parse(text).is_err(), "{text}");
+        }
+        assert!(Link::parse(&format!("https://x.org/{}", "x".repeat(900))).is_err());
+        assert!(Link::parse("https://x.org/u/a.b-c?d=e&f=%20").is_ok());
+    }
+
+    #[test]
+    fn a_message_id_is_the_deliverys_at_the_senders_domain() {
+        let from = Address::parse("bell@example.org").expect("an address");
+        assert_eq!(MessageId::new("019a-1", &from).map(|id| id.to_string()), Ok("<019a-1@example.org>".to_owned()));
+        for id in ["", "a b", "a>\r\nBcc: x", "é", ".a", "a..b", &"x".repeat(129)] {
+            assert!(MessageId::new(id, &from).is_err(), "{id}");
+        }
+    }
+
+    #[test]
+    fn what_an_agent_says_is_cleaned_when_it_comes_in() {
+        let item = Item::new("but\r\nler\0", Kind::Info, "a\r\nb\u{202e}c", Time::ZERO);
+        let item = item.titled("t\nu").in_conversation(&"x".repeat(200));
+        assert_eq!((item.origin.as_str(), item.message.as_str()), ("but ler", "a\nbc"));
+        assert_eq!(item.title.as_deref(), Some("t u"));
+        assert_eq!(item.conversation.map(|name| name.chars().count()), Some(100));
+    }
+}

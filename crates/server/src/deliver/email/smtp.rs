@@ -1,0 +1,163 @@
+//! Handing one message to one server over a connection of its own.
+//!
+//! Every step has a time-out, and every failure knows its step, because the step decides what a failure means: before the
+//! dot that ends the message nothing has been sent, and after it silence means that nobody knows. A connection serves one
+//! message and is thrown away, so that an answer can never be read as the answer to something else.
+
+mod auth;
+mod reply;
+mod session;
+mod tls;
+
+pub(super) use reply::Reply;
+pub(super) use session::{Cause, Stopped};
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::{Address, Letter, Outcome, Step, compose};
+use crate::config::{Email, EmailTls};
+use auth::Credentials;
+use session::{Session, within};
+use tls::Tls;
+
+/// How long a server may take to say goodbye, which nobody waits for.
+const QUIT_MAX: Duration = Duration::from_secs(5);
+
+/// A mail server and how to talk to it.
+#[derive(Clone)]
+pub struct Smtp {
+    host: String,
+    port: u16,
+    mode: EmailTls,
+    tls: Tls,
+    credentials: Option<Credentials>,
+    hello: Option<String>,
+    step_max: Duration,
+    answer_max: Duration,
+}
+
+/// Why the settings cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetupError(pub(super) String);
+
+impl Smtp {
+    /// Reads what the settings name (a password file, certificates). None where email is off.
+    pub fn new(settings: &Email) -> Result<Option<Self>, SetupError> {
+        if settings.host.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            host: settings.host.clone(),
+            port: settings.port,
+            mode: settings.tls,
+            tls: Tls::new(&settings.host, settings.ca_file.as_deref())?,
+            credentials: Credentials::new(settings)?,
+            hello: Some(settings.hello.clone()).filter(|name| !name.is_empty()),
+            step_max: Duration::from_secs(settings.step_seconds),
+            answer_max: Duration::from_secs(settings.answer_seconds),
+        }))
+    }
+
+    /// Composes a letter and hands it over, once.
+    pub async fn deliver(&self, letter: &Letter) -> Outcome {
+        self.send(&letter.from.address, &letter.to, &compose(letter)).await
+    }
+
+    /// Hands over a message, once, and tells what became of it. Dropping this future ends the connection at once; if that
+    /// happens after the body went out, the outcome is as unknown as any other silence.
+    pub async fn send(&self, from: &Address, to: &Address, message: &[u8]) -> Outcome {
+        let mut session = match self.greeted().await {
+            Ok(session) => session,
+            Err(stopped) => return stopped.into(),
+        };
+        let outcome = match self.hand_over(&mut session, from, to, message).await {
+            Ok(reply) => Outcome::answered(&reply),
+            Err(stopped) => stopped.into(),
+        };
+        // Nobody needs the answer to QUIT, and the outcome should be written down without waiting for it.
+        tokio::spawn(async move { drop(within(QUIT_MAX, Step::Answer, session.quit()).await) });
+        outcome
+    }
+
+    /// The longest an attempt can take: a claim on a delivery must last longer than this.
+    pub fn attempt_max(&self) -> Duration {
+        // Connect, TLS, greeting, EHLO twice, STARTTLS, AUTH in three parts, MAIL, RCPT, DATA, the body, and an answer that
+        // came too early.
+        self.step_max * 14 + self.answer_max
+    }
+
+    /// A connection that is encrypted as configured, introduced and logged in.
+    async fn greeted(&self) -> Result<Session, Stopped> {
+        let socket = TcpStream::connect((self.host.as_str(), self.port));
+        let socket = within(self.step_max, Step::Connect, socket).await?;
+        let hello = self.hello.clone().unwrap_or_else(|| own_name(&socket));
+        // Small commands must not wait for one another's acknowledgement.
+        socket.set_nodelay(true).map_err(|error| Stopped::at(Step::Connect, Cause::Lost(error)))?;
+        let mut session = Session::new(socket, self.step_max);
+        if self.mode == EmailTls::Implicit {
+            session = self.tls.encrypt(session).await?;
+        }
+        session.answer(Step::Greeting).await?.expect(Step::Greeting, 220)?;
+        let mut offers = session.hello(&hello).await?;
+        if self.mode == EmailTls::Starttls {
+            session = self.tls.start(session, &offers).await?;
+            // What was offered in the clear may have been forged; only the second list counts.
+            offers = session.hello(&hello).await?;
+        }
+        if let Some(credentials) = &self.credentials {
+            credentials.log_in(&mut session, &offers).await?;
+        }
+        Ok(session)
+    }
+
+    async fn hand_over(
+        &self,
+        session: &mut Session,
+        from: &Address,
+        to: &Address,
+        message: &[u8],
+    ) -> Result<Reply, Stopped> {
+        session.command(Step::Sender, &format!("MAIL FROM:<{from}>")).await?.expect(Step::Sender, 250)?;
+        let recipient = session.command(Step::Recipient, &format!("RCPT TO:<{to}>")).await?;
+        recipient.expect_any(Step::Recipient, &[250, 251, 252])?;
+        session.command(Step::Data, "DATA").await?.expect(Step::Data, 354)?;
+        session.body(message).await?;
+        session.end_of_body(self.answer_max).await
+    }
+}
+
+impl fmt::Debug for Smtp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Smtp({}:{})", self.host, self.port)
+    }
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl Session {
+    async fn quit(&mut self) -> std::io::Result<()> {
+        self.stream().write_all(b"QUIT\r\n").await?;
+        self.stream().flush().await?;
+        self.skip_reply().await;
+        self.stream().shutdown().await
+    }
+}
+
+/// Our address in brackets, as RFC 5321 wants it from a client that has no name.
+fn own_name(socket: &TcpStream) -> String {
+    match socket.local_addr().map(|address| address.ip()) {
+        Ok(std::net::IpAddr::V4(ip)) => format!("[{ip}]"),
+        Ok(std::net::IpAddr::V6(ip)) => format!("[IPv6:{ip}]"),
+        Err(_) => "[127.0.0.1]".to_owned(),
+    }
+}

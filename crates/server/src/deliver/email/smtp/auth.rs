@@ -1,0 +1,65 @@
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::super::Step;
+use super::SetupError;
+use super::session::{Cause, Session, Stopped};
+use crate::config::{Email, Secret};
+
+/// Who we are to the server.
+#[derive(Clone)]
+pub(super) struct Credentials {
+    username: String,
+    password: Secret,
+}
+
+impl Credentials {
+    /// What the settings say; none where they name nobody.
+    pub(super) fn new(settings: &Email) -> Result<Option<Self>, SetupError> {
+        if settings.username.is_empty() {
+            return Ok(None);
+        }
+        let password = match (&settings.password, &settings.password_file) {
+            (Some(password), _) => password.clone(),
+            (None, Some(path)) => {
+                let read = std::fs::read_to_string(path).map_err(|error| {
+                    SetupError(format!("email.password_file {} cannot be read: {error}", path.display()))
+                })?;
+                // Editors end files with a line feed that is no part of a password.
+                Secret::new(read.trim_end_matches(['\r', '\n']))
+            }
+            (None, None) => {
+                return Err(SetupError("email.username needs email.password or email.password_file".into()));
+            }
+        };
+        match password.reveal() {
+            "" => Err(SetupError("the password of email.username is empty".into())),
+            text if text.contains('\0') => Err(SetupError("the password of email.username has a NUL in it".into())),
+            _ => Ok(Some(Self { username: settings.username.clone(), password })),
+        }
+    }
+
+    /// Logs in by PLAIN, else LOGIN. Called only once the connection is as safe as it was configured to be.
+    pub(super) async fn log_in(&self, session: &mut Session, offers: &[String]) -> Result<(), Stopped> {
+        let offered = offers.iter().find_map(|line| line.strip_prefix("AUTH")).unwrap_or_default();
+        // Some old servers write `AUTH=LOGIN`.
+        let mechanisms: Vec<&str> = offered.split([' ', '=']).filter(|word| !word.is_empty()).collect();
+        if mechanisms.contains(&"PLAIN") {
+            let both = format!("\0{}\0{}", self.username, self.password.reveal());
+            let reply = session.command(Step::Auth, &format!("AUTH PLAIN {}", BASE64_STANDARD.encode(both))).await?;
+            return reply.expect(Step::Auth, 235).map(drop);
+        }
+        if mechanisms.contains(&"LOGIN") {
+            session.command(Step::Auth, "AUTH LOGIN").await?.expect(Step::Auth, 334)?;
+            let name = BASE64_STANDARD.encode(&self.username);
+            session.command(Step::Auth, &name).await?.expect(Step::Auth, 334)?;
+            let password = BASE64_STANDARD.encode(self.password.reveal());
+            return session.command(Step::Auth, &password).await?.expect(Step::Auth, 235).map(drop);
+        }
+        let reason = match mechanisms.as_slice() {
+            [] => "the server offers no AUTH; empty email.username or ask its operator".to_owned(),
+            list => format!("the server offers AUTH {}, of which Bellwire knows none (PLAIN, LOGIN)", list.join(" ")),
+        };
+        Err(Stopped::at(Step::Auth, Cause::Setup(reason)))
+    }
+}

@@ -1,0 +1,226 @@
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+
+use super::super::Step;
+use super::reply::{Line, Reply};
+
+/// How much of one line is kept, and how much a whole reply may bring. Real servers stay far below.
+const LINE_KEPT: usize = 1024;
+const REPLY_MAX: usize = 64 * 1024;
+
+/// Anything a conversation can be held over.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// A conversation with a server, one command and one answer at a time.
+pub(super) struct Session {
+    stream: BufReader<Box<dyn Stream>>,
+    step_max: Duration,
+}
+
+/// Where a conversation ended before it was over, and why.
+#[derive(Debug)]
+pub(in super::super) struct Stopped {
+    pub(in super::super) step: Step,
+    pub(in super::super) cause: Cause,
+}
+
+/// Why a conversation ended.
+#[derive(Debug)]
+pub(in super::super) enum Cause {
+    /// The server answered, and not what was hoped for.
+    Answered(Reply),
+    /// It said nothing for this long.
+    TimedOut(Duration),
+    /// The connection broke, or what came was no SMTP.
+    Lost(io::Error),
+    /// The two sides do not fit together as they are configured.
+    Setup(String),
+}
+
+impl Stopped {
+    pub(in super::super) fn at(step: Step, cause: Cause) -> Self {
+        Self { step, cause }
+    }
+}
+
+/// Waits for something of this step, and no longer than this.
+pub(super) async fn within<T>(
+    limit: Duration,
+    step: Step,
+    doing: impl Future<Output = io::Result<T>>,
+) -> Result<T, Stopped> {
+    match tokio::time::timeout(limit, doing).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(error)) => Err(Stopped::at(step, Cause::Lost(error))),
+        Err(_) => Err(Stopped::at(step, Cause::TimedOut(limit))),
+    }
+}
+
+impl Session {
+    pub(super) fn new(stream: impl Stream + 'static, step_max: Duration) -> Self {
+        Self { stream: BufReader::new(Box::new(stream)), step_max }
+    }
+
+    pub(super) fn step_max(&self) -> Duration {
+        self.step_max
+    }
+
+    pub(super) fn stream(&mut self) -> &mut BufReader<Box<dyn Stream>> {
+        &mut self.stream
+    }
+
+    /// The bare connection. Bytes that were read ahead are given too: whoever changes the encryption must see them.
+    pub(super) fn into_parts(self) -> (Box<dyn Stream>, Vec<u8>) {
+        let ahead = self.stream.buffer().to_vec();
+        (self.stream.into_inner(), ahead)
+    }
+
+    /// Says a line and hears the answer.
+    pub(super) async fn command(&mut self, step: Step, line: &str) -> Result<Reply, Stopped> {
+        let (limit, text) = (self.step_max, format!("{line}\r\n"));
+        within(limit, step, async {
+            self.stream.write_all(text.as_bytes()).await?;
+            self.stream.flush().await?;
+            self.reply().await
+        })
+        .await
+    }
+
+    /// Hears what the server says of its own accord.
+    pub(super) async fn answer(&mut self, step: Step) -> Result<Reply, Stopped> {
+        within(self.step_max, step, self.reply()).await
+    }
+
+    /// Introduces us and hears what is offered, a line each, in capitals.
+    pub(super) async fn hello(&mut self, name: &str) -> Result<Vec<String>, Stopped> {
+        let text = format!("EHLO {name}\r\n");
+        let lines = within(self.step_max, Step::Hello, async {
+            self.stream.write_all(text.as_bytes()).await?;
+            self.stream.flush().await?;
+            self.reply_lines().await
+        });
+        let (code, lines) = lines.await?;
+        Reply::new(code, &lines).expect(Step::Hello, 250)?;
+        Ok(lines.iter().skip(1).map(|line| line.trim().to_ascii_uppercase()).collect())
+    }
+
+    /// Writes the message, all but the dot that ends it.
+    pub(super) async fn body(&mut self, message: &[u8]) -> Result<(), Stopped> {
+        let stuffed = stuffed(message);
+        within(self.step_max, Step::Body, async {
+            self.stream.write_all(&stuffed).await?;
+            self.stream.flush().await
+        })
+        .await?;
+        self.still_listening().await
+    }
+
+    /// Writes the dot and waits for the answer. From the first byte of it on, silence means that nothing is known.
+    pub(super) async fn end_of_body(&mut self, answer_max: Duration) -> Result<Reply, Stopped> {
+        within(answer_max, Step::Answer, async {
+            self.stream.write_all(b".\r\n").await?;
+            self.stream.flush().await?;
+            self.reply().await
+        })
+        .await
+    }
+
+    /// Reads whatever comes as one reply, for a goodbye.
+    pub(super) async fn skip_reply(&mut self) {
+        drop(self.reply_lines().await);
+    }
+
+    /// A server that has hung up, or has spoken before the message ended, does not get the end of it: as long as the dot is
+    /// not written, nothing was sent.
+    async fn still_listening(&mut self) -> Result<(), Stopped> {
+        match self.stream.fill_buf().now_or_never().map(|read| read.map(<[u8]>::is_empty)) {
+            None => Ok(()),
+            Some(Ok(true)) => Err(Stopped::at(Step::Body, Cause::Lost(ErrorKind::UnexpectedEof.into()))),
+            Some(Err(error)) => Err(Stopped::at(Step::Body, Cause::Lost(error))),
+            Some(Ok(false)) => {
+                let reply = self.answer(Step::Body).await?;
+                Err(Stopped::at(Step::Body, Cause::Answered(reply)))
+            }
+        }
+    }
+
+    async fn reply(&mut self) -> io::Result<Reply> {
+        let (code, lines) = self.reply_lines().await?;
+        Ok(Reply::new(code, &lines))
+    }
+
+    async fn reply_lines(&mut self) -> io::Result<(u16, Vec<String>)> {
+        let mut left = REPLY_MAX;
+        let mut lines: Vec<String> = Vec::new();
+        let mut first = None;
+        loop {
+            let bytes = self.line(&mut left).await?;
+            let line = Line::parse(&bytes).ok_or_else(|| no_smtp(&bytes))?;
+            if *first.get_or_insert(line.code) != line.code {
+                return Err(no_smtp(&bytes));
+            }
+            lines.push(line.text);
+            if line.last {
+                return Ok((line.code, lines));
+            }
+        }
+    }
+
+    /// A line without its end. What is too long is read to its end and cut; what never ends is an error.
+    async fn line(&mut self, left: &mut usize) -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        loop {
+            let read = self.stream.fill_buf().await?;
+            if read.is_empty() {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(read.len(), |end| end + 1);
+            let kept = (LINE_KEPT - line.len()).min(taken);
+            line.extend_from_slice(&read[..kept]);
+            self.stream.consume(taken);
+            *left =
+                left.checked_sub(taken).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "a reply without end"))?;
+            if end.is_some() {
+                let text = line.trim_ascii_end().len();
+                line.truncate(text);
+                return Ok(line);
+            }
+        }
+    }
+}
+
+fn no_smtp(line: &[u8]) -> io::Error {
+    let said = bellwire_core::person::one_line(&String::from_utf8_lossy(line));
+    io::Error::new(ErrorKind::InvalidData, format!("'{}' is no SMTP", said.chars().take(60).collect::<String>()))
+}
+
+/// The message with every line ended by CRLF and a second dot where a line begins with one (RFC 5321, 4.5.2).
+fn stuffed(message: &[u8]) -> Vec<u8> {
+    let mut stuffed = Vec::with_capacity(message.len() + 64);
+    let text = message.strip_suffix(b"\n").unwrap_or(message);
+    for line in text.split(|byte| *byte == b'\n') {
+        if line.first() == Some(&b'.') {
+            stuffed.push(b'.');
+        }
+        stuffed.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+        stuffed.extend_from_slice(b"\r\n");
+    }
+    stuffed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dot_at_the_start_of_a_line_cannot_end_the_message() {
+        assert_eq!(stuffed(b"a\r\n.\r\n..b\nc"), b"a\r\n..\r\n...b\r\nc\r\n");
+        assert_eq!(stuffed(b"a\r\n"), b"a\r\n");
+    }
+}

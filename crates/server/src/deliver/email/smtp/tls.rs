@@ -1,0 +1,93 @@
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, crypto};
+
+use super::super::Step;
+use super::SetupError;
+use super::session::{Cause, Session, Stopped};
+
+/// How a connection is encrypted and whom we believe to be who they say.
+#[derive(Clone)]
+pub(super) struct Tls {
+    connector: TlsConnector,
+    name: ServerName<'static>,
+}
+
+impl Tls {
+    /// Trusts the public authorities or, where a file of certificates is named, those in it and no others.
+    pub(super) fn new(host: &str, ca_file: Option<&Path>) -> Result<Self, SetupError> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| SetupError(format!("email.host '{host}' is no host name or address")))?;
+        let roots = match ca_file {
+            None => RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() },
+            Some(path) => certificates(path)?,
+        };
+        let provider = Arc::new(crypto::ring::default_provider());
+        let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let versions = versions.expect("the provider has ciphers for the default versions");
+        let config = versions.with_root_certificates(roots).with_no_client_auth();
+        Ok(Self { connector: TlsConnector::from(Arc::new(config)), name })
+    }
+
+    /// Asks for encryption and begins it. A server that does not offer it gets neither password nor mail.
+    pub(super) async fn start(&self, mut session: Session, offers: &[String]) -> Result<Session, Stopped> {
+        if !offers.iter().any(|offer| offer == "STARTTLS") {
+            let reason = "the server does not offer STARTTLS, and nothing is sent unencrypted; set email.tls to \
+                          \"implicit\" if it encrypts from the first byte (port 465), or to \"none\" if it is yours"
+                .to_owned();
+            return Err(Stopped::at(Step::StartTls, Cause::Setup(reason)));
+        }
+        session.command(Step::StartTls, "STARTTLS").await?.expect(Step::StartTls, 220)?;
+        self.encrypt(session).await
+    }
+
+    /// Encrypts a connection from here on.
+    pub(super) async fn encrypt(&self, session: Session) -> Result<Session, Stopped> {
+        let limit = session.step_max();
+        let (stream, ahead) = session.into_parts();
+        // What was said in the clear behind the go-ahead would be read as said under encryption.
+        if !ahead.is_empty() {
+            let error = io::Error::new(io::ErrorKind::InvalidData, "somebody spoke before the encryption began");
+            return Err(Stopped::at(Step::Tls, Cause::Lost(error)));
+        }
+        match tokio::time::timeout(limit, self.connector.connect(self.name.clone(), stream)).await {
+            Ok(Ok(stream)) => Ok(Session::new(stream, limit)),
+            Ok(Err(error)) => Err(Stopped::at(Step::Tls, cause(error))),
+            Err(_) => Err(Stopped::at(Step::Tls, Cause::TimedOut(limit))),
+        }
+    }
+}
+
+/// A certificate we do not believe, or no TLS at all, is for the operator to mend; a lost connection is not.
+fn cause(error: io::Error) -> Cause {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(why)) => Cause::Setup(format!(
+            "the server's certificate is not trusted ({why}); check email.host, or name the certificates to trust in \
+             email.ca_file"
+        )),
+        Some(rustls::Error::InvalidMessage(_)) => Cause::Setup(
+            "the server does not speak TLS on this port; check email.port and email.tls (465 is usually \"implicit\", \
+             587 \"starttls\")"
+                .to_owned(),
+        ),
+        _ => Cause::Lost(error),
+    }
+}
+
+fn certificates(path: &Path) -> Result<RootCertStore, SetupError> {
+    let wrong = |why: String| SetupError(format!("email.ca_file {}: {why}", path.display()));
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))? {
+        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+    }
+    match roots.is_empty() {
+        true => Err(wrong("there is no certificate in it (-----BEGIN CERTIFICATE-----)".into())),
+        false => Ok(roots),
+    }
+}

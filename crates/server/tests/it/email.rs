@@ -1,0 +1,36 @@
+//! Mail, handed to a real server that can be made to misbehave.
+
+use bellwire_core::Time;
+use bellwire_server::deliver::email::{Address, Content, Item, Kind, Letter, Link, Links, Mailbox, MessageId};
+
+mod peer;
+
+mod arrives;
+mod hostile;
+mod outcomes;
+mod properties;
+mod settings;
+mod trust;
+
+pub(crate) fn at() -> Time {
+    "2026-11-15T21:05:00Z".parse().expect("a time")
+}
+
+/// A letter about this, from Bellwire to Ada.
+pub(crate) fn letter(content: Content) -> Letter {
+    let from = Mailbox::parse("Bellwire <bell@example.org>").expect("a mailbox");
+    let link = |path: &str| Some(Link::parse(&format!("https://bell.example.org/{path}")).expect("a link"));
+    Letter {
+        message_id: MessageId::new("019a8f7e-1111-7000-8000-000000000000", &from.address).expect("an id"),
+        from,
+        to: Address::parse("ada@example.org").expect("an address"),
+        at: at(),
+        zone: None,
+        content,
+        links: Links { inbox: link("inbox"), unsubscribe: link("u/signed") },
+    }
+}
+
+pub(crate) fn note(message: &str) -> Letter {
+    letter(Content::Notification { item: Item::new("butler", Kind::Reminder, message, at()), subject: None })
+}

@@ -1,0 +1,153 @@
+//! Who listens for which conversation: a hint wakes its own listeners and nobody else.
+//!
+//! Thousands of streams wait while one conversation is busy, so hints are routed and not broadcast to all. A listener
+//! that reads too slowly loses the oldest of its own hints and is told so; it never holds up anybody else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::broadcast::{self, Receiver, Sender};
+
+use crate::command::Hint;
+
+/// How many hints a slow listener may be behind.
+const BEHIND_MAX: usize = 16;
+
+/// The listeners, by conversation.
+#[derive(Default)]
+pub(crate) struct Board(Mutex<HashMap<Arc<str>, Sender<Arc<Hint>>>>);
+
+/// One listener of one conversation.
+pub struct Hints {
+    conversation_id: Arc<str>,
+    receiver: Receiver<Arc<Hint>>,
+    board: Arc<Board>,
+}
+
+/// What a listener hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A hint, after its commit.
+    Hint(Arc<Hint>),
+    /// Some hints were missed: ask for the state anew.
+    Missed,
+    /// The store is closed; there will be nothing more.
+    Closed,
+}
+
+impl Hints {
+    /// Waits for the next hint of this conversation.
+    pub async fn next(&mut self) -> Heard {
+        match self.receiver.recv().await {
+            Ok(hint) => Heard::Hint(hint),
+            Err(RecvError::Lagged(_)) => Heard::Missed,
+            Err(RecvError::Closed) => Heard::Closed,
+        }
+    }
+
+    /// What there is to hear without waiting.
+    pub fn try_next(&mut self) -> Option<Heard> {
+        match self.receiver.try_recv() {
+            Ok(hint) => Some(Heard::Hint(hint)),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Lagged(_)) => Some(Heard::Missed),
+            Err(TryRecvError::Closed) => Some(Heard::Closed),
+        }
+    }
+}
+
+impl Drop for Hints {
+    fn drop(&mut self) {
+        let mut listeners = self.board.lock();
+        // The last one takes the conversation off the board; its own receiver is still counted here.
+        if listeners.get(&self.conversation_id).is_some_and(|sender| sender.receiver_count() <= 1) {
+            listeners.remove(&self.conversation_id);
+        }
+    }
+}
+
+impl Board {
+    pub(crate) fn listen(self: &Arc<Self>, conversation_id: &str) -> Hints {
+        let conversation_id: Arc<str> = conversation_id.into();
+        let receiver = match self.lock().entry(conversation_id.clone()) {
+            std::collections::hash_map::Entry::Occupied(listened) => listened.get().subscribe(),
+            std::collections::hash_map::Entry::Vacant(free) => {
+                let (sender, receiver) = broadcast::channel(BEHIND_MAX);
+                free.insert(sender);
+                receiver
+            }
+        };
+        Hints { conversation_id, receiver, board: self.clone() }
+    }
+
+    pub(crate) fn post(&self, hint: Hint) {
+        if let Some(sender) = self.lock().get(hint.conversation_id.as_str()) {
+            // The last listener may be just leaving.
+            let _ = sender.send(Arc::new(hint));
+        }
+    }
+
+    /// Tells every listener that nothing more will come.
+    pub(crate) fn close(&self) {
+        self.lock().clear();
+    }
+
+    /// Nothing panics while it is held, so a poisoned lock still guards a whole map.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Sender<Arc<Hint>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwire_core::event::AgentName;
+
+    use super::*;
+    use crate::command::HintKind;
+
+    fn hint(conversation: &str, count: usize) -> Hint {
+        let (agent, kind) = (AgentName::main(), HintKind::Pending);
+        Hint { conversation_id: conversation.to_owned(), agent, kind, notifications: Vec::new(), count }
+    }
+
+    #[test]
+    fn a_hint_reaches_every_listener_of_its_conversation_and_no_other() {
+        let board = Arc::new(Board::default());
+        let [mut one, mut two, mut other] = ["chat", "chat", "else"].map(|id| board.listen(id));
+        board.post(hint("chat", 1));
+        for listener in [&mut one, &mut two] {
+            assert_eq!(listener.try_next(), Some(Heard::Hint(Arc::new(hint("chat", 1)))));
+        }
+        assert_eq!(other.try_next(), None);
+    }
+
+    #[test]
+    fn who_reads_too_slowly_is_told_so_and_holds_nobody_up() {
+        let board = Arc::new(Board::default());
+        let (mut slow, mut quick) = (board.listen("chat"), board.listen("chat"));
+        for count in 0..2 * BEHIND_MAX {
+            board.post(hint("chat", count));
+            assert_eq!(quick.try_next(), Some(Heard::Hint(Arc::new(hint("chat", count)))));
+        }
+        assert_eq!(slow.try_next(), Some(Heard::Missed));
+    }
+
+    #[test]
+    fn a_conversation_nobody_listens_to_is_off_the_board() {
+        let board = Arc::new(Board::default());
+        let (one, two) = (board.listen("chat"), board.listen("chat"));
+        drop(one);
+        assert_eq!(board.lock().len(), 1);
+        drop(two);
+        assert_eq!(board.lock().len(), 0);
+    }
+
+    #[test]
+    fn listeners_hear_that_the_store_is_closed() {
+        let board = Arc::new(Board::default());
+        let mut listener = board.listen("chat");
+        board.close();
+        assert_eq!(listener.try_next(), Some(Heard::Closed));
+    }
+}
