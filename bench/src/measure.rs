@@ -109,7 +109,7 @@ pub(crate) fn print_header(effort: Effort) {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: Vec<&str> = load.split_whitespace().take(3).collect();
     let load = if load.is_empty() { "unknown".to_owned() } else { load.join(" ") };
-    println!("bellwire-bench: {cores} cores, one used; load over 1, 5 and 15 minutes: {load}");
+    println!("bellwire-bench: {cores} cores; load over 1, 5 and 15 minutes: {load}");
     println!("Figures taken beside a compile are wrong: believe a run that began with a load near zero.");
     if effort == Effort::Quick {
         println!("This is a quick run: too few laps to believe any of it.");

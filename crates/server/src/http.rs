@@ -42,9 +42,12 @@ use crate::auth::Tokens;
 use crate::limit::PublishLimit;
 use crate::metrics::Metrics;
 
-/// What every handler may use.
+/// What every handler may use. Every layer of every request has its own, so a copy must cost next to nothing.
 #[derive(Clone)]
-pub(crate) struct Hub {
+pub(crate) struct Hub(Arc<Parts>);
+
+/// What a hub is made of.
+pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) tokens: Arc<Tokens>,
     /// The subscribers in force; a reload replaces them.
@@ -60,7 +63,19 @@ pub(crate) struct Hub {
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
 }
 
+impl std::ops::Deref for Hub {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
 impl Hub {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
     /// The subscribers in force now.
     pub(crate) fn subscribers(&self) -> Arc<Subscribers> {
         self.roster.borrow().clone()

@@ -30,7 +30,7 @@ use tokio::sync::{broadcast, watch};
 use crate::auth::Tokens;
 use crate::config::Retention;
 use crate::folder::Folder;
-use crate::http::{Hub, Overload};
+use crate::http::{Hub, Overload, Parts};
 use crate::limit::PublishLimit;
 use crate::metrics::Metrics;
 
@@ -81,7 +81,7 @@ impl App {
         if let Some((folder, watched)) = folder.zip(watched) {
             tokio::spawn(follow(folder, watched, store.clone(), roster.0, stop.subscribe()));
         }
-        let hub = Hub {
+        let hub = Hub::new(Parts {
             store: store.clone(),
             tokens: Arc::new(Tokens::new(store.clone())),
             roster: roster.1,
@@ -91,7 +91,7 @@ impl App {
             overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
             revoked: broadcast::channel(256).0,
             stopping,
-        };
+        });
         let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
         let router = http::router::router(hub, &config, endpoint);
         tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));

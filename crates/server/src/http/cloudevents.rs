@@ -110,6 +110,9 @@ fn payload(mut event: Map<String, Value>) -> Result<Value, ApiError> {
         (Some(_), Some(_)) => return Err(ApiError::invalid("data", "and data_base64 cannot both be there")),
         (Some(Value::Object(data)), None) => data,
         (Some(data), None) => Map::from_iter([("data".to_owned(), data)]),
+        (None, Some(encoded)) if !encoded.is_string() => {
+            return Err(ApiError::invalid("data_base64", "must be a text"));
+        }
         (None, Some(encoded)) => Map::from_iter([("data_base64".to_owned(), encoded)]),
         (None, None) => Map::new(),
     };

@@ -96,10 +96,8 @@ pub(super) async fn trace(
 /// One event on its way to being checked.
 struct Draft {
     event: Value,
-    /// A hash of what was sent.
-    content: [u8; 16],
-    /// The name it is remembered by, where that is not its own id.
-    remembered_as: Option<String>,
+    /// The name it is remembered by, where that is not its own id, and a hash of what was sent under it.
+    remembered: Option<Brought>,
 }
 
 fn drafts(headers: &HeaderMap, body: &Bytes, max: usize) -> Result<Vec<Draft>, ApiError> {
@@ -108,8 +106,8 @@ fn drafts(headers: &HeaderMap, body: &Bytes, max: usize) -> Result<Vec<Draft>, A
         check_count(events.len(), max)?;
         let draft = |(at, event): (usize, Value)| {
             let content = fingerprint(&event);
-            let (event, name) = cloudevents::into_draft(event).map_err(|error| error.within(at))?;
-            Ok(Draft { event, content, remembered_as: Some(name) })
+            let (event, id) = cloudevents::into_draft(event).map_err(|error| error.within(at))?;
+            Ok(Draft { event, remembered: Some(Brought { id, content }) })
         };
         return events.into_iter().enumerate().map(draft).collect();
     }
@@ -125,8 +123,7 @@ fn drafts(headers: &HeaderMap, body: &Bytes, max: usize) -> Result<Vec<Draft>, A
         kind => return Err(body::unsupported(kind, "application/json or application/x-ndjson")),
     };
     check_count(drafts.len(), max)?;
-    let draft = |event: Value| Draft { content: fingerprint(&event), event, remembered_as: None };
-    Ok(drafts.into_iter().map(draft).collect())
+    Ok(drafts.into_iter().map(|event| Draft { event, remembered: None }).collect())
 }
 
 fn check_count(count: usize, max: usize) -> Result<(), ApiError> {
@@ -145,9 +142,9 @@ fn admit(
     correlation: &Correlation,
 ) -> Result<(Option<String>, Incoming), ApiError> {
     let named = |error: ApiError| error.within(at);
-    let Draft { event, content, remembered_as } = draft;
+    let Draft { event: sent, remembered } = draft;
     // Where a value is wrong is known only of a text, so the text is made when it is needed.
-    let event = Object::<NewEvent>::deserialize(&event).or_else(|_| body::read(event.to_string().as_bytes()));
+    let event = Object::<NewEvent>::deserialize(&sent).or_else(|_| body::read(sent.to_string().as_bytes()));
     let Object(event) = event.map_err(named)?;
     let (name, mut draft) = event.into_draft();
     if draft.conversation_id.is_none() && draft.user_id.is_none() {
@@ -158,7 +155,11 @@ fn admit(
         return Err(named(ApiError::invalid("conversation_id", message)));
     }
     let event = draft.admit(now, &mut Ids::seeded(0)).map_err(|invalid| named(invalid.into()))?;
-    let brought = name.clone().or(remembered_as).map(|id| Brought { id, content });
+    let brought = match &name {
+        // Only what has a name can come again.
+        Some(id) => Some(Brought { id: id.clone(), content: fingerprint(&sent) }),
+        None => remembered,
+    };
     Ok((name, Incoming { event: event.correlated(&correlation.id), brought }))
 }
 

@@ -12,8 +12,8 @@ use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, Interval, interval_at};
 
 use super::field::Id;
@@ -78,6 +78,7 @@ pub(crate) struct Live {
     conversation_id: String,
     hints: Hints,
     revoked: Receiver<String>,
+    stopping: watch::Receiver<bool>,
     /// When its token ends.
     expires: Option<Instant>,
     /// An open stream keeps its conversation open.
@@ -105,7 +106,8 @@ impl Live {
         let expires_in = identity.expires_at.map(|at| Duration::from_millis(at.millis_since(clock::now())));
         let expires = expires_in.map(|after| Instant::now() + after);
         let seen = interval_at(Instant::now() + SEEN_EVERY, SEEN_EVERY);
-        let live = Self { hub, identity, conversation_id, hints, revoked, expires, seen, _open: open };
+        let stopping = hub.stopping.clone();
+        let live = Self { hub, identity, conversation_id, hints, revoked, expires, seen, stopping, _open: open };
         Ok((state.into_iter().map(Arc::new).collect(), live))
     }
 
@@ -125,7 +127,7 @@ impl Live {
                 },
                 () = ended(self.expires) => return None,
                 _ = self.seen.tick() => drop(self.state_anew().await?),
-                _ = self.hub.stopping.changed() => return None,
+                _ = self.stopping.changed() => return None,
             }
         }
     }

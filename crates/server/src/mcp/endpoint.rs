@@ -101,13 +101,14 @@ impl Endpoint {
 
 /// Ends sessions whose time has come, until the hub stops and ends them all.
 async fn end_sessions(
-    mut hub: Hub,
+    hub: Hub,
     manager: Arc<LocalSessionManager>,
     sessions: Arc<Sessions>,
     idle: Duration,
     stop: impl FnOnce(),
 ) {
     let mut revoked = hub.revoked.subscribe();
+    let mut stopping = hub.stopping.clone();
     let mut look = tokio::time::interval((idle / LOOKS).min(LOOK_MAX));
     loop {
         let ended = tokio::select! {
@@ -118,7 +119,7 @@ async fn end_sessions(
                 Err(RecvError::Lagged(_)) => sessions.of_token(None),
                 Err(RecvError::Closed) => break,
             },
-            _ = hub.stopping.changed() => break,
+            _ = stopping.changed() => break,
         };
         close(&manager, ended).await;
     }
