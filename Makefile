@@ -20,7 +20,7 @@ play: ## Play a timeline: an agent hears what happens while it works
 	@$(CARGO) run --quiet --package bellwire -- simulate examples/demo.timeline
 
 .PHONY: test
-test: lint test-rust test-docs test-examples test-api ## Everything: lint, tests, doc examples, examples, the API fuzzed
+test: lint test-rust test-docs test-examples test-api test-mcp ## Everything: lint, tests, doc examples, examples, the API fuzzed, MCP's own clients
 
 .PHONY: test-rust
 test-rust:
@@ -42,6 +42,10 @@ test-examples:
 .PHONY: test-api
 test-api: ## Fuzz the API by its own description (EXAMPLES=1000 for longer)
 	scripts/schemathesis
+
+.PHONY: test-mcp
+test-mcp: ## The official MCP conformance suite and clients against the hub
+	scripts/test-mcp
 
 .PHONY: openapi
 openapi: ## Write docs/openapi.json anew

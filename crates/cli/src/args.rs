@@ -1,13 +1,14 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, demo, doctor, emit, inject, migrate, serve, simulate, subscribers, tail, token, trace,
+    completions, config, demo, doctor, emit, inject, mcp, migrate, serve, simulate, subscribers, tail, token, trace,
 };
 
 /// The notification layer for AI agents.
 ///
 /// Bellwire carries news into a running agent's context at the moment the agent can use it, and an agent's news out to
-/// people. `serve` runs the hub, `demo` shows it at work; `emit`, `inject`, `tail`, `trace` and `token` talk to it;
+/// people. `serve` runs the hub, `demo` shows it at work; `mcp` gives agents their tools; `emit`,
+/// `inject`, `tail`, `trace` and `token` talk to it;
 /// `config`, `doctor` and `migrate` look after it; `simulate` and `subscribers` need no hub.
 #[derive(Parser)]
 #[command(name = "bellwire", version, max_term_width = 100, after_help = AFTER_HELP)]
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     Emit(emit::Emit),
     Inject(inject::Inject),
+    Mcp(mcp::Mcp),
     Tail(tail::Tail),
     Trace(trace::Trace),
     Token(token::Token),

@@ -118,22 +118,25 @@ impl Client {
 
     /// One call with a body of any kind.
     pub(crate) fn answer(&self, method: Method, path: &str, body: Option<(&str, String)>) -> Result<Answer> {
-        self.runtime.block_on(async {
-            let mut request = self.request(method, path).timeout(CALL_TIMEOUT);
-            if let Some((kind, body)) = body {
-                request = request.header(CONTENT_TYPE, kind).body(body);
-            }
-            let response = request.send().await.map_err(|error| failure::in_words(&error, &self.url))?;
-            let (status, headers) = (response.status(), response.headers().clone());
-            let text = response.text().await.map_err(|error| failure::in_words(&error, &self.url))?;
-            let body = serde_json::from_str::<Value>(&text);
-            match (status.is_success(), body) {
-                (true, Ok(body)) => Ok(Answer { headers, body }),
-                (true, Err(_)) if text.is_empty() => Ok(Answer { headers, body: Value::Null }),
-                (false, Ok(body)) if body["error"]["message"].is_string() => bail!(failure::refusal(&body, status)),
-                _ => bail!("{} answers ({status}), but not like a Bellwire: is the address right?", self.url),
-            }
-        })
+        self.runtime.block_on(self.exchange(method, path, body))
+    }
+
+    /// The same, from within the runtime.
+    pub(crate) async fn exchange(&self, method: Method, path: &str, body: Option<(&str, String)>) -> Result<Answer> {
+        let mut request = self.request(method, path).timeout(CALL_TIMEOUT);
+        if let Some((kind, body)) = body {
+            request = request.header(CONTENT_TYPE, kind).body(body);
+        }
+        let response = request.send().await.map_err(|error| failure::in_words(&error, &self.url))?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let text = response.text().await.map_err(|error| failure::in_words(&error, &self.url))?;
+        let body = serde_json::from_str::<Value>(&text);
+        match (status.is_success(), body) {
+            (true, Ok(body)) => Ok(Answer { headers, body }),
+            (true, Err(_)) if text.is_empty() => Ok(Answer { headers, body: Value::Null }),
+            (false, Ok(body)) if body["error"]["message"].is_string() => bail!(failure::refusal(&body, status)),
+            _ => bail!("{} answers ({status}), but not like a Bellwire: is the address right?", self.url),
+        }
     }
 
     /// The events of a stream, as they come.

@@ -8,6 +8,7 @@ pub(crate) mod emit;
 mod folder;
 pub(crate) mod inject;
 mod input;
+pub(crate) mod mcp;
 pub(crate) mod migrate;
 pub(crate) mod serve;
 pub(crate) mod simulate;

@@ -11,7 +11,12 @@ pub(crate) fn start(log: &Log) {
         LogFormat::Text => true,
         LogFormat::Json => false,
     };
-    let filter = tracing_subscriber::EnvFilter::new(&log.level);
+    // The library of MCP tells of every session; whoever wants to know says rmcp=info behind the level.
+    let level = match log.level.as_str() {
+        silent @ ("off" | "error") => silent.to_owned(),
+        level => format!("rmcp=warn,{level}"),
+    };
+    let filter = tracing_subscriber::EnvFilter::new(level);
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match text {
         true => builder.with_ansi(std::io::stderr().is_terminal()).init(),

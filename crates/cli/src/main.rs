@@ -44,6 +44,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Emit(emit) => commands::emit::run(&emit),
         Command::Inject(inject) => commands::inject::run(&inject),
+        Command::Mcp(mcp) => commands::mcp::run(&mcp),
         Command::Tail(tail) => commands::tail::run(&tail),
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Token(token) => commands::token::run(&token),

@@ -12,5 +12,8 @@ mod sessions;
 mod translate;
 
 pub(crate) use endpoint::Endpoint;
+pub use hints::accepted;
 pub use server::{Server, about};
-pub use translate::{TEMPLATE, definitions, pending_uri, result};
+pub use translate::{
+    TEMPLATE, conversation_of, definitions, pending_contents, pending_resource, pending_template, pending_uri, result,
+};

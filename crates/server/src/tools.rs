@@ -41,9 +41,8 @@ pub(crate) async fn call(hub: &Hub, tool: &Tool, context: Context, arguments: Va
         }
         Err(message) => Refused::invalid(message).into(),
     };
-    if !done.called.is_error {
-        tracing::info!(tool = tool.name, correlation_id = context.correlation_id, "a tool was called");
-    }
+    let (tool, refused, correlation_id) = (tool.name, done.called.is_error, &context.correlation_id);
+    tracing::debug!(tool, refused, correlation_id, "a tool was called");
     match done.mail_given {
         true => done.called,
         false => mail::added(hub, &context, done.called).await,

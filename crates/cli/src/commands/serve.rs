@@ -76,16 +76,7 @@ async fn serve(loaded: Loaded) -> Result<bool> {
     let app = App::start(loaded.config.clone(), listener, stop_signal()).await?;
     let url = reachable(app.address);
     // Whoever waits for the line below may use the token at once, so it is kept first.
-    let first = match data_dir::admin_token(&dir)? {
-        Some(secret) if is_known(&app, secret.reveal()).await? => None,
-        stale => {
-            if stale.is_some() {
-                warn("the admin token in the data folder is not one of this database; a new one takes its place");
-            }
-            let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
-            Some((data_dir::keep_admin_token(&dir, &secret)?, secret))
-        }
-    };
+    let first = first_token(&app, &dir).await?;
     data_dir::note_running(&dir, &url)?;
     let listens = paint(STRONG, format!("http://{}", app.address));
     anstream::eprintln!("Bellwire listens on {listens} and keeps its data in {}", dir.display());
@@ -98,6 +89,17 @@ async fn serve(loaded: Loaded) -> Result<bool> {
     stopped?;
     anstream::eprintln!("Bellwire has stopped; everything it accepted is kept.");
     Ok(true)
+}
+
+/// The admin token that a first start makes, and where it is kept; none where there is one that is worth something.
+pub(super) async fn first_token(app: &App, dir: &Path) -> Result<Option<(PathBuf, String)>> {
+    match data_dir::admin_token(dir)? {
+        Some(secret) if is_known(app, secret.reveal()).await? => return Ok(None),
+        Some(_) => warn("the admin token in the data folder is not one of this database; a new one takes its place"),
+        None => {}
+    }
+    let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
+    Ok(Some((data_dir::keep_admin_token(dir, &secret)?, secret)))
 }
 
 /// Three commands that work as they stand, in another terminal.

@@ -5,6 +5,7 @@ const COMMANDS: &[&[&str]] = &[
     &["demo"],
     &["emit"],
     &["inject"],
+    &["mcp"],
     &["tail"],
     &["trace"],
     &["token", "create"],

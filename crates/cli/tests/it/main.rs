@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod events;
 mod help;
+mod mcp;
 mod refusals;
 mod serve;
 mod tail;

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use super::openapi::Operation;
+use super::shape::Done;
 use super::{ApiError, shape};
 use crate::auth::Identity;
 use crate::mcp::Endpoint;
@@ -42,8 +43,10 @@ pub(super) async fn end(
     Extension(endpoint): Extension<Endpoint>,
     Extension(identity): Extension<Identity>,
     McpRequest(request): McpRequest,
-) -> Result<McpAnswer, ApiError> {
-    endpoint.answer(identity, request).await.map(McpAnswer)
+) -> Result<Done, ApiError> {
+    // The library says 202, which some clients take for a failure; it is done.
+    let status = endpoint.answer(identity, request).await?.status();
+    if status.is_success() { Ok(Done) } else { Err(ApiError::of_status(status)) }
 }
 
 impl<S: Send + Sync> FromRequest<S> for McpMessage {

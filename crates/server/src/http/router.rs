@@ -170,7 +170,7 @@ routes! {
             () -> McpAnswer, or 404 405 406 => mcp::listen;
         /// End an MCP session
         DELETE "/mcp" [Admin Agent]
-            () -> McpAnswer, or 404 405 => mcp::end;
+            () -> Done, or 404 405 => mcp::end;
     }
     "Subscribers" {
         /// Every subscriber, with whether it is core and whether the caller's person has it on

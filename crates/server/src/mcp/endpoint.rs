@@ -16,14 +16,16 @@ use tokio::sync::broadcast::error::RecvError;
 use super::Server;
 use super::sessions::Sessions;
 use crate::auth::Identity;
+use crate::clock;
 use crate::config::Limits;
 use crate::http::{ApiError, Hub};
 
 const SESSION_HEADER: &str = "mcp-session-id";
 /// Proxies close what is silent for longer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How many times within the idle time it is looked whether somebody is idle.
+/// How often it is looked for sessions whose time has come: so many times within the idle time, and at least so often.
 const LOOKS: u32 = 4;
+const LOOK_MAX: Duration = Duration::from_secs(15);
 
 type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 
@@ -80,9 +82,16 @@ impl Endpoint {
         if method == Method::DELETE && response.status().is_success() {
             session.iter().for_each(|id| self.sessions.end(id));
         }
-        if let Some(id) = session_of(response.headers()).filter(|_| session.is_none()) {
-            let surplus = self.sessions.begin(&id, &identity.token_id, Instant::now());
+        let begun = session_of(response.headers()).filter(|_| session.is_none());
+        if let Some(id) = &begun {
+            let surplus = self.sessions.begin(id, &identity.token_id, identity.expires_at, Instant::now());
             close(&self.manager, surplus).await;
+        }
+        // Whoever was revoked while this began is not on the list of those who will be.
+        let lasts = begun.is_some() || method == Method::GET;
+        if lasts && !self.hub.tokens.is_still_valid(&identity).await? {
+            close(&self.manager, self.sessions.of_token(Some(&identity.token_id))).await;
+            return Err(ApiError::unauthorized());
         }
         let response = in_our_words(response)?;
         let counted = stream.map(|permit| (permit, self.hub.metrics.stream()));
@@ -100,10 +109,10 @@ async fn end_sessions(
 ) {
     let mut revoked = hub.revoked.subscribe();
     let mut stopping = hub.stopping.clone();
-    let mut look = tokio::time::interval(idle / LOOKS);
+    let mut look = tokio::time::interval((idle / LOOKS).min(LOOK_MAX));
     loop {
         let ended = tokio::select! {
-            _ = look.tick() => sessions.idle(idle, Instant::now()),
+            _ = look.tick() => [sessions.idle(idle, Instant::now()), sessions.expired(clock::now())].concat(),
             token = revoked.recv() => match token {
                 Ok(token_id) => sessions.of_token(Some(&token_id)),
                 // Which tokens were missed is not known; clients begin anew.

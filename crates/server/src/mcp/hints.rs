@@ -70,7 +70,7 @@ impl Drop for Subscriptions {
 }
 
 /// Of what a client wants to hear, what there is to hear.
-pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+pub fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let uris = requested.resource_subscriptions.iter().flatten();
     let ours: Vec<String> = uris.filter(|uri| conversation_of(uri).is_some()).take(FOLLOWED_MAX).cloned().collect();
     let mut filter = SubscriptionFilter::new();

@@ -2,12 +2,14 @@
 //!
 //! Sessions exist for clients older than 2026-07-28. The library ends one that is silent for five minutes even while its
 //! stream is open, so it is told to end none, and they are ended here: when nobody has used one for a while and no answer
-//! of it is being read, when its token is revoked, when there are too many, when the hub stops. A client whose session is
+//! of it is being read, when its token is revoked or ends, when there are too many, when the hub stops. A client whose session is
 //! gone is told 404 and begins a new one, as the protocol has it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use bellwire_core::Time;
 
 /// How many sessions there may be. Beyond it the one that has been idle longest makes room.
 const SESSIONS_MAX: usize = 10_000;
@@ -18,6 +20,8 @@ pub(super) struct Sessions(Mutex<HashMap<String, Session>>);
 
 struct Session {
     token_id: String,
+    /// When its token ends.
+    expires_at: Option<Time>,
     used: Instant,
     /// How many answers are being read.
     open: usize,
@@ -31,9 +35,9 @@ pub(super) struct InUse {
 
 impl Sessions {
     /// A new session of this token. Gives those that must end to make room.
-    pub(super) fn begin(&self, id: &str, token_id: &str, now: Instant) -> Vec<String> {
+    pub(super) fn begin(&self, id: &str, token_id: &str, expires_at: Option<Time>, now: Instant) -> Vec<String> {
         let mut sessions = self.lock();
-        sessions.insert(id.to_owned(), Session { token_id: token_id.to_owned(), used: now, open: 0 });
+        sessions.insert(id.to_owned(), Session { token_id: token_id.to_owned(), expires_at, used: now, open: 0 });
         let idle = sessions.iter().filter(|(other, session)| session.open == 0 && *other != id);
         let oldest = idle.min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone());
         let surplus: Vec<String> = oldest.filter(|_| sessions.len() > SESSIONS_MAX).into_iter().collect();
@@ -63,6 +67,11 @@ impl Sessions {
     /// Takes out what nobody has used for so long.
     pub(super) fn idle(&self, longer_than: Duration, now: Instant) -> Vec<String> {
         self.take(|session| session.open == 0 && now.saturating_duration_since(session.used) > longer_than)
+    }
+
+    /// Takes out what belongs to tokens that have ended by themselves.
+    pub(super) fn expired(&self, now: Time) -> Vec<String> {
+        self.take(|session| session.expires_at.is_some_and(|end| end <= now))
     }
 
     /// Takes out what belongs to a token; none = everything.
@@ -98,8 +107,8 @@ mod tests {
     fn a_session_under_an_open_stream_is_never_idle() {
         let sessions = Arc::new(Sessions::default());
         let start = Instant::now();
-        sessions.begin("read", "a", start);
-        sessions.begin("silent", "a", start);
+        sessions.begin("read", "a", None, start);
+        sessions.begin("silent", "a", None, start);
         let reading = sessions.enter("read", start).expect("it is there");
         assert_eq!(sessions.idle(MINUTE, start + MINUTE * 600), ["silent"]);
         drop(reading);
@@ -109,11 +118,13 @@ mod tests {
     #[test]
     fn a_session_serves_only_the_token_that_began_it_and_ends_with_it() {
         let sessions = Sessions::default();
-        sessions.begin("one", "a", Instant::now());
-        sessions.begin("two", "b", Instant::now());
+        sessions.begin("one", "a", None, Instant::now());
+        sessions.begin("two", "b", Some(Time::from_millis(5)), Instant::now());
+        assert!(sessions.expired(Time::from_millis(4)).is_empty());
         assert!(sessions.admits("one", "a") && !sessions.admits("one", "b"));
         assert_eq!(sessions.of_token(Some("a")), ["one"]);
-        assert_eq!(sessions.of_token(None), ["two"]);
+        assert_eq!(sessions.expired(Time::from_millis(5)), ["two"]);
+        assert!(sessions.of_token(None).is_empty());
     }
 
     #[test]
@@ -121,10 +132,10 @@ mod tests {
         let sessions = Arc::new(Sessions::default());
         let start = Instant::now();
         for at in 0..SESSIONS_MAX {
-            let ended = sessions.begin(&at.to_string(), "a", start + Duration::from_millis(at as u64));
+            let ended = sessions.begin(&at.to_string(), "a", None, start + Duration::from_millis(at as u64));
             assert!(ended.is_empty());
         }
         let _reading = sessions.enter("0", start).expect("it is there");
-        assert_eq!(sessions.begin("one more", "a", start + MINUTE), ["1"]);
+        assert_eq!(sessions.begin("one more", "a", None, start + MINUTE), ["1"]);
     }
 }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, MetaObject, RequestMetaObject, ToolAnnotations};
-use serde_json::{Map, Value};
+use rmcp::model::{
+    CallToolResult, MetaObject, ReadResourceResult, RequestMetaObject, Resource, ResourceContents, ResourceTemplate,
+    ToolAnnotations,
+};
+use serde_json::{Map, Value, json};
 
 use crate::tools::{Asked, Refused, TOOLS, Tool};
 
 /// Before every key of ours in `_meta`.
 const PREFIX: &str = "bellwire/";
+const JSON: &str = "application/json";
 const URI_START: &str = "bellwire://conversations/";
 const URI_END: &str = "/notifications";
 
@@ -44,6 +48,24 @@ pub fn pending_uri(conversation_id: &str) -> String {
     uri + URI_END
 }
 
+/// The same, as `resources/list` gives it.
+pub fn pending_resource(conversation_id: &str) -> Resource {
+    let resource = Resource::new(pending_uri(conversation_id), "pending notifications").with_mime_type(JSON);
+    resource.with_description("How many notifications wait. Subscribe to hear when something arrives.")
+}
+
+/// And for any conversation.
+pub fn pending_template() -> ResourceTemplate {
+    let template = ResourceTemplate::new(TEMPLATE, "pending notifications").with_mime_type(JSON);
+    template.with_description("How many notifications wait in a conversation.")
+}
+
+/// What reading it gives.
+pub fn pending_contents(uri: &str, conversation_id: &str, pending: u64) -> ReadResourceResult {
+    let text = json!({ "conversation_id": conversation_id, "agent": "main", "pending": pending }).to_string();
+    ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(JSON)])
+}
+
 pub(super) fn definition(tool: &Tool) -> rmcp::model::Tool {
     let mut definition =
         rmcp::model::Tool::new(tool.name, tool.description, Arc::new(tool.input_schema())).with_title(tool.title);
@@ -68,7 +90,7 @@ pub(super) fn asked(meta: &RequestMetaObject) -> Result<Asked, Refused> {
 }
 
 /// The conversation a resource is about, if it is one of ours.
-pub(super) fn conversation_of(uri: &str) -> Option<String> {
+pub fn conversation_of(uri: &str) -> Option<String> {
     let escaped = uri.strip_prefix(URI_START)?.strip_suffix(URI_END)?.as_bytes();
     let mut bytes = Vec::with_capacity(escaped.len());
     let mut at = 0;

@@ -74,10 +74,14 @@ pub(super) struct Done {
 }
 
 impl Done {
+    /// A result of a shape of its own, which the tool's output schema must have.
+    pub(super) fn of(value: Value, is_error: bool) -> Self {
+        Self { called: Called { value: schema::object(value), is_error, call_id: None }, mail_given: false }
+    }
+
     /// A success: what was done, in a word for programs and in words.
     pub(super) fn success(action: &str, message: impl Into<String>) -> Self {
-        let value = json!({ "success": true, "action": action, "message": message.into() });
-        Self { called: Called { value: schema::object(value), is_error: false, call_id: None }, mail_given: false }
+        Self::of(json!({ "success": true, "action": action, "message": message.into() }), false)
     }
 
     /// The same, with more to say.
@@ -129,7 +133,7 @@ impl Refused {
         if let Some(seconds) = self.retry_after_seconds {
             value["retry_after_seconds"] = seconds.into();
         }
-        Called { value: schema::object(value), is_error: true, call_id: None }
+        Done::of(value, true).called
     }
 }
 

@@ -216,7 +216,7 @@ async fn whoever_brings_no_token_is_told_how_and_a_session_serves_only_its_own()
     assert_eq!(client.send("tools/list", json!({})).await.status(), StatusCode::OK, "it lives on");
     let user = hub.token("user", "ada").await;
     assert_eq!(Client::new(&hub, &user).send("ping", json!({})).await.status(), StatusCode::FORBIDDEN);
-    assert!(client.request(Method::DELETE).send().await.unwrap().status().is_success());
+    assert_eq!(client.request(Method::DELETE).send().await.unwrap().status(), StatusCode::NO_CONTENT);
     let gone = client.send("tools/list", json!({})).await;
     assert_eq!(gone.status(), StatusCode::NOT_FOUND);
     assert!(gone.json::<Value>().await.unwrap()["error"]["hint"].as_str().unwrap().contains("initialize"));

@@ -1,0 +1,75 @@
+mod bridge;
+mod changes;
+mod embedded;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+
+use crate::client::{Client, Connection};
+use bridge::Bridge;
+use embedded::Embedded;
+
+/// Give an agent its tools, as an MCP server on standard input and output
+///
+/// Agents start it by themselves, as `bellwire mcp` in their list of MCP servers. It passes every call on to a running
+/// hub, or, with --embedded, to one of its own for as long as the agent runs. Nothing but the protocol is written to
+/// standard output.
+#[derive(Args)]
+pub(crate) struct Mcp {
+    /// Run a hub of its own on this machine's data folder, instead of asking a running one
+    #[arg(long, conflicts_with_all = ["url", "token"])]
+    embedded: bool,
+    #[command(flatten)]
+    speaker: Speaker,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// For whom the agent speaks; what a call says in its _meta goes first
+#[derive(Args, Clone, Default)]
+struct Speaker {
+    /// The person the agent works for; not needed where the token is bound to one
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
+    /// The conversation; its pending notifications come with every result
+    #[arg(long, value_name = "ID")]
+    conversation: Option<String>,
+    /// The agent inside the conversation
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+}
+
+/// Whom an agent speaks for that has a hub to itself and says nothing else.
+const OWNER: &str = "me";
+const CONVERSATION: &str = "default";
+
+pub(crate) fn run(arguments: &Mcp) -> Result<bool> {
+    let mut speaker = arguments.speaker.clone();
+    if !arguments.embedded {
+        return serve(Client::new(&arguments.connection)?, speaker);
+    }
+    let hub = Embedded::start(&arguments.connection)?;
+    speaker.user.get_or_insert_with(|| OWNER.to_owned());
+    speaker.conversation.get_or_insert_with(|| CONVERSATION.to_owned());
+    let served = hub.client().and_then(|client| serve(client, speaker));
+    hub.stop()?;
+    served
+}
+
+/// Until the agent goes away.
+fn serve(client: Client, speaker: Speaker) -> Result<bool> {
+    let client = std::sync::Arc::new(client);
+    let bridge = Bridge::new(client.clone(), speaker);
+    client.block_on(async {
+        let running = match bridge.serve(rmcp::transport::stdio()).await {
+            Ok(running) => running,
+            // An agent that leaves before it has said anything.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(true),
+            Err(error) => return Err(error).context("the agent and this server do not understand each other"),
+        };
+        running.waiting().await.context("serving failed")?;
+        Ok(true)
+    })
+}

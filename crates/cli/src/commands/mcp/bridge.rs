@@ -1,0 +1,171 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+use bellwire_server::mcp;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use reqwest::Method;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject,
+    ResourceUpdatedNotificationParam, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value, json};
+use tokio::task::AbortHandle;
+
+use super::{Speaker, changes};
+use crate::client::{Client, segment};
+
+type Request = RequestContext<RoleServer>;
+
+const FIELDS: [&str; 5] = ["user_id", "conversation_id", "agent", "correlation_id", "idempotency_key"];
+
+/// An MCP server that knows nothing by itself and asks a hub.
+pub(super) struct Bridge {
+    client: Arc<Client>,
+    speaker: Speaker,
+    followed: Mutex<HashMap<String, AbortHandle>>,
+}
+
+impl Bridge {
+    pub(super) fn new(client: Arc<Client>, speaker: Speaker) -> Self {
+        Self { client, speaker, followed: Mutex::default() }
+    }
+
+    /// For whom a call is made: what it says itself, then what the flags say.
+    fn context(&self, meta: &RequestMetaObject) -> Map<String, Value> {
+        let flags = [&self.speaker.user, &self.speaker.conversation, &self.speaker.agent, &None, &None];
+        let said = |(field, flag): (&str, &Option<String>)| {
+            let said = meta.get(&format!("bellwire/{field}")).filter(|value| !value.is_null()).cloned();
+            said.or_else(|| flag.clone().map(Value::String)).map(|value| (field.to_owned(), value))
+        };
+        FIELDS.into_iter().zip(flags).filter_map(said).collect()
+    }
+
+    async fn call(&self, call: CallToolRequestParams, meta: &RequestMetaObject) -> Result<Map<String, Value>> {
+        let body = json!({ "arguments": call.arguments, "context": self.context(meta) }).to_string();
+        let path = format!("/v1/tools/{}", segment(&call.name));
+        let answer = self.client.exchange(Method::POST, &path, Some(("application/json", body))).await?;
+        Ok(answer.body.as_object().cloned().unwrap_or_default())
+    }
+
+    async fn pending(&self, uri: &str) -> Result<(String, u64), ErrorData> {
+        let id = mcp::conversation_of(uri).ok_or_else(|| no_such(uri))?;
+        let view = self.client.read(&format!("/v1/conversations/{}", segment(&id))).await.map_err(|_| no_such(uri))?;
+        Ok((id, view["pending"].as_u64().unwrap_or_default()))
+    }
+
+    /// The resources whose changes were asked for, each time one changes.
+    fn changes(&self, uris: &[String]) -> BoxStream<'static, String> {
+        let each = uris.iter().filter_map(|uri| {
+            let told = changes::follow(self.client.clone(), &mcp::conversation_of(uri)?);
+            let uri = uri.clone();
+            let next = move |mut told: tokio::sync::mpsc::Receiver<()>| {
+                let uri = uri.clone();
+                async move { told.recv().await.map(|()| (uri, told)) }
+            };
+            Some(stream::unfold(told, next).boxed())
+        });
+        stream::select_all(each.collect::<Vec<_>>()).boxed()
+    }
+}
+
+impl ServerHandler for Bridge {
+    fn get_info(&self) -> ServerConfig {
+        mcp::about()
+    }
+
+    async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: Request) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(mcp::definitions()))
+    }
+
+    async fn call_tool(&self, call: CallToolRequestParams, request: Request) -> Result<CallToolResponse, ErrorData> {
+        if !mcp::definitions().iter().any(|tool| tool.name == call.name) {
+            return Err(ErrorData::invalid_params(format!("there is no tool '{}'", call.name), None));
+        }
+        let mut value = self.call(call, &request.meta).await.unwrap_or_else(|error| {
+            let refused = json!({ "success": false, "action": "error", "message": format!("{error:#}") });
+            refused.as_object().cloned().unwrap_or_default()
+        });
+        let call_id = value.remove("call_id").and_then(|id| id.as_str().map(str::to_owned));
+        let is_error = value.get("success") != Some(&Value::Bool(true));
+        Ok(mcp::result(value, is_error, call_id).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        request: Request,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let context = self.context(&request.meta);
+        let own = context.get("conversation_id").and_then(Value::as_str).map(mcp::pending_resource);
+        Ok(ListResourcesResult::with_all_items(own.into_iter().collect()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: Request,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(vec![mcp::pending_template()]))
+    }
+
+    async fn read_resource(
+        &self,
+        ask: ReadResourceRequestParams,
+        _: Request,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let (id, pending) = self.pending(&ask.uri).await?;
+        Ok(mcp::pending_contents(&ask.uri, &id, pending).into())
+    }
+
+    #[allow(deprecated, reason = "clients of the era of sessions still ask for it")]
+    async fn subscribe(&self, ask: SubscribeRequestParams, request: Request) -> Result<(), ErrorData> {
+        self.pending(&ask.uri).await?;
+        let mut changes = self.changes(std::slice::from_ref(&ask.uri));
+        let task = tokio::spawn(async move {
+            while let Some(uri) = changes.next().await {
+                if request.peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = followed.insert(ask.uri, task.abort_handle()) {
+            before.abort();
+        }
+        Ok(())
+    }
+
+    #[allow(deprecated, reason = "clients of the era of sessions still ask for it")]
+    async fn unsubscribe(&self, ask: UnsubscribeRequestParams, _: Request) -> Result<(), ErrorData> {
+        if let Some(task) = self.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&ask.uri) {
+            task.abort();
+        }
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(mcp::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.changes(&context.accepted().resource_subscriptions.clone().unwrap_or_default());
+        loop {
+            tokio::select! {
+                Some(uri) = changes.next() => if context.sink().notify_resource_updated(uri).await.is_err() {
+                    return Ok(());
+                },
+                () = context.cancelled() => return Ok(()),
+            }
+        }
+    }
+}
+
+fn no_such(uri: &str) -> ErrorData {
+    ErrorData::resource_not_found("there is no such resource", Some(json!({ "uri": uri })))
+}

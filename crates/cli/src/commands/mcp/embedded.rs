@@ -1,0 +1,55 @@
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use bellwire_server::App;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+use super::super::serve::first_token;
+use crate::client::{Client, Connection, reachable};
+use crate::{data_dir, log};
+
+/// A hub of an agent's own. It listens on a free port of loopback, so that the other commands find it too.
+pub(super) struct Embedded {
+    runtime: Runtime,
+    app: App,
+    stop: oneshot::Sender<()>,
+    dir: PathBuf,
+}
+
+impl Embedded {
+    pub(super) fn start(connection: &Connection) -> Result<Self> {
+        let mut config = connection.settings.load(Vec::new())?.config;
+        log::start(&config.log);
+        config.listen = ([127, 0, 0, 1], 0).into();
+        let dir = config.data_dir.clone().context("there is no data folder; say --data-dir")?;
+        data_dir::create(&dir)?;
+        let runtime = Runtime::new().context("cannot start")?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let app = runtime.block_on(async {
+            let listener = TcpListener::bind(config.listen).await.context("cannot listen on loopback")?;
+            let app = App::start(config, listener, async move { drop(stopped.await) }).await;
+            let app = app.context("a hub may be running on this data already: leave --embedded away to use it")?;
+            first_token(&app, &dir).await?;
+            anyhow::Ok(app)
+        })?;
+        data_dir::note_running(&dir, &reachable(app.address))?;
+        Ok(Self { runtime, app, stop, dir })
+    }
+
+    pub(super) fn client(&self) -> Result<Client> {
+        let token = data_dir::admin_token(&self.dir)?;
+        ensure!(token.is_some(), "{} has no admin.token", self.dir.display());
+        Client::open(reachable(self.app.address), token)
+    }
+
+    /// Finishes what was accepted.
+    pub(super) fn stop(self) -> Result<()> {
+        // One that has stopped by itself needs no telling.
+        let _ = self.stop.send(());
+        let stopped = self.runtime.block_on(self.app.stopped());
+        data_dir::note_stopped(&self.dir);
+        stopped.context("the hub failed")
+    }
+}

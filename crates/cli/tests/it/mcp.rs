@@ -1,0 +1,175 @@
+//! `bellwire mcp`: an agent's tools on standard input and output, in both eras of the protocol.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::hub::Hub;
+use crate::program::{command, finish, shown, text};
+
+/// An agent that started the server, as agents do.
+struct Agent {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Agent {
+    fn start(command: &mut Command) -> Self {
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = piped.spawn().expect("the server starts");
+        let stdout = BufReader::new(child.stdout.take().expect("it has a standard output"));
+        Self { stdin: child.stdin.take(), child, stdout }
+    }
+
+    fn introduced(command: &mut Command) -> Self {
+        let mut agent = Self::start(command);
+        let params = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        });
+        assert_eq!(agent.ask("initialize", params)["result"]["serverInfo"]["name"], "bellwire");
+        agent.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        agent
+    }
+
+    fn write(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().expect("nobody closed it");
+        writeln!(stdin, "{message}").expect("the server listens");
+    }
+
+    /// The next line, which must be a message: nothing else may be on standard output.
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("the server speaks");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.write(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}));
+        loop {
+            let message = self.read();
+            if message["id"] == 7 {
+                return message;
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({"name": tool, "arguments": arguments}))["result"].clone()
+    }
+
+    /// The agent goes away; the server does too, in order.
+    fn leave(mut self) {
+        drop(self.stdin.take());
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut self.stdout, &mut rest).expect("it ends");
+        assert_eq!(rest, "", "it has no last words on standard output");
+        assert!(self.child.wait().expect("it ends").success());
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Already gone is fine.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Something happens in the conversation.
+fn emit(hub: &Hub, kind: &str, payload: &Value) {
+    let arguments = ["emit", kind, &payload.to_string(), "--conversation", "chat", "--severity", "error"];
+    let output = hub.run(&arguments);
+    assert!(output.status.success(), "{}", shown(&output));
+}
+
+#[test]
+fn an_agent_has_its_tools_from_a_running_hub() {
+    let hub = Hub::start();
+    let token = hub.agent_token();
+    let arguments = ["mcp", "--conversation", "chat", "--agent", "main"];
+    let mut agent = Agent::introduced(hub.command(&arguments).env("BELLWIRE_TOKEN", &token));
+    let left = agent.call("notify_self", json!({"message": "look at the logs"}));
+    assert_eq!(left["isError"], false, "{left}");
+    emit(&hub, "tool.call.failure", &json!({"tool_name": "grep", "error_type": "timeout"}));
+    let read = agent.call("check_notifications", json!({}));
+    let block = read["structuredContent"]["notifications"].as_str().expect("a block");
+    assert!(block.contains("look at the logs") && block.contains("grep"), "{block}");
+    assert_eq!(
+        serde_json::from_str::<Value>(read["content"][0]["text"].as_str().expect("text")).ok().as_ref(),
+        Some(&read["structuredContent"])
+    );
+    assert!(read["_meta"]["bellwire/call_id"].is_string(), "{read}");
+    let refused = agent.call("notify_self", json!({"message": ""}));
+    assert_eq!(
+        (&refused["isError"], &refused["structuredContent"]["action"]),
+        (&json!(true), &json!("validation_error"))
+    );
+    assert!(agent.ask("tools/call", json!({"name": "shout"}))["error"].is_object());
+    agent.leave();
+}
+
+#[test]
+fn an_agent_hears_that_something_waits() {
+    let hub = Hub::start();
+    let mut agent = Agent::introduced(&mut hub.command(&["mcp", "--user", "ada", "--conversation", "chat"]));
+    agent.call("check_notifications", json!({}));
+    let listed = agent.ask("resources/list", json!({}));
+    let uri = listed["result"]["resources"][0]["uri"].clone();
+    assert!(agent.ask("resources/subscribe", json!({"uri": uri}))["error"].is_null());
+    emit(&hub, "task.background.complete", &json!({"task_id": "b17", "name": "the build"}));
+    let told = agent.read();
+    assert_eq!((&told["method"], &told["params"]["uri"]), (&json!("notifications/resources/updated"), &uri), "{told}");
+    let pending = agent.ask("resources/read", json!({"uri": uri}));
+    assert!(pending["result"]["contents"][0]["text"].as_str().expect("text").contains("\"pending\":1"), "{pending}");
+    agent.leave();
+}
+
+#[test]
+fn a_client_of_the_newest_revision_needs_no_introduction() {
+    let hub = Hub::start();
+    let mut agent = Agent::start(&mut hub.command(&["mcp", "--user", "ada", "--conversation", "chat"]));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let found = agent.ask("server/discover", json!({"_meta": meta}));
+    assert!(
+        found["result"]["supportedVersions"].as_array().expect("versions").contains(&json!("2026-07-28")),
+        "{found}"
+    );
+    let read = agent.ask("tools/call", json!({"name": "check_notifications", "arguments": {}, "_meta": meta}));
+    assert_eq!(read["result"]["structuredContent"]["message"], "Nothing new.", "{read}");
+    agent.leave();
+}
+
+#[test]
+fn an_agent_may_have_a_hub_of_its_own() {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut agent = Agent::introduced(command(home.path()).args(["mcp", "--embedded"]));
+    assert_eq!(agent.call("notify_self", json!({"message": "kept"}))["isError"], false);
+    // The other commands find it like any hub, and a second one is refused.
+    let second = finish(command(home.path()).args(["mcp", "--embedded"]), "");
+    assert_eq!(second.status.code(), Some(2));
+    assert!(text(&second.stderr).contains("leave --embedded away"), "{}", shown(&second));
+    let doctor = finish(command(home.path()).args(["inject", "default", "after_tool", "call-1"]), "");
+    assert!(doctor.status.success(), "{}", shown(&doctor));
+    agent.leave();
+    let mut agent = Agent::introduced(command(home.path()).args(["mcp", "--embedded"]));
+    let read = agent.call("check_notifications", json!({}));
+    assert!(read["structuredContent"]["notifications"].as_str().expect("a block").contains("kept"), "{read}");
+    agent.leave();
+}
+
+#[test]
+fn a_hub_that_is_away_is_told_to_the_model_in_words() {
+    let home = tempfile::tempdir().expect("a folder");
+    let arguments = ["mcp", "--url", "http://127.0.0.1:9", "--token", "bw_x", "--conversation", "chat"];
+    let mut agent = Agent::introduced(command(home.path()).args(arguments));
+    let refused = agent.call("check_notifications", json!({}));
+    assert_eq!(refused["isError"], true);
+    assert!(refused["structuredContent"]["message"].as_str().expect("words").contains("no hub answers"), "{refused}");
+    agent.leave();
+}

@@ -1,0 +1,62 @@
+// The official TypeScript clients, both generations, over HTTP and over stdio: each calls every tool with the example of
+// its own description. Run by scripts/test-mcp.
+import assert from 'node:assert/strict'
+import { Client as First } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as FirstStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport as FirstHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Client as Second, StreamableHTTPClientTransport as SecondHttp } from '@modelcontextprotocol/client'
+import { StdioClientTransport as SecondStdio } from '@modelcontextprotocol/client/stdio'
+
+const { BELLWIRE, BELLWIRE_URL, BELLWIRE_TOKEN } = process.env
+const requestInit = { headers: { Authorization: `Bearer ${BELLWIRE_TOKEN}` } }
+const server = {
+  command: BELLWIRE,
+  args: ['mcp', '--conversation', 'chat'],
+  env: { BELLWIRE_URL, BELLWIRE_TOKEN, HOME: process.env.HOME },
+}
+const url = new URL(`${BELLWIRE_URL}/mcp`)
+
+async function publish(tool) {
+  const event = {
+    type: 'tool.call.failure', source: 'ci', severity: 'error', conversation_id: 'chat', payload: { tool_name: tool },
+  }
+  const headers = { ...requestInit.headers, 'Content-Type': 'application/json' }
+  const answer = await fetch(`${BELLWIRE_URL}/v1/events`, { method: 'POST', headers, body: JSON.stringify(event) })
+  assert.equal(answer.status, 202)
+}
+
+function checked(result) {
+  assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent)
+  return result.structuredContent
+}
+
+async function meet(name, client, transport) {
+  await client.connect(transport)
+  const { tools } = await client.listTools()
+  assert.ok(tools.length >= 2)
+  for (const tool of tools) {
+    assert.equal(tool.outputSchema.type, 'object')
+    const example = JSON.parse(tool.description.split('Example: ').at(-1))
+    const result = await client.callTool({ name: tool.name, arguments: example })
+    assert.equal(checked(result).success, true, `${tool.name}: ${result.content[0].text}`)
+  }
+  await publish(name)
+  const read = checked(await client.callTool({ name: 'check_notifications', arguments: {} }))
+  assert.ok(read.notifications.includes(name), JSON.stringify(read))
+  const refused = await client.callTool({ name: 'notify_self', arguments: { message: '' } })
+  assert.equal(refused.isError, true)
+  assert.equal(checked(refused).action, 'validation_error')
+  const { resources } = await client.listResources()
+  if (resources.length > 0) {
+    const { contents } = await client.readResource({ uri: resources[0].uri })
+    assert.equal(JSON.parse(contents[0].text).conversation_id, 'chat')
+  }
+  await client.close()
+  console.log(`ok  ${name}: ${tools.map(tool => tool.name).join(', ')}`)
+}
+
+const about = { name: 'test', version: '1' }
+await meet('sdk-v1-http', new First(about), new FirstHttp(url, { requestInit }))
+await meet('sdk-v1-stdio', new First(about), new FirstStdio(server))
+await meet('client-v2-http', new Second(about), new SecondHttp(url, { requestInit }))
+await meet('client-v2-stdio', new Second(about), new SecondStdio(server))
