@@ -45,10 +45,7 @@ impl Endpoint {
         limits: &Limits,
         offer: impl Fn(Server) -> H + Send + Sync + 'static,
     ) -> Self {
-        let mut manager = LocalSessionManager::default();
-        // The library counts only messages as signs of life and would end a session under an open stream.
-        manager.session_config.keep_alive = None;
-        let manager = Arc::new(manager);
+        let manager = Arc::new(lasting_sessions());
         let config = StreamableHttpServerConfig::default()
             // Under which names the hub answers and to which pages is decided for all paths alike, before this.
             .disable_allowed_hosts()
@@ -97,6 +94,13 @@ impl Endpoint {
         let counted = stream.map(|permit| (permit, self.hub.metrics.stream()));
         Ok(held(response, (in_use, counted)))
     }
+}
+
+/// The library's sessions, which it would end after five minutes without a message, under an open stream too.
+fn lasting_sessions() -> LocalSessionManager {
+    let mut manager = LocalSessionManager::default();
+    manager.session_config.keep_alive = None;
+    manager
 }
 
 /// Ends sessions whose time has come, until the hub stops and ends them all.
@@ -180,4 +184,45 @@ fn held(response: Response, guard: impl Send + 'static) -> Response {
             chunk
         })),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    struct Nothing;
+    impl ServerHandler for Nothing {}
+
+    fn request(method: Method, session: Option<&str>, message: &Value) -> Request {
+        let request = Request::builder().method(method).uri("http://localhost/mcp");
+        let request = request.header("accept", "application/json, text/event-stream");
+        let request = request.header("content-type", "application/json");
+        let request = session.into_iter().fold(request, |request, id| request.header(SESSION_HEADER, id));
+        request.body(Body::from(message.to_string())).expect("a request")
+    }
+
+    /// How a session answers after an hour in which only its stream was open.
+    async fn after_an_hour(manager: LocalSessionManager) -> StatusCode {
+        let config = StreamableHttpServerConfig::default().disable_allowed_hosts();
+        let service = StreamableHttpService::new(|| Ok(Nothing), Arc::new(manager), config);
+        let client = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+        let answer = service.handle(request(Method::POST, None, &hello)).await;
+        let id = session_of(answer.headers()).expect("a session");
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        service.handle(request(Method::POST, Some(&id), &ready)).await;
+        let stream = service.handle(request(Method::GET, Some(&id), &Value::Null)).await;
+        assert_eq!(stream.status(), StatusCode::OK);
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
+        service.handle(request(Method::POST, Some(&id), &ping)).await.status()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_does_not_die_under_an_open_stream_as_the_librarys_own_would() {
+        assert_eq!(after_an_hour(LocalSessionManager::default()).await, StatusCode::NOT_FOUND, "the trap is gone");
+        assert_eq!(after_an_hour(lasting_sessions()).await, StatusCode::OK);
+    }
 }
