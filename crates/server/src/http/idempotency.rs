@@ -121,7 +121,12 @@ pub(super) fn once_of(request: &Request) -> Result<Option<Unread>, ApiError> {
 
 /// The key itself, where a call is remembered by something else than its body.
 pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    headers.get(HEADER).map(|value| parse(value.as_bytes())).transpose()
+    let mut values = headers.get_all(HEADER).iter();
+    let key = values.next().map(|value| parse(value.as_bytes())).transpose()?;
+    match values.next() {
+        None => Ok(key),
+        Some(_) => Err(ApiError::invalid("Idempotency-Key", "is there twice; send it once")),
+    }
 }
 
 fn parse(value: &[u8]) -> Result<String, ApiError> {

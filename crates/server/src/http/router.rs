@@ -308,7 +308,8 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
     if route.scopes.is_empty() {
         return Ok(next.run(request).await);
     }
-    let secret = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let mut secrets = request.headers().get_all(header::AUTHORIZATION).iter();
+    let secret = secrets.next().filter(|_| secrets.next().is_none()).and_then(|value| value.to_str().ok());
     let secret = secret.and_then(bearer).ok_or_else(ApiError::unauthorized)?;
     let identity = hub.tokens.identify(secret.trim()).await?.ok_or_else(ApiError::unauthorized)?;
     if !route.scopes.contains(&identity.scope) {

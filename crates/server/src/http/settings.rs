@@ -3,6 +3,7 @@
 use std::fmt;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::person;
 use bellwire_core::subscriber::{Preferences, Subscribers};
@@ -152,12 +153,16 @@ struct TelegramChange {
 #[serde(deny_unknown_fields)]
 struct QuietHoursChange {
     /// When they begin, such as `22:00`.
-    #[schemars(pattern(r"^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String", pattern(r"^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
     start: Option<String>,
     /// When they end, such as `07:00`.
-    #[schemars(pattern(r"^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String", pattern(r"^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
     end: Option<String>,
     /// The zone of both, by its IANA name, such as `Europe/Berlin`.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Line<64>")]
     timezone: Option<Line<64>>,
 }
 
@@ -231,7 +236,7 @@ pub(super) async fn confirm(
         let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim())).await?;
         match settings.email.confirmed {
             true => Ok(settings.into()),
-            false => Err(ApiError::invalid("code", "is not the code that was mailed")),
+            false => Err(ApiError::new(StatusCode::CONFLICT, "conflict", "this is not the code that was mailed")),
         }
     };
     Again::or(&hub, once, confirmed).await

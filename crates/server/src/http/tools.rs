@@ -67,9 +67,8 @@ pub(super) async fn call(
 ) -> Result<Json<ToolAnswer>, ApiError> {
     let tool = tools::find(&name).ok_or_else(|| unknown(&name))?;
     let mut asked = call.context.map_or_else(Asked::default, |Object(context)| context.into());
-    if asked.idempotency_key.is_none() {
-        asked.idempotency_key = idempotency::key_of(&headers)?;
-    }
+    let key = idempotency::key_of(&headers)?;
+    asked.idempotency_key = asked.idempotency_key.or(key);
     let context = Context::of(identity, asked, &correlation.id)?;
     let called = tools::call(&hub, tool, context, call.arguments).await;
     Ok(Json(ToolAnswer { value: called.value, call_id: called.call_id }))

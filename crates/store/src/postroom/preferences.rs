@@ -58,7 +58,7 @@ impl PostRoom {
         };
         let Some(row) = known.filter(fits) else {
             let message = "there is no code to confirm, or it is too old; set the address again to get another";
-            return Err(StoreError::invalid("code", message));
+            return Err(StoreError::new(ErrorKind::Conflict, message));
         };
         if row.code != code {
             // The try is counted, so this is an answer and no refusal: a refusal would change nothing.
