@@ -43,7 +43,7 @@ async fn mail_to_ada(hub: &TestHub, server: &MailServer, ada: &str) {
     let mail = received(server, "x", 1).await.remove(0);
     let code = plain(&mail).lines().map(str::trim).find(|line| line.len() == 6 && line.parse::<u32>().is_ok()).unwrap();
     let (status, _) = hub.post(ada, "/v1/users/ada/email/confirm", json!({"code": "000000x"})).await;
-    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(status, StatusCode::CONFLICT);
     let (status, settings) = hub.post(ada, "/v1/users/ada/email/confirm", json!({ "code": code })).await;
     assert_eq!((status, &settings["email"]["confirmed"]), (StatusCode::OK, &json!(true)), "{settings}");
 }
