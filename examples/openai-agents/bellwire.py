@@ -10,7 +10,7 @@ import json
 import logging
 import uuid
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 from urllib.parse import quote
 
 import httpx2
@@ -53,7 +53,12 @@ class Hub:
 
     async def ask(self, context: Context, method: str, path: str, body: object = None) -> dict[str, Any]:
         headers = {"X-Correlation-Id": context["correlation_id"]}
-        response = await self._http.request(method, path, json=body, headers=headers)
+        request = self._http.build_request(method, path, json=body, headers=headers)
+        try:
+            response = await self._http.send(request)
+        except httpx2.TransportError:
+            # Everything asked here has a name of its own, and asking twice gives the same answer.
+            response = await self._http.send(request)
         if response.is_error:
             # The body says what to correct; the status alone does not.
             raise httpx2.HTTPStatusError(response.text, request=response.request, response=response)
@@ -108,9 +113,7 @@ async def show_notification(
 
 
 @function_tool
-async def remind(
-    ctx: ToolContext[Context], message: str, at: str | None = None, in_minutes: int | None = None
-) -> str:
+async def remind(ctx: ToolContext[Context], message: str, at: str | None = None, in_minutes: int | None = None) -> str:
     """Remind the user of something at a later time. Give exactly one of `at` and `in_minutes`.
 
     Args:
@@ -238,9 +241,7 @@ async def take_news(context: Context, items: list[TResponseInputItem]) -> None:
     point = "after_tool" if items[-1].get("type") == "function_call_output" else "turn_start"
     call_id, unseen = str(uuid.uuid4()), sorted(told.lost)[:UNSEEN_MAX]
     told.lost.add(call_id)  # Until its answer has come.
-    answer = await hub.ask(
-        context, "POST", f"{path}/inject", {"point": point, "call_id": call_id, "unseen": unseen}
-    )
+    answer = await hub.ask(context, "POST", f"{path}/inject", {"point": point, "call_id": call_id, "unseen": unseen})
     told.lost -= {call_id, *unseen}
     told.given.add(call_id)
     if answer["block"]:
@@ -250,7 +251,7 @@ async def take_news(context: Context, items: list[TResponseInputItem]) -> None:
 def mark(index: int, item: TResponseInputItem) -> str:
     """What an item is known by in later calls: a tool's result by its call, a message by its place and words."""
     if item.get("type") == "function_call_output":
-        return str(item["call_id"])
+        return str(item.get("call_id"))
     return f"{index} {json.dumps(item, sort_keys=True, default=str)}"
 
 
@@ -261,7 +262,7 @@ def with_blocks(items: list[TResponseInputItem], blocks: list[Block]) -> list[TR
         news = "\n\n".join(block.text for block in blocks if block.mark == mark(index, item))
         output = item.get("output") if item.get("type") == "function_call_output" else None
         if news and isinstance(output, str):
-            told.append({**item, "output": behind(output, news)})
+            told.append(cast(TResponseInputItem, {**item, "output": behind(output, news)}))
         elif news:
             told += [item, {"role": "user", "content": news}]
         else:

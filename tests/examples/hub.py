@@ -61,11 +61,15 @@ class RunningHub:
 
 
 class CuttingProxy:
-    """Passes everything on; the answer to one request for a path that `cuts` ends in is lost on the way."""
+    """Passes everything on; answers that are to be cut are lost on the way back."""
 
     def __init__(self, url):
         self.host, self.port = url.removeprefix("http://").split(":")
-        self.cuts = None
+        self.ending, self.times = b"", 0
+
+    def cut(self, ending, times):
+        """Loses the next answers to requests whose path ends so."""
+        self.ending, self.times = ending.encode(), times
 
     async def __aenter__(self):
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
@@ -82,8 +86,8 @@ class CuttingProxy:
                 back.write(self.passed_on(head) + await self.body(reader, head))
                 answer = await there.readuntil(b"\r\n\r\n")
                 answer += await self.body(there, answer)
-                if self.cuts and head.split(b" ")[1].endswith(self.cuts.encode()):
-                    self.cuts = None
+                if self.times and head.split(b" ")[1].endswith(self.ending):
+                    self.times -= 1
                     break
                 writer.write(answer)
         except asyncio.IncompleteReadError:

@@ -4,6 +4,7 @@ The hub, the SDK and the example are real; a fake stands only where the model is
 """
 
 import asyncio
+import itertools
 import json
 import os
 import pathlib
@@ -19,7 +20,7 @@ from hub import CuttingProxy, RunningHub
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "openai-agents"
 sys.path.insert(0, str(EXAMPLE))
-from bellwire import TOOLS, Hub, Seen, add_news, conversation, report_failure  # noqa: E402
+from bellwire import TOOLS, Hub, Seen, add_news, conversation, report_failure
 
 PER_HOUR = 2
 
@@ -154,7 +155,7 @@ class TheExample(unittest.IsolatedAsyncioTestCase):
             whole = "\n".join(given)
             self.assertEqual(whole.count("at_start"), 1, f"call {index}: {whole}")
             self.assertEqual(whole.count("meanwhile"), 0 if index < 2 else 1, f"call {index}: {whole}")
-        for earlier, later in zip(inputs, inputs[1:]):
+        for earlier, later in itertools.pairwise(inputs):
             self.assertEqual(later[: len(earlier)], earlier, "what a model has read never changes")
         self.assertEqual(len(self.running.shown(conversation_id)), 2)
 
@@ -195,15 +196,23 @@ class TheExample(unittest.IsolatedAsyncioTestCase):
         await self.play(again, context)
         self.assertEqual("\n".join(texts(again)[-1]).count("meanwhile"), 1, texts(again))
 
-    async def test_an_answer_that_is_cut_off_loses_nothing(self):
+    async def test_an_answer_that_is_cut_off_loses_nothing_and_does_nothing_twice(self):
         async with CuttingProxy(self.running.url) as proxy, Hub(proxy.url, self.running.token) as hub:
             context = self.context("gwen") | {"hub": hub}
             await self.play(ScriptedModel([said()]), context)
+            # Asked again, the hub gives the same answer.
+            proxy.cut("/send_notification", times=1)
+            model = ScriptedModel([call("send_notification", message="One"), said()])
+            await self.play(model, context)
+            self.assertEqual([one["notification_id"] for one in results(model)], [self.running.inbox("gwen")[0]["id"]])
+            self.assertEqual(len(self.running.inbox("gwen")), 1)
+            # Where no answer comes at all, the next model call brings what this one should have.
             self.running.publish(context["conversation_id"], "early")
-            proxy.cuts = "/inject"
+            proxy.cut("/inject", times=2)
             model = ScriptedModel([call("look"), said()])
             with self.assertLogs("bellwire", "WARNING"):
                 await self.play(model, context)
+            self.assertEqual(proxy.times, 0)
             without, with_news = ("\n".join(one) for one in texts(model))
             self.assertEqual((without.count("early"), with_news.count("early")), (0, 1), texts(model))
 
