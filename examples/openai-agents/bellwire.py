@@ -190,7 +190,7 @@ async def add_news(data: CallModelData[Context]) -> ModelInputData:
     except httpx2.HTTPError as error:
         log.warning("The model goes without news: %r", error)
     told = context["told"]
-    instructions = behind(data.model_data.instructions or "", told.system_prompt)
+    instructions = behind(data.model_data.instructions or "", told.system_prompt) or None
     return ModelInputData(input=with_blocks(items, told.blocks), instructions=instructions)
 
 

@@ -227,6 +227,17 @@ class TheExample(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((answer["success"], answer["action"]), (False, "error"))
         self.assertRegex(answer["message"], "^Failed to create notification: ")
 
+    async def test_a_streamed_run_hears_the_same(self):
+        context = self.context("iris")
+        model = ScriptedModel([call("back_up_vault"), call("look"), said()])
+        agent = Agent(name="Butler", tools=[back_up_vault, look], model=model)
+        streamed = Runner.run_streamed(agent, "Go on.", context=context, hooks=Seen(), run_config=self.config)
+        async for _ in streamed.stream_events():
+            pass
+        model.assert_complete()
+        self.assertEqual(["\n".join(one).count("<notifications ") for one in texts(model)], [0, 1, 1])
+        self.assertEqual((context["told"].given, context["told"].lost), (set(), set()))
+
     async def test_parallel_conversations_do_not_mix(self):
         people = [f"twin{number}" for number in range(8)]
 
