@@ -47,18 +47,21 @@ id! {
 ///
 /// let mut ids = Ids::seeded(7);
 /// let first = ids.event(Time::from_millis(1_000));
-/// assert_ne!(first, ids.event(Time::from_millis(1_000)));
+/// assert!(first < ids.event(Time::from_millis(1_000)));
 /// assert_eq!(first, Ids::seeded(7).event(Time::from_millis(1_000)));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Ids {
     state: [u64; 2],
+    /// The millisecond of the latest name, and how many that millisecond had before it.
+    at: u64,
+    before: u16,
 }
 
 impl Ids {
     /// A minter whose names follow from `seed` alone.
     pub fn seeded(seed: u128) -> Self {
-        Self { state: [seed as u64, (seed >> 64) as u64 ^ 0x9e37_79b9_7f4a_7c15] }
+        Self { state: [seed as u64, (seed >> 64) as u64 ^ 0x9e37_79b9_7f4a_7c15], at: 0, before: 0 }
     }
 
     /// A name for an event that happened at `now`.
@@ -72,13 +75,16 @@ impl Ids {
     }
 
     /// Any other time-ordered name, such as that of a synthetic tool call.
+    ///
+    /// Names of one millisecond are counted through (the first 4096 of them), so that their order is that of their making.
     pub fn next(&mut self, now: Time) -> Uuid {
-        let [a, b] = self.bits();
-        let mut random = [0; 10];
-        random[..8].copy_from_slice(&a.to_be_bytes());
-        random[8..].copy_from_slice(&b.to_be_bytes()[..2]);
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
-        uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+        self.before = if millis == self.at { (self.before + 1).min(0xfff) } else { 0 };
+        self.at = millis;
+        let mut rest = [0; 10];
+        rest[..2].copy_from_slice(&self.before.to_be_bytes());
+        rest[2..].copy_from_slice(&self.bits()[0].to_be_bytes());
+        uuid::Builder::from_unix_timestamp_millis(millis, &rest).into_uuid()
     }
 
     /// 128 bits for whatever needs a seed of its own.

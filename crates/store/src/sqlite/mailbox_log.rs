@@ -77,9 +77,10 @@ impl MailboxLog {
     }
 
     /// Which mailboxes of the log are due, the earliest first.
-    pub(super) fn due(&self, now: Time, limit: usize) -> impl Iterator<Item = &MailboxKey> {
+    pub(super) fn due(&self, now: Time, limit: usize) -> impl Iterator<Item = (Time, MailboxKey)> {
         let due = self.by_due.iter().take_while(move |(due_at, _)| *due_at <= now).take(limit);
-        due.filter_map(|(_, sequence)| self.rows.get(usize::try_from(sequence - self.first).ok()?)?.as_ref())
+        let key = |sequence: i64| self.rows.get(usize::try_from(sequence - self.first).ok()?)?.clone();
+        due.filter_map(move |(due_at, sequence)| Some((*due_at, key(*sequence)?)))
     }
 
     /// From which time on something may be due in its place.
@@ -96,8 +97,8 @@ impl MailboxLog {
     }
 
     /// What was found to be due in its place by now.
-    pub(super) fn hand(&mut self, now: Time, found: &[MailboxKey]) {
-        self.handed = Some((now, found.to_vec()));
+    pub(super) fn hand(&mut self, now: Time, found: Vec<MailboxKey>) {
+        self.handed = Some((now, found));
     }
 
     /// What is to leave the log with the next commit, if it has become too long.

@@ -190,8 +190,8 @@ impl Source for SqliteWriter {
             let query = sqlx::query(sql).bind(from.0).bind(from.1).bind(now.as_millis()).bind(DUE_PAGE);
             let rows = query.fetch_all(&mut self.connection).await.map_err(failure)?;
             // What changed since it came to its place is in the log, with another time.
-            let keys = rows.iter().map(|row| mailbox_log::key(row, 0)).filter(|key| self.log.newest(key).is_none());
-            settled.extend(keys);
+            let due = rows.iter().map(|row| (Time::from_millis(row.get(3)), mailbox_log::key(row, 0)));
+            settled.extend(due.filter(|(_, key)| self.log.newest(key).is_none()));
             match rows.last().filter(|_| rows.len() as i64 == DUE_PAGE) {
                 None => break now,
                 // There may be more of the same time.
@@ -199,8 +199,10 @@ impl Source for SqliteWriter {
                 Some(last) => from = (last.get(3), last.get(4)),
             }
         };
-        self.log.hand(looked, &settled);
-        Ok(self.log.due(now, limit).cloned().chain(settled).take(limit).collect())
+        self.log.hand(looked, settled.iter().map(|(_, key)| key.clone()).collect());
+        let mut due: Vec<(Time, MailboxKey)> = self.log.due(now, limit).chain(settled).collect();
+        due.sort();
+        Ok(due.into_iter().map(|(_, key)| key).take(limit).collect())
     }
 }
 

@@ -7,6 +7,7 @@
 //! Every simulation follows from its seed, which a failure prints. `BELLWIRE_SIM_SEEDS=200` runs more of them,
 //! `BELLWIRE_SIM_FIRST=17` begins with that one.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use bellwire_core::InjectionPoint::{AfterTool, Immediate, TurnEnd, TurnStart};
@@ -50,16 +51,10 @@ async fn simulate(mut dice: Dice) -> u64 {
         if dice.percent(8) {
             store.restart().await;
         }
-        let wanted = model_names.hide(&command.give(&model).await.unwrap_or_else(refusal));
+        let wanted = model_names.hide(&command.give(&model, &Fault::none()).await.unwrap_or_else(refusal));
         let fault = Fault::random(&mut dice);
-        let mut given = fault.while_giving(&command, &store).await;
-        if let Err(error) = &given
-            && error.message.contains(FAULT)
-        {
-            failures += 1;
-            given = command.give(&store).await;
-        }
-        let given = store_names.hide(&given.unwrap_or_else(refusal));
+        let given = store_names.hide(&command.give(&store, &fault).await.unwrap_or_else(refusal));
+        failures += fault.happened.get();
         history.push(format!("+{passed} ms {command:?}"));
         assert_eq!(given, wanted, "command {number}, after:\n{}", history.join("\n"));
     }
@@ -78,9 +73,16 @@ fn refusal(error: StoreError) -> String {
 const FAULT: &str = "an injected fault";
 
 /// Where a commit fails, and how; none = it does not.
-struct Fault(Option<(&'static str, &'static str)>);
+struct Fault {
+    at: Option<(&'static str, &'static str)>,
+    happened: Cell<u64>,
+}
 
 impl Fault {
+    fn none() -> Self {
+        Self { at: None, happened: Cell::new(0) }
+    }
+
     fn random(dice: &mut Dice) -> Self {
         let tables = [
             "events",
@@ -95,11 +97,27 @@ impl Fault {
             "deliveries",
         ];
         let ways = ["ABORT", "FAIL", "ROLLBACK"];
-        Self(dice.percent(30).then(|| (dice.choose(&tables), dice.choose(&ways))))
+        let at = dice.percent(50).then(|| (dice.choose(&tables), dice.choose(&ways)));
+        Self { at, ..Self::none() }
     }
 
-    async fn while_giving(&self, command: &Command, store: &Backend) -> Result<String, StoreError> {
-        let Some((table, way)) = self.0 else { return command.give(store).await };
+    /// One step under the fault, and again without it where it failed.
+    async fn step<T>(&self, store: &Backend, step: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        match self.during(store, &step).await {
+            Err(error) if error.message.contains(FAULT) => {
+                self.happened.set(self.happened.get() + 1);
+                step().await
+            }
+            done => done,
+        }
+    }
+
+    async fn during<T>(
+        &self,
+        store: &Backend,
+        step: &impl AsyncFn() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Some((table, way)) = self.at else { return step().await };
         let mut file = SqliteConnectOptions::new().filename(store.path()).connect().await.unwrap();
         for moment in ["INSERT", "UPDATE"] {
             let trigger = format!(
@@ -107,7 +125,7 @@ impl Fault {
             );
             execute(&mut file, trigger).await;
         }
-        let given = command.give(store).await;
+        let given = step().await;
         execute(&mut file, "DROP TRIGGER fault_INSERT; DROP TRIGGER fault_UPDATE".to_owned()).await;
         file.close().await.unwrap();
         given
@@ -173,7 +191,16 @@ impl Command {
     }
 
     /// The answer in words; names of the store's own making are still in it.
-    async fn give(&self, backend: &Backend) -> Result<String, StoreError> {
+    /// Gives the command; what takes several commits is given step by step.
+    async fn give(&self, backend: &Backend, fault: &Fault) -> Result<String, StoreError> {
+        match self {
+            Self::Mail(address) => mail_to(backend, address, fault).await.map(|answer| format!("{answer:?}")),
+            Self::Deliver(outcome) => deliver(backend, outcome, fault).await.map(|answer| format!("{answer:?}")),
+            _ => fault.step(backend, async || self.give_at_once(backend).await).await,
+        }
+    }
+
+    async fn give_at_once(&self, backend: &Backend) -> Result<String, StoreError> {
         let (store, ada) = (backend.store(), || Caller::user("ada"));
         let words = |answer: &dyn std::fmt::Debug| format!("{answer:?}");
         Ok(match self {
@@ -192,15 +219,14 @@ impl Command {
                 let change = SettingsChange { disabled_subscribers: Some(disabled.clone()), ..Default::default() };
                 words(&store.change_settings(NewSettings { user_id: "ada".into(), change }).await?)
             }
-            Self::Mail(address) => words(&mail_to(&*store, address).await?),
             Self::Tell(text) => words(&store.send(telling(text)).await?),
             Self::ReadAll => words(&store.read_all("ada".into()).await?),
             Self::Dismiss => match inbox(&*store).await?.first() {
-                Some(item) => words(&store.dismiss("ada".into(), item.id).await?),
+                Some(item) => words(&anywhere(store.dismiss("ada".into(), item.id).await?)),
                 None => "nothing to dismiss".to_owned(),
             },
             Self::Inbox => words(&inbox(&*store).await?),
-            Self::Deliver(outcome) => words(&deliver(&*store, outcome).await?),
+            Self::Mail(_) | Self::Deliver(_) => unreachable!("these take several steps"),
             Self::Erase => words(&store.erase_user("ada".into()).await?),
             Self::Trace(id) => words(&store.trace(ada(), id.clone()).await?),
         })
@@ -208,16 +234,18 @@ impl Command {
 }
 
 /// An address that is confirmed at once: the code is whatever the letter was started with.
-async fn mail_to(store: &dyn Store, address: &str) -> Result<Settings, StoreError> {
+async fn mail_to(backend: &Backend, address: &str, fault: &Fault) -> Result<Settings, StoreError> {
+    let store = backend.store();
     let change = SettingsChange {
         email_enabled: Some(true),
         email_address: Some(Some(address.to_owned())),
         ..SettingsChange::default()
     };
-    store.change_settings(NewSettings { user_id: "ada".into(), change }).await?;
-    deliver(store, &bellwire_store::Outcome::Sent).await?;
-    match store.confirm_address("ada".into(), b"code".to_vec()).await {
-        Err(error) if error.kind == ErrorKind::Invalid("code") => store.settings("ada".into()).await,
+    let change = NewSettings { user_id: "ada".into(), change };
+    fault.step(backend, async || store.change_settings(change.clone()).await).await?;
+    deliver(backend, &bellwire_store::Outcome::Sent, fault).await?;
+    match fault.step(backend, async || store.confirm_address("ada".into(), b"code".to_vec()).await).await {
+        Err(error) if error.kind == ErrorKind::Conflict => store.settings("ada".into()).await,
         settled => settled,
     }
 }
@@ -236,16 +264,28 @@ fn telling(text: &str) -> NotificationDraft {
 
 async fn inbox(store: &dyn Store) -> Result<Vec<InboxItem>, StoreError> {
     let query = InboxQuery { state: InboxState::All, level: None, before: None, limit: 100 };
-    Ok(store.inbox("ada".into(), query).await?.0)
+    Ok(store.inbox("ada".into(), query).await?.0.into_iter().map(anywhere).collect())
+}
+
+/// An item without its place in the stream: places begin with the time at which a person is first looked at.
+fn anywhere(item: InboxItem) -> InboxItem {
+    InboxItem { created_sequence: 0, changed_sequence: 0, ..item }
 }
 
 /// Everything that is due, to this end.
-async fn deliver(store: &dyn Store, outcome: &bellwire_store::Outcome) -> Result<Vec<Delivery>, StoreError> {
-    for claim in store.claim(10).await? {
+async fn deliver(
+    backend: &Backend,
+    outcome: &bellwire_store::Outcome,
+    fault: &Fault,
+) -> Result<Vec<Delivery>, StoreError> {
+    let store = backend.store();
+    for claim in fault.step(backend, async || store.claim(10).await).await? {
         let (letter_id, fence) = (claim.letter_id, claim.fence);
         let code = (claim.purpose == Purpose::Confirmation).then(|| b"code".to_vec());
-        store.start(Letter { letter_id, fence, code }).await?;
-        store.finish(Finish { letter_id, fence, outcome: outcome.clone(), jitter: 0 }).await?;
+        let start = async || store.start(Letter { letter_id, fence, code: code.clone() }).await;
+        fault.step(backend, start).await?;
+        let finish = async || store.finish(Finish { letter_id, fence, outcome: outcome.clone(), jitter: 0 }).await;
+        fault.step(backend, finish).await?;
     }
     Ok(store.deliveries(Some("ada".into()), None, None, 100).await?.0)
 }
