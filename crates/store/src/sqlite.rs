@@ -20,6 +20,7 @@ pub use inspect::Inspection;
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::sqlite::{
@@ -29,6 +30,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::error::{ErrorKind, StoreError};
 use crate::front::Front;
+use crate::refusals::{Nearby, Refusals};
 use crate::writer::{self, Opening};
 
 /// A store in one SQLite file.
@@ -57,10 +59,19 @@ const READERS: u32 = 4;
 impl SqliteStore {
     /// Opens the file, creating it and bringing its tables up to date.
     pub async fn open(path: &Path, opening: Opening) -> Result<Self, StoreError> {
-        Self::open_file(path, opening).await.map_err(|error| named(path, error))
+        Self::open_remembering(path, opening, Arc::new(Nearby::default())).await
     }
 
-    async fn open_file(path: &Path, opening: Opening) -> Result<Self, StoreError> {
+    /// The same, with refusals of the hourly cap remembered elsewhere.
+    pub async fn open_remembering(
+        path: &Path,
+        opening: Opening,
+        refusals: Arc<dyn Refusals>,
+    ) -> Result<Self, StoreError> {
+        Self::open_file(path, opening, refusals).await.map_err(|error| named(path, error))
+    }
+
+    async fn open_file(path: &Path, opening: Opening, refusals: Arc<dyn Refusals>) -> Result<Self, StoreError> {
         let lock = lock(path)?;
         private(path)?;
         let mut connection = writing(path).connect().await.map_err(failure)?;
@@ -77,7 +88,7 @@ impl SqliteStore {
         // Old answers go, and with them their numbers: the time is never below any that was given.
         let sequence = latest.max((opening.clock)().as_millis());
         let backend = SqliteWriter { connection, file: identity::Identity::of(path)?, sequence, _lock: lock };
-        let writer = writer::start(backend, opening);
+        let writer = writer::start(backend, opening, refusals);
         Ok(Self { writer, reader: Sqlite { pool } })
     }
 

@@ -194,6 +194,12 @@ impl Source for SqliteWriter {
 }
 
 impl Reader for Sqlite {
+    async fn is_named(&self, once: &Once) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM idempotency_keys WHERE token_id = $1 AND route = $2 AND name = $3)";
+        let named = sqlx::query_scalar(sql).bind(&once.token_id).bind(&once.route).bind(&once.key);
+        named.fetch_one(&self.pool).await.map_err(failure)
+    }
+
     async fn owner(&self, conversation_id: &str) -> Result<Option<String>, StoreError> {
         let row = sqlx::query("SELECT user_id FROM conversations WHERE id = $1")
             .bind(conversation_id)
