@@ -23,9 +23,7 @@ pub(crate) fn open(redis: &Redis, stopping: watch::Receiver<bool>) -> Result<Arc
 
 /// Writes into the log when Redis goes and when it is back.
 async fn tell(mut away: watch::Receiver<Option<String>>, mut stopping: watch::Receiver<bool>) {
-    // That it is not connected yet is no news.
     let mut known = None;
-    away.mark_unchanged();
     loop {
         tokio::select! {
             changed = away.changed() => if changed.is_err() { return },

@@ -24,6 +24,8 @@ use crate::people::Quota;
 pub struct RedisRefusals {
     line: Arc<Line>,
     patience: Duration,
+    /// From before the keeper began, so that nobody misses its first word.
+    away: watch::Receiver<Option<String>>,
     keeper: AbortHandle,
 }
 
@@ -33,8 +35,9 @@ impl RedisRefusals {
     pub fn open(url: &str, scope: &str, patience: Duration) -> Result<Self, StoreError> {
         let client = client(url)?;
         let line = Arc::new(Line::new(scope));
+        let away = line.away();
         let keeper = tokio::spawn(keeper::keep(client, line.clone())).abort_handle();
-        Ok(Self { line, patience, keeper })
+        Ok(Self { line, patience, away, keeper })
     }
 
     /// Whether a Redis answers at this address.
@@ -44,7 +47,7 @@ impl RedisRefusals {
 
     /// Why nothing can be recalled, whenever that changes.
     pub fn away(&self) -> watch::Receiver<Option<String>> {
-        self.line.away()
+        self.away.clone()
     }
 
     async fn recall(&self, quota: &Quota) -> Option<Time> {

@@ -52,7 +52,9 @@ impl Limited {
             seed: 1,
             clock: Arc::new(move || Time::from_millis(read.load(Ordering::SeqCst))),
             timers: false,
-            observer: Some(Arc::new(move |report| drop(counted.fetch_add(report.commands, Ordering::SeqCst)))),
+            observer: Some(Arc::new(move |report| {
+                counted.fetch_add(report.commands, Ordering::SeqCst);
+            })),
             people,
         };
         let store = SqliteStore::open_remembering(&folder.path().join("bellwire.db"), opening, refusals).await.unwrap();
