@@ -7,8 +7,8 @@ use std::time::Duration;
 use bellwire_core::person::MessageType;
 use bellwire_core::{Subscribers, Time};
 use bellwire_store::{
-    ErrorKind, InboxQuery, InboxState, Nearby, NotificationDraft, Once, Opening, PeopleRules, RedisRefusals, Refusals,
-    Saying, Sent, SqliteStore, Store, Unremembered,
+    Allowance, ErrorKind, InboxQuery, InboxState, Nearby, NotificationDraft, Once, Opening, PeopleRules, Quota,
+    RedisRefusals, Refusals, Saying, Sent, SqliteStore, Store, Unremembered,
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -184,6 +184,23 @@ async fn whoever_was_erased_is_not_refused_for_what_they_were_told_before() {
             full.store.erase_user("ada".into()).await.unwrap();
         }
         full.fill(5).await;
+    }
+}
+
+/// On one thread the question is on its way before Redis can be told to forget, so that it still answers what it knows.
+#[tokio::test(flavor = "current_thread")]
+async fn what_is_to_be_forgotten_is_not_recalled_even_before_redis_hears_of_it() {
+    let redis = RedisServer::start();
+    let refusals = connected(&redis, "hub", LONG).await;
+    let quota = Quota { user_id: "ada".into(), allowance: Allowance::Messages, per_hour: 5 };
+    let until =
+        Time::from_millis(i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap() + 60_000);
+    for _ in 0..10 {
+        refusals.remember(&quota, until);
+        let known = async { while refusals.until(&quota).await.is_none() {} };
+        timeout(LONG, known).await.expect("it is written");
+        refusals.forget(std::slice::from_ref(&quota));
+        assert_eq!(refusals.until(&quota).await, None);
     }
 }
 
