@@ -115,6 +115,17 @@ async fn away(refusals: &RedisRefusals) {
     timeout(LONG, refusals.away().wait_for(Option::is_some)).await.expect("Redis is away").unwrap();
 }
 
+/// Waits until two more attempts to connect have failed: whatever was to be written before is set aside by then.
+async fn failed_twice(refusals: &RedisRefusals) {
+    let failed = refusals.standing().failed;
+    let twice = async {
+        while refusals.standing().failed < failed + 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, twice).await.expect("attempts fail while Redis is away");
+}
+
 /// Waits until a refusal can be recalled: it is written behind the answers.
 async fn written(full: &Limited, refusals: &dyn Refusals) {
     let recalled = async {
@@ -226,6 +237,9 @@ async fn whoever_is_erased_while_redis_hangs_is_not_refused_when_it_goes_on() {
         full.store.erase_user("ada".into()).await.unwrap();
         full.fill(1).await;
         away(&refusals).await;
+        if known {
+            failed_twice(&refusals).await;
+        }
         redis.thaw();
         back(&refusals).await;
         full.fill(4).await;
