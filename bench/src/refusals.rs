@@ -34,12 +34,38 @@ pub(crate) fn run(effort: Effort) {
                 laps.push(load::send(hub.address, connections, requests));
             }
         }
-        let alone = laps[0].iter().map(Lap::per_second).fold(0.0, f64::max);
-        for ((what, _), laps) in hubs.iter().zip(laps) {
-            let best = laps.iter().map(Lap::per_second).fold(0.0, f64::max);
-            let against = format!("{:.2} of the database", best / alone);
-            print(&format!("{what}, {connections} connections"), "calls", laps, &against);
+        report(&hubs, laps, connections, "");
+    }
+    beside_work(&hubs, effort);
+}
+
+/// The same while others are told something, which is what a storm is a nuisance to.
+fn beside_work(hubs: &[(&str, Server); 3], effort: Effort) {
+    let (mut refused, mut told): ([Vec<Lap>; 3], [Vec<Lap>; 3]) = Default::default();
+    let mut sent = 0;
+    for _ in 0..effort.laps(5) {
+        for (at, (_, hub)) in hubs.iter().enumerate() {
+            let storm = (0..REQUESTS).map(|number| call(&hub.token, number)).collect();
+            let work =
+                (sent..sent + REQUESTS).map(|number| call_for(&hub.token, &format!("somebody-{number}"))).collect();
+            sent += REQUESTS;
+            std::thread::scope(|scope| {
+                let working = scope.spawn(|| load::send(hub.address, 8, work));
+                refused[at].push(load::send(hub.address, 8, storm));
+                told[at].push(working.join().expect("the work is done"));
+            });
         }
+    }
+    report(hubs, refused, 8, " beside work");
+    report(hubs, told, 8, ": the work itself");
+}
+
+fn report(hubs: &[(&str, Server); 3], laps: [Vec<Lap>; 3], connections: usize, how: &str) {
+    let alone = laps[0].iter().map(Lap::per_second).fold(0.0, f64::max);
+    for ((what, _), laps) in hubs.iter().zip(laps) {
+        let best = laps.iter().map(Lap::per_second).fold(0.0, f64::max);
+        let against = format!("{:.2} of the database", best / alone);
+        print(&format!("{what}, {connections} connections{how}"), "calls", laps, &against);
     }
 }
 
@@ -57,7 +83,11 @@ fn fill(hub: &Server) {
 }
 
 fn call(token: &str, number: usize) -> Vec<u8> {
-    let context = json!({"user_id": format!("person-{}", number % PEOPLE)});
+    call_for(token, &format!("person-{}", number % PEOPLE))
+}
+
+fn call_for(token: &str, user_id: &str) -> Vec<u8> {
+    let context = json!({"user_id": user_id});
     let body = json!({"arguments": {"message": "Once more."}, "context": context}).to_string();
     request("POST", "/v1/tools/send_notification", token, "application/json", body.as_bytes())
 }
