@@ -1,8 +1,8 @@
 //! The outbox at work: letters a second into a mail server, beside what the server can take from a client that does
 //! nothing else.
 //!
-//! Every letter is claimed, recorded as begun, sent over a connection of its own and recorded as sent, so three commits are
-//! shared by as many letters as are sent at once.
+//! Every letter is claimed, recorded as begun, sent over a connection of its own and recorded as sent; letters that are on
+//! their way at the same time share the commits for it.
 
 use std::time::{Duration, Instant};
 
