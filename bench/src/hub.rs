@@ -132,7 +132,7 @@ pub(crate) fn agent_token(hub: &Server) -> String {
 }
 
 /// Prints the best lap and the median; gives the best rate.
-fn print(what: &str, unit: &str, mut laps: Vec<Lap>, against: &str) -> f64 {
+pub(crate) fn print(what: &str, unit: &str, mut laps: Vec<Lap>, against: &str) -> f64 {
     laps.sort_by(|one, other| one.per_second().total_cmp(&other.per_second()));
     let best = laps.last().expect("there is a lap");
     let (p50, p99) = (best.percentile(0.5), best.percentile(0.99));
@@ -147,6 +147,6 @@ fn print(what: &str, unit: &str, mut laps: Vec<Lap>, against: &str) -> f64 {
     best.per_second()
 }
 
-fn rate(per_second: f64, unit: &str) -> String {
+pub(crate) fn rate(per_second: f64, unit: &str) -> String {
     format!("{} {unit}/s", grouped(per_second))
 }

@@ -25,6 +25,14 @@ mod rows;
 mod serving;
 mod streams;
 
+mod deliveries;
+mod letters;
+#[path = "../../crates/store/tests/peers/redis.rs"]
+mod redis_server;
+mod refusals;
+mod sink;
+mod tools;
+
 use std::process::ExitCode;
 
 use measure::Effort;
@@ -35,12 +43,13 @@ static ALLOCATOR: counting::Counting = counting::Counting;
 const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 
   --quick   few laps and at most 100 000 mailboxes, to see that it runs; the figures are worth little
-  section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub or streams; all of them if none is named";
+  section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, tools, deliveries or
+            refusals; all of them if none is named";
 
 type Run = fn(Effort);
 
 /// The sections, in the order in which they are printed.
-const SECTIONS: [(&str, Run); 8] = [
+const SECTIONS: [(&str, Run); 11] = [
     ("mailbox", mailbox::run),
     ("injection", injection::run),
     ("many_mailboxes", many_mailboxes::run),
@@ -49,6 +58,9 @@ const SECTIONS: [(&str, Run); 8] = [
     ("tokens", tokens::run),
     ("hub", hub::run),
     ("streams", streams::run),
+    ("tools", tools::run),
+    ("deliveries", deliveries::run),
+    ("refusals", refusals::run),
 ];
 
 fn main() -> ExitCode {

@@ -13,6 +13,7 @@ use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::routing::post;
 use bellwire_server::auth::Scope;
+use bellwire_server::config::{self, Sources};
 use bellwire_server::{App, Config, create_token};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -23,8 +24,8 @@ const EMPTY: &str = "--serve-empty";
 
 /// What a child process does instead of measuring.
 pub(crate) enum Role {
-    /// The hub with its data in this folder, as it is shipped but without a limit on publishing.
-    Hub(PathBuf),
+    /// The hub with its data in this folder, as it is shipped but without a limit on publishing, and with these variables.
+    Hub(PathBuf, Vec<(String, String)>),
     /// The same stack around a handler that does nothing.
     Empty,
 }
@@ -33,7 +34,11 @@ pub(crate) enum Role {
 pub(crate) fn role() -> Option<Role> {
     let mut arguments = std::env::args().skip(1);
     match arguments.next()?.as_str() {
-        HUB => arguments.next().map(|folder| Role::Hub(folder.into())),
+        HUB => arguments.next().map(|folder| {
+            let variables = arguments
+                .filter_map(|one| Some(one.split_once('=')?).map(|(name, value)| (name.to_owned(), value.to_owned())));
+            Role::Hub(folder.into(), variables.collect())
+        }),
         EMPTY => Some(Role::Empty),
         _ => None,
     }
@@ -45,7 +50,7 @@ impl Role {
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
             match self {
-                Self::Hub(folder) => hub(listener, folder).await,
+                Self::Hub(folder, variables) => hub(listener, folder, variables).await,
                 Self::Empty => empty(listener).await,
             }
         });
@@ -53,8 +58,9 @@ impl Role {
     }
 }
 
-async fn hub(listener: TcpListener, folder: PathBuf) {
-    let mut config = Config { data_dir: Some(folder), ..Config::default() };
+async fn hub(listener: TcpListener, folder: PathBuf, environment: Vec<(String, String)>) {
+    let settings = config::load(&Sources { environment, ..Sources::default() }).expect("the variables are right");
+    let mut config = Config { data_dir: Some(folder), ..settings.config };
     config.limits.publish_per_second = 0;
     let app = App::start(config, listener, input_ended()).await.expect("the hub starts in an empty folder");
     let token = create_token(&*app.store, Scope::Admin, "bench").await.expect("a token is made");
@@ -91,20 +97,36 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn hub() -> Self {
-        Self::start(HUB)
+        Self::hub_with(&[])
+    }
+
+    /// A hub with these variables.
+    pub(crate) fn hub_with(variables: &[(&str, &str)]) -> Self {
+        Self::hub_in(folder(), variables)
+    }
+
+    /// A hub with its data in this folder.
+    pub(crate) fn hub_in(folder: TempDir, variables: &[(&str, &str)]) -> Self {
+        Self::start(HUB, folder, variables)
     }
 
     pub(crate) fn empty() -> Self {
-        Self::start(EMPTY)
+        Self::start(EMPTY, folder(), &[])
     }
 
-    /// The data lies beside the program, because the folder for temporary files may be no disk at all.
-    fn start(role: &str) -> Self {
+    /// Stops it in order and gives its data back.
+    pub(crate) fn stop(mut self) -> TempDir {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+        std::mem::replace(&mut self.folder, folder())
+    }
+
+    fn start(role: &str, folder: TempDir, variables: &[(&str, &str)]) -> Self {
         let program = std::env::current_exe().expect("a running program has a path");
-        let folder = tempfile::tempdir_in(program.parent().expect("it lies in a folder")).expect("a folder is made");
         let mut child = Command::new(&program)
             .arg(role)
             .arg(folder.path())
+            .args(variables.iter().map(|(name, value)| format!("{name}={value}")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -134,6 +156,12 @@ impl Server {
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
         line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
     }
+}
+
+/// A folder beside the program, because the one for temporary files may be no disk at all.
+pub(crate) fn folder() -> TempDir {
+    let program = std::env::current_exe().expect("a running program has a path");
+    tempfile::tempdir_in(program.parent().expect("it lies in a folder")).expect("a folder is made")
 }
 
 impl Drop for Server {

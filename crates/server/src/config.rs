@@ -9,12 +9,14 @@ mod email;
 mod file;
 mod load;
 mod nearest;
+mod redis;
 mod secret;
 mod setting;
 mod show;
 
 pub use email::{Email, EmailTls};
 pub use load::{Flag, Loaded, Origin, Problem, Problems, Sources, load};
+pub use redis::Redis;
 pub use secret::Secret;
 
 use std::net::{IpAddr, SocketAddr};
@@ -48,6 +50,8 @@ pub struct Config {
     pub subscribers_dir: Option<PathBuf>,
     /// The mail server its notifications go through.
     pub email: Email,
+    /// Where refusals of the hourly cap are remembered.
+    pub redis: Redis,
     /// What it says about itself.
     pub log: Log,
 }
@@ -73,6 +77,12 @@ pub struct Limits {
     pub publish_burst: u64,
     /// How many notifications one person may be sent within any 60 minutes.
     pub notifications_per_hour: u64,
+    /// How many reminders, where they are counted apart; 0 = among the notifications.
+    pub reminders_per_hour: u64,
+    /// The same for news.
+    pub infos_per_hour: u64,
+    /// The same for warnings.
+    pub warnings_per_hour: u64,
     /// How many toasts one person may be shown within any 60 minutes.
     pub toasts_per_hour: u64,
 }
@@ -149,11 +159,15 @@ impl Config {
                 publish_per_second: 0,
                 publish_burst: 0,
                 notifications_per_hour: 0,
+                reminders_per_hour: 0,
+                infos_per_hour: 0,
+                warnings_per_hour: 0,
                 toasts_per_hour: 0,
             },
             retention: Retention { events_days: 0, answers_days: 0, read_inbox_days: 0 },
             subscribers_dir: None,
             email: Email::blank(),
+            redis: Redis::blank(),
             log: Log { format: LogFormat::Auto, level: String::new() },
         }
     }
@@ -196,6 +210,9 @@ mod tests {
             publish_per_second: 1000,
             publish_burst: 5000,
             notifications_per_hour: 30,
+            reminders_per_hour: 0,
+            infos_per_hour: 0,
+            warnings_per_hour: 0,
             toasts_per_hour: 60,
         };
         assert_eq!(config.limits, limits);
@@ -209,6 +226,7 @@ mod tests {
             ..Email::blank()
         };
         assert_eq!(config.email, email);
+        assert_eq!(config.redis, Redis { wait_ms: 5, ..Redis::blank() });
         assert_eq!(config.log, Log { format: LogFormat::Auto, level: "info".into() });
     }
 

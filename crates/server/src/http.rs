@@ -42,12 +42,13 @@ pub(crate) use stream::Live;
 use std::sync::Arc;
 
 use bellwire_core::subscriber::Subscribers;
-use bellwire_store::Store;
+use bellwire_store::{Refusals, Store};
 use tokio::sync::broadcast;
 
 use crate::auth::Tokens;
 use crate::limit::PublishLimit;
 use crate::metrics::Metrics;
+use crate::tools::Seldom;
 
 /// What every handler may use. Every layer of every request has its own, so a copy must cost next to nothing.
 #[derive(Clone)]
@@ -70,6 +71,10 @@ pub(crate) struct Parts {
     pub(crate) unsubscribe: crate::deliver::Unsubscribe,
     /// Whether mail is configured.
     pub(crate) mails: bool,
+    /// Remembers refusals of the hourly limits.
+    pub(crate) refusals: Arc<dyn Refusals>,
+    /// How often what is over a limit carries mail.
+    pub(crate) seldom: Seldom,
     /// Closed when the hub stops: streams end.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
 }

@@ -13,6 +13,7 @@ pub mod limit;
 mod listen;
 pub mod mcp;
 mod metrics;
+mod refusals;
 pub mod tools;
 
 pub use config::Config;
@@ -23,7 +24,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bellwire_core::subscriber::Subscribers;
-use bellwire_store::{Kept, MemoryStore, Opening, PeopleRules, SqliteStore, Store, StoreError, Token};
+use bellwire_store::{
+    Kept, MemoryStore, Opening, PeopleRules, Refusals, SqliteStore, Store, StoreError, Token, Unremembered,
+};
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
@@ -83,8 +86,13 @@ impl App {
         let metrics = Arc::new(Metrics::new());
         let smtp = Smtp::new(&config.email).map_err(StartError::Email)?;
         let people = rules(&config, smtp.as_ref());
-        let store = open_store(config.data_dir.as_deref(), subscribers.clone(), &metrics, people).await?;
         let (stop, stopping) = watch::channel(false);
+        let refusals: Arc<dyn Refusals> = match config.data_dir {
+            Some(_) => refusals::open(&config.redis, stopping.clone()).map_err(StartError::Redis)?,
+            None => Arc::new(Unremembered),
+        };
+        let dir = config.data_dir.as_deref();
+        let store = open_store(dir, subscribers.clone(), &metrics, people, refusals.clone()).await?;
         let roster = watch::channel(subscribers);
         if let Some((folder, watched)) = folder.zip(watched) {
             tokio::spawn(follow(folder, watched, store.clone(), roster.0, stop.subscribe()));
@@ -101,6 +109,8 @@ impl App {
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
             mails: smtp.is_some(),
+            refusals,
+            seldom: tools::Seldom::default(),
             stopping,
         });
         let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
@@ -175,6 +185,8 @@ pub enum StartError {
     Store(StoreError),
     /// Its mail server cannot be used.
     Email(deliver::email::SetupError),
+    /// Its Redis cannot be used as it is named.
+    Redis(String),
 }
 
 impl std::fmt::Display for StartError {
@@ -185,6 +197,7 @@ impl std::fmt::Display for StartError {
             Self::Subscribers(error) => write!(f, "cannot read the folder of subscribers (subscribers.dir): {error}"),
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
             Self::Email(error) => write!(f, "cannot send mail: {error}"),
+            Self::Redis(error) => write!(f, "cannot use Redis: {error}"),
         }
     }
 }
@@ -196,6 +209,7 @@ async fn open_store(
     subscribers: Arc<Subscribers>,
     metrics: &Arc<Metrics>,
     people: PeopleRules,
+    refusals: Arc<dyn Refusals>,
 ) -> Result<Arc<dyn Store>, StartError> {
     let seed = u128::from_le_bytes(clock::random());
     let observer = Some(metrics.observer());
@@ -204,8 +218,8 @@ async fn open_store(
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {
             std::fs::create_dir_all(dir).map_err(StartError::Folder)?;
-            let store = SqliteStore::open(&dir.join("bellwire.db"), opening).await.map_err(StartError::Store)?;
-            Ok(Arc::new(store))
+            let store = SqliteStore::open_remembering(&dir.join("bellwire.db"), opening, refusals).await;
+            Ok(Arc::new(store.map_err(StartError::Store)?))
         }
     }
 }
@@ -219,10 +233,14 @@ async fn link_key(store: &dyn Store) -> Result<Vec<u8>, StartError> {
 /// How much people may be told, and by which ways.
 fn rules(config: &Config, smtp: Option<&Smtp>) -> PeopleRules {
     let attempt = smtp.map(|smtp| smtp.attempt_max() + ATTEMPT_MARGIN).unwrap_or_default();
+    let own = |per_hour: u64| Some(per_hour).filter(|per_hour| *per_hour > 0);
     PeopleRules {
         email: smtp.is_some(),
         attempt_ms: u64::try_from(attempt.as_millis()).unwrap_or(u64::MAX),
         notifications_per_hour: config.limits.notifications_per_hour,
+        reminders_per_hour: own(config.limits.reminders_per_hour),
+        infos_per_hour: own(config.limits.infos_per_hour),
+        warnings_per_hour: own(config.limits.warnings_per_hour),
         toasts_per_hour: config.limits.toasts_per_hour,
         ..PeopleRules::default()
     }

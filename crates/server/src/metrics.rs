@@ -1,12 +1,12 @@
 //! What the hub counts, for Prometheus. No label names a person, a conversation or a token.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::verdict::VerdictKind;
-use bellwire_store::{Observer, Report};
+use bellwire_store::{Observer, Report, Standing};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -35,6 +35,9 @@ pub(crate) struct Metrics {
     oldest_seconds: Gauge<f64, AtomicU64>,
     outbox: Gauge,
     outbox_late_seconds: Gauge<f64, AtomicU64>,
+    refusals_recalled: Counter,
+    refusals_failed: Counter,
+    refusals_up: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -77,6 +80,9 @@ impl Metrics {
             oldest_seconds: Gauge::default(),
             outbox: Gauge::default(),
             outbox_late_seconds: Gauge::default(),
+            refusals_recalled: Counter::default(),
+            refusals_failed: Counter::default(),
+            refusals_up: Gauge::default(),
         };
         metrics.register(verdicts);
         metrics
@@ -113,6 +119,11 @@ impl Metrics {
         let late = self.outbox_late_seconds.clone();
         let help = "How long the oldest delivery that is due has not been tried";
         registry.register_with_unit("deliveries_late", help, Unit::Seconds, late);
+        let help = "Calls over an hourly limit that were refused from memory, or known by their idempotency key";
+        registry.register("refusals_recalled", help, self.refusals_recalled.clone());
+        let help = "How often the memory of refusals gave no answer, or none in time";
+        registry.register("refusals_failed", help, self.refusals_failed.clone());
+        registry.register("refusals_up", "Whether refusals can be recalled: 1 or 0", self.refusals_up.clone());
     }
 
     /// Counts every commit of a store.
@@ -160,8 +171,12 @@ impl Metrics {
         &self,
         (pending, oldest): (usize, Option<Time>),
         (outbox, due): (usize, Option<Time>),
+        refusals: &Standing,
         now: Time,
     ) -> String {
+        self.refusals_recalled.inner().store(refusals.recalled, Ordering::Relaxed);
+        self.refusals_failed.inner().store(refusals.failed, Ordering::Relaxed);
+        self.refusals_up.set(i64::from(refusals.away.is_none()));
         self.outbox.set(i64::try_from(outbox).unwrap_or(i64::MAX));
         self.outbox_late_seconds.set(due.map_or(0.0, |due| now.millis_since(due) as f64 / 1000.0));
         self.pending.set(i64::try_from(pending).unwrap_or(i64::MAX));

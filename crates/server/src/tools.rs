@@ -10,13 +10,17 @@ mod mail;
 mod notify_self;
 mod remind;
 mod schema;
+mod seldom;
 mod send_notification;
 mod show_notification;
 mod tool;
 
 pub(crate) use context::{Asked, Context};
+pub(crate) use seldom::Seldom;
 pub(crate) use tool::{Called, Refused};
 pub use tool::{Hints, Tool};
+
+use std::time::Instant;
 
 use bellwire_core::person::Arguments;
 use serde_json::Value;
@@ -43,7 +47,9 @@ pub(crate) async fn call(hub: &Hub, tool: &Tool, context: Context, arguments: Va
     };
     let (tool, refused, correlation_id) = (tool.name, done.called.is_error, &context.correlation_id);
     tracing::debug!(tool, refused, correlation_id, "a tool was called");
-    match done.mail_given {
+    // What is over a limit says when there is room again.
+    let is_limited = refused && done.called.value.contains_key("retry_after_seconds");
+    match done.mail_given || (is_limited && !hub.seldom.permits(&context, Instant::now())) {
         true => done.called,
         false => mail::added(hub, &context, done.called).await,
     }

@@ -1,5 +1,6 @@
 //! The one face of every store with a single writer: writes are asked of the writer, reads go beside it.
 
+mod early;
 mod people;
 
 pub(crate) use people::PeopleReader;
@@ -25,6 +26,8 @@ pub trait Reader: PeopleReader + Send + Sync + 'static {
     fn owners(&self, conversation_id: &str) -> impl Future<Output = Result<Vec<(String, bool)>, StoreError>> + Send;
     /// Whether this person has a conversation of this id.
     fn has(&self, user_id: &str, conversation_id: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// Whether a call was made under this name and answered; which answer that was, the writer knows.
+    fn is_named(&self, once: &Once) -> impl Future<Output = Result<bool, StoreError>> + Send;
     /// What was shown, oldest first, from behind `after` on.
     fn messages(
         &self,

@@ -11,6 +11,7 @@ mod hints;
 mod memory;
 mod people;
 mod postroom;
+mod refusals;
 mod report;
 mod rows;
 mod sqlite;
@@ -25,10 +26,11 @@ pub use front::Front;
 pub use hints::{Heard, Hints};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
-    Acted, Catchup, Channel, Claim, Delivery, DeliveryState, Doorbell, Finish, InboxItem, InboxQuery, InboxState,
-    Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome, People, PeopleRules, Pressed, Purpose,
-    Reminder, Saying, Sent, Shelf, Toast, ToastButton,
+    Acted, Allowance, Catchup, Channel, Claim, Delivery, DeliveryState, Doorbell, Finish, InboxItem, InboxQuery,
+    InboxState, Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome, People, PeopleRules, Pressed,
+    Purpose, Quota, Reminder, Saying, Sent, Shelf, Toast, ToastButton,
 };
+pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremembered};
 pub use report::{Observer, Report};
 pub use sqlite::{Inspection, Sqlite, SqliteStore};
 pub use writer::{Clock, Opening};

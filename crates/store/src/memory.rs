@@ -12,6 +12,7 @@ use crate::command::{InjectionView, Message, NotificationView, Once, Token, Trac
 use crate::error::StoreError;
 use crate::front::{Front, Reader};
 use crate::postroom::{LoadedMailbox, Source};
+use crate::refusals::Unremembered;
 use crate::rows::{
     BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow,
     NotificationRow, OnceRow, SupersededRow,
@@ -44,7 +45,8 @@ impl MemoryStore {
     /// An empty store.
     pub fn open(opening: Opening) -> Self {
         let tables = Memory::default();
-        let writer = writer::start(tables.clone(), opening);
+        // The model for the others has no second memory beside its rows.
+        let writer = writer::start(tables.clone(), opening, Arc::new(Unremembered));
         Self { writer, reader: tables }
     }
 }
@@ -235,6 +237,10 @@ impl Tables {
 }
 
 impl Reader for Memory {
+    async fn is_named(&self, once: &Once) -> Result<bool, StoreError> {
+        Ok(self.clone().once(once).await?.is_some())
+    }
+
     async fn owners(&self, conversation_id: &str) -> Result<Vec<(String, bool)>, StoreError> {
         Ok(self.lock().named(conversation_id).map(|row| (row.key.owner.to_string(), row.registered)).collect())
     }

@@ -4,6 +4,7 @@
 //! post room, in the same commits as everything else. A notification is a row of its person's inbox; a delivery is one
 //! way out of the hub, claimed by whoever sends it and finished with what is known of the outcome.
 
+mod allowance;
 mod asked;
 mod delivery;
 mod doorbell;
@@ -12,6 +13,7 @@ mod inbox;
 mod rows;
 mod rules;
 
+pub use allowance::{Allowance, Quota};
 pub use asked::{NewReminder, NewSettings, NotificationDraft, Saying, Sent};
 pub use delivery::{Channel, Claim, Delivery, DeliveryState, Finish, Letter, Outcome, Purpose};
 pub use doorbell::Doorbell;

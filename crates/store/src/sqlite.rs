@@ -21,6 +21,7 @@ pub use inspect::Inspection;
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::sqlite::{
@@ -30,6 +31,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::error::{ErrorKind, StoreError};
 use crate::front::Front;
+use crate::refusals::{Nearby, Refusals};
 use crate::writer::{self, Opening};
 
 /// A store in one SQLite file.
@@ -60,10 +62,19 @@ const READERS: u32 = 4;
 impl SqliteStore {
     /// Opens the file, creating it and bringing its tables up to date.
     pub async fn open(path: &Path, opening: Opening) -> Result<Self, StoreError> {
-        Self::open_file(path, opening).await.map_err(|error| named(path, error))
+        Self::open_remembering(path, opening, Arc::new(Nearby::default())).await
     }
 
-    async fn open_file(path: &Path, opening: Opening) -> Result<Self, StoreError> {
+    /// The same, with refusals of the hourly cap remembered elsewhere.
+    pub async fn open_remembering(
+        path: &Path,
+        opening: Opening,
+        refusals: Arc<dyn Refusals>,
+    ) -> Result<Self, StoreError> {
+        Self::open_file(path, opening, refusals).await.map_err(|error| named(path, error))
+    }
+
+    async fn open_file(path: &Path, opening: Opening, refusals: Arc<dyn Refusals>) -> Result<Self, StoreError> {
         let lock = lock(path)?;
         private(path)?;
         let mut connection = writing(path).connect().await.map_err(failure)?;
@@ -81,7 +92,7 @@ impl SqliteStore {
         let sequence = latest.max((opening.clock)().as_millis());
         let log = mailbox_log::MailboxLog::read(&mut connection).await.map_err(failure)?;
         let backend = SqliteWriter { connection, file: identity::Identity::of(path)?, log, sequence, _lock: lock };
-        let writer = writer::start(backend, opening);
+        let writer = writer::start(backend, opening, refusals);
         Ok(Self { writer, reader: Sqlite { pool } })
     }
 

@@ -18,6 +18,7 @@ use crate::error::{ErrorKind, StoreError};
 use crate::hints::{Board, Hints};
 use crate::people::{Doorbells, Errand, PeopleRules};
 use crate::postroom::{PostRoom, Source};
+use crate::refusals::Refusals;
 use crate::report::{Observer, Report};
 use crate::rows::{Changes, ConversationKey};
 
@@ -99,6 +100,9 @@ pub(crate) struct Handle {
     jobs: mpsc::Sender<(Instant, Job)>,
     hints: Arc<Board>,
     pub(crate) doorbells: Arc<Doorbells>,
+    pub(crate) clock: Clock,
+    pub(crate) rules: PeopleRules,
+    pub(crate) refusals: Arc<dyn Refusals>,
 }
 
 impl Handle {
@@ -116,11 +120,18 @@ impl Handle {
 }
 
 /// Starts the writer; it ends when it is closed, or when the last handle is gone and everything asked is answered.
-pub(crate) fn start<B: Backend>(backend: B, opening: Opening) -> Handle {
+pub(crate) fn start<B: Backend>(backend: B, opening: Opening, refusals: Arc<dyn Refusals>) -> Handle {
     let (jobs, asked) = mpsc::channel(QUEUE_MAX);
     let hints = Arc::new(Board::default());
     let doorbells = Arc::new(Doorbells::default());
-    let handle = Handle { jobs, hints: hints.clone(), doorbells: doorbells.clone() };
+    let handle = Handle {
+        jobs,
+        hints: hints.clone(),
+        doorbells: doorbells.clone(),
+        clock: opening.clock.clone(),
+        rules: opening.people,
+        refusals: refusals.clone(),
+    };
     let room = PostRoom::new(opening.subscribers, opening.seed, opening.people);
     let writer = Writer {
         room,
@@ -130,6 +141,8 @@ pub(crate) fn start<B: Backend>(backend: B, opening: Opening) -> Handle {
         observer: opening.observer,
         hints,
         doorbells,
+        rules: opening.people,
+        refusals,
         due: Time::ZERO,
         probed: None,
     };
@@ -145,6 +158,8 @@ struct Writer<B> {
     observer: Option<Observer>,
     hints: Arc<Board>,
     doorbells: Arc<Doorbells>,
+    rules: PeopleRules,
+    refusals: Arc<dyn Refusals>,
     /// When a timer is due, as far as this writer knows.
     due: Time,
     /// Whether a commit would be taken, as far as is known, and since when.
@@ -233,6 +248,7 @@ impl<B: Backend> Writer<B> {
             Ok(()) => {
                 self.due = self.due.min(self.room.next_due());
                 self.doorbells.ring(&self.room.changes.people);
+                self.tell_refusals();
                 let hints = self.room.committed();
                 hints.into_iter().for_each(|hint| self.hints.post(hint));
             }
@@ -245,6 +261,13 @@ impl<B: Backend> Writer<B> {
         for read in reads {
             self.answer(read, &mut None).await(Ok(()));
         }
+    }
+
+    /// Has remembered what this commit refused and forgotten whom it erased, before anybody hears of either.
+    fn tell_refusals(&self) {
+        let Changes { erased_users, people, .. } = &self.room.changes;
+        people.refused.iter().for_each(|(quota, until)| self.refusals.remember(quota, *until));
+        erased_users.iter().for_each(|user| self.refusals.forget(&self.rules.quotas(user)));
     }
 
     async fn commit(&mut self) -> Result<(), StoreError> {

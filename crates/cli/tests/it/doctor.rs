@@ -70,3 +70,26 @@ fn a_wrong_configuration_is_the_first_thing_said() {
     let said = text(&output.stdout);
     assert!(said.starts_with("fail configuration") && said.contains("1 to 1000000"), "{said}");
 }
+
+#[test]
+fn a_redis_that_is_away_is_a_warning_and_its_password_is_never_shown() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join(".config/bellwire");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = "[redis]\nurl = \"redis://:hunter2@127.0.0.1:1\"\n";
+    std::fs::write(folder.join("bellwire.toml"), file).expect("it is written");
+    let hub = Hub::start_in(home, &["--port", "0"]);
+    let output = hub.run(&["doctor"]);
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "a hub runs without Redis: {}", shown(&output));
+    assert!(said.contains("warn redis           is away: "), "{said}");
+    assert!(said.contains("warn readiness       it can accept, but redis is away"), "{said}");
+    let config = hub.run(&["config"]);
+    assert!(text(&config.stdout).contains("url = \"(hidden)\""), "{}", shown(&config));
+    let early = hub.said.clone();
+    let log = early + &hub.stop().1;
+    assert!(log.contains("Redis is away"), "the log says so: {log}");
+    for words in [said, text(&config.stdout), log] {
+        assert!(!words.contains("hunter2"), "{words}");
+    }
+}

@@ -26,6 +26,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
         ));
     }
     found.extend(config.email.contradictions());
+    found.extend(config.redis.contradictions());
     found
 }
 
@@ -65,6 +66,7 @@ pub(super) fn risks(config: &Config) -> Vec<String> {
         );
     }
     found.extend(config.email.risks(config.public_url.as_deref()));
+    found.extend(config.redis.risks());
     found
 }
 

@@ -16,11 +16,14 @@ pub(super) struct Health {
     /// `ok` for a process that lives, `ready` for a hub that can accept.
     #[schemars(extend("enum" = ["ok", "ready"]))]
     status: &'static str,
+    /// What works without, and should not have to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    degraded: Vec<&'static str>,
 }
 
 /// The process lives.
 pub(super) async fn live() -> Result<Json<Health>, ApiError> {
-    Ok(Json(Health { status: "ok" }))
+    Ok(Json(Health { status: "ok", degraded: Vec::new() }))
 }
 
 /// The hub can accept: its writer answers, the disk takes a commit, and what is due leaves.
@@ -32,5 +35,8 @@ pub(super) async fn ready(State(hub): State<Hub>) -> Result<Json<Health>, ApiErr
         let message = format!("deliveries have been due for {} minutes and are not sent", late / 60_000);
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "outbox_late", message));
     }
-    Ok(Json(Health { status: "ready" }))
+    // Why stands in the log: this is read by anyone.
+    let away = hub.refusals.standing().away;
+    let degraded = away.map(|_| "redis is away: the database alone refuses what is over an hourly limit");
+    Ok(Json(Health { status: "ready", degraded: degraded.into_iter().collect() }))
 }

@@ -30,7 +30,7 @@ impl shape::Reply for MetricsPage {
 /// What the hub counts, for Prometheus.
 pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiError> {
     let (waiting, outbox) = (hub.store.waiting().await?, hub.store.outbox().await?);
-    Ok(MetricsPage(hub.metrics.write(waiting, outbox, clock::now())))
+    Ok(MetricsPage(hub.metrics.write(waiting, outbox, &hub.refusals.standing(), clock::now())))
 }
 
 /// Counts and times every request that meets a route of the table.

@@ -10,6 +10,7 @@ mod config;
 mod email;
 mod events;
 mod inject;
+mod limits;
 mod mailed;
 mod mcp;
 mod observability;
@@ -17,6 +18,8 @@ mod openapi;
 mod outbox;
 mod people;
 mod person_stream;
+#[path = "../../../store/tests/peers/redis.rs"]
+mod redis_server;
 mod reference_bugs;
 mod settings;
 mod stream;

@@ -61,7 +61,12 @@ impl<R: Reader> Front<R> {
 
 impl<R: Reader> People for Front<R> {
     fn send(&self, draft: NotificationDraft) -> Answering<'_, Sent> {
-        self.errand(|reply| Errand::Send { draft: Box::new(draft), reply })
+        Box::pin(async move {
+            match self.refused_before(&draft).await? {
+                Some(refused) => Ok(refused),
+                None => self.errand(|reply| Errand::Send { draft: Box::new(draft), reply }).await,
+            }
+        })
     }
 
     fn inbox(&self, user_id: String, query: InboxQuery) -> Answering<'_, (Vec<InboxItem>, Option<Uuid>)> {

@@ -10,7 +10,6 @@ use crate::error::StoreError;
 use crate::front::PeopleReader;
 use crate::people::{
     Catchup, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxQuery, LoadedPerson, PeopleChanges, Reminder,
-    Shelf,
 };
 use crate::postroom::PeopleSource;
 
@@ -76,15 +75,13 @@ impl PeopleSource for Memory {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
         let tables = self.lock();
         let people = &tables.people;
-        let told = |shelf: Shelf| {
-            let told = people.of(user_id).filter(|item| item.shelf == shelf && item.created_at > since);
-            told.map(|item| item.created_at).collect()
-        };
+        let told = people.of(user_id).filter(|item| item.created_at > since);
+        let mut told: Vec<_> = told.map(|item| (item.shelf, item.level, item.created_at)).collect();
+        told.sort_by_key(|(_, _, at)| *at);
         Ok(LoadedPerson {
             settings: people.settings.get(user_id).cloned().unwrap_or_default(),
             position: people.positions.get(user_id).copied(),
-            messages: told(Shelf::Message),
-            toasts: told(Shelf::Toast),
+            told,
         })
     }
 

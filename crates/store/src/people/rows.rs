@@ -5,7 +5,7 @@ use bellwire_core::person::Settings;
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
-use super::{Delivery, InboxItem, Reminder};
+use super::{Delivery, InboxItem, Level, Quota, Reminder, Shelf};
 
 /// What one commit writes for people, each row once.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(crate) struct PeopleChanges {
     /// None = it is used up.
     pub(crate) confirmations: BTreeMap<Arc<str>, Option<ConfirmationRow>>,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
+    /// Until when each quota is used up that something was refused for. No row: it is known from those of the inbox.
+    pub(crate) refused: BTreeMap<Quota, Time>,
 }
 
 impl PeopleChanges {
@@ -45,8 +47,6 @@ pub(crate) struct ConfirmationRow {
 pub(crate) struct LoadedPerson {
     pub(crate) settings: Settings,
     pub(crate) position: Option<i64>,
-    /// When messages came within the last hour, oldest first.
-    pub(crate) messages: Vec<Time>,
-    /// The same of toasts.
-    pub(crate) toasts: Vec<Time>,
+    /// What they were told within the last hour, oldest first.
+    pub(crate) told: Vec<(Shelf, Level, Time)>,
 }

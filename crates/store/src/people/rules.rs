@@ -5,6 +5,12 @@ use bellwire_core::retry::RetryPolicy;
 pub struct PeopleRules {
     /// How many notifications one person may be sent within any 60 minutes.
     pub notifications_per_hour: u64,
+    /// How many reminders, where they are counted apart from the rest.
+    pub reminders_per_hour: Option<u64>,
+    /// The same for news.
+    pub infos_per_hour: Option<u64>,
+    /// The same for warnings.
+    pub warnings_per_hour: Option<u64>,
     /// How many toasts one person may be shown within any 60 minutes.
     pub toasts_per_hour: u64,
     /// Whether mail can be sent at all; where it cannot, none is planned.
@@ -21,6 +27,9 @@ impl Default for PeopleRules {
     fn default() -> Self {
         Self {
             notifications_per_hour: 30,
+            reminders_per_hour: None,
+            infos_per_hour: None,
+            warnings_per_hour: None,
             toasts_per_hour: 60,
             email: false,
             retry: RetryPolicy::default(),

@@ -1,6 +1,6 @@
 //! People as the post room knows them: their settings, how far their inbox is, and what they were told within the hour.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use uuid::Uuid;
 use super::{PostRoom, Source};
 use crate::error::StoreError;
 use crate::people::{
-    ConfirmationRow, Delivery, InboxItem, LoadedPerson, NotificationDraft, PeopleRules, Reminder, Saying, Shelf, Toast,
+    Allowance, ConfirmationRow, Delivery, InboxItem, Level, LoadedPerson, NotificationDraft, PeopleRules, Quota,
+    Reminder, Saying, Sent, Shelf, Toast,
 };
-use crate::people::{Level, Sent};
 
 pub(super) const HOUR_MS: u64 = 60 * 60 * 1000;
 
@@ -57,32 +57,33 @@ pub(crate) trait PeopleSource {
 pub(super) struct Person {
     pub(super) settings: Settings,
     position: i64,
-    messages: VecDeque<Time>,
-    toasts: VecDeque<Time>,
+    /// When they were told something within the hour, oldest first.
+    told: BTreeMap<Allowance, VecDeque<Time>>,
 }
 
 impl Person {
-    fn of(loaded: LoadedPerson, now: Time) -> Self {
+    fn of(loaded: LoadedPerson, rules: &PeopleRules, now: Time) -> Self {
+        let mut told = BTreeMap::<Allowance, VecDeque<Time>>::new();
+        for (shelf, level, at) in loaded.told {
+            if let Some(allowance) = rules.allowance(shelf, level) {
+                told.entry(allowance).or_default().push_back(at);
+            }
+        }
         Self {
             settings: loaded.settings,
             // Positions begin with the time, so that those of somebody who was erased are never used again.
             position: loaded.position.unwrap_or_else(|| now.as_millis()),
-            messages: loaded.messages.into(),
-            toasts: loaded.toasts.into(),
+            told,
         }
     }
 
     /// Takes a place in the hour's allowance, or says when one is free: no 60 minutes hold more than the rules allow.
-    fn spend(&mut self, shelf: Shelf, rules: &PeopleRules, now: Time) -> Result<(), Time> {
-        let (told, max) = match shelf {
-            Shelf::Message => (&mut self.messages, rules.notifications_per_hour),
-            Shelf::Toast => (&mut self.toasts, rules.toasts_per_hour),
-            Shelf::Note => return Ok(()),
-        };
+    fn spend(&mut self, quota: &Quota, now: Time) -> Result<(), Time> {
+        let told = self.told.entry(quota.allowance).or_default();
         while told.front().is_some_and(|at| now.millis_since(*at) >= HOUR_MS) {
             told.pop_front();
         }
-        let max = usize::try_from(max).unwrap_or(usize::MAX);
+        let max = usize::try_from(quota.per_hour).unwrap_or(usize::MAX);
         match told.len().checked_sub(max) {
             // Where the allowance was made smaller since, more than one has to grow old first.
             Some(beyond) => Err(told[beyond].plus(HOUR_MS)),
@@ -140,7 +141,10 @@ impl PostRoom {
         let now = self.desk.now;
         let rules = self.rules;
         let person = self.person(&draft.user_id, source).await?;
-        if let Err(free) = person.spend(draft.shelf, &rules, now) {
+        let quota = rules.allowance(draft.shelf, draft.level);
+        let quota = quota.and_then(|allowance| rules.quota_of(&draft.user_id, allowance));
+        if let Some(Err(free)) = quota.as_ref().map(|quota| person.spend(quota, now)) {
+            self.changes.people.refused.extend(quota.map(|quota| (quota, free)));
             return Ok(Err(free));
         }
         let muted = person.settings.mutes(&draft.origin);
@@ -176,7 +180,7 @@ impl PostRoom {
             let now = self.desk.now;
             let since = Time::from_millis(now.as_millis().saturating_sub_unsigned(HOUR_MS));
             let loaded = source.person(user_id, since).await?;
-            self.people.insert(user_id.into(), Person::of(loaded, now));
+            self.people.insert(user_id.into(), Person::of(loaded, &self.rules, now));
         }
         Ok(self.people.get_mut(user_id).expect("it was put there above"))
     }

@@ -32,18 +32,14 @@ impl PeopleSource for SqliteWriter {
         let position = position.fetch_optional(&mut *connection).await.map_err(failure)?;
         person.position = position.map(|row| row.get(0));
         let rows = sqlx::query(
-            "SELECT shelf, created_at FROM inbox WHERE user_id = $1 AND id > $2 AND created_at > $3 ORDER BY created_at",
+            "SELECT shelf, type, created_at FROM inbox WHERE user_id = $1 AND id > $2 AND created_at > $3 ORDER BY created_at",
         );
         let rows = rows.bind(user_id).bind(first_name(since)).bind(since.as_millis());
         let rows = rows.fetch_all(connection).await.map_err(failure)?;
         for row in rows {
-            let at = Time::from_millis(row.get(1));
-            match Shelf::parse(row.get(0)) {
-                Some(Shelf::Message) => person.messages.push(at),
-                Some(Shelf::Toast) => person.toasts.push(at),
-                Some(Shelf::Note) => {}
-                None => return Err(damaged("inbox.shelf")),
-            }
+            let shelf = Shelf::parse(row.get(0)).ok_or_else(|| damaged("inbox.shelf"))?;
+            let level = Level::parse(row.get(1)).ok_or_else(|| damaged("inbox.type"))?;
+            person.told.push((shelf, level, Time::from_millis(row.get(2))));
         }
         Ok(person)
     }

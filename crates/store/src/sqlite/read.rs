@@ -207,6 +207,12 @@ impl Source for SqliteWriter {
 }
 
 impl Reader for Sqlite {
+    async fn is_named(&self, once: &Once) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM idempotency_keys WHERE token_id = $1 AND route = $2 AND name = $3)";
+        let named = sqlx::query_scalar(sql).bind(&once.token_id).bind(&once.route).bind(&once.key);
+        named.fetch_one(&self.pool).await.map_err(failure)
+    }
+
     async fn owners(&self, conversation_id: &str) -> Result<Vec<(String, bool)>, StoreError> {
         let sql = "SELECT user_id, registered FROM conversations WHERE id = $1 ORDER BY registered DESC LIMIT 2";
         let rows = sqlx::query(sql).bind(conversation_id).fetch_all(&self.pool).await.map_err(failure)?;

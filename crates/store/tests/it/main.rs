@@ -13,6 +13,9 @@ mod notify;
 mod outbox;
 mod ownership;
 mod publish;
+#[path = "../peers/redis.rs"]
+mod redis_server;
+mod refusals;
 mod reminders;
 mod retention;
 mod settings;

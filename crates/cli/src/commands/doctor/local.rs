@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use bellwire_server::config::Loaded;
+use bellwire_server::config::{Loaded, Redis};
+use bellwire_store::RedisRefusals;
 
 use super::Finding;
 use crate::commands::folder;
@@ -29,7 +30,25 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Finding> {
         }
     }
     findings.extend(subscribers(loaded.config.subscribers_dir.as_deref()));
+    findings.extend(redis(&loaded.config.redis));
     findings
+}
+
+/// Whether the Redis that is configured answers from here. A hub runs without it, so it is never more than a warning.
+fn redis(settings: &Redis) -> Option<Finding> {
+    const CHECK: &str = "redis";
+    let address = match settings.address() {
+        Ok(address) => address?,
+        Err(why) => return Some(Finding::fail(CHECK, why, "correct the file, or redis.url_file")),
+    };
+    let runtime = tokio::runtime::Runtime::new().ok()?;
+    Some(match runtime.block_on(RedisRefusals::probe(address.reveal())) {
+        Ok(()) => Finding::ok(CHECK, "answers"),
+        Err(error) => {
+            let message = format!("is away: {error}; a hub counts in its database meanwhile");
+            Finding::warn(CHECK, message, "start it, or correct redis.url")
+        }
+    })
 }
 
 fn folder_of_data(dir: &Path) -> Option<Finding> {

@@ -40,7 +40,10 @@ pub(super) fn check(connection: &Connection, loaded: Option<&Loaded>) -> Vec<Fin
 fn running(client: &Client, connection: &Connection, headers: &HeaderMap, dir: Option<&Path>) -> Vec<Finding> {
     let mut findings = vec![Finding::ok("hub", format!("{} lives", client.url()))];
     findings.push(match client.get("/readyz") {
-        Ok(_) => Finding::ok("readiness", "it can accept"),
+        Ok(health) => match health["degraded"][0].as_str() {
+            Some(why) => Finding::warn("readiness", format!("it can accept, but {why}"), "its log says why"),
+            None => Finding::ok("readiness", "it can accept"),
+        },
         Err(error) => Finding::fail("readiness", format!("{error:#}"), "its log says why; is there space on its disk?"),
     });
     findings.push(version(client, dir));

@@ -1,0 +1,95 @@
+//! A folder with people who have confirmed an address, and a letter waiting for each.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bellwire_core::person::{MessageType, SettingsChange};
+use bellwire_core::{Subscribers, Time};
+use bellwire_store::{
+    Caller, Finish, Letter, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules, Saying, SqliteStore, Store,
+};
+use tokio::task::JoinSet;
+
+/// How many commands wait for the same commit.
+const AT_ONCE: usize = 256;
+
+/// So many people, each with an address that is confirmed.
+pub(crate) async fn invite(folder: &Path, people: usize) {
+    let store = open(folder).await;
+    each(&store, people, |store, user_id| async move {
+        let change = SettingsChange {
+            email_enabled: Some(true),
+            email_address: Some(Some(format!("{user_id}@example.org"))),
+            ..SettingsChange::default()
+        };
+        store.change_settings(NewSettings { user_id, change }).await.expect("the settings are right");
+    })
+    .await;
+    loop {
+        let claims = store.claim(AT_ONCE).await.expect("the store answers");
+        if claims.is_empty() {
+            break;
+        }
+        for claim in claims {
+            let letter = Letter { letter_id: claim.letter_id, fence: claim.fence, code: Some(b"code".to_vec()) };
+            assert!(store.start(letter).await.expect("the store answers"));
+            let finish = Finish { letter_id: claim.letter_id, fence: claim.fence, outcome: Outcome::Sent, jitter: 0 };
+            assert!(store.finish(finish).await.expect("the store answers"));
+            store.confirm_address(claim.user_id, b"code".to_vec()).await.expect("the code fits");
+        }
+    }
+    store.close().await.expect("the store closes");
+}
+
+/// One more letter for each.
+pub(crate) async fn write(folder: &Path, people: usize) {
+    let store = open(folder).await;
+    each(&store, people, |store, user_id| async move {
+        let message = "The nightly build is green again. Three tests that had failed since Tuesday pass, and the \
+                       release can go out when you say so.";
+        let draft = NotificationDraft {
+            caller: Caller::user(&user_id),
+            user_id,
+            origin: "butler".to_owned(),
+            conversation_id: Some("nightly".to_owned()),
+            correlation_id: None,
+            saying: Saying::Message { kind: MessageType::Info, message: message.to_owned() },
+            once: None,
+        };
+        store.send(draft).await.expect("the store answers");
+    })
+    .await;
+    store.close().await.expect("the store closes");
+}
+
+async fn open(folder: &Path) -> Arc<dyn Store> {
+    let opening = Opening {
+        subscribers: Arc::new(Subscribers::bundled()),
+        seed: u128::from(std::process::id()),
+        clock: Arc::new(now),
+        timers: false,
+        observer: None,
+        people: PeopleRules { email: true, notifications_per_hour: 10_000, ..PeopleRules::default() },
+    };
+    Arc::new(SqliteStore::open(&folder.join("bellwire.db"), opening).await.expect("the store opens"))
+}
+
+fn now() -> Time {
+    let millis = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis());
+    Time::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+}
+
+async fn each<F: Future<Output = ()> + Send + 'static>(
+    store: &Arc<dyn Store>,
+    people: usize,
+    work: impl Fn(Arc<dyn Store>, String) -> F,
+) {
+    let mut working = JoinSet::new();
+    for number in 0..people {
+        if working.len() >= AT_ONCE {
+            working.join_next().await;
+        }
+        working.spawn(work(store.clone(), format!("person-{number}")));
+    }
+    working.join_all().await;
+}

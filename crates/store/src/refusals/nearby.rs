@@ -1,0 +1,55 @@
+//! The memory of one process: all that a hub on its own needs.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bellwire_core::Time;
+
+use super::{Recalling, Refusals, Standing};
+use crate::people::Quota;
+
+/// More people than this are not remembered; the database answers for the rest.
+const QUOTAS_MAX: usize = 100_000;
+
+/// Remembers in this process, and as long as it lives.
+#[derive(Debug, Default)]
+pub struct Nearby {
+    refused: Mutex<HashMap<Quota, Time>>,
+    recalled: AtomicU64,
+}
+
+impl Nearby {
+    /// Nothing panics while it is held, so a poisoned lock still guards a whole map.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Quota, Time>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Refusals for Nearby {
+    fn until<'a>(&'a self, quota: &'a Quota) -> Recalling<'a> {
+        let until = self.lock().get(quota).copied();
+        self.recalled.fetch_add(u64::from(until.is_some()), Ordering::Relaxed);
+        Box::pin(std::future::ready(until))
+    }
+
+    fn remember(&self, quota: &Quota, until: Time) {
+        let mut refused = self.lock();
+        if refused.len() >= QUOTAS_MAX {
+            // Most of them are over by then. All go, and the database tells once more who is refused.
+            refused.clear();
+        }
+        refused.insert(quota.clone(), until);
+    }
+
+    fn forget(&self, quotas: &[Quota]) {
+        let mut refused = self.lock();
+        for quota in quotas {
+            refused.remove(quota);
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        Standing { recalled: self.recalled.load(Ordering::Relaxed), ..Standing::default() }
+    }
+}

@@ -1,0 +1,164 @@
+//! What the calls and the keeper share: the connection, what is to be written, and what must not be believed.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bellwire_core::Time;
+use redis::aio::MultiplexedConnection;
+use tokio::sync::{Notify, watch};
+
+use crate::people::Quota;
+use crate::refusals::Standing;
+
+/// How many answers in a row may be late before nobody waits any more.
+const SLOW_MAX: u32 = 3;
+/// How many refusals wait to be written; beyond it they are not remembered.
+const NOTES_MAX: usize = 4096;
+
+/// The state of things between this process and Redis.
+pub(super) struct Line {
+    scope: String,
+    /// None = nobody asks. Each has a number, so that a late failure of an old one does not end the new one.
+    connection: Mutex<(u64, Option<MultiplexedConnection>)>,
+    /// In the order of the commits.
+    notes: Mutex<VecDeque<Note>>,
+    /// How often each quota was to be forgotten and is not yet.
+    masked: Mutex<HashMap<Quota, usize>>,
+    work: Notify,
+    away: watch::Sender<Option<String>>,
+    slow: AtomicU32,
+    recalled: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// Something to be written.
+#[derive(Clone)]
+pub(super) enum Note {
+    Remember(Quota, Time),
+    Forget(Vec<Quota>),
+}
+
+impl Line {
+    pub(super) fn new(scope: &str) -> Self {
+        Self {
+            scope: scope.to_owned(),
+            connection: Mutex::default(),
+            notes: Mutex::default(),
+            masked: Mutex::default(),
+            work: Notify::new(),
+            away: watch::channel(Some("not connected yet".to_owned())).0,
+            slow: AtomicU32::new(0),
+            recalled: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// The person's name is last: it may hold anything.
+    pub(super) fn key(&self, quota: &Quota) -> String {
+        let Quota { user_id, allowance, per_hour } = quota;
+        format!("bellwire:{}:full:{}:{per_hour}:{user_id}", self.scope, allowance.as_str())
+    }
+
+    /// The connection and its number, where there is one.
+    pub(super) fn connection(&self) -> Option<(u64, MultiplexedConnection)> {
+        let connection = lock(&self.connection);
+        connection.1.clone().map(|open| (connection.0, open))
+    }
+
+    /// From now on calls ask.
+    pub(super) fn open(&self, open: MultiplexedConnection) -> u64 {
+        let mut connection = lock(&self.connection);
+        *connection = (connection.0 + 1, Some(open));
+        self.slow.store(0, Ordering::Relaxed);
+        self.away.send_replace(None);
+        connection.0
+    }
+
+    /// From now on nobody asks, until the keeper has connected anew.
+    pub(super) fn hang_up(&self, number: u64, why: String) {
+        let mut connection = lock(&self.connection);
+        if connection.0 != number || connection.1.take().is_none() {
+            return;
+        }
+        self.is_away(why);
+        self.work.notify_one();
+    }
+
+    /// It failed, and this is why.
+    pub(super) fn is_away(&self, why: String) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        self.away.send_if_modified(|away| away.replace(why.clone()).as_ref() != Some(&why));
+    }
+
+    pub(super) fn away(&self) -> watch::Receiver<Option<String>> {
+        self.away.subscribe()
+    }
+
+    pub(super) fn was_slow(&self, number: u64) {
+        match self.slow.fetch_add(1, Ordering::Relaxed) + 1 {
+            slow if slow >= SLOW_MAX => self.hang_up(number, "it answers too slowly".to_owned()),
+            _ => drop(self.failed.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    pub(super) fn was_in_time(&self) {
+        self.slow.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn recalled(&self) {
+        self.recalled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        Standing {
+            recalled: self.recalled.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            away: self.away.borrow().clone(),
+        }
+    }
+
+    /// Something for the keeper. What is to be forgotten is not recalled from this moment on; it is never left out.
+    pub(super) fn note(&self, note: Note) {
+        let mut notes = lock(&self.notes);
+        match &note {
+            Note::Remember(..) if notes.len() >= NOTES_MAX => return,
+            Note::Remember(..) => {}
+            Note::Forget(quotas) => {
+                let mut masked = lock(&self.masked);
+                quotas.iter().for_each(|quota| *masked.entry(quota.clone()).or_default() += 1);
+            }
+        }
+        notes.push_back(note);
+        self.work.notify_one();
+    }
+
+    pub(super) fn next_note(&self) -> Option<Note> {
+        lock(&self.notes).pop_front()
+    }
+
+    /// Waits for a note, or for the end of the connection.
+    pub(super) async fn work(&self) {
+        self.work.notified().await;
+    }
+
+    pub(super) fn is_masked(&self, quota: &Quota) -> bool {
+        lock(&self.masked).contains_key(quota)
+    }
+
+    /// Redis has forgotten it too.
+    pub(super) fn unmask(&self, quotas: &[Quota]) {
+        let mut masked = lock(&self.masked);
+        for quota in quotas {
+            match masked.get_mut(quota) {
+                Some(times) if *times > 1 => *times -= 1,
+                _ => drop(masked.remove(quota)),
+            }
+        }
+    }
+}
+
+/// Nothing panics while one is held, so a poisoned lock still guards something whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
