@@ -11,19 +11,19 @@ use crate::people::{send, tool};
 
 /// One event of a stream.
 #[derive(Debug, PartialEq)]
-struct Heard {
-    kind: String,
-    id: String,
-    data: Value,
+pub(crate) struct Heard {
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) data: Value,
 }
 
-struct Listener {
+pub(crate) struct Listener {
     body: std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<Vec<u8>>> + Send>>,
     text: String,
 }
 
 impl Listener {
-    async fn open(hub: &TestHub, token: &str, last: Option<&str>) -> Self {
+    pub(crate) async fn open(hub: &TestHub, token: &str, last: Option<&str>) -> Self {
         let mut request = hub.client.get(format!("{}/v1/users/ada/stream", hub.base)).bearer_auth(token);
         if let Some(last) = last {
             request = request.header("last-event-id", last);
@@ -37,7 +37,7 @@ impl Listener {
     }
 
     /// The next event; none when the stream has ended.
-    async fn next(&mut self) -> Option<Heard> {
+    pub(crate) async fn next(&mut self) -> Option<Heard> {
         let wait = async {
             loop {
                 if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -49,6 +49,10 @@ impl Listener {
                     };
                     // A comment keeps the connection alive and says nothing.
                     let Some(kind) = field("event") else { continue };
+                    let mut names: Vec<_> = event.lines().filter_map(|line| line.split_once(": ")).collect();
+                    names.sort_unstable();
+                    let names: Vec<&str> = names.into_iter().map(|(name, _)| name).collect();
+                    assert_eq!((names, event.lines().count()), (vec!["data", "event", "id"], 3), "{event:?}");
                     let data = serde_json::from_str(&field("data").unwrap()).unwrap();
                     return Some(Heard { kind, id: field("id").unwrap(), data });
                 }
@@ -61,7 +65,7 @@ impl Listener {
         tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the stream says something in ten seconds")
     }
 
-    async fn hear(&mut self, kind: &str) -> Heard {
+    pub(crate) async fn hear(&mut self, kind: &str) -> Heard {
         let heard = self.next().await.expect("the stream goes on");
         assert_eq!(heard.kind, kind, "{heard:?}");
         heard

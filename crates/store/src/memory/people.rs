@@ -129,6 +129,11 @@ impl PeopleSource for Memory {
         Ok(self.lock().people.deliveries.values().filter(|row| row.is_leased()).cloned().collect())
     }
 
+    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Vec<Delivery>, StoreError> {
+        let is_in_it = |row: &&Delivery| row.user_id == user_id && row.letter_id == Some(letter_id);
+        Ok(self.lock().people.deliveries.values().filter(is_in_it).cloned().collect())
+    }
+
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
         let tables = self.lock();
         let codes = tables.people.deliveries.values().filter(|row| row.notification_id.is_none());

@@ -98,6 +98,12 @@ impl PeopleSource for SqliteWriter {
         all(sql, &mut self.connection, delivery).await
     }
 
+    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Vec<Delivery>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        sql.push("user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(letter_id.as_bytes().to_vec());
+        all(sql, &mut self.connection, delivery).await
+    }
+
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
         let sql = "SELECT COUNT(*) FROM deliveries WHERE user_id = $1 AND notification_id IS NULL AND created_at > $2";
         let row = sqlx::query(sql).bind(user_id).bind(since.as_millis());

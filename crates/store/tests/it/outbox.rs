@@ -285,7 +285,7 @@ on_every_store! {
             assert!(!guess.email.confirmed);
         }
         let right = store.confirm_address("ada".into(), CODE.to_vec()).await.unwrap_err();
-        assert_eq!(right.kind, ErrorKind::Invalid("code"), "five wrong guesses use it up");
+        assert_eq!(right.kind, ErrorKind::Conflict, "five wrong guesses use it up");
         for number in 1..5 {
             change(&backend, address(number)).await.unwrap();
         }
