@@ -7,6 +7,8 @@ use bellwire_core::{Answer, Event, EventId, Inject, NotificationId, Time, Verdic
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::people::Told;
+
 /// On whose behalf something is asked. Every path checks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -295,6 +297,8 @@ pub struct Trace {
     pub injections: Vec<InjectionView>,
     /// The newer events that took its place.
     pub superseded: Vec<Superseded>,
+    /// What its person was told of it.
+    pub told: Vec<Told>,
 }
 
 /// A newer event took this one's place before it was told.

@@ -25,9 +25,9 @@ pub use front::Front;
 pub use hints::{Heard, Hints};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
-    Acted, Catchup, Channel, Claim, Delivery, DeliveryState, Doorbell, Finish, InboxItem, InboxQuery, InboxState,
-    Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome, People, PeopleRules, Pressed, Purpose,
-    Reminder, Saying, Sent, Shelf, Toast, ToastButton,
+    Acted, Catchup, Change, Channel, Claim, Delivery, DeliveryState, Doorbell, Finish, InboxItem, InboxQuery,
+    InboxState, Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome, People, PeopleRules, Pressed,
+    Purpose, Reminder, Saying, Sent, Shelf, Toast, ToastButton, Told,
 };
 pub use report::{Observer, Report};
 pub use sqlite::{Inspection, Sqlite, SqliteStore};

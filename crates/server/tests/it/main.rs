@@ -5,6 +5,7 @@
 mod hub;
 
 mod access;
+mod audience;
 mod cloudevents;
 mod config;
 mod email;
