@@ -8,6 +8,7 @@ mod access;
 mod audience;
 mod cloudevents;
 mod config;
+mod deliveries;
 mod email;
 mod events;
 mod inject;

@@ -181,6 +181,20 @@ mod tests {
                 {"call_id": "call_1", "agent": "main", "point": "turn_end", "at": "2026-01-03T15:31:02.250Z", "unseen": false},
             ],
             "superseded": [{"subscriber": "audit", "by": "e2", "at": "2026-01-03T15:30:01Z"}],
+            "told": [
+                {
+                    "notification": {
+                        "id": "n2", "message": "butler needs you:\nmay I?", "created_at": "2026-01-03T15:30:00Z",
+                        "read_at": "2026-01-03T15:40:00Z", "dismissed_at": null,
+                    },
+                    "due_at": null,
+                    "deliveries": [{
+                        "channel": "email", "target": "ada@example.org", "state": "failed",
+                        "reason": "refused at RCPT TO: 550 no such user", "ended_at": "2026-01-03T15:30:01.500Z",
+                    }],
+                },
+                {"notification": null, "due_at": "2026-01-03T16:30:00Z", "deliveries": []},
+            ],
         });
         insta::assert_snapshot!(anstream::adapter::strip_str(&tree(&trace)));
     }
