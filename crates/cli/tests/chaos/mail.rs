@@ -261,6 +261,25 @@ async fn killed_after_the_servers_answer_and_before_the_commit_it_is_unknown_and
     assert_eq!(scene.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
 }
 
+/// Asked politely, it waits for the answer to a mail that is on its way, but not for long.
+#[tokio::test]
+async fn asked_to_stop_it_hears_the_servers_answer_out_or_leaves_the_fate_unknown() {
+    for (answers, state) in [(true, "sent"), (false, "unknown")] {
+        let mut scene = Scene::held_at("end", false).await;
+        scene.tell("news").await;
+        scene.reached("end", 2).await;
+        scene.hub().terminate();
+        if answers {
+            scene.server.go("x");
+        }
+        let (status, said) = scene.hub.take().expect("it runs").wait();
+        assert_eq!(status.code(), Some(0), "{said}");
+        scene.restart();
+        scene.until(&[state]).await;
+        assert_eq!(scene.arrived().len(), usize::from(answers), "nothing is sent again");
+    }
+}
+
 #[tokio::test]
 async fn killed_after_the_commit_it_is_sent_and_stays_sent() {
     let mut scene = Scene::held_at("quit", false).await;
