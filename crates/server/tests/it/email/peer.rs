@@ -60,7 +60,9 @@ impl MailServer {
     /// What arrived at this port, as Python's email package reads it.
     pub(crate) fn received(&self, name: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.folder.path().join(format!("{name}.jsonl"))).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).expect("a record is JSON")).collect()
+        // A line without its end is still being written.
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        whole.map(|line| serde_json::from_str(line).expect("a record is JSON")).collect()
     }
 
     /// Lets a port go on that holds.
