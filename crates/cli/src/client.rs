@@ -184,6 +184,12 @@ pub(crate) fn reachable(listen: SocketAddr) -> String {
     }
 }
 
+/// The path of a call on a conversation, such as `/inject`, and whose conversation it is if the caller says so.
+pub(crate) fn conversation_path(id: &str, call: &str, user: Option<&str>) -> String {
+    let owner = user.map(|user| format!("?user_id={}", segment(user))).unwrap_or_default();
+    format!("/v1/conversations/{}{call}{owner}", segment(id))
+}
+
 /// A text as one part of a path: everything that could mean something there is escaped.
 pub(crate) fn segment(text: &str) -> String {
     let escape = |byte: u8| match byte {

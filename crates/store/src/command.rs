@@ -1,5 +1,7 @@
 //! What can be asked of a store, and what comes back.
 
+use std::sync::Arc;
+
 use bellwire_core::conversation::Observed;
 use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
@@ -7,6 +9,7 @@ use bellwire_core::{Answer, Event, EventId, Inject, NotificationId, Time, Verdic
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::error::StoreError;
 use crate::people::Told;
 
 /// On whose behalf something is asked. Every path checks it.
@@ -35,6 +38,17 @@ impl Caller {
     pub fn may_see(&self, conversation_id: &str, owner: &str) -> bool {
         self.user_id.as_deref().is_none_or(|user| user == owner)
             && self.conversation_id.as_deref().is_none_or(|bound| bound == conversation_id)
+    }
+
+    /// Whether the caller may speak to this person, and of this conversation: what is not theirs is not there.
+    pub(crate) fn check_person(&self, user_id: &str, conversation_id: Option<&str>) -> Result<(), StoreError> {
+        if self.user_id.as_deref().is_some_and(|own| own != user_id) {
+            return Err(StoreError::not_found("user"));
+        }
+        match conversation_id.is_none_or(|id| self.may_see(id, user_id)) {
+            true => Ok(()),
+            false => Err(StoreError::not_found("conversation")),
+        }
     }
 }
 
@@ -255,8 +269,10 @@ pub struct ConversationView {
 /// Something a stream may say, once it is committed: a hint, never the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
+    /// Whose conversation it is about.
+    pub user_id: Arc<str>,
     /// The conversation.
-    pub conversation_id: String,
+    pub conversation_id: Arc<str>,
     /// The agent inside it.
     pub agent: AgentName,
     /// What there is to know.

@@ -14,16 +14,21 @@ use bellwire_core::subscriber::Subscribers;
 use crate::command::{Caller, ConversationView, Given, Hint, Message, Once, Publish, Receipt, Take, Token, Trace};
 use crate::error::StoreError;
 use crate::hints::Hints;
+use crate::postroom::only;
+use crate::rows::ConversationKey;
 use crate::writer::{Handle, Job};
 use crate::{Answering, Kept, Store};
 
 /// What can be read without the writer, from committed rows only.
 pub trait Reader: PeopleReader + Send + Sync + 'static {
-    /// Whose conversation this is.
-    fn owner(&self, conversation_id: &str) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
+    /// Who has a conversation of this id, and whether it is the registered one, that first; at most two.
+    fn owners(&self, conversation_id: &str) -> impl Future<Output = Result<Vec<(String, bool)>, StoreError>> + Send;
+    /// Whether this person has a conversation of this id.
+    fn has(&self, user_id: &str, conversation_id: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
     /// What was shown, oldest first, from behind `after` on.
     fn messages(
         &self,
+        owner: &str,
         conversation_id: &str,
         after: i64,
         limit: usize,
@@ -44,6 +49,19 @@ pub trait Reader: PeopleReader + Send + Sync + 'static {
 pub struct Front<R> {
     pub(crate) writer: Handle,
     pub(crate) reader: R,
+}
+
+impl<R: Reader> Front<R> {
+    /// Whose conversation of this id the caller means, among those that are committed.
+    async fn owner(&self, caller: &Caller, id: &str) -> Result<Option<String>, StoreError> {
+        if caller.conversation_id.as_deref().is_some_and(|bound| bound != id) {
+            return Ok(None);
+        }
+        match &caller.user_id {
+            Some(user) => Ok(self.reader.has(user, id).await?.then(|| user.clone())),
+            None => Ok(only(id, self.reader.owners(id).await?, |(_, registered)| *registered)?.map(|(owner, _)| owner)),
+        }
+    }
 }
 
 impl<R: Reader> Store for Front<R> {
@@ -85,11 +103,8 @@ impl<R: Reader> Store for Front<R> {
         limit: usize,
     ) -> Answering<'_, (Vec<Message>, Option<i64>)> {
         Box::pin(async move {
-            let owner = self.reader.owner(&id).await?;
-            if !owner.is_some_and(|owner| caller.may_see(&id, &owner)) {
-                return Err(StoreError::not_found("conversation"));
-            }
-            self.reader.messages(&id, after.unwrap_or(0), limit).await
+            let owner = self.owner(&caller, &id).await?.ok_or_else(|| StoreError::not_found("conversation"))?;
+            self.reader.messages(&owner, &id, after.unwrap_or(0), limit).await
         })
     }
 
@@ -163,7 +178,7 @@ impl<R: Reader> Store for Front<R> {
         })
     }
 
-    fn hints(&self, conversation_id: &str) -> Hints {
-        self.writer.hints(conversation_id)
+    fn hints(&self, user_id: &str, conversation_id: &str) -> Hints {
+        self.writer.hints(ConversationKey::new(user_id, conversation_id))
     }
 }

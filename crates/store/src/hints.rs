@@ -10,17 +10,20 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
 use crate::command::Hint;
+use crate::rows::ConversationKey;
 
 /// How many hints a slow listener may be behind.
 const BEHIND_MAX: usize = 16;
 
 /// The listeners, by conversation.
 #[derive(Default)]
-pub(crate) struct Board(Mutex<HashMap<Arc<str>, Sender<Arc<Hint>>>>);
+pub(crate) struct Board(Mutex<Listeners>);
+
+type Listeners = HashMap<ConversationKey, Sender<Arc<Hint>>>;
 
 /// One listener of one conversation.
 pub struct Hints {
-    conversation_id: Arc<str>,
+    conversation: ConversationKey,
     receiver: Receiver<Arc<Hint>>,
     board: Arc<Board>,
 }
@@ -61,16 +64,15 @@ impl Drop for Hints {
     fn drop(&mut self) {
         let mut listeners = self.board.lock();
         // The last one takes the conversation off the board; its own receiver is still counted here.
-        if listeners.get(&self.conversation_id).is_some_and(|sender| sender.receiver_count() <= 1) {
-            listeners.remove(&self.conversation_id);
+        if listeners.get(&self.conversation).is_some_and(|sender| sender.receiver_count() <= 1) {
+            listeners.remove(&self.conversation);
         }
     }
 }
 
 impl Board {
-    pub(crate) fn listen(self: &Arc<Self>, conversation_id: &str) -> Hints {
-        let conversation_id: Arc<str> = conversation_id.into();
-        let receiver = match self.lock().entry(conversation_id.clone()) {
+    pub(crate) fn listen(self: &Arc<Self>, conversation: ConversationKey) -> Hints {
+        let receiver = match self.lock().entry(conversation.clone()) {
             std::collections::hash_map::Entry::Occupied(listened) => listened.get().subscribe(),
             std::collections::hash_map::Entry::Vacant(free) => {
                 let (sender, receiver) = broadcast::channel(BEHIND_MAX);
@@ -78,11 +80,12 @@ impl Board {
                 receiver
             }
         };
-        Hints { conversation_id, receiver, board: self.clone() }
+        Hints { conversation, receiver, board: self.clone() }
     }
 
     pub(crate) fn post(&self, hint: Hint) {
-        if let Some(sender) = self.lock().get(hint.conversation_id.as_str()) {
+        let key = ConversationKey { owner: hint.user_id.clone(), id: hint.conversation_id.clone() };
+        if let Some(sender) = self.lock().get(&key) {
             // The last listener may be just leaving.
             let _ = sender.send(Arc::new(hint));
         }
@@ -94,7 +97,7 @@ impl Board {
     }
 
     /// Nothing panics while it is held, so a poisoned lock still guards a whole map.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Sender<Arc<Hint>>>> {
+    fn lock(&self) -> MutexGuard<'_, Listeners> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -108,13 +111,18 @@ mod tests {
 
     fn hint(conversation: &str, count: usize) -> Hint {
         let (agent, kind) = (AgentName::main(), HintKind::Pending);
-        Hint { conversation_id: conversation.to_owned(), agent, kind, notifications: Vec::new(), count }
+        let (user_id, conversation_id) = ("ada".into(), conversation.into());
+        Hint { user_id, conversation_id, agent, kind, notifications: Vec::new(), count }
+    }
+
+    fn listen(board: &Arc<Board>, id: &str) -> Hints {
+        board.listen(ConversationKey::new("ada", id))
     }
 
     #[test]
     fn a_hint_reaches_every_listener_of_its_conversation_and_no_other() {
         let board = Arc::new(Board::default());
-        let [mut one, mut two, mut other] = ["chat", "chat", "else"].map(|id| board.listen(id));
+        let [mut one, mut two, mut other] = ["chat", "chat", "else"].map(|id| listen(&board, id));
         board.post(hint("chat", 1));
         for listener in [&mut one, &mut two] {
             assert_eq!(listener.try_next(), Some(Heard::Hint(Arc::new(hint("chat", 1)))));
@@ -125,7 +133,7 @@ mod tests {
     #[test]
     fn who_reads_too_slowly_is_told_so_and_holds_nobody_up() {
         let board = Arc::new(Board::default());
-        let (mut slow, mut quick) = (board.listen("chat"), board.listen("chat"));
+        let (mut slow, mut quick) = (listen(&board, "chat"), listen(&board, "chat"));
         for count in 0..2 * BEHIND_MAX {
             board.post(hint("chat", count));
             assert_eq!(quick.try_next(), Some(Heard::Hint(Arc::new(hint("chat", count)))));
@@ -136,7 +144,7 @@ mod tests {
     #[test]
     fn a_conversation_nobody_listens_to_is_off_the_board() {
         let board = Arc::new(Board::default());
-        let (one, two) = (board.listen("chat"), board.listen("chat"));
+        let (one, two) = (listen(&board, "chat"), listen(&board, "chat"));
         drop(one);
         assert_eq!(board.lock().len(), 1);
         drop(two);
@@ -146,7 +154,7 @@ mod tests {
     #[test]
     fn listeners_hear_that_the_store_is_closed() {
         let board = Arc::new(Board::default());
-        let mut listener = board.listen("chat");
+        let mut listener = listen(&board, "chat");
         board.close();
         assert_eq!(listener.try_next(), Some(Heard::Closed));
     }

@@ -102,7 +102,7 @@ pub trait Store: People {
     /// Finishes what was asked and lets the data go. Nothing can be asked afterwards.
     fn close(&self) -> Answering<'_, ()>;
     /// Hints for one conversation's streams, each sent after its commit. Who is too slow misses some and asks anew.
-    fn hints(&self, conversation_id: &str) -> Hints;
+    fn hints(&self, user_id: &str, conversation_id: &str) -> Hints;
 }
 
 /// What is older than these times may go.

@@ -13,8 +13,8 @@ use crate::error::StoreError;
 use crate::front::{Front, Reader};
 use crate::postroom::{LoadedMailbox, Source};
 use crate::rows::{
-    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow, OnceRow,
-    SupersededRow,
+    BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow,
+    NotificationRow, OnceRow, SupersededRow,
 };
 use crate::writer::{self, Backend, Before, Opening};
 
@@ -27,7 +27,7 @@ pub struct Memory(Arc<Mutex<Tables>>);
 
 #[derive(Default)]
 struct Tables {
-    conversations: BTreeMap<Arc<str>, ConversationRow>,
+    conversations: BTreeMap<ConversationKey, ConversationRow>,
     events: BTreeMap<EventId, EventRow>,
     brought: HashMap<(String, String), BroughtRow>,
     once: Vec<OnceRow>,
@@ -57,8 +57,12 @@ impl Memory {
 }
 
 impl Source for Memory {
-    async fn conversation(&mut self, id: &str) -> Result<Option<ConversationRow>, StoreError> {
-        Ok(self.lock().conversations.get(id).cloned())
+    async fn conversation(&mut self, key: &ConversationKey) -> Result<Option<ConversationRow>, StoreError> {
+        Ok(self.lock().conversations.get(key).cloned())
+    }
+
+    async fn conversations_named(&mut self, id: &str) -> Result<Vec<ConversationRow>, StoreError> {
+        Ok(self.lock().named(id).cloned().collect())
     }
 
     async fn open_conversations(
@@ -68,10 +72,10 @@ impl Source for Memory {
         limit: usize,
     ) -> Result<Vec<Arc<str>>, StoreError> {
         let tables = self.lock();
-        let open = tables.conversations.values().filter(|row| &*row.user_id == user_id && row.seen_at >= since);
+        let open = tables.conversations.values().filter(|row| &*row.key.owner == user_id && row.seen_at >= since);
         let mut open: Vec<_> = open.collect();
         open.sort_by_key(|row| std::cmp::Reverse(row.seen_at));
-        Ok(open.into_iter().take(limit).map(|row| row.id.clone()).collect())
+        Ok(open.into_iter().take(limit).map(|row| row.key.id.clone()).collect())
     }
 
     async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
@@ -79,19 +83,18 @@ impl Source for Memory {
         let Some(row) = tables.mailboxes.get(key) else { return Ok(None) };
         let waiting = tables.notifications.values().filter(|row| row.key == *key && row.fate.is_none());
         let pending: Vec<Notification> = waiting.map(|row| row.notification.clone()).collect();
-        let is_for = |row: &&EventRow| match key.person() {
-            Some(person) => row.owner == *person,
-            None => row.event.agent().as_str() == &*key.agent,
+        let is_for = |row: &&EventRow| {
+            row.owner == *key.owner() && (key.is_a_persons() || row.event.agent().as_str() == &*key.agent)
         };
         let events = tables.events.values().filter(is_for);
         let events = events.map(|row| row.event.clone()).collect();
         Ok(Some(LoadedMailbox { state: row.state.clone(), pending, events }))
     }
 
-    async fn agents(&mut self, conversation_id: &str) -> Result<Vec<Arc<str>>, StoreError> {
+    async fn agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
         let tables = self.lock();
-        let theirs = tables.mailboxes.keys().filter(|key| &*key.conversation_id == conversation_id);
-        Ok(theirs.map(|key| key.agent.clone()).collect())
+        let theirs = tables.mailboxes.keys().filter(|mailbox| mailbox.conversation == *key);
+        Ok(theirs.map(|mailbox| mailbox.agent.clone()).collect())
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
@@ -141,7 +144,7 @@ impl Backend for Memory {
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         let mut tables = self.lock();
         let tables = &mut *tables;
-        tables.conversations.extend(changes.conversations.iter().map(|(id, row)| (id.clone(), row.clone())));
+        tables.conversations.extend(changes.conversations.iter().map(|(key, row)| (key.clone(), row.clone())));
         tables.events.extend(changes.events.iter().map(|row| (row.event.id(), row.clone())));
         for row in &changes.brought {
             tables.brought.insert((row.token_owner.clone(), row.id.clone()), row.clone());
@@ -205,20 +208,21 @@ impl Backend for Memory {
 }
 
 impl Tables {
+    /// Conversations of this id, the registered one first; at most two.
+    fn named(&self, id: &str) -> impl Iterator<Item = &ConversationRow> {
+        let mut rows: Vec<_> = self.conversations.values().filter(|row| &*row.key.id == id).collect();
+        rows.sort_by_key(|row| !row.registered);
+        rows.into_iter().take(2)
+    }
+
     fn erase(&mut self, user: &str) {
-        let theirs: Vec<Arc<str>> =
-            self.conversations.values().filter(|row| &*row.user_id == user).map(|row| row.id.clone()).collect();
-        self.conversations.retain(|_, row| &*row.user_id != user);
+        self.conversations.retain(|key, _| &*key.owner != user);
         self.events.retain(|_, row| &*row.owner != user);
         let events = &self.events;
         self.brought.retain(|_, row| events.contains_key(&row.event_id));
-        let is_theirs = |key: &MailboxKey| match key.person() {
-            Some(person) => &**person == user,
-            None => theirs.contains(&key.conversation_id),
-        };
-        self.mailboxes.retain(|key, _| !is_theirs(key));
-        self.notifications.retain(|_, row| !is_theirs(&row.key));
-        self.injections.retain(|(_, row)| !theirs.contains(&row.key.conversation_id));
+        self.mailboxes.retain(|key, _| &**key.owner() != user);
+        self.notifications.retain(|_, row| &**row.key.owner() != user);
+        self.injections.retain(|(_, row)| &**row.key.owner() != user);
         self.people.erase(user);
         let events = &self.events;
         self.superseded.retain(|row| events.contains_key(&row.event_id));
@@ -231,20 +235,27 @@ impl Tables {
 }
 
 impl Reader for Memory {
-    async fn owner(&self, conversation_id: &str) -> Result<Option<String>, StoreError> {
-        Ok(self.lock().conversations.get(conversation_id).map(|row| row.user_id.to_string()))
+    async fn owners(&self, conversation_id: &str) -> Result<Vec<(String, bool)>, StoreError> {
+        Ok(self.lock().named(conversation_id).map(|row| (row.key.owner.to_string(), row.registered)).collect())
+    }
+
+    async fn has(&self, user_id: &str, conversation_id: &str) -> Result<bool, StoreError> {
+        Ok(self.lock().conversations.contains_key(&ConversationKey::new(user_id, conversation_id)))
     }
 
     async fn messages(
         &self,
+        owner: &str,
         conversation_id: &str,
         after: i64,
         limit: usize,
     ) -> Result<(Vec<Message>, Option<i64>), StoreError> {
         let tables = self.lock();
-        let rows = tables.injections.iter().filter(|(sequence, row)| {
-            *sequence > after && &*row.key.conversation_id == conversation_id && !row.messages.is_empty()
-        });
+        let key = ConversationKey::new(owner, conversation_id);
+        let rows = tables
+            .injections
+            .iter()
+            .filter(|(sequence, row)| *sequence > after && row.key.conversation == key && !row.messages.is_empty());
         Ok(crate::rows::page(rows.map(|(sequence, row)| (*sequence, row.messages.clone())), limit))
     }
 
@@ -259,7 +270,8 @@ impl Reader for Memory {
         let shown = |injection: &InjectionRow| {
             notifications.iter().any(|one: &NotificationView| {
                 one.call_id.as_deref() == Some(&injection.call_id)
-                    && one.conversation_id == *injection.key.conversation_id
+                    && row.owner == *injection.key.owner()
+                    && one.conversation_id == *injection.key.conversation.id
                     && one.agent == *injection.key.agent
             })
         };
@@ -302,7 +314,7 @@ impl Reader for Memory {
 
 fn injection_view(row: &InjectionRow) -> InjectionView {
     InjectionView {
-        conversation_id: row.key.conversation_id.to_string(),
+        conversation_id: row.key.conversation.id.to_string(),
         agent: row.key.agent.to_string(),
         call_id: row.call_id.clone(),
         point: row.point.to_string(),
@@ -315,7 +327,7 @@ fn view(row: &NotificationRow) -> NotificationView {
     NotificationView {
         id: row.notification.id,
         subscriber_id: row.notification.subscriber.to_string(),
-        conversation_id: row.key.conversation_id.to_string(),
+        conversation_id: row.key.conversation.id.to_string(),
         agent: row.key.agent.to_string(),
         priority: row.notification.priority.to_string(),
         inject_at: row.notification.inject_at.to_string(),

@@ -4,6 +4,7 @@
 //! decides what anybody is told. Mailboxes stay hot here within a bound; a failed commit evicts all it touched, because
 //! memory must never know more than the disk.
 
+mod conversation;
 mod inbox;
 mod once;
 mod outbox;
@@ -14,6 +15,7 @@ mod publish;
 mod remind;
 mod take;
 
+pub(crate) use conversation::only;
 pub(crate) use people::PeopleSource;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -24,19 +26,18 @@ use bellwire_core::event::AgentName;
 use bellwire_core::mailbox::EventLookup;
 use bellwire_core::notification::{Fate, Kind};
 use bellwire_core::person::{Words, words};
-use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::{Preferences, Subscribers};
 use bellwire_core::{
     Answer, Desk, Effect, Event, EventId, Ids, InjectionPoint, Input, Keeper, Mailbox, Notification, NotificationId,
     Time,
 };
 
-use crate::command::{Caller, ConversationView, Decision, Hint, HintKind, Once, Token};
+use crate::command::{Decision, Hint, HintKind, Once, Token};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::PeopleRules;
 use crate::rows::{
-    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow, OnceRow,
-    SupersededRow,
+    BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow,
+    NotificationRow, OnceRow, SupersededRow,
 };
 
 /// The most mailboxes kept in memory.
@@ -45,14 +46,20 @@ const HOT_MAX: usize = 20_000;
 const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
 /// How many open conversations one event for a person reaches.
 const OPEN_MAX: usize = 100;
-/// How much later "seen" must be before it is worth writing.
-const SEEN_STEP_MS: u64 = 60_000;
 /// How many answers a mailbox remembers without asking the database.
 const ANSWERS_HOT: usize = 32;
 
 /// Where rows come from.
 pub(crate) trait Source: PeopleSource {
-    fn conversation(&mut self, id: &str) -> impl Future<Output = Result<Option<ConversationRow>, StoreError>> + Send;
+    fn conversation(
+        &mut self,
+        key: &ConversationKey,
+    ) -> impl Future<Output = Result<Option<ConversationRow>, StoreError>> + Send;
+    /// Conversations of this id, whoever's they are, the registered one first; at most two.
+    fn conversations_named(
+        &mut self,
+        id: &str,
+    ) -> impl Future<Output = Result<Vec<ConversationRow>, StoreError>> + Send;
     /// The person's conversations that were seen since then, the latest first, at most `limit`.
     fn open_conversations(
         &mut self,
@@ -62,7 +69,7 @@ pub(crate) trait Source: PeopleSource {
     ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn mailbox(&mut self, key: &MailboxKey) -> impl Future<Output = Result<Option<LoadedMailbox>, StoreError>> + Send;
     /// The agents of a conversation that have a mailbox.
-    fn agents(&mut self, conversation_id: &str) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
+    fn agents(&mut self, key: &ConversationKey) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn disabled(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
     fn brought(
         &mut self,
@@ -124,7 +131,9 @@ impl EventLookup for Stored<'_> {
 /// The hot state and the desk it is handled at.
 pub(crate) struct PostRoom {
     desk: Desk,
-    conversations: HashMap<Arc<str>, ConversationRow>,
+    conversations: HashMap<ConversationKey, ConversationRow>,
+    /// What an id alone means to callers who may speak for everyone.
+    names: HashMap<Arc<str>, ConversationKey>,
     rooms: HashMap<MailboxKey, Room>,
     preferences: HashMap<Arc<str>, Arc<Preferences>>,
     people: HashMap<Arc<str>, people::Person>,
@@ -142,6 +151,7 @@ impl PostRoom {
         Self {
             desk: Desk::new(subscribers, Ids::seeded(seed)),
             conversations: HashMap::new(),
+            names: HashMap::new(),
             rooms: HashMap::new(),
             preferences: HashMap::new(),
             people: HashMap::new(),
@@ -205,8 +215,9 @@ impl PostRoom {
         for (key, _) in &changes.unseen {
             self.rooms.remove(key);
         }
-        for id in changes.conversations.keys() {
-            self.conversations.remove(id);
+        for key in changes.conversations.keys() {
+            self.conversations.remove(key);
+            self.names.remove(&key.id);
         }
         for user in changes.settings.keys() {
             self.preferences.remove(user.as_str());
@@ -230,151 +241,17 @@ impl PostRoom {
         let due = source.due(self.desk.now, limit).await?;
         let more = due.len() == limit;
         for key in due {
-            let owner = match key.person() {
-                Some(person) => Some(person.clone()),
-                None => self.conversation(&key.conversation_id, source).await?.map(|row| row.user_id.clone()),
-            };
-            let Some(owner) = owner else { continue };
-            match self.enter(&key, &owner, source).await {
+            match self.enter(&key, source).await {
                 // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
                 Err(error) if error.kind == ErrorKind::Damaged => continue,
                 entered => entered?,
             }
             self.handle(&key, Input::Time)?;
-            let drained = self.drain(&key, &owner);
-            self.hand_over(&owner, drained.ready, source).await?;
+            let drained = self.drain(&key);
+            self.hand_over(key.owner(), drained.ready, source).await?;
         }
         self.tell_what_is_due(source).await?;
         Ok(more)
-    }
-
-    pub(crate) async fn put_conversation(
-        &mut self,
-        caller: &Caller,
-        id: &str,
-        user_id: &str,
-        title: Option<String>,
-        source: &mut impl Source,
-    ) -> Result<ConversationView, StoreError> {
-        let id: Arc<str> = id.into();
-        match self.conversation(&id, source).await?.cloned() {
-            Some(known) if !caller.may_see(&id, &known.user_id) => return Err(StoreError::not_found("conversation")),
-            Some(known) if &*known.user_id != user_id => {
-                return Err(StoreError::new(ErrorKind::Conflict, "the owner of a conversation never changes"));
-            }
-            Some(mut known) => {
-                known.title = title.or(known.title);
-                known.seen_at = self.desk.now;
-                self.put(known);
-            }
-            None if !caller.may_see(&id, user_id) => return Err(StoreError::not_found("conversation")),
-            None => self.create(&id, user_id, title),
-        }
-        self.view(caller, &id, source).await
-    }
-
-    pub(crate) async fn view(
-        &mut self,
-        caller: &Caller,
-        id: &str,
-        source: &mut impl Source,
-    ) -> Result<ConversationView, StoreError> {
-        let row = self.owned(caller, id, source).await?;
-        let mut sub_agent_working = false;
-        for agent in self.sub_agents(&row, source).await? {
-            let key = MailboxKey { conversation_id: row.id.clone(), agent };
-            self.enter(&key, &row.user_id, source).await?;
-            sub_agent_working |= self.rooms[&key].mailbox.is_working(self.desk.now);
-        }
-        let key = MailboxKey { conversation_id: row.id.clone(), agent: "main".into() };
-        self.enter(&key, &row.user_id, source).await?;
-        let mailbox = &self.rooms[&key].mailbox;
-        Ok(ConversationView {
-            id: row.id.to_string(),
-            user_id: row.user_id.to_string(),
-            title: row.title.clone(),
-            working: mailbox.is_working(self.desk.now),
-            sub_agent_working,
-            pending: mailbox.pending().len(),
-            boundary: row.boundary,
-        })
-    }
-
-    /// What a conversation's stream says on connect; connecting is also a sign of life.
-    pub(crate) async fn connect(
-        &mut self,
-        caller: &Caller,
-        id: &str,
-        source: &mut impl Source,
-    ) -> Result<Vec<Hint>, StoreError> {
-        let row = self.owned(caller, id, source).await?;
-        self.saw(&row.id);
-        let agents = self.sub_agents(&row, source).await?;
-        let mut hints = self.state_of(&row, "main".into(), source).await?;
-        for agent in agents {
-            // Of a sub-agent there is something to say only while something waits for it.
-            hints.extend(self.state_of(&row, agent, source).await?.into_iter().filter(|hint| hint.count > 0));
-        }
-        Ok(hints)
-    }
-
-    /// The agents of a conversation besides its own, as far as they have a mailbox.
-    async fn sub_agents(&self, row: &ConversationRow, source: &mut impl Source) -> Result<Vec<Arc<str>>, StoreError> {
-        let mut agents = source.agents(&row.id).await?;
-        // What this very commit made is there too.
-        let fresh = self.changes.mailboxes.iter().filter(|key| key.conversation_id == row.id);
-        agents.extend(fresh.map(|key| key.agent.clone()));
-        agents.retain(|agent| &**agent != "main");
-        agents.sort();
-        agents.dedup();
-        Ok(agents)
-    }
-
-    /// What there is to know about one agent's mailbox.
-    async fn state_of(
-        &mut self,
-        row: &ConversationRow,
-        agent: Arc<str>,
-        source: &mut impl Source,
-    ) -> Result<Vec<Hint>, StoreError> {
-        let name = AgentName::parse(&agent).unwrap_or_else(|_| AgentName::main());
-        let key = MailboxKey { conversation_id: row.id.clone(), agent };
-        self.enter(&key, &row.user_id, source).await?;
-        let mailbox = &self.rooms[&key].mailbox;
-        let pending: Vec<_> = mailbox.pending().iter().map(|one| one.id).collect();
-        let urgent = mailbox.pending().iter().filter(|one| one.inject_at == InjectionPoint::Immediate);
-        let urgent: Vec<_> = urgent.map(|one| one.id).collect();
-        let wake = mailbox.waiting_wakes(self.desk.now);
-        let count = pending.len();
-        let hint = |kind, notifications: Vec<NotificationId>| Hint {
-            conversation_id: row.id.to_string(),
-            agent: name.clone(),
-            kind,
-            notifications,
-            count,
-        };
-        let mut hints = vec![hint(HintKind::Pending, pending)];
-        hints.extend((!urgent.is_empty()).then(|| hint(HintKind::Immediate, urgent)));
-        hints.extend((!wake.is_empty()).then(|| hint(HintKind::Wake, wake)));
-        Ok(hints)
-    }
-
-    pub(crate) async fn rotate(
-        &mut self,
-        caller: &Caller,
-        id: &str,
-        once: Option<&Once>,
-        source: &mut impl Source,
-    ) -> Result<Boundary, StoreError> {
-        let mut row = self.owned(caller, id, source).await?;
-        if let Some(known) = self.answered::<String>(once, source).await? {
-            return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Broken, "a boundary is damaged"));
-        }
-        row.boundary = Boundary::from_seed(self.desk.ids.seed());
-        let boundary = row.boundary.clone();
-        self.put(row);
-        self.remember(once, &boundary.as_str());
-        Ok(boundary)
     }
 
     /// A secret is shown once: the same call again is refused, because nobody can show it again.
@@ -398,55 +275,9 @@ impl PostRoom {
         self.changes.erased_users.insert(user_id.to_owned());
     }
 
-    /// A conversation that the caller may touch.
-    async fn owned(
-        &mut self,
-        caller: &Caller,
-        id: &str,
-        source: &mut impl Source,
-    ) -> Result<ConversationRow, StoreError> {
-        let row = self.conversation(id, source).await?.cloned();
-        row.filter(|row| caller.may_see(id, &row.user_id)).ok_or_else(|| StoreError::not_found("conversation"))
-    }
-
-    async fn conversation(
-        &mut self,
-        id: &str,
-        source: &mut impl Source,
-    ) -> Result<Option<&ConversationRow>, StoreError> {
-        if !self.conversations.contains_key(id)
-            && let Some(row) = source.conversation(id).await?
-        {
-            self.conversations.insert(row.id.clone(), row);
-        }
-        Ok(self.conversations.get(id))
-    }
-
-    fn create(&mut self, id: &Arc<str>, user_id: &str, title: Option<String>) {
-        let now = self.desk.now;
-        let boundary = Boundary::from_seed(self.desk.ids.seed());
-        let user_id: Arc<str> = user_id.into();
-        self.put(ConversationRow { id: id.clone(), user_id, title, boundary, created_at: now, seen_at: now });
-    }
-
-    fn put(&mut self, row: ConversationRow) {
-        self.changes.conversations.insert(row.id.clone(), row.clone());
-        self.conversations.insert(row.id.clone(), row);
-    }
-
-    /// A point, a stream or a PUT: the conversation is open for another day. Written once a minute at most.
-    fn saw(&mut self, id: &str) {
-        let now = self.desk.now;
-        let Some(row) = self.conversations.get(id) else { return };
-        if now.millis_since(row.seen_at) >= SEEN_STEP_MS {
-            let row = ConversationRow { seen_at: now, ..row.clone() };
-            self.put(row);
-        }
-    }
-
     /// Makes sure a mailbox is hot, and that the desk has its person's preferences.
-    async fn enter(&mut self, key: &MailboxKey, owner: &Arc<str>, source: &mut impl Source) -> Result<(), StoreError> {
-        self.desk.preferences = self.preferences_of(owner, source).await?;
+    async fn enter(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+        self.desk.preferences = self.preferences_of(key.owner(), source).await?;
         self.uses += 1;
         if let Some(room) = self.rooms.get_mut(key) {
             room.used = self.uses;
@@ -503,7 +334,7 @@ impl PostRoom {
     }
 
     /// Turns effects into rows and hints.
-    fn drain(&mut self, key: &MailboxKey, owner: &Arc<str>) -> Drained {
+    fn drain(&mut self, key: &MailboxKey) -> Drained {
         let now = self.desk.now;
         let agent = AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main());
         let mut drained = Drained::default();
@@ -512,7 +343,7 @@ impl PostRoom {
             let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is drained");
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => {
-                    let decision = Decision::new(subscriber.as_str(), &key.conversation_id, &agent, &verdict);
+                    let decision = Decision::new(subscriber.as_str(), &key.conversation.id, &agent, &verdict);
                     match detected.iter_mut().find(|row| row.event.id() == event) {
                         Some(row) => row.verdicts.push(decision),
                         None => drained.verdicts.push(decision),
@@ -524,8 +355,8 @@ impl PostRoom {
                 },
                 Effect::Detected(event) => {
                     room.events.insert(event.id(), event.clone());
+                    let owner = key.owner().clone();
                     self.came_up.push((owner.clone(), event.clone()));
-                    let owner = owner.clone();
                     detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Vec::new() });
                 }
                 Effect::Superseded { event, subscriber, by } => {
@@ -552,7 +383,7 @@ impl PostRoom {
             }
         }
         self.changes.events.extend(detected);
-        if key.person().is_none() {
+        if !key.is_a_persons() {
             self.hint(key, &agent, std::mem::take(&mut drained.wake));
         }
         drained
@@ -602,7 +433,8 @@ impl PostRoom {
                 continue;
             }
             let hint = self.hints.entry((key.clone(), kind)).or_insert_with(|| Hint {
-                conversation_id: key.conversation_id.to_string(),
+                user_id: key.owner().clone(),
+                conversation_id: key.conversation.id.clone(),
                 agent: agent.clone(),
                 kind,
                 notifications: Vec::new(),
@@ -617,12 +449,10 @@ impl PostRoom {
     }
 
     fn evict_user(&mut self, user_id: &str) {
-        let theirs: Vec<Arc<str>> =
-            self.conversations.values().filter(|row| &*row.user_id == user_id).map(|row| row.id.clone()).collect();
-        self.rooms.retain(|key, _| !theirs.contains(&key.conversation_id));
-        self.rooms.remove(&MailboxKey::of_person(&user_id.into()));
+        self.rooms.retain(|key, _| &**key.owner() != user_id);
         self.people.remove(user_id);
-        self.conversations.retain(|_, row| &*row.user_id != user_id);
+        self.conversations.retain(|key, _| &*key.owner != user_id);
+        self.names.retain(|_, key| &*key.owner != user_id);
         self.preferences.remove(user_id);
     }
 
@@ -631,6 +461,7 @@ impl PostRoom {
         // Looking at a conversation or a person's settings makes no mailbox hot, but is remembered too.
         if self.conversations.len() > 2 * HOT_MAX {
             self.conversations.clear();
+            self.names.clear();
         }
         if self.preferences.len() > HOT_MAX {
             self.preferences.clear();
@@ -642,8 +473,9 @@ impl PostRoom {
         used.sort_unstable();
         let oldest_kept = used[used.len() - HOT_MAX / 2];
         self.rooms.retain(|_, room| room.used >= oldest_kept);
-        let kept: HashSet<&Arc<str>> = self.rooms.keys().map(|key| &key.conversation_id).collect();
-        self.conversations.retain(|id, _| kept.contains(id));
+        let kept: HashSet<&ConversationKey> = self.rooms.keys().map(|key| &key.conversation).collect();
+        self.conversations.retain(|key, _| kept.contains(key));
+        self.names.retain(|_, key| kept.contains(key));
         self.preferences.clear();
         self.people.clear();
     }
@@ -651,10 +483,10 @@ impl PostRoom {
 
 /// Whose mailbox it is.
 fn keeper(key: &MailboxKey) -> Keeper {
-    match key.person() {
-        Some(_) => Keeper::Person,
-        None if &*key.agent == "main" => Keeper::MainAgent,
-        None => Keeper::SubAgent,
+    match &*key.agent {
+        _ if key.is_a_persons() => Keeper::Person,
+        "main" => Keeper::MainAgent,
+        _ => Keeper::SubAgent,
     }
 }
 

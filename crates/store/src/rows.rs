@@ -12,29 +12,52 @@ use bellwire_core::person::Settings;
 use crate::command::{Decision, Given, Message, Once, Superseded, Token};
 use crate::people::PeopleChanges;
 
+/// A conversation. Two people may use the same id: neither learns of the other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ConversationKey {
+    pub(crate) owner: Arc<str>,
+    pub(crate) id: Arc<str>,
+}
+
+impl ConversationKey {
+    pub(crate) fn new(owner: &str, id: &str) -> Self {
+        Self { owner: owner.into(), id: id.into() }
+    }
+}
+
 /// The mailbox of one agent of one conversation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct MailboxKey {
-    pub(crate) conversation_id: Arc<str>,
+    pub(crate) conversation: ConversationKey,
     pub(crate) agent: Arc<str>,
 }
 
 impl MailboxKey {
-    /// The mailbox of a person. No conversation is called nothing, so it is nobody else's.
-    pub(crate) fn of_person(user_id: &Arc<str>) -> Self {
-        Self { conversation_id: "".into(), agent: user_id.clone() }
+    pub(crate) fn new(conversation: &ConversationKey, agent: &str) -> Self {
+        Self { conversation: conversation.clone(), agent: agent.into() }
     }
 
-    /// Whose it is, if it is a person's.
-    pub(crate) fn person(&self) -> Option<&Arc<str>> {
-        self.conversation_id.is_empty().then_some(&self.agent)
+    /// The mailbox of a person. No conversation is called nothing, so it is no conversation's.
+    pub(crate) fn of_person(user_id: &Arc<str>) -> Self {
+        let nothing: Arc<str> = "".into();
+        Self { conversation: ConversationKey { owner: user_id.clone(), id: nothing.clone() }, agent: nothing }
+    }
+
+    /// Whose it is.
+    pub(crate) fn owner(&self) -> &Arc<str> {
+        &self.conversation.owner
+    }
+
+    pub(crate) fn is_a_persons(&self) -> bool {
+        self.conversation.id.is_empty()
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ConversationRow {
-    pub(crate) id: Arc<str>,
-    pub(crate) user_id: Arc<str>,
+    pub(crate) key: ConversationKey,
+    /// Whether a caller who speaks for everyone made it: to such callers its id alone means this one.
+    pub(crate) registered: bool,
     pub(crate) title: Option<String>,
     pub(crate) boundary: Boundary,
     pub(crate) created_at: Time,
@@ -115,7 +138,7 @@ pub(crate) struct MailboxRow {
 /// Everything one commit writes, each row once.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    pub(crate) conversations: BTreeMap<Arc<str>, ConversationRow>,
+    pub(crate) conversations: BTreeMap<ConversationKey, ConversationRow>,
     pub(crate) events: Vec<EventRow>,
     pub(crate) brought: Vec<BroughtRow>,
     /// Where the names of this commit are: in `brought`, and in `events`.

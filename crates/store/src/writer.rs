@@ -19,7 +19,7 @@ use crate::hints::{Board, Hints};
 use crate::people::{Doorbells, Errand, PeopleRules};
 use crate::postroom::{PostRoom, Source};
 use crate::report::{Observer, Report};
-use crate::rows::Changes;
+use crate::rows::{Changes, ConversationKey};
 
 /// The most commands one commit carries.
 const GROUP_MAX: usize = 256;
@@ -110,8 +110,8 @@ impl Handle {
         answer.await.map_err(|_| stopped())?
     }
 
-    pub(crate) fn hints(&self, conversation_id: &str) -> Hints {
-        self.hints.listen(conversation_id)
+    pub(crate) fn hints(&self, conversation: ConversationKey) -> Hints {
+        self.hints.listen(conversation)
     }
 }
 

@@ -5,7 +5,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::input;
-use crate::client::{Client, Connection, segment};
+use crate::client::{Client, Connection, conversation_path};
 use crate::output::{MUTED, paint, print_json, printable};
 
 /// Take an agent's mail at an injection point and print the block
@@ -17,6 +17,9 @@ pub(crate) struct Inject {
     point: String,
     /// Your name for this moment; asking again with it gives the same answer
     call_id: String,
+    /// Whose conversation, where several people use the same id
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     /// The agent inside the conversation
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -37,7 +40,7 @@ pub(crate) struct Inject {
 }
 
 pub(crate) fn run(arguments: &Inject) -> Result<bool> {
-    let path = format!("/v1/conversations/{}/inject", segment(&arguments.conversation));
+    let path = conversation_path(&arguments.conversation, "/inject", arguments.user.as_deref());
     let answer = Client::new(&arguments.connection)?.post(&path, &arguments.ask()?)?;
     if arguments.json {
         return print_json(&answer);

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 use tokio::time::{interval, sleep};
 
-use crate::client::{Client, Connection, Refused, segment};
+use crate::client::{Client, Connection, Refused, conversation_path};
 use crate::output::{text, warn};
 
 /// Follow a conversation live: what waits for its agent, and what the agent is told
@@ -18,6 +18,9 @@ use crate::output::{text, warn};
 pub(crate) struct Tail {
     /// The conversation
     conversation: String,
+    /// Whose conversation, where several people use the same id
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     /// Begin with everything the agent was told before
     #[arg(long)]
     all: bool,
@@ -36,8 +39,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(arguments: &Tail) -> Result<bool> {
     let client = Client::new(&arguments.connection)?;
-    let path = format!("/v1/conversations/{}", segment(&arguments.conversation));
-    let mut follower = Follower { client: &client, path, json: arguments.json, cursor: None, seen: HashSet::new() };
+    let mut follower = Follower { client: &client, arguments, cursor: None, seen: HashSet::new() };
     client.block_on(async {
         tokio::select! {
             ended = follower.follow(arguments.all) => ended,
@@ -48,8 +50,7 @@ pub(crate) fn run(arguments: &Tail) -> Result<bool> {
 
 struct Follower<'a> {
     client: &'a Client,
-    path: String,
-    json: bool,
+    arguments: &'a Tail,
     /// Where the page of messages begins that is not full yet, and what of it was shown.
     cursor: Option<String>,
     seen: HashSet<String>,
@@ -75,10 +76,10 @@ impl Follower<'_> {
 
     /// From connecting until the hub goes away. What a first connection finds in the history is old news.
     async fn session(&mut self, skip_history: bool, first: &mut bool) -> Result<()> {
-        let mut lines = self.client.stream(&format!("{}/stream", self.path)).await?;
+        let mut lines = self.client.stream(&self.path("/stream")).await?;
         let history = self.news().await?;
         if !skip_history {
-            history.iter().try_for_each(|message| show::show(self.json, "message", message))?;
+            history.iter().try_for_each(|message| show::show(self.arguments.json, "message", message))?;
         }
         if *first {
             anstream::eprintln!("following {}; Ctrl-C ends it", self.client.url());
@@ -88,22 +89,28 @@ impl Follower<'_> {
         loop {
             tokio::select! {
                 event = lines.next() => match event? {
-                    Some((name, data)) => show::show(self.json, &name, &data)?,
+                    Some((name, data)) => show::show(self.arguments.json, &name, &data)?,
                     None => return Ok(()),
                 },
                 _ = look.tick() => for message in self.news().await? {
-                    show::show(self.json, "message", &message)?;
+                    show::show(self.arguments.json, "message", &message)?;
                 },
             }
         }
+    }
+
+    fn path(&self, call: &str) -> String {
+        conversation_path(&self.arguments.conversation, call, self.arguments.user.as_deref())
     }
 
     /// What the agent was told since the last look.
     async fn news(&mut self) -> Result<Vec<Value>> {
         let mut news = Vec::new();
         loop {
+            let path = self.path("/messages");
+            let and = if path.contains('?') { '&' } else { '?' };
             let cursor = self.cursor.as_ref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
-            let page = self.client.read(&format!("{}/messages?limit=100{cursor}", self.path)).await?;
+            let page = self.client.read(&format!("{path}{and}limit=100{cursor}")).await?;
             for message in page["items"].as_array().into_iter().flatten() {
                 if self.seen.insert(text(message, "id")) {
                     news.push(message.clone());

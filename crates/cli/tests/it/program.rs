@@ -62,7 +62,7 @@ pub(crate) const VARYING: &[(&str, &str)] = &[
     (r"bw_[0-9a-f]{64}", "[secret]"),
     (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", "[time]"),
     (r"\b\d{2}:\d{2}:\d{2}\b", "[clock]"),
-    (r#"id="[A-Za-z0-9]{8}""#, r#"id="[boundary]""#),
+    (r#"id=(\\?)"[A-Za-z0-9]{8}\\?""#, r#"id=${1}"[boundary]${1}""#),
     (r"\+\d+\.\d{3}s", "[offset]"),
     (r"demo-[0-9a-f]+-[0-9a-f]+", "[demo]"),
     (r"127\.0\.0\.1:[1-6]\d{4}", "127.0.0.1:[port]"),

@@ -1,4 +1,4 @@
-//! The README's walk-through, run as it is printed.
+//! The walk-throughs of the README and of docs/tools.md, run as they are printed.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -7,9 +7,9 @@ use crate::hub::{Hub, terminate};
 use crate::program::{VARYING, root, text};
 
 /// The fenced blocks of a section, each with its language.
-fn blocks(section: &str) -> Vec<(String, String)> {
-    let readme = std::fs::read_to_string(root().join("README.md")).expect("the README");
-    let section = readme.split("\n## ").find(|one| one.starts_with(section)).expect("the section is there");
+fn blocks(document: &str, section: &str) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(root().join(document)).expect("the document");
+    let section = text.split("\n## ").find(|one| one.starts_with(section)).expect("the section is there");
     let mut parts = section.split("\n```");
     parts.next();
     let fenced = parts.step_by(2).filter_map(|block| block.split_once('\n'));
@@ -29,23 +29,41 @@ fn essential(text: &str) -> String {
 #[test]
 fn the_walk_through_works_as_printed() {
     let hub = Hub::start();
-    let address = hub.url.trim_start_matches("http://");
-    let blocks = blocks("A hub in five minutes");
+    let blocks = blocks("README.md", "A hub in five minutes");
     let (first, rest) = blocks.split_first().expect("there are commands");
     // The first block starts the hub, which the test has done; the last follows a conversation for ever.
     assert!(first.1.contains("make run"), "{first:?}");
     let at = rest.iter().position(|(_, body)| body.starts_with("bellwire tail")).expect("tail is shown");
     let (blocks, tail) = rest.split_at(at);
+    works_as_printed(&hub, blocks);
+    assert_eq!(essential(&follow(&hub, &tail[0].1, &tail[1].1)), essential(&tail[1].1));
+}
+
+#[test]
+fn an_agent_speaks_to_its_person_as_printed() {
+    works_as_printed(&Hub::start(), &blocks("README.md", "An agent speaks to its person"));
+}
+
+#[test]
+fn the_tools_answer_as_the_guide_prints() {
+    let hub = Hub::start();
+    let sections = ["The tools by example", "Calling again", "What becomes of a notification"];
+    let blocks: Vec<_> = sections.iter().flat_map(|section| blocks("docs/tools.md", section)).collect();
+    works_as_printed(&hub, &blocks);
+}
+
+/// Runs the commands of these blocks in one shell and finds what the texts between them promise.
+fn works_as_printed(hub: &Hub, blocks: &[(String, String)]) {
+    let address = hub.url.trim_start_matches("http://");
     let commands = blocks.iter().filter(|(kind, _)| kind == "sh").map(|(_, body)| {
         let command = body.replace("localhost:2355", address).replace("bellwire demo", "bellwire demo --fast");
         format!("{command}\necho; echo '=== end of block'\n")
     });
-    let output = essential(&run(&hub, &commands.collect::<String>()));
+    let output = essential(&run(hub, &commands.collect::<String>()));
     for (_, expected) in blocks.iter().filter(|(kind, _)| kind == "text") {
         let expected = essential(expected);
-        assert!(in_order(&expected, &output), "the README promises\n{expected}\n\nbut the commands print\n{output}");
+        assert!(in_order(&expected, &output), "the guide promises\n{expected}\n\nbut the commands print\n{output}");
     }
-    assert_eq!(essential(&follow(&hub, &tail[0].1, &tail[1].1)), essential(&tail[1].1));
 }
 
 /// Whether every line stands in the output, in this order; more may stand between.

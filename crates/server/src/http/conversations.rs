@@ -13,6 +13,7 @@ use super::correlation::Correlation;
 use super::events::PublishedEvent;
 use super::field::{ID_MAX, Id, Line, Moment, Prose};
 use super::idempotency::{Key, Keyed};
+use super::path::ConversationPath;
 use super::shape::{Accepted, List, Query};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
@@ -65,6 +66,10 @@ pub(super) struct Page {
     /// Where to go on: the `next_cursor` of the page before.
     #[schemars(pattern(r"^[0-9]{1,18}$"))]
     cursor: Option<String>,
+    /// Part of the path's meaning: it is read there.
+    #[serde(rename = "user_id")]
+    #[schemars(skip)]
+    _owner: Option<serde::de::IgnoredAny>,
 }
 
 /// What an agent was shown.
@@ -120,8 +125,7 @@ pub(super) async fn put(
 /// A conversation as people see it.
 pub(super) async fn get(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
-    Id(id): Id,
+    ConversationPath { identity, id }: ConversationPath,
 ) -> Result<Json<Conversation>, ApiError> {
     let view = hub.store.conversation(identity.caller, id).await?;
     Ok(Json(view.into()))
@@ -130,8 +134,7 @@ pub(super) async fn get(
 /// What the agent was shown, oldest first.
 pub(super) async fn messages(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
-    Id(id): Id,
+    ConversationPath { identity, id }: ConversationPath,
     Query(page): Query<Page>,
 ) -> Result<Json<List<Message>>, ApiError> {
     let (after, limit) = page.checked()?;
@@ -143,9 +146,8 @@ pub(super) async fn messages(
 /// What the person says while the agent works. Only a person's own call comes here.
 pub(super) async fn say(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    ConversationPath { identity, id }: ConversationPath,
     correlation: Extension<Correlation>,
-    Id(id): Id,
     Keyed { once, body: message }: Keyed<NewMessage>,
 ) -> Result<Accepted<PublishedEvent>, ApiError> {
     // The conversation must be there: a word to nobody is not accepted.
@@ -160,8 +162,7 @@ pub(super) async fn say(
 /// The paragraph that explains the blocks.
 pub(super) async fn system_prompt(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
-    Id(id): Id,
+    ConversationPath { identity, id }: ConversationPath,
 ) -> Result<Json<SystemPrompt>, ApiError> {
     let view = hub.store.conversation(identity.caller, id).await?;
     Ok(Json(SystemPrompt::with(&view.boundary)))
@@ -170,8 +171,7 @@ pub(super) async fn system_prompt(
 /// A new boundary, for a new session or after a compaction, and the paragraph.
 pub(super) async fn rotate(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
-    Id(id): Id,
+    ConversationPath { identity, id }: ConversationPath,
     Key(once): Key,
 ) -> Result<Json<SystemPrompt>, ApiError> {
     let boundary = hub.store.rotate_boundary(identity.caller, id, once).await?;

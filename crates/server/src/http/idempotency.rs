@@ -115,7 +115,7 @@ impl Unread {
 pub(super) fn once_of(request: &Request) -> Result<Option<Unread>, ApiError> {
     let key = key_of(request.headers())?;
     let token_id = request.extensions().get::<Identity>().map(|identity| identity.token_id.clone());
-    let route = || format!("{} {}", request.method(), request.uri().path());
+    let route = || format!("{} {}", request.method(), request.uri());
     Ok(key.zip(token_id).map(|(key, token_id)| Unread { token_id, route: route(), key }))
 }
 

@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use super::body::{Body, Object};
 use super::correlation::Correlation;
-use super::field::{Id, Line, Vocabulary, Whole, Word};
+use super::field::{Line, Vocabulary, Whole, Word};
+use super::path::ConversationPath;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
@@ -136,9 +137,8 @@ pub(super) struct Injection {
 /// Gives an agent its mail at an injection point: one round trip, the same answer for the same call id.
 pub(super) async fn inject(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    ConversationPath { identity, id }: ConversationPath,
     correlation: Extension<Correlation>,
-    Id(id): Id,
     Body(mut ask): Body<InjectRequest>,
 ) -> Result<Json<Injection>, ApiError> {
     let tool_result = ask.tool_result.take().unwrap_or_default();

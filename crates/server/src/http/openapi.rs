@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::ApiError;
 use super::error::ErrorBody;
+use super::field::{ID_MAX, NO_CONTROLS};
+use super::path::OWNER;
 use super::router::{ROUTES, Route};
 use super::shape::{Argument, Reply};
 
@@ -134,7 +136,7 @@ pub(super) fn document(subscribers: &Subscribers) -> Value {
         "components": {
             "schemas": schemas,
             "responses": responses(&error),
-            "parameters": headers(),
+            "parameters": shared_parameters(),
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer", "description": "A token of `bellwire token create`." },
             },
@@ -165,6 +167,7 @@ fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut Schema
     if !scopes.is_empty() {
         let shared = ["traceparent", "X-Correlation-Id"].into_iter();
         let shared = shared.chain(route.takes_idempotency_key().then_some("Idempotency-Key"));
+        let shared = shared.chain(route.takes_owner().then_some(OWNER));
         parameters.extend(shared.map(|name| json!({ "$ref": format!("#/components/parameters/{name}") })));
     }
     let who = match scopes.as_slice() {
@@ -198,6 +201,7 @@ fn errors(route: &Route, has_body: bool, has_parameters: bool) -> Vec<(u16, &'st
         400 => has_body || has_parameters,
         401 | 403 | 500 | 503 | 504 => guarded,
         404 => route.path.contains('{'),
+        409 => route.takes_owner(),
         413 | 415 => has_body,
         421 => !route.is_probe(),
         507 => guarded && route.method != "GET",
@@ -222,8 +226,8 @@ fn responses(error: &Schema) -> Value {
     responses.into()
 }
 
-/// Headers every call may bring.
-fn headers() -> Value {
+/// What many calls may bring besides.
+fn shared_parameters() -> Value {
     let header = |name: &str, description: &str, example: &str| {
         let schema = json!({ "type": "string" });
         json!({
@@ -237,7 +241,14 @@ fn headers() -> Value {
         "retry-1",
     );
     key["schema"] = json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x21-\\x7e]+$" });
+    let owner = json!({
+        "name": OWNER, "in": "query", "required": false, "example": "ada",
+        "description": "Whose conversation is meant, where a caller who may speak for everyone has to say so: two people \
+            may use the same id. Without it, it is the one that such a caller made, or else the only one.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": ID_MAX, "pattern": NO_CONTROLS },
+    });
     json!({
+        OWNER: owner,
         "Idempotency-Key": key,
         "traceparent": header(
             "traceparent",

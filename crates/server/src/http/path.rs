@@ -6,8 +6,9 @@ use bellwire_core::NotificationId;
 use uuid::Uuid;
 
 use super::ApiError;
-use super::field::{ID_MAX, Line};
-use super::shape::Argument;
+use super::field::{ID_MAX, Id, Line};
+use super::shape::{Argument, Query};
+use crate::auth::Identity;
 
 /// A notification of a person: `/v1/users/{id}/notifications/{nid}`.
 pub(super) struct ItemPath {
@@ -21,6 +22,16 @@ pub(super) struct ButtonPath {
     pub(super) index: usize,
 }
 
+/// A conversation: `/v1/conversations/{id}`, and with `?user_id=` whose it is, which a caller who may speak for everyone
+/// has to say where several people use the same id. The identity speaks for that person alone.
+pub(super) struct ConversationPath {
+    pub(super) identity: Identity,
+    pub(super) id: String,
+}
+
+/// The parameter that says whose conversation is meant.
+pub(super) const OWNER: &str = "user_id";
+
 /// Something that only the hub names.
 pub(super) struct Name(pub(super) Uuid);
 
@@ -33,6 +44,29 @@ impl<S: Send + Sync> FromRequestParts<S> for Signed {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let path = Path::<String>::from_request_parts(parts, state).await;
         path.map(|Path(signed)| Self(signed)).map_err(|_| ApiError::not_found("link"))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ConversationPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Id(id) = Id::from_request_parts(parts, state).await?;
+        let identity = parts.extensions.get::<Identity>().cloned();
+        let mut identity = identity.ok_or_else(ApiError::unauthorized)?;
+        let Query(query) = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await?;
+        let mut owners = query.into_iter().filter(|(name, _)| name == OWNER).map(|(_, owner)| owner);
+        if let Some(owner) = owners.next() {
+            let owner = Line::<ID_MAX>::check(owner).map_err(|message| ApiError::invalid(OWNER, message))?.0;
+            if identity.caller.user_id.as_ref().is_some_and(|own| *own != owner) {
+                return Err(ApiError::not_found("conversation"));
+            }
+            identity.caller.user_id = Some(owner);
+        }
+        match owners.next() {
+            None => Ok(Self { identity, id }),
+            Some(_) => Err(ApiError::invalid(OWNER, "is there twice; send it once")),
+        }
     }
 }
 
@@ -79,6 +113,9 @@ fn not_utf8() -> ApiError {
     ApiError::invalid("id", "is not UTF-8; percent-encode the id as it was given")
 }
 
+impl Argument for ConversationPath {
+    type Request = ();
+}
 impl Argument for ItemPath {
     type Request = ();
 }

@@ -27,6 +27,7 @@ use super::mcp::{McpAnswer, McpMessage};
 use super::metrics::MetricsPage;
 use super::openapi::{Document, Operation};
 use super::origin::Doorkeeper;
+use super::path::OWNER;
 use super::person_stream::PersonStream;
 use super::reminders::{Reminder, ReminderPage};
 use super::settings::{Confirmation, Settings, SettingsChange};
@@ -78,6 +79,16 @@ impl Route {
     /// Whether it tells how the hub is, whatever name the hub is called by.
     pub(super) fn is_probe(&self) -> bool {
         PROBES.contains(&self.path)
+    }
+
+    /// Whether whose conversation is meant can be said in the URL. Who makes one says it in the body.
+    pub(super) fn takes_owner(&self) -> bool {
+        self.path.starts_with("/v1/conversations/") && self.method != "PUT"
+    }
+
+    /// Whether the URL may have this parameter, as far as the table knows: a handler knows the others.
+    fn takes_parameter(&self, name: &str) -> bool {
+        self.has_query || (name == OWNER && self.takes_owner())
     }
 
     /// Whether a repeat is recognised by a key in the header. An injection has its call id instead.
@@ -316,9 +327,9 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
         let message = format!("a token of scope {} may not do this", identity.scope.as_str());
         return Err(ApiError::forbidden(message));
     }
-    if let Some(query) = request.uri().query().filter(|query| !query.is_empty() && !route.has_query) {
-        let name = query.split(['=', '&']).next().unwrap_or_default();
-        return Err(ApiError::invalid(name, "is no parameter of this call; it takes none in the URL"));
+    let names = request.uri().query().unwrap_or_default().split('&').map(|one| one.split('=').next().unwrap_or(one));
+    if let Some(name) = names.filter(|name| !name.is_empty()).find(|name| !route.takes_parameter(name)) {
+        return Err(ApiError::invalid(name, "is no parameter of this call"));
     }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)

@@ -3,7 +3,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::sse::{Event as Line, KeepAlive, KeepAliveStream, Sse};
@@ -16,8 +15,8 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, Interval, interval_at};
 
-use super::field::Id;
 use super::openapi::Operation;
+use super::path::ConversationPath;
 use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
 use crate::clock;
@@ -60,8 +59,7 @@ impl shape::Reply for HintStream {
 /// consumes. A reader that is too slow gets the state anew instead of what it missed.
 pub(super) async fn stream(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
-    Id(id): Id,
+    ConversationPath { identity, id }: ConversationPath,
 ) -> Result<HintStream, ApiError> {
     let (state, live) = Live::open(hub, identity, id).await?;
     let first = stream::iter(state);
@@ -91,12 +89,18 @@ impl Live {
     /// The state now, and what follows.
     pub(crate) async fn open(
         hub: Hub,
-        identity: Identity,
+        mut identity: Identity,
         conversation_id: String,
     ) -> Result<(Vec<Arc<Hint>>, Self), ApiError> {
         let open = (hub.overload.stream()?, hub.metrics.stream());
+        // From here on it follows this person's conversation, whoever else may use the same id later.
+        let owner = match identity.caller.user_id.take() {
+            Some(bound) => bound,
+            None => hub.store.conversation(identity.caller.clone(), conversation_id.clone()).await?.user_id,
+        };
         // Subscribe first: what is committed between the two is told twice rather than never.
-        let hints = hub.store.hints(&conversation_id);
+        let hints = hub.store.hints(&owner, &conversation_id);
+        identity.caller.user_id = Some(owner);
         let revoked = hub.revoked.subscribe();
         // Whoever was revoked while this began is not on the list of those who will be.
         if !hub.tokens.is_still_valid(&identity).await? {

@@ -94,14 +94,16 @@ async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
     let theirs = Theirs::made(&hub, &ada).await;
     for scope in [Scope::Agent, Scope::User] {
         let bob = hub.token(scope.as_str(), "bob").await;
-        // What MCP gives to whom is asked message by message, in mcp.rs.
-        let personal = |path: &str| !path.starts_with("/v1/subscribers") && path != "/mcp";
+        // What MCP gives to whom is asked message by message, in mcp.rs. What makes a conversation makes one of his own,
+        // whoever else uses its id: that is asked below.
+        let personal = |path: &str| {
+            !path.starts_with("/v1/subscribers")
+                && !["/mcp", "/v1/events", "/v1/conversations/{id}/inject"].contains(&path)
+        };
         for route in ROUTES.iter().filter(|route| route.scopes.contains(&scope) && personal(route.path)) {
             let method: Method = route.method.parse().unwrap();
             let body = match route.path {
-                "/v1/events" => failure("forged"),
                 "/v1/conversations/{id}" => json!({"user_id": "ada"}),
-                "/v1/conversations/{id}/inject" => json!({"point": "turn_start", "call_id": "1"}),
                 "/v1/conversations/{id}/messages" => json!({"text": "hello"}),
                 "/v1/users/{id}/notifications/{nid}" => json!({"read": true}),
                 "/v1/users/{id}/email/confirm" => json!({"code": "123456"}),
@@ -120,9 +122,34 @@ async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
             assert_eq!(status, StatusCode::NOT_FOUND, "{} {}: {answer}", route.method, route.path);
         }
     }
-    let (_, block) =
-        hub.post(&ada, "/v1/conversations/chat/inject", json!({"point": "turn_start", "call_id": "1"})).await;
-    assert!(block["block"].as_str().unwrap().contains("grep"), "nothing of it was taken: {block}");
+    // The same id as hers, and a conversation of his own: he learns nothing of hers, and she nothing of his.
+    let bob = hub.token("agent", "bob").await;
+    let hers = json!({"user_id": "ada", "type": "x.y", "source": "ci", "severity": "info", "payload": {}});
+    let theirs = [
+        (
+            "/v1/events",
+            failure("forged")
+                .as_object()
+                .unwrap()
+                .clone()
+                .into_iter()
+                .chain(hers.as_object().unwrap().clone())
+                .collect(),
+        ),
+        ("/v1/conversations/chat/inject?user_id=ada", json!({"point": "turn_start", "call_id": "1"})),
+    ];
+    for (path, body) in theirs {
+        assert_eq!(hub.post(&bob, path, body).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    let (status, _) = hub.post(&bob, "/v1/events", failure("forged")).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    let take = json!({"point": "turn_start", "call_id": "1"});
+    let (_, his) = hub.post(&bob, "/v1/conversations/chat/inject", take.clone()).await;
+    let (_, block) = hub.post(&ada, "/v1/conversations/chat/inject", take).await;
+    for (block, own, others) in [(&his, "forged", "grep"), (&block, "grep", "forged")] {
+        let text = block["block"].as_str().unwrap();
+        assert!(text.contains(own) && !text.contains(others), "{text}");
+    }
     assert!(!block["block"].as_str().unwrap().contains("pressed"), "nobody pressed her button: {block}");
     let (_, inbox) = hub.get(&hub.admin, "/v1/users/ada/notifications?state=unread").await;
     assert_eq!(inbox["items"].as_array().unwrap().len(), 1, "{inbox}");

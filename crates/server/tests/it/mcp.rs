@@ -192,12 +192,12 @@ async fn the_context_comes_from_the_token_and_no_meta_can_widen_it() {
     }
     let bob = hub.token("agent", "bob").await;
     let (stranger, _) = Client::introduced(&hub, &bob, "2025-06-18").await;
-    let stolen = stranger.call("check_notifications", json!({}), chat()).await;
-    assert_eq!(stolen["isError"], true, "{stolen}");
     for method in ["resources/read", "resources/subscribe"] {
         let refused = stranger.ask(method, json!({"uri": CHAT_URI})).await;
         assert_eq!(refused["error"]["message"], "there is no such resource", "{refused}");
     }
+    let his = stranger.call("check_notifications", json!({}), chat()).await;
+    assert_eq!(his["structuredContent"]["count"], 0, "his own conversation of that name is empty: {his}");
 }
 
 #[tokio::test]

@@ -89,17 +89,16 @@ async fn a_token_speaks_only_for_the_person_and_the_conversation_it_is_bound_to(
     let as_ada = json!({"context": {"user_id": "ada", "conversation_id": "chat"}});
     let (status, answer) = hub.post(&bob, "/v1/tools/check_notifications", as_ada.clone()).await;
     assert_eq!((status, &answer["error"]["field"]), (StatusCode::FORBIDDEN, &json!("context.user_id")));
-    let stolen = call(&hub, &bob, "check_notifications", in_chat(json!({}))).await;
-    assert_eq!((&stolen["success"], stolen.get("notifications")), (&json!(false), None), "{stolen}");
-    let forged = call(&hub, &bob, "notify_self", in_chat(json!({"message": "do as I say"}))).await;
-    assert_eq!((&forged["success"], forged.get("notifications")), (&json!(false), None), "{forged}");
+    // In a conversation of the same name he is in his own.
+    call(&hub, &bob, "notify_self", in_chat(json!({"message": "do as I say"}))).await;
+    let his = call(&hub, &bob, "check_notifications", in_chat(json!({}))).await;
+    assert!(his["notifications"].as_str().unwrap().contains("do as I say"), "{his}");
+    assert!(!his["notifications"].as_str().unwrap().contains("grep"), "{his}");
 
     // An admin that speaks for a person reaches that person's things and no others.
-    let for_bob = json!({"context": {"user_id": "bob", "conversation_id": "chat"}});
-    let refused = call(&hub, &hub.admin, "check_notifications", for_bob).await;
-    assert_eq!(refused["success"], false, "{refused}");
     let read = call(&hub, &hub.admin, "check_notifications", as_ada).await;
     assert!(read["notifications"].as_str().unwrap().contains("grep"), "{read}");
+    assert!(!read["notifications"].as_str().unwrap().contains("do as I say"), "{read}");
 }
 
 #[tokio::test]

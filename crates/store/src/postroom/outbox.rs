@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::{PostRoom, Source};
 use crate::error::StoreError;
 use crate::people::{Channel, Claim, Delivery, DeliveryState, InboxItem, Letter, Purpose, Shelf};
+use crate::rows::ConversationKey;
 
 /// How many notifications one letter carries: more than a person can be told in a day of quiet hours, messages and toasts
 /// taken together.
@@ -179,7 +180,7 @@ impl PostRoom {
         let mut titles = BTreeMap::new();
         for item in items {
             let Some(id) = item.conversation_id.as_deref().filter(|id| !titles.contains_key(*id)) else { continue };
-            let row = self.conversation(id, source).await?.filter(|row| *row.user_id == *item.user_id);
+            let row = self.conversation(&ConversationKey::new(&item.user_id, id), source).await?;
             titles.extend(row.and_then(|row| row.title.clone()).map(|title| (id.to_owned(), title)));
         }
         Ok(titles)

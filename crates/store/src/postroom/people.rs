@@ -121,7 +121,7 @@ impl PostRoom {
         draft: Box<NotificationDraft>,
         source: &mut impl Source,
     ) -> Result<Sent, StoreError> {
-        self.check_person(&draft.caller, &draft.user_id, draft.conversation_id.as_deref(), source).await?;
+        draft.caller.check_person(&draft.user_id, draft.conversation_id.as_deref())?;
         if let Some(known) = self.answered(draft.once.as_ref(), source).await? {
             return Ok(known);
         }

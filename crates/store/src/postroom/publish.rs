@@ -6,12 +6,12 @@ use bellwire_core::event::{Cause, Event};
 use super::{OPEN_MAX, OPEN_MS, PostRoom, Source};
 use crate::command::{Brought, Caller, Decision, Incoming, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
-use crate::rows::{BroughtRow, EventRow, MailboxKey};
+use crate::rows::{BroughtRow, ConversationKey, EventRow, MailboxKey};
 
 /// Where an event goes: the conversations it reaches, and whose it is.
 pub(super) struct Address {
     owner: Arc<str>,
-    conversations: Vec<Arc<str>>,
+    conversations: Vec<ConversationKey>,
     /// It names a conversation that does not exist yet.
     create: bool,
     /// The person has more conversations open than one event reaches.
@@ -36,10 +36,8 @@ impl PostRoom {
                 None => Some(self.address(&publish.caller, &incoming.event, source).await?),
             };
             // A mailbox that cannot be loaded refuses the call here, before anything is decided.
-            for id in address.iter().flat_map(|address| &address.conversations) {
-                let owner = address.as_ref().map(|address| address.owner.clone()).unwrap_or_default();
-                let agent = incoming.event.agent().as_str().into();
-                self.enter(&MailboxKey { conversation_id: id.clone(), agent }, &owner, source).await?;
+            for key in address.iter().flat_map(|address| &address.conversations) {
+                self.enter(&MailboxKey::new(key, incoming.event.agent().as_str()), source).await?;
             }
             planned.push((incoming, known, address));
         }
@@ -106,17 +104,14 @@ impl PostRoom {
         user: Option<&str>,
         source: &mut impl Source,
     ) -> Result<Address, StoreError> {
-        let known = self.conversation(id, source).await?.map(|row| row.user_id.clone());
-        let owner = match (&known, &caller.user_id) {
-            (Some(owner), _) => owner.clone(),
+        let known = self.meant(caller, id, user, source).await?;
+        let (key, create) = match (known, &caller.user_id) {
+            (Some(key), _) => (key, false),
             // The first event of a caller bound to a person creates that person's conversation.
-            (None, Some(bound)) => bound.as_str().into(),
-            (None, None) => return Err(StoreError::not_found("conversation")),
+            (None, Some(bound)) if caller.may_see(id, user.unwrap_or(bound)) => (ConversationKey::new(bound, id), true),
+            (None, _) => return Err(StoreError::not_found("conversation")),
         };
-        if !caller.may_see(id, &owner) || user.is_some_and(|user| user != &*owner) {
-            return Err(StoreError::not_found("conversation"));
-        }
-        Ok(Address { owner, conversations: vec![id.into()], create: known.is_none(), too_many: false })
+        Ok(Address { owner: key.owner.clone(), conversations: vec![key], create, too_many: false })
     }
 
     async fn all_open(&mut self, caller: &Caller, user: &str, source: &mut impl Source) -> Result<Address, StoreError> {
@@ -125,14 +120,15 @@ impl PostRoom {
         }
         let since = bellwire_core::Time::from_millis(self.desk.now.as_millis().saturating_sub_unsigned(OPEN_MS));
         // What this very commit opened is open too, and was seen last.
-        let fresh = self.changes.conversations.values().filter(|row| &*row.user_id == user && row.seen_at >= since);
-        let mut conversations: Vec<Arc<str>> = fresh.map(|row| row.id.clone()).collect();
+        let fresh = self.changes.conversations.values().filter(|row| &*row.key.owner == user && row.seen_at >= since);
+        let mut conversations: Vec<ConversationKey> = fresh.map(|row| row.key.clone()).collect();
         for id in source.open_conversations(user, since, OPEN_MAX + 1).await? {
-            if !conversations.contains(&id) {
-                conversations.push(id);
+            let key = ConversationKey { owner: user.into(), id };
+            if !conversations.contains(&key) {
+                conversations.push(key);
             }
         }
-        conversations.retain(|id| caller.conversation_id.as_deref().is_none_or(|bound| bound == &**id));
+        conversations.retain(|key| caller.conversation_id.as_deref().is_none_or(|bound| bound == &*key.id));
         let too_many = conversations.len() > OPEN_MAX;
         conversations.truncate(OPEN_MAX);
         conversations.sort();
@@ -162,24 +158,24 @@ impl PostRoom {
             let reason = format!("too_many_open_conversations: only the {OPEN_MAX} seen last are told");
             row.verdicts.push(Decision::nobody(reason));
         }
-        for id in &address.conversations {
+        for conversation in &address.conversations {
             if address.create {
-                self.create(id, &address.owner, None);
+                self.create(conversation, None, false);
             }
-            let key = MailboxKey { conversation_id: id.clone(), agent: event.agent().as_str().into() };
-            self.enter(&key, &address.owner, source).await?;
+            let key = MailboxKey::new(conversation, event.agent().as_str());
+            self.enter(&key, source).await?;
             if event.cause() == Cause::Person {
-                self.saw(id);
+                self.saw(conversation);
             }
             if let Err(refused) = self.handle(&key, Input::Event(&event)) {
                 // What was due before it has happened all the same.
-                self.drain(&key, &address.owner);
+                self.drain(&key);
                 return Err(refused);
             }
             let room = self.rooms.get_mut(&key).expect("it was entered above");
             room.events.insert(event.id(), event.clone());
             room.tidy();
-            let drained = self.drain(&key, &address.owner);
+            let drained = self.drain(&key);
             row.filtered = drained.filtered;
             row.verdicts.extend(drained.verdicts);
         }

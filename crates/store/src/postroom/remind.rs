@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::people::Draft;
 use super::{PostRoom, Source};
-use crate::command::{Caller, Decision};
+use crate::command::Decision;
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{Level, NewReminder, Reminder, Shelf};
 use crate::rows::MailboxKey;
@@ -24,7 +24,7 @@ impl PostRoom {
         new: Box<NewReminder>,
         source: &mut impl Source,
     ) -> Result<Reminder, StoreError> {
-        self.check_person(&new.caller, &new.user_id, new.conversation_id.as_deref(), source).await?;
+        new.caller.check_person(&new.user_id, new.conversation_id.as_deref())?;
         let known: Option<Uuid> = self.answered(new.once.as_ref(), source).await?;
         if let Some(id) = known {
             return self.reminder(id, source).await?.ok_or_else(|| StoreError::not_found("reminder"));
@@ -112,11 +112,11 @@ impl PostRoom {
             return Ok(Vec::new());
         }
         let key = MailboxKey::of_person(owner);
-        self.enter(&key, owner, source).await?;
+        self.enter(&key, source).await?;
         let room = self.rooms.get_mut(&key).expect("it was entered above");
         room.events.insert(event.id(), event.clone());
         self.handle(&key, Input::Event(event))?;
-        let drained = self.drain(&key, owner);
+        let drained = self.drain(&key);
         self.hand_over(owner, drained.ready, source).await?;
         // What is decided for a person is decided in no conversation and for no agent.
         Ok(drained.verdicts.into_iter().map(|one| Decision { agent: String::new(), ..one }).collect())
@@ -173,26 +173,6 @@ impl PostRoom {
             self.changes.people.reminders.insert(later.id, later);
         }
         Ok(())
-    }
-
-    /// Whether the caller may speak to this person, and of this conversation: what is not theirs is not there.
-    pub(super) async fn check_person(
-        &mut self,
-        caller: &Caller,
-        user_id: &str,
-        conversation_id: Option<&str>,
-        source: &mut impl Source,
-    ) -> Result<(), StoreError> {
-        if caller.user_id.as_deref().is_some_and(|own| own != user_id) {
-            return Err(StoreError::not_found("user"));
-        }
-        let Some(id) = conversation_id else { return Ok(()) };
-        let owner = self.conversation(id, source).await?.map(|row| row.user_id.clone());
-        let own = owner.is_none_or(|owner| &*owner == user_id);
-        match own && caller.may_see(id, user_id) {
-            true => Ok(()),
-            false => Err(StoreError::not_found("conversation")),
-        }
     }
 
     async fn reminder(&mut self, id: Uuid, source: &mut impl Source) -> Result<Option<Reminder>, StoreError> {

@@ -7,22 +7,21 @@ use bellwire_core::{Answer, Event, EventId, Input};
 use super::{Drained, PostRoom, Source, Stored};
 use crate::command::{Given, Message, Take};
 use crate::error::{ErrorKind, StoreError};
-use crate::rows::{EventRow, InjectionRow, MailboxKey};
+use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
 
 impl PostRoom {
     /// Gives an agent its mail, or the answer it got before under the same call id.
     pub(crate) async fn take(&mut self, take: &Take, source: &mut impl Source) -> Result<Given, StoreError> {
-        let owner = self.owner_of(take, source).await?;
-        let key =
-            MailboxKey { conversation_id: take.conversation_id.as_str().into(), agent: take.agent.as_str().into() };
-        self.enter(&key, &owner, source).await?;
+        let conversation = self.conversation_of(take, source).await?;
+        let key = MailboxKey::new(&conversation, take.agent.as_str());
+        self.enter(&key, source).await?;
         if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
             return again(&row, take);
         }
         let observed = self.observed(take)?;
         let returned = self.take_unseen(&key, &take.unseen, source).await?;
-        self.saw(&take.conversation_id);
-        let boundary = self.conversations[&*take.conversation_id].boundary.clone();
+        self.saw(&conversation);
+        let boundary = self.conversations[&conversation].boundary.clone();
         let room = self.rooms.get_mut(&key).expect("it was entered above");
         let input = InjectInput {
             request: &take.request,
@@ -34,31 +33,27 @@ impl PostRoom {
         let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
         self.changes.mailboxes.insert(key.clone());
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
-        let drained = self.drain(&key, &owner);
+        let drained = self.drain(&key);
         if let Some(event) = &observed {
-            self.came_up.push((owner.clone(), event.clone()));
+            self.came_up.push((key.owner().clone(), event.clone()));
         }
-        let given = self.keep(&key, &owner, take, observed, drained)?;
+        let given = self.keep(&key, take, observed, drained)?;
         self.tell_what_came_up(source).await?;
         Ok(given)
     }
 
-    /// The conversation's owner; a caller bound to a person creates the conversation with its first injection.
-    async fn owner_of(&mut self, take: &Take, source: &mut impl Source) -> Result<Arc<str>, StoreError> {
-        let id: Arc<str> = take.conversation_id.as_str().into();
-        let known = self.conversation(&id, source).await?.map(|row| row.user_id.clone());
-        let owner: Arc<str> = match (&known, &take.caller.user_id) {
-            (Some(owner), _) => owner.clone(),
-            (None, Some(bound)) => bound.as_str().into(),
-            (None, None) => return Err(StoreError::not_found("conversation")),
-        };
-        if !take.caller.may_see(&id, &owner) {
-            return Err(StoreError::not_found("conversation"));
+    /// The conversation that is meant; a caller bound to a person creates it with its first injection.
+    async fn conversation_of(&mut self, take: &Take, source: &mut impl Source) -> Result<ConversationKey, StoreError> {
+        let (id, caller) = (&take.conversation_id, &take.caller);
+        match (self.meant(caller, id, None, source).await?, &caller.user_id) {
+            (Some(key), _) => Ok(key),
+            (None, Some(bound)) if caller.may_see(id, bound) => {
+                let key = ConversationKey::new(bound, id);
+                self.create(&key, None, false);
+                Ok(key)
+            }
+            (None, _) => Err(StoreError::not_found("conversation")),
         }
-        if known.is_none() {
-            self.create(&id, &owner, None);
-        }
-        Ok(owner)
     }
 
     async fn injection(
@@ -129,7 +124,6 @@ impl PostRoom {
     fn keep(
         &mut self,
         key: &MailboxKey,
-        owner: &Arc<str>,
         take: &Take,
         observed: Option<Arc<Event>>,
         drained: Drained,
@@ -140,7 +134,8 @@ impl PostRoom {
             let room = self.rooms.get_mut(key).expect("it was entered before");
             room.events.insert(event.id(), event.clone());
             let (filtered, verdicts) = (drained.filtered, drained.verdicts);
-            self.changes.events.push(EventRow { event, owner: owner.clone(), accepted_at: now, filtered, verdicts });
+            let owner = key.owner().clone();
+            self.changes.events.push(EventRow { event, owner, accepted_at: now, filtered, verdicts });
         }
         self.word(&answer);
         let row = InjectionRow {

@@ -10,9 +10,9 @@ use crate::rows::{
 
 const CONVERSATIONS: Table = Table {
     name: "conversations",
-    columns: &["id", "user_id", "title", "boundary", "created_at", "seen_at"],
-    conflict: "ON CONFLICT (id) DO UPDATE SET title = excluded.title, boundary = excluded.boundary, \
-               seen_at = excluded.seen_at",
+    columns: &["id", "user_id", "registered", "title", "boundary", "created_at", "seen_at"],
+    conflict: "ON CONFLICT (id, user_id) DO UPDATE SET registered = excluded.registered, title = excluded.title, \
+               boundary = excluded.boundary, seen_at = excluded.seen_at",
 };
 
 const EVENTS: Table = Table {
@@ -48,14 +48,16 @@ const BROUGHT: Table = Table {
 
 const MAILBOXES: Table = Table {
     name: "mailboxes",
-    columns: &["conversation_id", "agent", "state", "due_at"],
-    conflict: "ON CONFLICT (conversation_id, agent) DO UPDATE SET state = excluded.state, due_at = excluded.due_at",
+    columns: &["owner", "conversation_id", "agent", "state", "due_at"],
+    conflict: "ON CONFLICT (owner, conversation_id, agent) DO UPDATE SET state = excluded.state, \
+               due_at = excluded.due_at",
 };
 
 const NOTIFICATIONS: Table = Table {
     name: "notifications",
     columns: &[
         "id",
+        "owner",
         "conversation_id",
         "agent",
         "subscriber_id",
@@ -77,6 +79,7 @@ const NOTIFICATIONS: Table = Table {
 const INJECTIONS: Table = Table {
     name: "injections",
     columns: &[
+        "owner",
         "conversation_id",
         "agent",
         "call_id",
@@ -149,8 +152,9 @@ fn next<'a, T>(rows: &mut &'a [T]) -> &'a [T] {
 
 fn conversation(values: &mut Values<'_>, row: &ConversationRow) {
     values
-        .bind(&*row.id)
-        .bind(&*row.user_id)
+        .bind(&*row.key.id)
+        .bind(&*row.key.owner)
+        .bind(i64::from(row.registered))
         .bind(&row.title)
         .bind(row.boundary.as_str())
         .bind(row.created_at.as_millis())
@@ -188,7 +192,7 @@ fn brought(values: &mut Values<'_>, row: &BroughtRow) {
 }
 
 fn mailbox(values: &mut Values<'_>, (key, row): &(MailboxKey, MailboxRow)) {
-    values.bind(&*key.conversation_id).bind(&*key.agent).bind(&row.state).bind(row.due_at.as_millis());
+    names(values, key).bind(&row.state).bind(row.due_at.as_millis());
 }
 
 fn notification(values: &mut Values<'_>, row: &NotificationRow) {
@@ -196,10 +200,7 @@ fn notification(values: &mut Values<'_>, row: &NotificationRow) {
         None => postcard::to_allocvec(&row.notification).unwrap_or_default(),
         Some(_) => Vec::new(),
     };
-    values
-        .bind(row.notification.id.0.as_bytes().to_vec())
-        .bind(&*row.key.conversation_id)
-        .bind(&*row.key.agent)
+    names(values.bind(row.notification.id.0.as_bytes().to_vec()), &row.key)
         .bind(row.notification.subscriber.as_str())
         .bind(row.notification.priority.as_str())
         .bind(row.notification.inject_at.as_str())
@@ -213,9 +214,7 @@ fn notification(values: &mut Values<'_>, row: &NotificationRow) {
 }
 
 fn injection(values: &mut Values<'_>, row: &InjectionRow, sequence: i64) {
-    values
-        .bind(&*row.key.conversation_id)
-        .bind(&*row.key.agent)
+    names(values, &row.key)
         .bind(&row.call_id)
         .bind(row.point.as_str())
         .bind(row.at.as_millis())
@@ -224,6 +223,10 @@ fn injection(values: &mut Values<'_>, row: &InjectionRow, sequence: i64) {
         .bind(json(&row.answer))
         .bind(postcard::to_allocvec(&row.taken).unwrap_or_default())
         .bind(json(&row.messages));
+}
+
+fn names<'a, 'v>(values: &'a mut Values<'v>, key: &MailboxKey) -> &'a mut Values<'v> {
+    values.bind(&**key.owner()).bind(&*key.conversation.id).bind(&*key.agent)
 }
 
 pub(super) fn json<T: serde::Serialize>(value: &T) -> String {

@@ -6,10 +6,11 @@ use super::failure;
 use crate::error::{ErrorKind, StoreError};
 
 /// Every step from an empty file to today's tables, in order. A step that was released never changes.
-const MIGRATIONS: [(&str, &str); 3] = [
+const MIGRATIONS: [(&str, &str); 4] = [
     ("0001_initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("0002_readiness", include_str!("../../migrations/sqlite/0002_readiness.sql")),
     ("0003_people", include_str!("../../migrations/sqlite/0003_people.sql")),
+    ("0004_owners", include_str!("../../migrations/sqlite/0004_owners.sql")),
 ];
 
 /// Applies what is missing, each step in a transaction of its own; gives the names of what it applied.
@@ -45,4 +46,52 @@ pub(super) async fn pending(connection: &mut SqliteConnection) -> Result<Vec<&'s
     }
     let missing = MIGRATIONS.iter().map(|(name, _)| *name).filter(|name| !known.iter().any(|known| known == name));
     Ok(missing.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hub that was used before conversations had owners in their keys.
+    const BEFORE: &str = "
+        INSERT INTO conversations VALUES ('chat', 'ada', 'Work', 'k7Qm2xTb', 1, 2);
+        INSERT INTO mailboxes VALUES ('chat', 'main', x'01', 5), ('', 'ada', x'02', 6), ('gone', 'main', x'03', 7);
+        INSERT INTO notifications (id, conversation_id, agent, subscriber_id, priority, inject_at, state, created_at, waiting)
+            VALUES (x'01', 'chat', 'main', 's', 'high', 'after_tool', 'pending', 1, x''),
+                   (x'02', '', 'ada', 's', 'high', 'after_tool', 'pending', 1, x'');
+        INSERT INTO injections (conversation_id, agent, call_id, point, at, sequence, answer, taken)
+            VALUES ('chat', 'main', 'c1', 'after_tool', 1, 1, '{}', x'');";
+
+    #[tokio::test]
+    async fn what_was_there_before_conversations_had_owners_in_their_keys_is_there_afterwards()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let mut connection = SqliteConnection::connect("sqlite::memory:").await?;
+        sqlx::raw_sql("CREATE TABLE migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)")
+            .execute(&mut connection)
+            .await?;
+        for (name, sql) in &MIGRATIONS[..3] {
+            sqlx::raw_sql(*sql).execute(&mut connection).await?;
+            sqlx::query("INSERT INTO migrations VALUES ($1, 0)").bind(*name).execute(&mut connection).await?;
+        }
+        sqlx::raw_sql(BEFORE).execute(&mut connection).await?;
+        assert_eq!(run(&mut connection, Time::ZERO).await?, [MIGRATIONS[3].0]);
+        let rows = sqlx::query(
+            "SELECT 'conversation', user_id, id, '' FROM conversations WHERE registered = 1
+             UNION ALL SELECT 'mailbox', owner, conversation_id, agent FROM mailboxes
+             UNION ALL SELECT 'notification', owner, conversation_id, agent FROM notifications
+             UNION ALL SELECT 'injection', owner, conversation_id, agent FROM injections ORDER BY 1, 3",
+        );
+        let rows = rows.fetch_all(&mut connection).await?;
+        let rows: Vec<[String; 4]> = rows.iter().map(|row| [0, 1, 2, 3].map(|column| row.get(column))).collect();
+        let expected = [
+            ["conversation", "ada", "chat", ""],
+            ["injection", "ada", "chat", "main"],
+            ["mailbox", "ada", "", ""],
+            ["mailbox", "ada", "chat", "main"],
+            ["notification", "ada", "", ""],
+            ["notification", "ada", "chat", "main"],
+        ];
+        assert_eq!(rows, expected.map(|row| row.map(str::to_owned)));
+        Ok(())
+    }
 }

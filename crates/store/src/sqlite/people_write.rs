@@ -10,13 +10,12 @@ use super::write::ROWS_MAX;
 use crate::people::PeopleChanges;
 
 /// What is forgotten with a person.
-pub(super) const ERASED: [&str; 6] = [
+pub(super) const ERASED: [&str; 5] = [
     "DELETE FROM inbox WHERE user_id = $1",
     "DELETE FROM inbox_positions WHERE user_id = $1",
     "DELETE FROM deliveries WHERE user_id = $1",
     "DELETE FROM reminders WHERE user_id = $1",
     "DELETE FROM confirmations WHERE user_id = $1",
-    "DELETE FROM mailboxes WHERE conversation_id = '' AND agent = $1",
 ];
 
 /// What goes when it is older than the inbox is kept.

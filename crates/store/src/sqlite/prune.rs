@@ -18,10 +18,10 @@ const BY_NAME: [&str; 3] = [
 const BROUGHT: &str = "DELETE FROM brought_ids WHERE (token_owner, id) IN \
                        (SELECT token_owner, id FROM brought_ids WHERE at < $1 ORDER BY at LIMIT $2)";
 /// What an agent was shown is history for as long as the events are; an answer that said nothing is not.
-const ANSWERS: &str = "DELETE FROM injections WHERE (conversation_id, agent, call_id) IN \
-                       (SELECT conversation_id, agent, call_id FROM injections WHERE at < $1 ORDER BY at LIMIT $2)";
-const EMPTY_ANSWERS: &str = "DELETE FROM injections WHERE (conversation_id, agent, call_id) IN \
-     (SELECT conversation_id, agent, call_id FROM injections WHERE at < $1 AND system_messages_json = '[]' LIMIT $2)";
+const ANSWERS: &str = "DELETE FROM injections WHERE (owner, conversation_id, agent, call_id) IN \
+                       (SELECT owner, conversation_id, agent, call_id FROM injections WHERE at < $1 ORDER BY at LIMIT $2)";
+const EMPTY_ANSWERS: &str = "DELETE FROM injections WHERE (owner, conversation_id, agent, call_id) IN \
+     (SELECT owner, conversation_id, agent, call_id FROM injections WHERE at < $1 AND system_messages_json = '[]' LIMIT $2)";
 const ONCE: &str = "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN \
                     (SELECT token_id, route, name FROM idempotency_keys WHERE at < $1 ORDER BY at LIMIT $2)";
 

@@ -15,7 +15,7 @@ use crate::command::{InjectionView, Message, NotificationView, Once, Superseded,
 use crate::error::StoreError;
 use crate::front::Reader;
 use crate::postroom::{LoadedMailbox, Source};
-use crate::rows::{BroughtRow, ConversationRow, EventRow, InjectionRow, MailboxKey, OnceRow};
+use crate::rows::{BroughtRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, OnceRow};
 
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
                              user_id, correlation_id, cause, owner, accepted_at, filtered";
@@ -29,24 +29,29 @@ enum Verdicts {
 }
 
 impl Source for SqliteWriter {
-    async fn conversation(&mut self, id: &str) -> Result<Option<ConversationRow>, StoreError> {
-        let row =
-            sqlx::query("SELECT id, user_id, title, boundary, created_at, seen_at FROM conversations WHERE id = $1")
-                .bind(id)
-                .fetch_optional(&mut self.connection)
-                .await
-                .map_err(failure)?;
-        row.map(|row| {
-            Ok(ConversationRow {
-                id: row.get::<String, _>(0).into(),
-                user_id: row.get::<String, _>(1).into(),
-                title: row.get(2),
-                boundary: Boundary::parse(row.get(3)).ok_or_else(|| damaged("conversations.boundary"))?,
-                created_at: Time::from_millis(row.get(4)),
-                seen_at: Time::from_millis(row.get(5)),
-            })
-        })
-        .transpose()
+    async fn conversation(&mut self, key: &ConversationKey) -> Result<Option<ConversationRow>, StoreError> {
+        let row = sqlx::query(
+            "SELECT id, user_id, registered, title, boundary, created_at, seen_at FROM conversations \
+             WHERE id = $1 AND user_id = $2",
+        )
+        .bind(&*key.id)
+        .bind(&*key.owner)
+        .fetch_optional(&mut self.connection)
+        .await
+        .map_err(failure)?;
+        row.as_ref().map(conversation_row).transpose()
+    }
+
+    async fn conversations_named(&mut self, id: &str) -> Result<Vec<ConversationRow>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT id, user_id, registered, title, boundary, created_at, seen_at FROM conversations \
+             WHERE id = $1 ORDER BY registered DESC LIMIT 2",
+        )
+        .bind(id)
+        .fetch_all(&mut self.connection)
+        .await
+        .map_err(failure)?;
+        rows.iter().map(conversation_row).collect()
     }
 
     async fn open_conversations(
@@ -67,8 +72,9 @@ impl Source for SqliteWriter {
     }
 
     async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
-        let row = sqlx::query("SELECT state FROM mailboxes WHERE conversation_id = $1 AND agent = $2")
-            .bind(&*key.conversation_id)
+        let row = sqlx::query("SELECT state FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent = $3")
+            .bind(&**key.owner())
+            .bind(&*key.conversation.id)
             .bind(&*key.agent)
             .fetch_optional(&mut self.connection)
             .await
@@ -76,9 +82,11 @@ impl Source for SqliteWriter {
         let Some(row) = row else { return Ok(None) };
         let state: Vec<u8> = row.get(0);
         let rows = sqlx::query(
-            "SELECT waiting FROM notifications WHERE conversation_id = $1 AND agent = $2 AND state = 'pending'",
+            "SELECT waiting FROM notifications \
+             WHERE owner = $1 AND conversation_id = $2 AND agent = $3 AND state = 'pending'",
         )
-        .bind(&*key.conversation_id)
+        .bind(&**key.owner())
+        .bind(&*key.conversation.id)
         .bind(&*key.agent)
         .fetch_all(&mut self.connection)
         .await
@@ -92,9 +100,10 @@ impl Source for SqliteWriter {
         Ok(Some(LoadedMailbox { state, pending, events: events.into_iter().map(|row| row.event).collect() }))
     }
 
-    async fn agents(&mut self, conversation_id: &str) -> Result<Vec<Arc<str>>, StoreError> {
-        let rows = sqlx::query("SELECT agent FROM mailboxes WHERE conversation_id = $1")
-            .bind(conversation_id)
+    async fn agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
+        let rows = sqlx::query("SELECT agent FROM mailboxes WHERE owner = $1 AND conversation_id = $2")
+            .bind(&*key.owner)
+            .bind(&*key.id)
             .fetch_all(&mut self.connection)
             .await
             .map_err(failure)?;
@@ -150,9 +159,10 @@ impl Source for SqliteWriter {
     async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
         let row = sqlx::query(
             "SELECT point, at, unseen, answer, taken, system_messages_json FROM injections \
-             WHERE conversation_id = $1 AND agent = $2 AND call_id = $3",
+             WHERE owner = $1 AND conversation_id = $2 AND agent = $3 AND call_id = $4",
         )
-        .bind(&*key.conversation_id)
+        .bind(&**key.owner())
+        .bind(&*key.conversation.id)
         .bind(&*key.agent)
         .bind(call_id)
         .fetch_optional(&mut self.connection)
@@ -179,41 +189,47 @@ impl Source for SqliteWriter {
     }
 
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
-        let rows =
-            sqlx::query("SELECT conversation_id, agent FROM mailboxes WHERE due_at <= $1 ORDER BY due_at LIMIT $2")
-                .bind(now.as_millis())
-                .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-                .fetch_all(&mut self.connection)
-                .await
-                .map_err(failure)?;
-        let key = |row: &SqliteRow| MailboxKey {
-            conversation_id: row.get::<String, _>(0).into(),
-            agent: row.get::<String, _>(1).into(),
-        };
+        let sql = "SELECT owner, conversation_id, agent FROM mailboxes WHERE due_at <= $1 ORDER BY due_at LIMIT $2";
+        let rows = sqlx::query(sql)
+            .bind(now.as_millis())
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(failure)?;
+        let key = |row: &SqliteRow| MailboxKey::new(&ConversationKey::new(row.get(0), row.get(1)), row.get(2));
         Ok(rows.iter().map(key).collect())
     }
 }
 
 impl Reader for Sqlite {
-    async fn owner(&self, conversation_id: &str) -> Result<Option<String>, StoreError> {
-        let row = sqlx::query("SELECT user_id FROM conversations WHERE id = $1")
+    async fn owners(&self, conversation_id: &str) -> Result<Vec<(String, bool)>, StoreError> {
+        let sql = "SELECT user_id, registered FROM conversations WHERE id = $1 ORDER BY registered DESC LIMIT 2";
+        let rows = sqlx::query(sql).bind(conversation_id).fetch_all(&self.pool).await.map_err(failure)?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get::<i64, _>(1) != 0)).collect())
+    }
+
+    async fn has(&self, user_id: &str, conversation_id: &str) -> Result<bool, StoreError> {
+        let row = sqlx::query("SELECT 1 FROM conversations WHERE id = $1 AND user_id = $2")
             .bind(conversation_id)
+            .bind(user_id)
             .fetch_optional(&self.pool)
             .await
             .map_err(failure)?;
-        Ok(row.map(|row| row.get(0)))
+        Ok(row.is_some())
     }
 
     async fn messages(
         &self,
+        owner: &str,
         conversation_id: &str,
         after: i64,
         limit: usize,
     ) -> Result<(Vec<Message>, Option<i64>), StoreError> {
         let rows = sqlx::query(
-            "SELECT sequence, system_messages_json FROM injections WHERE conversation_id = $1 AND sequence > $2 \
-             AND system_messages_json <> '[]' ORDER BY sequence LIMIT $3",
+            "SELECT sequence, system_messages_json FROM injections WHERE owner = $1 AND conversation_id = $2 \
+             AND sequence > $3 AND system_messages_json <> '[]' ORDER BY sequence LIMIT $4",
         )
+        .bind(owner)
         .bind(conversation_id)
         .bind(after)
         .bind(i64::try_from(limit + 1).unwrap_or(i64::MAX))
@@ -246,7 +262,7 @@ impl Reader for Sqlite {
             owner: row.owner.to_string(),
             accepted_at: row.accepted_at,
             filtered: row.filtered,
-            injections: injections(&mut connection, &notifications).await?,
+            injections: injections(&mut connection, &row.owner, &notifications).await?,
             superseded: superseded(&mut connection, id).await?,
             told: told(&mut connection, &row.owner, &ids).await?,
             notifications,
@@ -312,6 +328,17 @@ async fn events(
     rows.iter().map(event_row).collect()
 }
 
+fn conversation_row(row: &SqliteRow) -> Result<ConversationRow, StoreError> {
+    Ok(ConversationRow {
+        key: ConversationKey::new(row.get(1), row.get(0)),
+        registered: row.get::<i64, _>(2) != 0,
+        title: row.get(3),
+        boundary: Boundary::parse(row.get(4)).ok_or_else(|| damaged("conversations.boundary"))?,
+        created_at: Time::from_millis(row.get(5)),
+        seen_at: Time::from_millis(row.get(6)),
+    })
+}
+
 fn event_row(row: &SqliteRow) -> Result<EventRow, StoreError> {
     let stored = StoredEvent {
         id: EventId(uuid(row, 0)?),
@@ -339,6 +366,7 @@ fn event_row(row: &SqliteRow) -> Result<EventRow, StoreError> {
 /// The injections that showed these notifications, each once, oldest first.
 async fn injections(
     connection: &mut SqliteConnection,
+    owner: &str,
     shown: &[NotificationView],
 ) -> Result<Vec<InjectionView>, StoreError> {
     let mut injections: Vec<InjectionView> = Vec::new();
@@ -350,8 +378,10 @@ async fn injections(
             continue;
         }
         let row = sqlx::query(
-            "SELECT point, at, unseen FROM injections WHERE conversation_id = $1 AND agent = $2 AND call_id = $3",
+            "SELECT point, at, unseen FROM injections \
+             WHERE owner = $1 AND conversation_id = $2 AND agent = $3 AND call_id = $4",
         )
+        .bind(owner)
         .bind(&one.conversation_id)
         .bind(&one.agent)
         .bind(call_id)

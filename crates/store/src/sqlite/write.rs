@@ -16,6 +16,20 @@ pub(super) const ROWS_MAX: usize = 1000;
 /// A probe writes as much as the largest event's payload: where that fits, a commit fits.
 const PROBE_BYTES: i64 = 64 * 1024;
 
+/// What goes with a person, in this order: some is found by what goes later.
+const ERASED: [&str; 10] = [
+    "DELETE FROM mailboxes WHERE owner = $1",
+    "DELETE FROM notifications WHERE owner = $1",
+    "DELETE FROM injections WHERE owner = $1",
+    "DELETE FROM brought_ids WHERE event_id IN (SELECT id FROM events WHERE owner = $1)",
+    "DELETE FROM superseded WHERE event_id IN (SELECT id FROM events WHERE owner = $1)",
+    "DELETE FROM idempotency_keys WHERE token_id IN (SELECT id FROM tokens WHERE user_id = $1)",
+    "DELETE FROM events WHERE owner = $1",
+    "DELETE FROM conversations WHERE user_id = $1",
+    "DELETE FROM user_settings WHERE user_id = $1",
+    "DELETE FROM tokens WHERE user_id = $1",
+];
+
 impl Backend for SqliteWriter {
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         self.file.check()?;
@@ -86,9 +100,10 @@ async fn unseen(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::R
     for (key, call_id) in &changes.unseen {
         sqlx::query(
             "UPDATE injections SET unseen = 1, system_messages_json = '[]' \
-             WHERE conversation_id = $1 AND agent = $2 AND call_id = $3",
+             WHERE owner = $1 AND conversation_id = $2 AND agent = $3 AND call_id = $4",
         )
-        .bind(&*key.conversation_id)
+        .bind(&**key.owner())
+        .bind(&*key.conversation.id)
         .bind(&*key.agent)
         .bind(call_id)
         .execute(&mut *connection)
@@ -179,23 +194,8 @@ async fn tokens(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::R
 }
 
 async fn erase(connection: &mut SqliteConnection, user: &str) -> sqlx::Result<()> {
-    let theirs = "IN (SELECT id FROM conversations WHERE user_id = $1)";
-    let statements = [
-        format!("DELETE FROM mailboxes WHERE conversation_id {theirs}"),
-        format!("DELETE FROM notifications WHERE conversation_id {theirs}"),
-        format!("DELETE FROM injections WHERE conversation_id {theirs}"),
-        "DELETE FROM brought_ids WHERE event_id IN (SELECT id FROM events WHERE owner = $1)".to_owned(),
-        "DELETE FROM superseded WHERE event_id IN (SELECT id FROM events WHERE owner = $1)".to_owned(),
-        "DELETE FROM idempotency_keys WHERE token_id IN (SELECT id FROM tokens WHERE user_id = $1)".to_owned(),
-        "DELETE FROM events WHERE owner = $1".to_owned(),
-        "DELETE FROM conversations WHERE user_id = $1".to_owned(),
-        "DELETE FROM user_settings WHERE user_id = $1".to_owned(),
-        "DELETE FROM tokens WHERE user_id = $1".to_owned(),
-        "DELETE FROM notifications WHERE conversation_id = '' AND agent = $1".to_owned(),
-    ];
-    let people = people_write::ERASED.map(str::to_owned);
-    for statement in statements.into_iter().chain(people) {
-        sqlx::query(sqlx::AssertSqlSafe(statement)).bind(user).execute(&mut *connection).await?;
+    for statement in ERASED.iter().chain(&people_write::ERASED) {
+        sqlx::query(*statement).bind(user).execute(&mut *connection).await?;
     }
     Ok(())
 }

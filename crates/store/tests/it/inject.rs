@@ -75,11 +75,11 @@ on_every_store! {
     }
 
     async fn wake_mail_rings_an_idle_conversation_after_its_commit(backend: Backend) {
-        let mut hints = backend.store().hints("chat");
+        let mut hints = backend.store().hints("ada", "chat");
         backend.publish(event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": "b"}))).await;
         let mut kinds = Vec::new();
         while let Some(Heard::Hint(hint)) = hints.try_next() {
-            assert_eq!(hint.conversation_id, "chat");
+            assert_eq!(&*hint.conversation_id, "chat");
             kinds.push(hint.kind);
         }
         assert_eq!(kinds, [HintKind::Pending, HintKind::Wake]);
@@ -109,7 +109,7 @@ on_every_store! {
     }
 
     async fn many_events_in_one_commit_are_one_hint(backend: Backend) {
-        let mut hints = backend.store().hints("chat");
+        let mut hints = backend.store().hints("ada", "chat");
         let done = |task: usize| event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": task}));
         let events = (0..20).map(|task| Incoming { event: done(task), brought: None }).collect();
         backend.store().publish(Publish { caller: Caller::user("ada"), events, once: None }).await.unwrap();

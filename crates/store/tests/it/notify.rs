@@ -121,8 +121,8 @@ on_every_store! {
     async fn nobody_tells_a_person_that_is_not_theirs_or_of_a_conversation_that_is_not(backend: Backend) {
         let theirs = NotificationDraft { caller: Caller::user("bob"), ..message("x") };
         assert_eq!(backend.store().send(theirs).await.unwrap_err().kind, ErrorKind::NotFound);
-        backend.store().put_conversation(Caller::user("bob"), "bobs".into(), "bob".into(), None).await.unwrap();
-        let foreign = NotificationDraft { conversation_id: Some("bobs".into()), ..message("x") };
+        let caller = Caller { conversation_id: Some("chat".into()), ..Caller::user("ada") };
+        let foreign = NotificationDraft { caller, conversation_id: Some("other".into()), ..message("x") };
         assert_eq!(backend.store().send(foreign).await.unwrap_err().kind, ErrorKind::NotFound);
         assert!(inbox(&backend, InboxState::All).await.is_empty());
     }

@@ -1,23 +1,32 @@
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_store::{Caller, ErrorKind};
+use bellwire_core::{Event, EventDraft, Ids, Time};
+use bellwire_store::{Caller, ErrorKind, Heard};
+use serde_json::json;
 
 use crate::backends::{Backend, failure, on_every_store, take};
+
+/// An event for `chat` that also says whose it is.
+fn for_user(user_id: &str) -> Event {
+    let event = json!({
+        "type": "tool.call.failure", "source": "ci", "severity": "error", "conversation_id": "chat", "user_id": user_id,
+        "payload": { "tool_name": "awk" },
+    });
+    let draft: EventDraft = serde_json::from_value(event).unwrap();
+    draft.admit(Time::ZERO, &mut Ids::seeded(1)).unwrap()
+}
 
 on_every_store! {
     async fn nobody_reaches_what_is_not_theirs_nor_learns_that_it_is_there(backend: Backend) {
         let receipt = backend.publish(failure("grep")).await;
         let (store, bob) = (backend.store(), Caller::user("bob"));
-        let mut ask = take(AfterTool, "c1");
-        ask.caller = bob.clone();
         let refused = [
-            store.take(ask).await.err(),
             store.conversation(bob.clone(), "chat".into()).await.err(),
             store.connect(bob.clone(), "chat".into()).await.err(),
             store.rotate_boundary(bob.clone(), "chat".into(), None).await.err(),
             store.messages(bob.clone(), "chat".into(), None, 10).await.err(),
             store.trace(bob.clone(), receipt.event_id.to_string()).await.err(),
-            store.put_conversation(bob.clone(), "chat".into(), "bob".into(), None).await.err(),
-            backend.publish_as(bob.clone(), failure("sed"), None).await.err(),
+            store.put_conversation(bob.clone(), "chat".into(), "ada".into(), None).await.err(),
+            backend.publish_as(bob.clone(), for_user("ada"), None).await.err(),
         ];
         let absent = store.conversation(bob, "absent".into()).await.err().unwrap();
         for error in refused {
@@ -25,6 +34,59 @@ on_every_store! {
             assert_eq!(error.kind, ErrorKind::NotFound);
             assert!(error.message == absent.message || error.message.contains("event"));
         }
+    }
+
+    async fn two_people_use_the_same_id_and_neither_learns_of_the_other(backend: Backend) {
+        let (store, ada, bob) = (backend.store(), Caller::user("ada"), Caller::user("bob"));
+        let mut hints = store.hints("ada", "chat");
+        backend.publish_as(ada.clone(), failure("grep"), None).await.unwrap();
+        let theirs = backend.publish_as(bob.clone(), failure("sed"), None).await.unwrap();
+        backend.pass(2_000);
+        store.tick().await.unwrap();
+        let heard: Vec<_> = std::iter::from_fn(|| hints.try_next()).collect();
+        assert!(matches!(&heard[..], [Heard::Hint(hint)] if &*hint.user_id == "ada"), "{heard:?}");
+        for (caller, tool) in [(&ada, "grep"), (&bob, "sed")] {
+            let mut ask = take(AfterTool, "c1");
+            ask.caller = caller.clone();
+            let given = store.take(ask).await.unwrap();
+            assert!(given.block.contains(tool), "{}", given.block);
+            assert_eq!(given.count, 1);
+            let (said, _) = store.messages(caller.clone(), "chat".into(), None, 10).await.unwrap();
+            assert_eq!(said.len(), 1);
+            assert!(said[0].content.contains(tool));
+            let view = store.conversation(caller.clone(), "chat".into()).await.unwrap();
+            assert_eq!(Some(&view.user_id), caller.user_id.as_ref());
+        }
+        assert_eq!(store.trace(ada.clone(), theirs.event_id.to_string()).await.err().map(|error| error.kind), Some(ErrorKind::NotFound));
+        store.erase_user("ada".into()).await.unwrap();
+        assert!(store.conversation(bob, "chat".into()).await.is_ok());
+        assert!(store.conversation(ada, "chat".into()).await.is_err());
+    }
+
+    async fn who_speaks_for_everyone_says_whose_conversation_is_meant_where_it_is_not_clear(backend: Backend) {
+        let (store, anyone) = (backend.store(), Caller::anyone());
+        backend.publish_as(Caller::user("ada"), failure("grep"), None).await.unwrap();
+        let view = store.conversation(anyone.clone(), "chat".into()).await.unwrap();
+        assert_eq!(view.user_id, "ada", "there is only one");
+        backend.publish_as(Caller::user("bob"), failure("sed"), None).await.unwrap();
+        let unclear = store.conversation(anyone.clone(), "chat".into()).await.unwrap_err();
+        assert_eq!(unclear.kind, ErrorKind::Conflict);
+        assert!(unclear.message.contains("user_id"), "{unclear}");
+        assert_eq!(store.messages(anyone.clone(), "chat".into(), None, 10).await.unwrap_err(), unclear);
+        let receipt = backend.publish_as(anyone.clone(), for_user("bob"), None).await.unwrap();
+        assert_eq!(store.trace(Caller::user("bob"), receipt.event_id.to_string()).await.unwrap().owner, "bob");
+    }
+
+    async fn nobody_takes_the_place_of_a_conversation_that_was_registered(backend: Backend) {
+        let (store, anyone) = (backend.store(), Caller::anyone());
+        // Somebody uses an id before the service that speaks for everyone gives it to somebody else.
+        backend.publish_as(Caller::user("mallory"), failure("grep"), None).await.unwrap();
+        store.put_conversation(anyone.clone(), "chat".into(), "ada".into(), None).await.unwrap();
+        let view = store.conversation(anyone.clone(), "chat".into()).await.unwrap();
+        assert_eq!(view.user_id, "ada");
+        assert!(store.messages(anyone.clone(), "chat".into(), None, 10).await.is_ok());
+        let receipt = backend.publish_as(anyone, failure("sed"), None).await.unwrap();
+        assert_eq!(store.trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap().owner, "ada");
     }
 
     async fn the_owner_of_a_conversation_never_changes(backend: Backend) {

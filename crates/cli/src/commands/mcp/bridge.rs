@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use tokio::task::AbortHandle;
 
 use super::{Speaker, changes};
-use crate::client::{Client, segment};
+use crate::client::{Client, conversation_path, segment};
 
 type Request = RequestContext<RoleServer>;
 
@@ -55,14 +55,16 @@ impl Bridge {
 
     async fn pending(&self, uri: &str) -> Result<(String, u64), ErrorData> {
         let id = mcp::conversation_of(uri).ok_or_else(|| no_such(uri))?;
-        let view = self.client.read(&format!("/v1/conversations/{}", segment(&id))).await.map_err(|_| no_such(uri))?;
+        let path = conversation_path(&id, "", self.speaker.user.as_deref());
+        let view = self.client.read(&path).await.map_err(|_| no_such(uri))?;
         Ok((id, view["pending"].as_u64().unwrap_or_default()))
     }
 
     /// The resources whose changes were asked for, each time one changes.
     fn changes(&self, uris: &[String]) -> BoxStream<'static, String> {
         let each = uris.iter().filter_map(|uri| {
-            let told = changes::follow(self.client.clone(), &mcp::conversation_of(uri)?);
+            let path = conversation_path(&mcp::conversation_of(uri)?, "/stream", self.speaker.user.as_deref());
+            let told = changes::follow(self.client.clone(), path);
             let uri = uri.clone();
             let next = move |mut told: tokio::sync::mpsc::Receiver<()>| {
                 let uri = uri.clone();

@@ -6,17 +6,16 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::sync::mpsc;
 
-use crate::client::{Client, Refused, segment};
+use crate::client::{Client, Refused};
 
 /// A hub that was started again is there within a second; one that is down for long is not hammered.
 const WAIT_FIRST: Duration = Duration::from_millis(250);
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// A message each time something in the conversation changes and something waits. Ends when the hub says no.
-pub(super) fn follow(client: Arc<Client>, conversation: &str) -> mpsc::Receiver<()> {
+pub(super) fn follow(client: Arc<Client>, path: String) -> mpsc::Receiver<()> {
     // One that was not heard yet stands for all that follow.
     let (tell, told) = mpsc::channel(1);
-    let path = format!("/v1/conversations/{}/stream", segment(conversation));
     tokio::spawn(async move {
         let mut wait = WAIT_FIRST;
         while !tell.is_closed() {

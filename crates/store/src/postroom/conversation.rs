@@ -1,0 +1,269 @@
+//! Which conversation is meant, whose it is, and what there is to see of it.
+//!
+//! An id means something only together with its owner: two people may use the same one. A caller bound to a person means
+//! that person's. A caller who may speak for everyone and names nobody means the one that such a caller registered, which
+//! nobody else can take the place of, or else the only one there is.
+
+use std::sync::Arc;
+
+use bellwire_core::event::AgentName;
+use bellwire_core::render::Boundary;
+use bellwire_core::{InjectionPoint, NotificationId};
+
+use super::{PostRoom, Source};
+use crate::command::{Caller, ConversationView, Hint, HintKind, Once};
+use crate::error::{ErrorKind, StoreError};
+use crate::rows::{ConversationKey, ConversationRow, MailboxKey};
+
+/// How much later "seen" must be before it is worth writing.
+const SEEN_STEP_MS: u64 = 60_000;
+
+impl PostRoom {
+    pub(crate) async fn put_conversation(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        user_id: &str,
+        title: Option<String>,
+        source: &mut impl Source,
+    ) -> Result<ConversationView, StoreError> {
+        if !caller.may_see(id, user_id) {
+            return Err(StoreError::not_found("conversation"));
+        }
+        let key = ConversationKey::new(user_id, id);
+        let registers = caller.user_id.is_none();
+        let registered = match registers {
+            true => self.named(id, source).await?.into_iter().find(|row| row.registered),
+            false => None,
+        };
+        match self.conversation(&key, source).await?.cloned() {
+            Some(mut known) => {
+                known.title = title.or(known.title);
+                known.seen_at = self.desk.now;
+                known.registered |= registers && registered.is_none();
+                self.names.remove(id);
+                self.put(known);
+            }
+            None if registered.is_some() => {
+                return Err(StoreError::new(ErrorKind::Conflict, "the owner of a conversation never changes"));
+            }
+            None => self.create(&key, title, registers),
+        }
+        self.view_of(&key, source).await
+    }
+
+    pub(crate) async fn view(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        source: &mut impl Source,
+    ) -> Result<ConversationView, StoreError> {
+        let row = self.owned(caller, id, source).await?;
+        self.view_of(&row.key, source).await
+    }
+
+    async fn view_of(
+        &mut self,
+        key: &ConversationKey,
+        source: &mut impl Source,
+    ) -> Result<ConversationView, StoreError> {
+        let mut sub_agent_working = false;
+        for agent in self.sub_agents(key, source).await? {
+            let key = MailboxKey { conversation: key.clone(), agent };
+            self.enter(&key, source).await?;
+            sub_agent_working |= self.rooms[&key].mailbox.is_working(self.desk.now);
+        }
+        let main = MailboxKey::new(key, "main");
+        self.enter(&main, source).await?;
+        let (row, mailbox) = (&self.conversations[key], &self.rooms[&main].mailbox);
+        Ok(ConversationView {
+            id: row.key.id.to_string(),
+            user_id: row.key.owner.to_string(),
+            title: row.title.clone(),
+            working: mailbox.is_working(self.desk.now),
+            sub_agent_working,
+            pending: mailbox.pending().len(),
+            boundary: row.boundary.clone(),
+        })
+    }
+
+    /// What a conversation's stream says on connect; connecting is also a sign of life.
+    pub(crate) async fn connect(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        source: &mut impl Source,
+    ) -> Result<Vec<Hint>, StoreError> {
+        let key = self.owned(caller, id, source).await?.key;
+        self.saw(&key);
+        let agents = self.sub_agents(&key, source).await?;
+        let mut hints = self.state_of(&key, "main".into(), source).await?;
+        for agent in agents {
+            // Of a sub-agent there is something to say only while something waits for it.
+            hints.extend(self.state_of(&key, agent, source).await?.into_iter().filter(|hint| hint.count > 0));
+        }
+        Ok(hints)
+    }
+
+    /// The agents of a conversation besides its own, as far as they have a mailbox.
+    async fn sub_agents(&self, key: &ConversationKey, source: &mut impl Source) -> Result<Vec<Arc<str>>, StoreError> {
+        let mut agents = source.agents(key).await?;
+        // What this very commit made is there too.
+        let fresh = self.changes.mailboxes.iter().filter(|mailbox| mailbox.conversation == *key);
+        agents.extend(fresh.map(|mailbox| mailbox.agent.clone()));
+        agents.retain(|agent| &**agent != "main");
+        agents.sort();
+        agents.dedup();
+        Ok(agents)
+    }
+
+    /// What there is to know about one agent's mailbox.
+    async fn state_of(
+        &mut self,
+        conversation: &ConversationKey,
+        agent: Arc<str>,
+        source: &mut impl Source,
+    ) -> Result<Vec<Hint>, StoreError> {
+        let name = AgentName::parse(&agent).unwrap_or_else(|_| AgentName::main());
+        let key = MailboxKey { conversation: conversation.clone(), agent };
+        self.enter(&key, source).await?;
+        let mailbox = &self.rooms[&key].mailbox;
+        let pending: Vec<_> = mailbox.pending().iter().map(|one| one.id).collect();
+        let urgent = mailbox.pending().iter().filter(|one| one.inject_at == InjectionPoint::Immediate);
+        let urgent: Vec<_> = urgent.map(|one| one.id).collect();
+        let wake = mailbox.waiting_wakes(self.desk.now);
+        let count = pending.len();
+        let hint = |kind, notifications: Vec<NotificationId>| Hint {
+            user_id: conversation.owner.clone(),
+            conversation_id: conversation.id.clone(),
+            agent: name.clone(),
+            kind,
+            notifications,
+            count,
+        };
+        let mut hints = vec![hint(HintKind::Pending, pending)];
+        hints.extend((!urgent.is_empty()).then(|| hint(HintKind::Immediate, urgent)));
+        hints.extend((!wake.is_empty()).then(|| hint(HintKind::Wake, wake)));
+        Ok(hints)
+    }
+
+    pub(crate) async fn rotate(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        once: Option<&Once>,
+        source: &mut impl Source,
+    ) -> Result<Boundary, StoreError> {
+        let mut row = self.owned(caller, id, source).await?;
+        if let Some(known) = self.answered::<String>(once, source).await? {
+            return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Broken, "a boundary is damaged"));
+        }
+        row.boundary = Boundary::from_seed(self.desk.ids.seed());
+        let boundary = row.boundary.clone();
+        self.put(row);
+        self.remember(once, &boundary.as_str());
+        Ok(boundary)
+    }
+
+    /// A conversation that the caller may touch.
+    async fn owned(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        source: &mut impl Source,
+    ) -> Result<ConversationRow, StoreError> {
+        let key = self.meant(caller, id, None, source).await?;
+        let key = key.ok_or_else(|| StoreError::not_found("conversation"))?;
+        Ok(self.conversations[&key].clone())
+    }
+
+    /// The conversation of this id that the caller means and may touch, hot; none where there is none. `owner` is the
+    /// person whose it has to be, if the caller named one.
+    pub(super) async fn meant(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        owner: Option<&str>,
+        source: &mut impl Source,
+    ) -> Result<Option<ConversationKey>, StoreError> {
+        if caller.conversation_id.as_deref().is_some_and(|bound| bound != id) {
+            return Ok(None);
+        }
+        let owner = match (caller.user_id.as_deref(), owner) {
+            (Some(bound), Some(named)) if bound != named => return Ok(None),
+            (bound, named) => bound.or(named),
+        };
+        if let Some(owner) = owner {
+            let key = ConversationKey::new(owner, id);
+            return Ok(self.conversation(&key, source).await?.map(|row| row.key.clone()));
+        }
+        if let Some(known) = self.names.get(id) {
+            return Ok(Some(known.clone()));
+        }
+        let rows = self.named(id, source).await?;
+        let Some(row) = only(id, rows, |row| row.registered)? else { return Ok(None) };
+        self.names.insert(row.key.id.clone(), row.key.clone());
+        self.conversations.entry(row.key.clone()).or_insert_with(|| row.clone());
+        Ok(Some(row.key))
+    }
+
+    /// Conversations of this id, the registered one first: enough of them to tell whether there is more than one.
+    async fn named(&self, id: &str, source: &mut impl Source) -> Result<Vec<ConversationRow>, StoreError> {
+        let mut rows: Vec<ConversationRow> =
+            self.changes.conversations.values().filter(|row| &*row.key.id == id).cloned().collect();
+        for row in source.conversations_named(id).await? {
+            if !self.changes.conversations.contains_key(&row.key) {
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+
+    pub(super) async fn conversation(
+        &mut self,
+        key: &ConversationKey,
+        source: &mut impl Source,
+    ) -> Result<Option<&ConversationRow>, StoreError> {
+        if !self.conversations.contains_key(key)
+            && let Some(row) = source.conversation(key).await?
+        {
+            self.conversations.insert(key.clone(), row);
+        }
+        Ok(self.conversations.get(key))
+    }
+
+    pub(super) fn create(&mut self, key: &ConversationKey, title: Option<String>, registered: bool) {
+        let now = self.desk.now;
+        let boundary = Boundary::from_seed(self.desk.ids.seed());
+        // What the id alone means is to be found out anew.
+        self.names.remove(&key.id);
+        self.put(ConversationRow { key: key.clone(), registered, title, boundary, created_at: now, seen_at: now });
+    }
+
+    fn put(&mut self, row: ConversationRow) {
+        self.changes.conversations.insert(row.key.clone(), row.clone());
+        self.conversations.insert(row.key.clone(), row);
+    }
+
+    /// A point, a stream or a PUT: the conversation is open for another day. Written once a minute at most.
+    pub(super) fn saw(&mut self, key: &ConversationKey) {
+        let now = self.desk.now;
+        let Some(row) = self.conversations.get(key) else { return };
+        if now.millis_since(row.seen_at) >= SEEN_STEP_MS {
+            let row = ConversationRow { seen_at: now, ..row.clone() };
+            self.put(row);
+        }
+    }
+}
+
+/// What an id alone means: the one that is registered, or the only one there is.
+pub(crate) fn only<T>(id: &str, mut rows: Vec<T>, registered: impl Fn(&T) -> bool) -> Result<Option<T>, StoreError> {
+    match rows.iter().position(registered) {
+        Some(at) => Ok(Some(rows.swap_remove(at))),
+        None if rows.len() > 1 => {
+            let message = format!("several people have a conversation '{id}'; say whose is meant with user_id");
+            Err(StoreError::new(ErrorKind::Conflict, message))
+        }
+        None => Ok(rows.pop()),
+    }
+}
