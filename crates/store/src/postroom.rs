@@ -180,7 +180,8 @@ impl PostRoom {
             .into_iter()
             .filter_map(|key| {
                 let mailbox = &rooms.get(&key)?.mailbox;
-                Some((key, MailboxRow { state: mailbox.save(), due_at: mailbox.wakes_at() }))
+                let pending = mailbox.pending().iter().map(|one| one.id).collect();
+                Some((key, MailboxRow { state: mailbox.save(), pending, due_at: mailbox.wakes_at() }))
             })
             .collect();
     }

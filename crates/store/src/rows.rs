@@ -132,6 +132,8 @@ pub(crate) struct InjectionRow {
 #[derive(Clone, Debug)]
 pub(crate) struct MailboxRow {
     pub(crate) state: Vec<u8>,
+    /// The notifications that wait in it.
+    pub(crate) pending: Vec<NotificationId>,
     pub(crate) due_at: Time,
 }
 

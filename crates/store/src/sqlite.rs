@@ -13,6 +13,7 @@ mod read;
 mod transaction;
 
 mod insert;
+mod mailbox_log;
 mod script;
 mod write;
 
@@ -45,6 +46,8 @@ pub(crate) struct SqliteWriter {
     connection: SqliteConnection,
     /// The file the connection writes, and that others will look for under its name.
     file: identity::Identity,
+    /// Which mailboxes are in the log.
+    log: mailbox_log::MailboxLog,
     /// The number of the latest injection: they are counted through, so that each conversation's are in order.
     sequence: i64,
     /// Held for as long as the store is open.
@@ -77,7 +80,8 @@ impl SqliteStore {
             .map_err(failure)?;
         // Old answers go, and with them their numbers: the time is never below any that was given.
         let sequence = latest.max((opening.clock)().as_millis());
-        let backend = SqliteWriter { connection, file: identity::Identity::of(path)?, sequence, _lock: lock };
+        let log = mailbox_log::MailboxLog::read(&mut connection).await.map_err(failure)?;
+        let backend = SqliteWriter { connection, file: identity::Identity::of(path)?, log, sequence, _lock: lock };
         let writer = writer::start(backend, opening);
         Ok(Self { writer, reader: Sqlite { pool } })
     }

@@ -97,19 +97,19 @@ impl Database {
             ),
             (
                 "a mailbox without its conversation",
-                "SELECT m.conversation_id FROM mailboxes m LEFT JOIN conversations c ON c.id = m.conversation_id WHERE c.id IS NULL AND m.conversation_id <> ''",
+                "SELECT m.conversation_id FROM newest_mailboxes m LEFT JOIN conversations c ON c.id = m.conversation_id AND c.user_id = m.owner WHERE c.id IS NULL AND m.conversation_id <> ''",
             ),
             (
                 "an event without its conversation",
-                "SELECT e.conversation_id FROM events e LEFT JOIN conversations c ON c.id = e.conversation_id WHERE e.conversation_id IS NOT NULL AND c.id IS NULL",
+                "SELECT e.conversation_id FROM events e LEFT JOIN conversations c ON c.id = e.conversation_id AND c.user_id = e.owner WHERE e.conversation_id IS NOT NULL AND c.id IS NULL",
             ),
             (
                 "a notification without its mailbox",
-                "SELECT n.conversation_id FROM notifications n LEFT JOIN mailboxes m ON m.conversation_id = n.conversation_id AND m.agent = n.agent WHERE m.agent IS NULL",
+                "SELECT n.conversation_id FROM notifications n LEFT JOIN newest_mailboxes m ON m.owner = n.owner AND m.conversation_id = n.conversation_id AND m.agent = n.agent WHERE m.agent IS NULL",
             ),
             (
                 "an injection without its mailbox",
-                "SELECT i.call_id FROM injections i LEFT JOIN mailboxes m ON m.conversation_id = i.conversation_id AND m.agent = i.agent WHERE m.agent IS NULL",
+                "SELECT i.call_id FROM injections i LEFT JOIN newest_mailboxes m ON m.owner = i.owner AND m.conversation_id = i.conversation_id AND m.agent = i.agent WHERE m.agent IS NULL",
             ),
             (
                 "two injections in one place of the order",
@@ -132,7 +132,7 @@ impl Database {
         let notifications = self.rows(notifications).await;
         let injections = "SELECT conversation_id, agent, call_id, unseen <> 0, answer FROM injections";
         let injections = self.rows(injections).await;
-        let mailboxes = self.rows("SELECT state FROM mailboxes").await;
+        let mailboxes = self.rows("SELECT state FROM newest_mailboxes").await;
         let held = |row: &SqliteRow| {
             let mailbox = Mailbox::load(row.get(0), Vec::new()).expect("a saved mailbox loads");
             mailbox.references().map(|id| id.to_string()).collect::<Vec<_>>()

@@ -46,11 +46,10 @@ const BROUGHT: Table = Table {
                content = excluded.content, at = excluded.at",
 };
 
-const MAILBOXES: Table = Table {
-    name: "mailboxes",
-    columns: &["owner", "conversation_id", "agent", "state", "due_at"],
-    conflict: "ON CONFLICT (owner, conversation_id, agent) DO UPDATE SET state = excluded.state, \
-               due_at = excluded.due_at",
+const MAILBOX_LOG: Table = Table {
+    name: "mailbox_log",
+    columns: &["sequence", "owner", "conversation_id", "agent", "state", "pending", "due_at"],
+    conflict: "",
 };
 
 const NOTIFICATIONS: Table = Table {
@@ -79,13 +78,13 @@ const NOTIFICATIONS: Table = Table {
 const INJECTIONS: Table = Table {
     name: "injections",
     columns: &[
+        "sequence",
         "owner",
         "conversation_id",
         "agent",
         "call_id",
         "point",
         "at",
-        "sequence",
         "unseen",
         "answer",
         "taken",
@@ -103,10 +102,12 @@ pub(super) struct Rows<'a> {
     notifications: Vec<&'a NotificationRow>,
     injections: &'a [InjectionRow],
     sequence: &'a mut i64,
+    /// The number of the next row of the mailboxes' log.
+    logged: i64,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn of(changes: &'a Changes, sequence: &'a mut i64) -> Self {
+    pub(super) fn of(changes: &'a Changes, sequence: &'a mut i64, logged: i64) -> Self {
         Self {
             conversations: changes.conversations.values().collect(),
             events: &changes.events,
@@ -115,6 +116,7 @@ impl<'a> Rows<'a> {
             notifications: changes.notifications.values().collect(),
             injections: &changes.injections,
             sequence,
+            logged,
         }
     }
 
@@ -133,7 +135,10 @@ impl<'a> Rows<'a> {
         script.insert(&CONVERSATIONS, &self.conversations.split_off(rest), |values, row| conversation(values, row));
         script.insert(&EVENTS, next(&mut self.events), event);
         script.insert(&BROUGHT, next(&mut self.brought), brought);
-        script.insert(&MAILBOXES, next(&mut self.mailboxes), mailbox);
+        script.insert(&MAILBOX_LOG, next(&mut self.mailboxes), |values, row| {
+            mailbox(values, row, self.logged);
+            self.logged += 1;
+        });
         let rest = self.notifications.len().saturating_sub(ROWS_MAX);
         script.insert(&NOTIFICATIONS, &self.notifications.split_off(rest), |values, row| notification(values, row));
         script.insert(&INJECTIONS, next(&mut self.injections), |values, row| {
@@ -191,8 +196,9 @@ fn brought(values: &mut Values<'_>, row: &BroughtRow) {
         .bind(row.at.as_millis());
 }
 
-fn mailbox(values: &mut Values<'_>, (key, row): &(MailboxKey, MailboxRow)) {
-    names(values, key).bind(&row.state).bind(row.due_at.as_millis());
+fn mailbox(values: &mut Values<'_>, (key, row): &(MailboxKey, MailboxRow), sequence: i64) {
+    let pending: Vec<u8> = row.pending.iter().flat_map(|id| *id.0.as_bytes()).collect();
+    names(values.bind(sequence), key).bind(&row.state).bind(pending).bind(row.due_at.as_millis());
 }
 
 fn notification(values: &mut Values<'_>, row: &NotificationRow) {
@@ -214,11 +220,10 @@ fn notification(values: &mut Values<'_>, row: &NotificationRow) {
 }
 
 fn injection(values: &mut Values<'_>, row: &InjectionRow, sequence: i64) {
-    names(values, &row.key)
+    names(values.bind(sequence), &row.key)
         .bind(&row.call_id)
         .bind(row.point.as_str())
         .bind(row.at.as_millis())
-        .bind(sequence)
         .bind(i64::from(row.unseen))
         .bind(json(&row.answer))
         .bind(postcard::to_allocvec(&row.taken).unwrap_or_default())

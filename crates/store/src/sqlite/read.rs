@@ -10,7 +10,7 @@ use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::people_read::told;
-use super::{Sqlite, SqliteWriter, damaged, failure};
+use super::{Sqlite, SqliteWriter, damaged, failure, mailbox_log};
 use crate::command::{InjectionView, Message, NotificationView, Once, Superseded, Token, Trace};
 use crate::error::StoreError;
 use crate::front::Reader;
@@ -19,6 +19,9 @@ use crate::rows::{BroughtRow, ConversationKey, ConversationRow, EventRow, Inject
 
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
                              user_id, correlation_id, cause, owner, accepted_at, filtered";
+
+/// How many rows are looked at at once for what is due.
+const DUE_PAGE: i64 = 1024;
 
 /// Whether an event is wanted with what it came to. A mailbox needs the event alone, and the verdicts on one for many
 /// conversations are long.
@@ -72,28 +75,18 @@ impl Source for SqliteWriter {
     }
 
     async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
-        let row = sqlx::query("SELECT state FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent = $3")
-            .bind(&**key.owner())
-            .bind(&*key.conversation.id)
-            .bind(&*key.agent)
-            .fetch_optional(&mut self.connection)
-            .await
-            .map_err(failure)?;
+        let query = match self.log.newest(key) {
+            Some(sequence) => sqlx::query("SELECT state, pending FROM mailbox_log WHERE sequence = $1").bind(sequence),
+            None => {
+                let sql =
+                    "SELECT state, pending FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent = $3";
+                sqlx::query(sql).bind(&**key.owner()).bind(&*key.conversation.id).bind(&*key.agent)
+            }
+        };
+        let row = query.fetch_optional(&mut self.connection).await.map_err(failure)?;
         let Some(row) = row else { return Ok(None) };
         let state: Vec<u8> = row.get(0);
-        let rows = sqlx::query(
-            "SELECT waiting FROM notifications \
-             WHERE owner = $1 AND conversation_id = $2 AND agent = $3 AND state = 'pending'",
-        )
-        .bind(&**key.owner())
-        .bind(&*key.conversation.id)
-        .bind(&*key.agent)
-        .fetch_all(&mut self.connection)
-        .await
-        .map_err(failure)?;
-        let parse = |row: &SqliteRow| postcard::from_bytes::<Notification>(row.get(0));
-        let pending: Result<Vec<_>, _> = rows.iter().map(parse).collect();
-        let pending = pending.map_err(|_| damaged("notifications.waiting"))?;
+        let pending = waiting(&mut self.connection, row.get(1)).await?;
         let mailbox = Mailbox::load(&state, pending.clone()).map_err(|error| damaged(&error.to_string()))?;
         let wanted: Vec<EventId> = mailbox.references().collect();
         let events = events(&mut self.connection, &wanted, Verdicts::Without).await?;
@@ -107,7 +100,8 @@ impl Source for SqliteWriter {
             .fetch_all(&mut self.connection)
             .await
             .map_err(failure)?;
-        Ok(rows.iter().map(|row| row.get::<String, _>(0).into()).collect())
+        let settled = rows.iter().map(|row| row.get::<String, _>(0).into());
+        Ok(self.log.agents(key).map(|key| key.agent.clone()).chain(settled).collect())
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
@@ -189,15 +183,25 @@ impl Source for SqliteWriter {
     }
 
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
-        let sql = "SELECT owner, conversation_id, agent FROM mailboxes WHERE due_at <= $1 ORDER BY due_at LIMIT $2";
-        let rows = sqlx::query(sql)
-            .bind(now.as_millis())
-            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-            .fetch_all(&mut self.connection)
-            .await
-            .map_err(failure)?;
-        let key = |row: &SqliteRow| MailboxKey::new(&ConversationKey::new(row.get(0), row.get(1)), row.get(2));
-        Ok(rows.iter().map(key).collect())
+        let sql = "SELECT owner, conversation_id, agent, due_at, rowid FROM mailboxes \
+                   WHERE (due_at, rowid) > ($1, $2) AND due_at <= $3 ORDER BY due_at, rowid LIMIT $4";
+        let mut from = (self.log.looked().as_millis(), i64::MAX);
+        let mut settled = Vec::new();
+        let looked = loop {
+            let query = sqlx::query(sql).bind(from.0).bind(from.1).bind(now.as_millis()).bind(DUE_PAGE);
+            let rows = query.fetch_all(&mut self.connection).await.map_err(failure)?;
+            // What changed since it came to its place is in the log, with another time.
+            let keys = rows.iter().map(|row| mailbox_log::key(row, 0)).filter(|key| self.log.newest(key).is_none());
+            settled.extend(keys);
+            match rows.last().filter(|_| rows.len() as i64 == DUE_PAGE) {
+                None => break now,
+                // There may be more of the same time.
+                Some(last) if settled.len() >= limit => break Time::from_millis(last.get::<i64, _>(3) - 1),
+                Some(last) => from = (last.get(3), last.get(4)),
+            }
+        };
+        self.log.hand(looked, &settled);
+        Ok(self.log.due(now, limit).cloned().chain(settled).take(limit).collect())
     }
 }
 
@@ -307,6 +311,23 @@ impl Reader for Sqlite {
     async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+/// The notifications with these ids, 16 bytes each.
+async fn waiting(connection: &mut SqliteConnection, ids: &[u8]) -> Result<Vec<Notification>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sql = QueryBuilder::<Driver>::new("SELECT waiting FROM notifications WHERE state = 'pending' AND id IN (");
+    let mut list = sql.separated(", ");
+    for id in ids.chunks(16) {
+        list.push_bind(id);
+    }
+    sql.push(") ORDER BY id");
+    let rows = sql.build().fetch_all(connection).await.map_err(failure)?;
+    let parse = |row: &SqliteRow| postcard::from_bytes::<Notification>(row.get(0));
+    let pending: Result<Vec<_>, _> = rows.iter().map(parse).collect();
+    pending.map_err(|_| damaged("notifications.waiting"))
 }
 
 async fn events(

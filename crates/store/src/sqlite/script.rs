@@ -6,6 +6,8 @@
 use sqlx::sqlite::{Sqlite as Driver, SqliteArguments, SqliteConnection};
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, Type};
 
+use super::mailbox_log::Leaving;
+
 /// The most rows one statement inserts. More would be hardly faster, and every size is kept prepared.
 pub(super) const ROWS_MAX: usize = 64;
 
@@ -45,6 +47,26 @@ impl Script {
         for _ in rows.len() * table.columns.len()..size * table.columns.len() {
             values.bind(None::<i64>);
         }
+    }
+
+    /// Moves mailboxes to their place, and takes the oldest rows off their log.
+    pub(super) fn settle(&mut self, leaving: &Leaving) {
+        for sequences in leaving.settling.chunks(ROWS_MAX) {
+            let size = sequences.len().next_power_of_two();
+            self.text.push_str(&format!(
+                "INSERT INTO mailboxes (owner, conversation_id, agent, state, pending, due_at) \
+                 SELECT owner, conversation_id, agent, state, pending, due_at FROM mailbox_log WHERE sequence IN ({}) \
+                 ON CONFLICT (owner, conversation_id, agent) DO UPDATE SET state = excluded.state, \
+                 pending = excluded.pending, due_at = excluded.due_at;",
+                vec!["?"; size].join(",")
+            ));
+            let mut values = Values(&mut self.values);
+            for at in 0..size {
+                values.bind(sequences.get(at).copied());
+            }
+        }
+        self.text.push_str("DELETE FROM mailbox_log WHERE sequence <= ?;");
+        Values(&mut self.values).bind(leaving.last);
     }
 
     /// Runs everything; stops where something fails.

@@ -5,6 +5,7 @@ use sqlx::sqlite::{Sqlite as Driver, SqliteConnection};
 use sqlx::{Connection as _, QueryBuilder};
 
 use super::insert::{Rows, json};
+use super::mailbox_log::Leaving;
 use super::script::Script;
 use super::{SqliteWriter, failure, people_write, prune, transaction};
 use crate::error::StoreError;
@@ -17,8 +18,9 @@ pub(super) const ROWS_MAX: usize = 1000;
 const PROBE_BYTES: i64 = 64 * 1024;
 
 /// What goes with a person, in this order: some is found by what goes later.
-const ERASED: [&str; 10] = [
+const ERASED: [&str; 11] = [
     "DELETE FROM mailboxes WHERE owner = $1",
+    "DELETE FROM mailbox_log WHERE owner = $1",
     "DELETE FROM notifications WHERE owner = $1",
     "DELETE FROM injections WHERE owner = $1",
     "DELETE FROM brought_ids WHERE event_id IN (SELECT id FROM events WHERE owner = $1)",
@@ -33,8 +35,13 @@ const ERASED: [&str; 10] = [
 impl Backend for SqliteWriter {
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         self.file.check()?;
-        let written = write(&mut self.connection, changes, &mut self.sequence).await;
-        transaction::settle(&mut self.connection, written).await.map_err(failure)
+        let leaving = self.log.leaving();
+        let rows = Rows::of(changes, &mut self.sequence, self.log.next());
+        let written = write(&mut self.connection, changes, rows, leaving.as_ref()).await;
+        transaction::settle(&mut self.connection, written).await.map_err(failure)?;
+        self.log.committed(&changes.mailbox_rows, leaving.as_ref());
+        changes.erased_users.iter().for_each(|user| self.log.forget(user));
+        Ok(())
     }
 
     async fn probe(&mut self) -> Result<(), StoreError> {
@@ -63,9 +70,13 @@ impl Backend for SqliteWriter {
 
 /// Every statement costs a turn of the driver's thread, so a commit is one text where it can be: it begins, inserts
 /// into each table, and commits. What does not fit one text takes more rounds of the same kind.
-async fn write(connection: &mut SqliteConnection, changes: &Changes, sequence: &mut i64) -> sqlx::Result<()> {
+async fn write(
+    connection: &mut SqliteConnection,
+    changes: &Changes,
+    mut rows: Rows<'_>,
+    leaving: Option<&Leaving>,
+) -> sqlx::Result<()> {
     let mut script = Script::beginning();
-    let mut rows = Rows::of(changes, sequence);
     loop {
         rows.round(&mut script);
         if rows.is_empty() {
@@ -76,6 +87,10 @@ async fn write(connection: &mut SqliteConnection, changes: &Changes, sequence: &
     if changes.has_rare() {
         std::mem::take(&mut script).run(connection).await?;
         rare(connection, changes).await?;
+    }
+    if let Some(leaving) = leaving {
+        std::mem::take(&mut script).run(connection).await?;
+        script.settle(leaving);
     }
     script.commit();
     script.run(connection).await

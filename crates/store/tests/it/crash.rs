@@ -67,7 +67,10 @@ async fn a_damaged_mailbox_stops_nobody_elses_clock() {
     backend.restart().await;
     let options = SqliteConnectOptions::new().filename(backend.path());
     let mut file = options.connect().await.unwrap();
-    sqlx::query("UPDATE mailboxes SET state = X'00' WHERE conversation_id = 'chat'").execute(&mut file).await.unwrap();
+    for table in ["mailboxes", "mailbox_log"] {
+        let damage = format!("UPDATE {table} SET state = X'00' WHERE conversation_id = 'chat'");
+        sqlx::query(sqlx::AssertSqlSafe(damage)).execute(&mut file).await.unwrap();
+    }
     file.close().await.unwrap();
     backend.pass(2_000);
     backend.store().tick().await.unwrap();

@@ -85,6 +85,7 @@ impl Fault {
         let tables = [
             "events",
             "brought_ids",
+            "mailbox_log",
             "mailboxes",
             "notifications",
             "injections",

@@ -1,0 +1,159 @@
+//! The mailboxes that changed lately, in the order they changed.
+//!
+//! A mailbox is saved whole by every commit that touches it. Written in its place, each would change a page of its own
+//! somewhere in the file, and a commit for eight conversations would be eight pages and more. So new states go to the
+//! end of a log, and only what has not changed again for [`KEPT`] rows moves to its place: the states of a busy mailbox
+//! in between never do. What the log holds is known here, so that nothing is looked for twice.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bellwire_core::Time;
+use sqlx::Row as _;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
+
+/// How many rows the log keeps, and how many leave it at once: few in a build for tests, where all of this has to happen.
+const KEPT: usize = if cfg!(debug_assertions) { 12 } else { 8_192 };
+const STEP: usize = if cfg!(debug_assertions) { 4 } else { 256 };
+
+/// What the log holds, without the states themselves.
+#[derive(Default)]
+pub(super) struct MailboxLog {
+    /// The number of the oldest row; from there on they are counted through.
+    first: i64,
+    /// Whose state each row is, oldest first; none where that was erased.
+    rows: VecDeque<Option<MailboxKey>>,
+    newest: BTreeMap<MailboxKey, Newest>,
+    by_due: BTreeSet<(Time, i64)>,
+    /// Up to here, whatever is due in its place has changed again since: it is in the log.
+    looked: Time,
+    /// What was found to be due in its place when that was last asked, and when that was.
+    handed: Option<(Time, Vec<MailboxKey>)>,
+}
+
+#[derive(Copy, Clone)]
+struct Newest {
+    sequence: i64,
+    due_at: Time,
+}
+
+/// Rows that leave the log: all up to a number, of which some are their mailbox's newest and move to their place.
+pub(super) struct Leaving {
+    pub(super) last: i64,
+    pub(super) settling: Vec<i64>,
+}
+
+impl MailboxLog {
+    /// What the log of this file holds.
+    pub(super) async fn read(connection: &mut SqliteConnection) -> sqlx::Result<Self> {
+        let sql = "SELECT sequence, owner, conversation_id, agent, due_at FROM mailbox_log ORDER BY sequence";
+        let rows = sqlx::query(sql).fetch_all(connection).await?;
+        let first = rows.first().map_or(1, |row| row.get(0));
+        let mut log = Self { first, ..Self::default() };
+        for row in &rows {
+            while log.next() < row.get(0) {
+                log.rows.push_back(None);
+            }
+            log.append(key(row, 1), Time::from_millis(row.get(4)));
+        }
+        Ok(log)
+    }
+
+    /// The number the next row gets.
+    pub(super) fn next(&self) -> i64 {
+        self.first + self.rows.len() as i64
+    }
+
+    /// The row with a mailbox's newest state; none where that is in its place.
+    pub(super) fn newest(&self, key: &MailboxKey) -> Option<i64> {
+        self.newest.get(key).map(|newest| newest.sequence)
+    }
+
+    /// The agents of a conversation whose mailboxes are here.
+    pub(super) fn agents<'a>(&'a self, conversation: &'a ConversationKey) -> impl Iterator<Item = &'a MailboxKey> {
+        let from = MailboxKey::new(conversation, "");
+        self.newest.range(from..).map(|(key, _)| key).take_while(move |key| key.conversation == *conversation)
+    }
+
+    /// Which mailboxes of the log are due, the earliest first.
+    pub(super) fn due(&self, now: Time, limit: usize) -> impl Iterator<Item = &MailboxKey> {
+        let due = self.by_due.iter().take_while(move |(due_at, _)| *due_at <= now).take(limit);
+        due.filter_map(|(_, sequence)| self.rows.get(usize::try_from(sequence - self.first).ok()?)?.as_ref())
+    }
+
+    /// From which time on something may be due in its place.
+    ///
+    /// What is due is handled, and what is handled is appended to the log. So once everything that was found is here,
+    /// there is nothing left to find up to then, however many rows still say that they are due.
+    pub(super) fn looked(&mut self) -> Time {
+        if let Some((at, found)) = self.handed.take()
+            && found.iter().all(|key| self.newest.contains_key(key))
+        {
+            self.looked = self.looked.max(at);
+        }
+        self.looked
+    }
+
+    /// What was found to be due in its place by now.
+    pub(super) fn hand(&mut self, now: Time, found: &[MailboxKey]) {
+        self.handed = Some((now, found.to_vec()));
+    }
+
+    /// What is to leave the log with the next commit, if it has become too long.
+    pub(super) fn leaving(&self) -> Option<Leaving> {
+        if self.rows.len() < KEPT + STEP {
+            return None;
+        }
+        let oldest = (self.first..).zip(self.rows.iter().take(STEP));
+        let settling =
+            oldest.filter(|(sequence, key)| key.as_ref().and_then(|key| self.newest(key)) == Some(*sequence));
+        Some(Leaving { last: self.first + STEP as i64 - 1, settling: settling.map(|(sequence, _)| sequence).collect() })
+    }
+
+    /// The commit succeeded: these rows are in the log, and those have left it.
+    pub(super) fn committed(&mut self, rows: &[(MailboxKey, MailboxRow)], left: Option<&Leaving>) {
+        for (key, row) in rows {
+            self.append(key.clone(), row.due_at);
+        }
+        while left.is_some_and(|left| self.first <= left.last) {
+            let Some(key) = self.rows.pop_front() else { break };
+            if let Some(newest) = key.and_then(|key| self.take_newest(&key, self.first)) {
+                // One that is overdue was not handled yet, and must be found in its place.
+                self.looked = self.looked.min(Time::from_millis(newest.due_at.as_millis().saturating_sub(1)));
+            }
+            self.first += 1;
+        }
+    }
+
+    /// The commit that erased a person succeeded: none of their mailboxes is here.
+    pub(super) fn forget(&mut self, user_id: &str) {
+        for at in 0..self.rows.len() {
+            if let Some(key) = self.rows[at].take_if(|key| &**key.owner() == user_id) {
+                self.take_newest(&key, self.first + at as i64);
+            }
+        }
+    }
+
+    /// Takes out what is known of a row, if it is its mailbox's newest.
+    fn take_newest(&mut self, key: &MailboxKey, sequence: i64) -> Option<Newest> {
+        let newest = self.newest.get(key).copied().filter(|newest| newest.sequence == sequence)?;
+        self.newest.remove(key);
+        self.by_due.remove(&(newest.due_at, newest.sequence));
+        Some(newest)
+    }
+
+    fn append(&mut self, key: MailboxKey, due_at: Time) {
+        let sequence = self.next();
+        if let Some(older) = self.newest.insert(key.clone(), Newest { sequence, due_at }) {
+            self.by_due.remove(&(older.due_at, older.sequence));
+        }
+        self.by_due.insert((due_at, sequence));
+        self.rows.push_back(Some(key));
+    }
+}
+
+/// The mailbox that three columns name, from this one on.
+pub(super) fn key(row: &SqliteRow, column: usize) -> MailboxKey {
+    MailboxKey::new(&ConversationKey::new(row.get(column), row.get(column + 1)), row.get(column + 2))
+}
