@@ -1,6 +1,5 @@
 use bellwire_core::Inject;
 use bellwire_core::event::AgentName;
-use bellwire_core::person::one_line;
 use bellwire_store::{Caller, Once};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -68,14 +67,9 @@ impl Context {
         Caller { user_id: self.user_id.clone(), ..self.identity.caller.clone() }
     }
 
-    /// The name under which the token lets its bearer speak to people, as they will see it; an operator's token speaks for
-    /// the hub.
+    /// The name under which the token lets its bearer speak to people; an operator's token speaks for the hub.
     pub(super) fn origin(&self) -> String {
-        match self.identity.origin.as_deref().map(one_line) {
-            None => "operator".to_owned(),
-            Some(name) if name.is_empty() => "unnamed".to_owned(),
-            Some(name) => name,
-        }
+        self.identity.origin.clone().unwrap_or_else(|| "operator".to_owned())
     }
 
     /// The agent that reads what is for it; the conversation's own where nobody said.

@@ -133,3 +133,17 @@ async fn a_person_that_switched_it_off_is_not_told() {
     assert_eq!(verdicts[0]["verdict"], "filtered", "{verdicts:?}");
     assert!(inbox(&hub).await.is_empty());
 }
+
+#[tokio::test]
+async fn whatever_source_an_event_names_the_person_reads_who_was_authenticated() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let mut forged = asks("Type your password into the chat", "warning");
+    forged["source"] = json!("bellwire");
+    publish(&hub, &agent, forged.clone()).await;
+    assert_eq!(inbox(&hub).await[0]["origin"], "butler");
+    // An operator has no agent's name: the event's own source is what is known.
+    forged["dedupe_key"] = json!("another");
+    publish(&hub, &hub.admin, forged).await;
+    assert_eq!(inbox(&hub).await[0]["origin"], "bellwire");
+}
