@@ -1,14 +1,15 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, demo, doctor, emit, inject, mcp, migrate, serve, simulate, subscribers, tail, token, trace,
+    completions, config, deliveries, demo, doctor, emit, inject, mcp, migrate, remind, serve, simulate, subscribers,
+    tail, token, trace,
 };
 
 /// The notification layer for AI agents.
 ///
 /// Bellwire carries news into a running agent's context at the moment the agent can use it, and an agent's news out to
 /// people. `serve` runs the hub, `demo` shows it at work; `mcp` gives agents their tools; `emit`,
-/// `inject`, `tail`, `trace` and `token` talk to it;
+/// `inject`, `tail`, `trace` and `token` talk to it; `deliveries` and `remind` look after what people are told;
 /// `config`, `doctor` and `migrate` look after it; `simulate` and `subscribers` need no hub.
 #[derive(Parser)]
 #[command(name = "bellwire", version, max_term_width = 100, after_help = AFTER_HELP)]
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Tail(tail::Tail),
     Trace(trace::Trace),
     Token(token::Token),
+    Deliveries(deliveries::Deliveries),
+    Remind(remind::Remind),
     Config(config::ShowConfig),
     Doctor(doctor::Doctor),
     Migrate(migrate::Migrate),

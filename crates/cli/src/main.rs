@@ -41,6 +41,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Serve(serve) => commands::serve::run(&serve),
+        Command::Deliveries(deliveries) => commands::deliveries::run(&deliveries),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Emit(emit) => commands::emit::run(&emit),
         Command::Inject(inject) => commands::inject::run(&inject),
@@ -51,6 +52,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Config(config) => commands::config::run(&config),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Migrate(migrate) => commands::migrate::run(&migrate),
+        Command::Remind(remind) => commands::remind::run(&remind),
         Command::Simulate(simulate) => commands::simulate::run(&simulate),
         Command::Subscribers(subscribers) => commands::subscribers::run(&subscribers),
         Command::Completions(completions) => commands::completions::run(&completions),

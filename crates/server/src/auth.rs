@@ -56,7 +56,7 @@ pub struct Identity {
     pub scope: Scope,
     /// On whose behalf it asks.
     pub caller: Caller,
-    /// The agent it authenticates.
+    /// The agent it authenticates, by its name as people see it.
     pub origin: Option<String>,
     /// When its token ends by itself.
     pub expires_at: Option<Time>,
@@ -72,9 +72,9 @@ impl Identity {
             Some(user) => format!("user:{user}"),
             None => format!("token:{}", token.id),
         };
-        let caller = Caller { user_id, conversation_id: token.conversation_id.clone(), token_owner };
+        let (conversation_id, origin) = (token.conversation_id.clone(), token.origin.as_deref().map(seen));
+        let caller = Caller { user_id, conversation_id, token_owner, origin: origin.clone() };
         let (expires_at, secret_hash) = (token.expires_at, token.secret_hash.clone());
-        let origin = token.origin.clone();
         Some(Self { token_id: token.id.clone(), scope, caller, origin, expires_at, secret_hash })
     }
 
@@ -173,4 +173,9 @@ impl Tokens {
 fn is_valid(token: &Token) -> bool {
     let now: Time = clock::now();
     token.revoked_at.is_none() && token.expires_at.is_none_or(|end| end > now)
+}
+
+/// A name as people see it: nothing in it that is not seen, or that turns its letters around.
+fn seen(name: &str) -> String {
+    Some(bellwire_core::person::one_line(name)).filter(|name| !name.is_empty()).unwrap_or_else(|| "unnamed".to_owned())
 }

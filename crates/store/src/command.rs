@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::error::StoreError;
+use crate::people::Told;
 
 /// On whose behalf something is asked. Every path checks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,17 +21,19 @@ pub struct Caller {
     pub conversation_id: Option<String>,
     /// Under whose name the ids a sender brings are remembered.
     pub token_owner: String,
+    /// The authenticated name of the agent that asks, as people see it; none = the caller has none.
+    pub origin: Option<String>,
 }
 
 impl Caller {
     /// A caller that may speak for everyone.
     pub fn anyone() -> Self {
-        Self { user_id: None, conversation_id: None, token_owner: "admin".to_owned() }
+        Self { user_id: None, conversation_id: None, token_owner: "admin".to_owned(), origin: None }
     }
 
     /// A caller bound to one person.
     pub fn user(id: &str) -> Self {
-        Self { user_id: Some(id.to_owned()), conversation_id: None, token_owner: format!("user:{id}") }
+        Self { user_id: Some(id.to_owned()), conversation_id: None, token_owner: format!("user:{id}"), origin: None }
     }
 
     /// Whether a conversation of this owner is the caller's business.
@@ -312,6 +315,8 @@ pub struct Trace {
     pub injections: Vec<InjectionView>,
     /// The newer events that took its place.
     pub superseded: Vec<Superseded>,
+    /// What its person was told of it.
+    pub told: Vec<Told>,
 }
 
 /// A newer event took this one's place before it was told.

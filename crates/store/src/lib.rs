@@ -26,9 +26,9 @@ pub use front::Front;
 pub use hints::{Heard, Hints};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
-    Acted, Allowance, Catchup, Channel, Claim, Delivery, DeliveryState, Doorbell, Finish, InboxItem, InboxQuery,
-    InboxState, Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome, People, PeopleRules, Pressed,
-    Purpose, Quota, Reminder, Saying, Sent, Shelf, Toast, ToastButton,
+    Acted, Allowance, Catchup, Change, Channel, Claim, Delivery, DeliveryState, Doorbell, Finish, InboxItem,
+    InboxQuery, InboxState, Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome, People, PeopleRules,
+    Pressed, Purpose, Quota, Reminder, Saying, Sent, Shelf, Toast, ToastButton, Told,
 };
 pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremembered};
 pub use report::{Observer, Report};

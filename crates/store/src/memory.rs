@@ -294,6 +294,7 @@ impl Reader for Memory {
             notifications,
             injections,
             superseded,
+            told: tables.people.told(&row.owner, row.verdicts.iter().filter_map(|verdict| verdict.notification_id)),
         }))
     }
 

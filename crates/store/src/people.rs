@@ -17,7 +17,9 @@ pub use allowance::{Allowance, Quota};
 pub use asked::{NewReminder, NewSettings, NotificationDraft, Saying, Sent};
 pub use delivery::{Channel, Claim, Delivery, DeliveryState, Finish, Letter, Outcome, Purpose};
 pub use doorbell::Doorbell;
-pub use inbox::{Acted, Catchup, InboxItem, InboxQuery, InboxState, Level, Pressed, Shelf, Toast, ToastButton};
+pub use inbox::{
+    Acted, Catchup, Change, InboxItem, InboxQuery, InboxState, Level, Pressed, Shelf, Toast, ToastButton, Told,
+};
 pub use rules::PeopleRules;
 
 pub(crate) use doorbell::Doorbells;

@@ -79,6 +79,7 @@ impl SqliteStore {
         private(path)?;
         let mut connection = writing(path).connect().await.map_err(failure)?;
         migrate::run(&mut connection, (opening.clock)()).await?;
+        end_leases(&mut connection).await?;
         let pool = SqlitePoolOptions::new()
             .max_connections(READERS)
             .connect_with(options(path).read_only(true))
@@ -105,6 +106,13 @@ impl SqliteStore {
         connection.close().await.map_err(failure)?;
         Ok(applied)
     }
+}
+
+/// Whoever had claimed a delivery, or was trying one, was the process before this one, and it is gone: the lock says so.
+/// Nobody need wait until its leases run out to hear what became of them.
+async fn end_leases(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let ended = sqlx::query("UPDATE deliveries SET lease_until = 0 WHERE state IN ('claimed', 'started')");
+    ended.execute(connection).await.map(drop).map_err(failure)
 }
 
 /// WAL lets readers read while the writer writes; FULL waits for the disk at every commit, because an answer promises

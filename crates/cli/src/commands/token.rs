@@ -1,5 +1,3 @@
-mod expiry;
-
 use std::io::Write as _;
 
 use anyhow::Result;
@@ -8,6 +6,7 @@ use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
+use super::when;
 use crate::client::{Client, Connection, segment};
 use crate::output::{STRONG, paint, print_json, printable, text};
 
@@ -88,7 +87,8 @@ pub(crate) fn run(arguments: &Token) -> Result<bool> {
 
 impl Create {
     fn run(&self) -> Result<bool> {
-        let expires = self.expires.as_deref().map(|when| expiry::moment(when, Timestamp::now())).transpose()?;
+        let expires =
+            self.expires.as_deref().map(|when| when::moment("--expires", when, Timestamp::now())).transpose()?;
         let optional = [
             ("user_id", &self.user),
             ("origin", &self.origin),

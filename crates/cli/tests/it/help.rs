@@ -9,6 +9,8 @@ const COMMANDS: &[&[&str]] = &[
     &["tail"],
     &["trace"],
     &["token", "create"],
+    &["deliveries"],
+    &["remind"],
     &["config"],
     &["doctor"],
     &["migrate"],

@@ -5,6 +5,7 @@ mod program;
 
 mod commands;
 mod configuration;
+mod deliveries;
 mod demo;
 mod doctor;
 mod events;

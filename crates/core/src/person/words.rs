@@ -19,6 +19,8 @@ pub struct Words {
     pub origin: String,
     /// The conversation all its events are of, if there is one.
     pub conversation_id: Option<String>,
+    /// How many events it tells of.
+    pub events: usize,
 }
 
 /// Puts a notification into words for a person: what the agent would read, without what guards an agent's context.
@@ -37,6 +39,7 @@ pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dy
         kind: if is_warning { MessageType::Warning } else { MessageType::Info },
         origin: item.label,
         conversation_id: common(&events, Event::conversation_id).map(str::to_owned),
+        events: events.len(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Letters of the outbox as mail: what is said is the store's, how it looks and travels is the channel's.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwire_store::{Claim, InboxItem, Level, Outcome, Purpose};
@@ -39,8 +40,8 @@ impl Postage {
         let content = match &claim.purpose {
             Purpose::Confirmation => Content::Confirmation { code: code.unwrap_or_default() },
             Purpose::News(items) => match items.as_slice() {
-                [item] => Content::Notification { item: written(item), subject: None },
-                items => Content::Digest(items.iter().map(written).collect()),
+                [item] => Content::Notification { item: written(item, &claim.titles), subject: None },
+                items => Content::Digest(items.iter().map(|item| written(item, &claim.titles)).collect()),
             },
         };
         let link = format!("{}/u/{}", self.hub, self.unsubscribe.sign(&claim.user_id, &claim.target));
@@ -56,7 +57,7 @@ impl Postage {
     }
 }
 
-fn written(item: &InboxItem) -> Item {
+fn written(item: &InboxItem, titles: &BTreeMap<String, String>) -> Item {
     let kind = match item.level {
         Level::Reminder => Kind::Reminder,
         Level::Info => Kind::Info,
@@ -69,7 +70,7 @@ fn written(item: &InboxItem) -> Item {
         written = written.titled(title);
     }
     match &item.conversation_id {
-        Some(conversation) => written.in_conversation(conversation),
+        Some(id) => written.in_conversation(titles.get(id).unwrap_or(id)),
         None => written,
     }
 }

@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event as Line, KeepAlive, KeepAliveStream, Sse};
 use bellwire_core::Time;
-use bellwire_store::{Catchup, Doorbell, InboxItem};
+use bellwire_store::{Catchup, Change, Doorbell};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -161,9 +161,9 @@ impl Live {
     }
 
     fn tell(&mut self, caught: Catchup, now: Time) {
-        for item in caught.items {
-            let (kind, position) = (kind(&item, self.position, now), item.changed_sequence);
-            self.lines.push_back(line(kind, position, &Item::from(item)));
+        for change in caught.changes {
+            let kind = kind(&change, now);
+            self.lines.push_back(line(kind, change.position, &Item::from(change.item)));
         }
         self.position = caught.position;
         self.behind = caught.more;
@@ -175,10 +175,10 @@ impl Live {
     }
 }
 
-/// News since that position appears while its time lasts, or is in the inbox; anything older was changed.
-fn kind(item: &InboxItem, after: i64, now: Time) -> &'static str {
-    match item.created_sequence > after {
-        true if item.appears_at(now) => "toast",
+/// News appears while its time lasts, or is in the inbox.
+fn kind(change: &Change, now: Time) -> &'static str {
+    match change.is_news() {
+        true if change.item.appears_at(now) => "toast",
         true => "notification",
         false => "updated",
     }

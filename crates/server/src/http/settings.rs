@@ -17,6 +17,7 @@ use super::field::{Id, Line};
 use super::idempotency::{Again, Keyed};
 use super::{ApiError, Hub};
 use crate::auth::{self, Identity};
+use crate::deliver::email::Address;
 
 /// How many subscribers or origins one change may name.
 const NAMES_MAX: usize = 1000;
@@ -242,6 +243,13 @@ pub(super) async fn confirm(
     Again::or(&hub, once, confirmed).await
 }
 
+/// An address that a mail can be written to. One that only looks like it would be a dead letter before its code arrives.
+fn mailable(line: Line<254>) -> Result<String, ApiError> {
+    let text = line.0.trim().to_owned();
+    Address::parse(&text).map_err(|why| ApiError::invalid("email.address", why))?;
+    Ok(text)
+}
+
 impl SettingsChange {
     fn into_core(self, subscribers: &Subscribers) -> Result<person::SettingsChange, ApiError> {
         let disabled = self.disabled_subscribers.map(|ids| disabled(subscribers, &ids.unwrap_or_default()));
@@ -255,7 +263,7 @@ impl SettingsChange {
         match self.email {
             Some(Some(Object(email))) => {
                 change.email_enabled = email.enabled.map(Option::unwrap_or_default);
-                change.email_address = email.address.map(|address| address.map(|line| line.0));
+                change.email_address = email.address.map(|line| line.map(mailable).transpose()).transpose()?;
             }
             Some(None) => (change.email_enabled, change.email_address) = (Some(false), Some(None)),
             None => {}

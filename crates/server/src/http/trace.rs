@@ -3,13 +3,15 @@
 use bellwire_core::Severity;
 use bellwire_core::lifecycle::{EventState, NotificationState};
 use bellwire_core::verdict::{Filter, VerdictKind};
-use bellwire_store::{Decision, InjectionView, NotificationView, Superseded};
+use bellwire_store::{Decision, InjectionView, NotificationView, Superseded, Told};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::deliveries::Delivery;
 use super::field::{Moment, Word};
+use super::inbox::Item;
 
 /// What an event came to for one subscriber.
 #[derive(Serialize, JsonSchema)]
@@ -77,6 +79,19 @@ pub(super) struct Trace {
     injections: Vec<TracedInjection>,
     /// The newer events that took its place before it was told.
     superseded: Vec<SupersededBy>,
+    /// What its person was told of it, and by which ways.
+    told: Vec<ToldPerson>,
+}
+
+/// What a person was told of an event.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ToldPerson {
+    /// What lies in their inbox; null = they were not told yet.
+    notification: Option<Item>,
+    /// When they will be told, where the hour's allowance was used up.
+    due_at: Option<Moment>,
+    /// The ways it went out by, and what became of each.
+    deliveries: Vec<Delivery>,
 }
 
 /// How far an event got for one subscriber.
@@ -195,6 +210,7 @@ impl From<bellwire_store::Trace> for Trace {
             verdicts: trace.verdicts.into_iter().map(Verdict::from).collect(),
             injections: trace.injections.into_iter().map(TracedInjection::from).collect(),
             superseded: trace.superseded.into_iter().map(SupersededBy::from).collect(),
+            told: trace.told.into_iter().map(ToldPerson::from).collect(),
             notifications: trace.notifications.into_iter().map(TracedNotification::from).collect(),
         }
     }
@@ -232,6 +248,16 @@ impl From<InjectionView> for TracedInjection {
 impl From<Superseded> for SupersededBy {
     fn from(view: Superseded) -> Self {
         Self { subscriber: view.subscriber, by: view.by.0, at: Moment(view.at) }
+    }
+}
+
+impl From<Told> for ToldPerson {
+    fn from(told: Told) -> Self {
+        Self {
+            notification: told.item.map(Item::from),
+            due_at: told.due_at.map(Moment),
+            deliveries: told.deliveries.into_iter().map(Delivery::from).collect(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use bellwire_server::deliver::email::{Address, Content, Item, Kind, Letter, Link
 pub(crate) mod peer;
 
 mod arrives;
-mod hostile;
+pub(crate) mod hostile;
 mod outcomes;
 mod properties;
 mod settings;

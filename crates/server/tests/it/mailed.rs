@@ -1,8 +1,13 @@
 //! From an agent's tool call to a real mail server, and back by the link in the mail.
 
+mod deferred;
+mod hostile;
+mod misbehaviour;
+
 use std::time::Duration;
 
 use bellwire_server::Config;
+use bellwire_server::config::Email;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -10,74 +15,124 @@ use crate::email::peer::{MailServer, listener};
 use crate::hub::TestHub;
 use crate::people::send;
 
-/// Waits for so many mails at this port.
-async fn received(server: &MailServer, name: &str, count: usize) -> Vec<Value> {
+/// A hub that mails by one port of the server, an agent, and Ada, who reads her mail.
+pub(crate) struct Post<'a> {
+    pub(crate) server: &'a MailServer,
+    pub(crate) port: &'a str,
+    pub(crate) hub: TestHub,
+    pub(crate) agent: String,
+    pub(crate) ada: String,
+}
+
+impl<'a> Post<'a> {
+    pub(crate) async fn open(server: &'a MailServer, port: &'a str) -> Self {
+        Self::open_with(server, port, server.settings(port)).await
+    }
+
+    /// Ada sets an address and types in the code that arrives there.
+    pub(crate) async fn open_with(server: &'a MailServer, port: &'a str, email: Email) -> Self {
+        let mut config = Config { email, ..Config::default() };
+        (config.limits.notifications_per_hour, config.limits.toasts_per_hour) = (1000, 1000);
+        let hub = TestHub::start_with(config).await;
+        let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+        let post = Self { server, port, hub, agent, ada };
+        post.change(json!({"email": {"enabled": true, "address": "ada@example.org"}})).await;
+        let code = code_in(&post.received(1).await[0]);
+        let (status, _) = post.hub.post(&post.ada, "/v1/users/ada/email/confirm", json!({"code": "000000x"})).await;
+        assert_eq!(status, StatusCode::CONFLICT);
+        let (status, settings) = post.hub.post(&post.ada, "/v1/users/ada/email/confirm", json!({"code": code})).await;
+        assert_eq!((status, &settings["email"]["confirmed"]), (StatusCode::OK, &json!(true)), "{settings}");
+        post
+    }
+
+    pub(crate) async fn change(&self, settings: Value) {
+        let (status, answer) = self.hub.call(&self.ada, Method::PATCH, "/v1/users/ada/settings", Some(settings)).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+
+    /// Waits until so many mails have arrived at the port; the first is the one with the code.
+    pub(crate) async fn received(&self, count: usize) -> Vec<Value> {
+        wait_for(&format!("{count} mails"), || async { self.server.received(self.port).len() >= count }).await;
+        self.server.received(self.port)
+    }
+
+    /// What was planned for Ada besides the code, newest first.
+    pub(crate) async fn deliveries(&self) -> Vec<Value> {
+        let (_, list) = self.hub.get(&self.ada, "/v1/deliveries?limit=100").await;
+        let items = list["items"].as_array().unwrap().iter();
+        items.filter(|one| one["notification_id"].is_string()).cloned().collect()
+    }
+
+    /// Waits until the newest delivery stands there.
+    pub(crate) async fn until(&self, state: &str, attempts: u64) -> Value {
+        let wanted = |one: &Value| one["state"] == state && one["attempts"].as_u64() >= Some(attempts);
+        let is_so = || async { self.deliveries().await.first().is_some_and(wanted) };
+        wait_for(&format!("{}: {state} after {attempts}", self.port), is_so).await;
+        self.deliveries().await.remove(0)
+    }
+
+    pub(crate) async fn inbox(&self) -> Vec<Value> {
+        let (_, list) = self.hub.get(&self.ada, "/v1/users/ada/notifications?limit=100").await;
+        list["items"].as_array().unwrap().clone()
+    }
+}
+
+pub(crate) async fn wait_for<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
     let wait = async {
-        while server.received(name).len() < count {
+        while !is_so().await {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), wait).await.expect("the mails arrive within 20 seconds");
-    server.received(name)
+    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap_or_else(|_| panic!("waited a minute for {what}"));
 }
 
-fn plain(mail: &Value) -> &str {
+pub(crate) fn plain(mail: &Value) -> &str {
     let parts = mail["parts"].as_array().unwrap();
     parts.iter().find(|part| part[0] == "text/plain").and_then(|part| part[1].as_str()).unwrap()
 }
 
-fn header<'a>(mail: &'a Value, name: &str) -> &'a str {
+pub(crate) fn header<'a>(mail: &'a Value, name: &str) -> &'a str {
     let headers = mail["headers"].as_array().unwrap();
     headers.iter().find(|header| header[0] == name).and_then(|header| header[1].as_str()).unwrap()
 }
 
-async fn patch(hub: &TestHub, ada: &str, body: Value) -> Value {
-    let (status, answer) = hub.call(ada, Method::PATCH, "/v1/users/ada/settings", Some(body)).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
-    answer
-}
-
-/// Ada reads mail: she sets an address and types in the code that arrives there.
-async fn mail_to_ada(hub: &TestHub, server: &MailServer, ada: &str) {
-    patch(hub, ada, json!({"email": {"enabled": true, "address": "ada@example.org"}})).await;
-    let mail = received(server, "x", 1).await.remove(0);
-    let code = plain(&mail).lines().map(str::trim).find(|line| line.len() == 6 && line.parse::<u32>().is_ok()).unwrap();
-    let (status, _) = hub.post(ada, "/v1/users/ada/email/confirm", json!({"code": "000000x"})).await;
-    assert_eq!(status, StatusCode::CONFLICT);
-    let (status, settings) = hub.post(ada, "/v1/users/ada/email/confirm", json!({ "code": code })).await;
-    assert_eq!((status, &settings["email"]["confirmed"]), (StatusCode::OK, &json!(true)), "{settings}");
+fn code_in(mail: &Value) -> String {
+    let is_code = |line: &&str| line.len() == 6 && line.parse::<u32>().is_ok();
+    plain(mail).lines().map(str::trim).find(is_code).unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn what_an_agent_says_is_mailed_to_who_asked_for_it_until_the_link_ends_it() {
     let server = MailServer::start(&[listener("x", json!([]))]);
-    let hub = TestHub::start_with(Config { email: server.settings("x"), ..Config::default() }).await;
-    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
-    send(&hub, &agent, "before there is an address").await;
-    mail_to_ada(&hub, &server, &ada).await;
-    send(&hub, &agent, "Buy milk").await;
-    let mail = received(&server, "x", 2).await.remove(1);
+    let post = Post::open(&server, "x").await;
+    let hub = &post.hub;
+    send(hub, &post.agent, "Buy milk").await;
+    let mail = post.received(2).await.remove(1);
     assert_eq!(header(&mail, "Subject"), "[butler] Info: Buy milk");
     assert_eq!(header(&mail, "List-Unsubscribe-Post"), "List-Unsubscribe=One-Click");
-    let sent = || async {
-        let (_, list) = hub.get(&ada, "/v1/deliveries?state=sent").await;
-        list["items"].as_array().unwrap().len()
-    };
-    let wait = async {
-        while sent().await < 2 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), wait).await.expect("what was sent is known to be");
+    post.until("sent", 1).await;
     let link = header(&mail, "List-Unsubscribe").trim_matches(['<', '>']).to_owned();
     assert!(link.starts_with(&hub.base), "{link}");
     let posted = hub.client.post(&link).body("List-Unsubscribe=One-Click").send().await.unwrap();
     assert_eq!(posted.status(), StatusCode::OK);
-    send(&hub, &agent, "after the end").await;
-    let (_, list) = hub.get(&ada, "/v1/deliveries").await;
-    assert_eq!(list["items"].as_array().unwrap().len(), 2, "nothing more was planned: {list}");
+    send(hub, &post.agent, "after the end").await;
+    assert_eq!(post.deliveries().await.len(), 1, "nothing more was planned");
     assert_eq!(server.received("x").len(), 2);
     let metrics = reqwest::get(format!("{}/metrics", hub.base)).await.unwrap().text().await.unwrap();
     assert!(metrics.contains("bellwire_deliveries_waiting 0"), "{metrics}");
-    hub.stop().await;
+    post.hub.stop().await;
+}
+
+#[tokio::test]
+async fn before_an_address_is_confirmed_nothing_is_planned_for_it() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let hub = TestHub::start_with(Config { email: server.settings("x"), ..Config::default() }).await;
+    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+    send(&hub, &agent, "before there is an address").await;
+    let address = json!({"email": {"enabled": true, "address": "ada@example.org"}});
+    hub.call(&ada, Method::PATCH, "/v1/users/ada/settings", Some(address)).await;
+    send(&hub, &agent, "before it is confirmed").await;
+    let (_, list) = hub.get(&ada, "/v1/deliveries").await;
+    let planned = list["items"].as_array().unwrap();
+    assert_eq!((planned.len(), &planned[0]["notification_id"]), (1, &Value::Null), "only the code: {list}");
 }

@@ -5,8 +5,10 @@
 mod hub;
 
 mod access;
+mod audience;
 mod cloudevents;
 mod config;
+mod deliveries;
 mod email;
 mod events;
 mod inject;

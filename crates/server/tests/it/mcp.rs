@@ -365,3 +365,9 @@ async fn a_hub_that_stops_ends_its_streams_and_a_body_too_large_is_refused() {
     assert_eq!(old.next().await, None);
     while new.next().await.is_some() {}
 }
+
+/// One call of a tool by a client that then goes, for tests of the tools and not of the protocol.
+pub(crate) async fn call_once(hub: &TestHub, token: &str, tool: &str, arguments: Value, meta: Value) -> Value {
+    let (client, _) = Client::introduced(hub, token, "2025-11-25").await;
+    client.call(tool, arguments, meta).await
+}

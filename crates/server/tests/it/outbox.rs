@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
-use bellwire_core::{Subscribers, Time};
+use bellwire_core::{NotificationId, Subscribers, Time};
 use bellwire_server::deliver::{Outbox, Sender};
 use bellwire_store::{
     Caller, Claim, DeliveryState, MemoryStore, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules, Purpose,
@@ -12,40 +12,56 @@ use bellwire_store::{
 };
 
 /// A store with a clock of its own, and whatever its outbox sends.
-struct Post {
-    store: Arc<dyn Store>,
-    clock: Arc<AtomicI64>,
+pub(crate) struct Post {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<AtomicI64>,
     sent: Arc<Mutex<Vec<Vec<String>>>>,
     codes: Arc<Mutex<Vec<String>>>,
-    _folder: Option<tempfile::TempDir>,
+    folder: Option<tempfile::TempDir>,
+    per_hour: u64,
 }
 
 impl Post {
-    async fn open(durable: bool, now: &str) -> Self {
+    pub(crate) async fn open(durable: bool, now: &str) -> Self {
+        Self::open_with(durable, now, 1000).await
+    }
+
+    /// The same where a person may be told only so much within an hour.
+    pub(crate) async fn open_with(durable: bool, now: &str, per_hour: u64) -> Self {
         let clock = Arc::new(AtomicI64::new(time(now).as_millis()));
+        let folder = durable.then(|| tempfile::tempdir().unwrap());
+        let store = Self::store(&clock, folder.as_ref(), per_hour).await;
+        let post = Self { store, clock, sent: Arc::default(), codes: Arc::default(), folder, per_hour };
+        post.mail_to("ada@example.org").await;
+        post
+    }
+
+    async fn store(clock: &Arc<AtomicI64>, folder: Option<&tempfile::TempDir>, per_hour: u64) -> Arc<dyn Store> {
         let read = clock.clone();
         let people =
-            PeopleRules { email: true, notifications_per_hour: 1000, attempt_ms: 60_000, ..PeopleRules::default() };
+            PeopleRules { email: true, notifications_per_hour: per_hour, attempt_ms: 60_000, ..PeopleRules::default() };
         let opening = Opening {
             subscribers: Arc::new(Subscribers::bundled()),
-            seed: 1,
+            seed: u128::from(read.load(Ordering::SeqCst).unsigned_abs()),
             clock: Arc::new(move || Time::from_millis(read.load(Ordering::SeqCst))),
             timers: false,
             observer: None,
             people,
         };
-        let folder = durable.then(|| tempfile::tempdir().unwrap());
-        let store: Arc<dyn Store> = match &folder {
+        match folder {
             Some(folder) => Arc::new(SqliteStore::open(&folder.path().join("post.db"), opening).await.unwrap()),
             None => Arc::new(MemoryStore::open(opening)),
-        };
-        let post = Self { store, clock, sent: Arc::default(), codes: Arc::default(), _folder: folder };
-        post.mail_to("ada@example.org").await;
-        post
+        }
+    }
+
+    /// The hub ends and another begins with what it left on disk.
+    pub(crate) async fn restart(&mut self) {
+        self.store.close().await.unwrap();
+        self.store = Self::store(&self.clock, self.folder.as_ref(), self.per_hour).await;
     }
 
     /// Ada sets an address and types the code in that was mailed to it.
-    async fn mail_to(&self, address: &str) {
+    pub(crate) async fn mail_to(&self, address: &str) {
         let change = SettingsChange {
             email_enabled: Some(true),
             email_address: Some(Some(address.to_owned())),
@@ -58,17 +74,24 @@ impl Post {
         assert!(self.store.confirm_address("ada".into(), hash).await.unwrap().email.confirmed);
     }
 
-    async fn change(&self, change: SettingsChange) {
+    pub(crate) async fn change(&self, change: SettingsChange) {
         self.store.change_settings(NewSettings { user_id: "ada".into(), change }).await.unwrap();
     }
 
-    async fn quiet(&self, start: &str, end: &str, zone: &str) {
+    pub(crate) async fn quiet(&self, start: &str, end: &str, zone: &str) {
         let part = |text: &str| Some(text.to_owned());
         let hours = QuietChange { start: part(start), end: part(end), timezone: part(zone) };
         self.change(SettingsChange { quiet_hours: Some(Some(hours)), ..SettingsChange::default() }).await;
     }
 
-    async fn tell(&self, message: &str) {
+    pub(crate) async fn tell(&self, message: &str) -> NotificationId {
+        match self.try_to_tell(message).await {
+            Sent::Told { id, .. } => id,
+            limited @ Sent::Limited { .. } => panic!("{limited:?}"),
+        }
+    }
+
+    pub(crate) async fn try_to_tell(&self, message: &str) -> Sent {
         let draft = NotificationDraft {
             caller: Caller::user("ada"),
             user_id: "ada".into(),
@@ -78,14 +101,14 @@ impl Post {
             saying: Saying::Message { kind: MessageType::Info, message: message.to_owned() },
             once: None,
         };
-        assert!(matches!(self.store.send(draft).await.unwrap(), Sent::Told { .. }));
+        self.store.send(draft).await.unwrap()
     }
 
-    fn set(&self, now: Time) {
+    pub(crate) fn set(&self, now: Time) {
         self.clock.store(now.as_millis(), Ordering::SeqCst);
     }
 
-    fn outbox(&self, outcome: Outcome) -> Outbox {
+    pub(crate) fn outbox(&self, outcome: Outcome) -> Outbox {
         let (sent, codes) = (self.sent.clone(), self.codes.clone());
         let send: Sender = Arc::new(move |claim, code| {
             codes.lock().unwrap().extend(code);
@@ -96,11 +119,11 @@ impl Post {
         Outbox::new(self.store.clone(), send, 4)
     }
 
-    fn sent(&self) -> Vec<Vec<String>> {
+    pub(crate) fn sent(&self) -> Vec<Vec<String>> {
         std::mem::take(&mut *self.sent.lock().unwrap())
     }
 
-    async fn states(&self) -> Vec<DeliveryState> {
+    pub(crate) async fn states(&self) -> Vec<DeliveryState> {
         let all = self.store.deliveries(None, None, None, 100).await.unwrap().0;
         all.iter().filter(|one| one.notification_id.is_some()).map(|one| one.state).collect()
     }
@@ -113,7 +136,7 @@ fn texts(claim: &Claim) -> Option<Vec<String>> {
     }
 }
 
-fn time(text: &str) -> Time {
+pub(crate) fn time(text: &str) -> Time {
     text.parse().unwrap()
 }
 

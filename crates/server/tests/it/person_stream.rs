@@ -1,5 +1,6 @@
 //! A person's stream: everything once, in order, also after an absence.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -11,19 +12,19 @@ use crate::people::{send, tool};
 
 /// One event of a stream.
 #[derive(Debug, PartialEq)]
-struct Heard {
-    kind: String,
-    id: String,
-    data: Value,
+pub(crate) struct Heard {
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) data: Value,
 }
 
-struct Listener {
+pub(crate) struct Listener {
     body: std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<Vec<u8>>> + Send>>,
     text: String,
 }
 
 impl Listener {
-    async fn open(hub: &TestHub, token: &str, last: Option<&str>) -> Self {
+    pub(crate) async fn open(hub: &TestHub, token: &str, last: Option<&str>) -> Self {
         let mut request = hub.client.get(format!("{}/v1/users/ada/stream", hub.base)).bearer_auth(token);
         if let Some(last) = last {
             request = request.header("last-event-id", last);
@@ -37,7 +38,7 @@ impl Listener {
     }
 
     /// The next event; none when the stream has ended.
-    async fn next(&mut self) -> Option<Heard> {
+    pub(crate) async fn next(&mut self) -> Option<Heard> {
         let wait = async {
             loop {
                 if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -49,6 +50,10 @@ impl Listener {
                     };
                     // A comment keeps the connection alive and says nothing.
                     let Some(kind) = field("event") else { continue };
+                    let mut names: Vec<_> = event.lines().filter_map(|line| line.split_once(": ")).collect();
+                    names.sort_unstable();
+                    let names: Vec<&str> = names.into_iter().map(|(name, _)| name).collect();
+                    assert_eq!((names, event.lines().count()), (vec!["data", "event", "id"], 3), "{event:?}");
                     let data = serde_json::from_str(&field("data").unwrap()).unwrap();
                     return Some(Heard { kind, id: field("id").unwrap(), data });
                 }
@@ -61,7 +66,7 @@ impl Listener {
         tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the stream says something in ten seconds")
     }
 
-    async fn hear(&mut self, kind: &str) -> Heard {
+    pub(crate) async fn hear(&mut self, kind: &str) -> Heard {
         let heard = self.next().await.expect("the stream goes on");
         assert_eq!(heard.kind, kind, "{heard:?}");
         heard
@@ -146,7 +151,7 @@ async fn every_reader_hears_everything_while_many_send() {
         sender.await.unwrap();
     }
     for mut stream in streams {
-        let (mut heard, mut last) = (std::collections::BTreeSet::new(), 0);
+        let (mut heard, mut last) = (BTreeSet::new(), 0);
         while heard.len() < 30 {
             let one = stream.next().await.unwrap();
             let id: i64 = one.id.parse().unwrap();
@@ -172,4 +177,128 @@ async fn a_stream_ends_with_its_token_and_a_wrong_position_is_refused() {
     let request = hub.client.get(format!("{}/v1/users/ada/stream", hub.base)).bearer_auth(&hub.admin);
     let refused = request.header("last-event-id", "yesterday").send().await.unwrap();
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn what_is_read_dismissed_or_answered_in_one_place_is_told_in_every_other() {
+    let hub = TestHub::start().await;
+    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+    let buttons = json!([{"label": "Yes", "action": "prompt", "prompt": "yes"}, {"label": "OK", "action": "dismiss"}]);
+    let question = json!({"message": "May I?", "severity": "info", "duration": 0, "actions": buttons});
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        let shown = tool(&hub, &agent, "show_notification", question.clone()).await;
+        ids.push(shown["notification"]["id"].as_str().unwrap().to_owned());
+    }
+    let mut places = [Listener::open(&hub, &ada, None).await, Listener::open(&hub, &ada, None).await];
+    for place in &mut places {
+        assert_eq!(place.hear("unread").await.data, json!({"count": 4}));
+    }
+    let path = |id: &str| format!("/v1/users/ada/notifications/{id}");
+    hub.call(&ada, Method::PATCH, &path(&ids[0]), Some(json!({"read": true}))).await;
+    hub.call(&ada, Method::DELETE, &path(&ids[1]), None).await;
+    hub.post(&ada, &format!("{}/actions/0", path(&ids[2])), json!({})).await;
+    hub.post(&ada, &format!("{}/actions/1", path(&ids[3])), json!({})).await;
+    // A second time changes nothing and is not told again.
+    hub.post(&ada, &format!("{}/actions/0", path(&ids[2])), json!({})).await;
+    hub.call(&ada, Method::DELETE, &path(&ids[1]), None).await;
+    for place in &mut places {
+        let mut heard = Vec::new();
+        while heard.len() < 4 {
+            let one = place.next().await.unwrap();
+            if one.kind != "unread" {
+                assert_eq!(one.kind, "updated", "{one:?}");
+                let set = |name: &str| one.data[name].is_string();
+                let pressed = [0, 1].map(|button: usize| one.data["actions"][button]["pressed_at"].is_string());
+                heard.push((one.data["id"].as_str().unwrap().to_owned(), set("read_at"), set("dismissed_at"), pressed));
+            }
+        }
+        let at = |number: usize| ids[number].clone();
+        let told = [
+            (at(0), true, false, [false, false]),
+            (at(1), true, true, [false, false]),
+            (at(2), true, false, [true, false]),
+            (at(3), true, true, [false, true]),
+        ];
+        assert_eq!(heard, told);
+        assert_eq!(place.hear("unread").await.data, json!({"count": 0}));
+    }
+    hub.call(&ada, Method::PATCH, &path(&ids[0]), Some(json!({"read": false}))).await;
+    for place in &mut places {
+        let again = place.hear("updated").await.data;
+        assert_eq!((again["id"].as_str(), &again["read_at"]), (Some(ids[0].as_str()), &Value::Null));
+        assert_eq!(place.hear("unread").await.data, json!({"count": 1}));
+    }
+}
+
+#[tokio::test]
+async fn a_muted_origin_is_in_the_inbox_and_appears_nowhere() {
+    let hub = TestHub::start().await;
+    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+    let muted = json!({"muted_origins": ["butler"]});
+    hub.call(&ada, Method::PATCH, "/v1/users/ada/settings", Some(muted)).await;
+    let mut stream = Listener::open(&hub, &ada, None).await;
+    stream.hear("unread").await;
+    tool(&hub, &agent, "show_notification", toast("Look at me", 0)).await;
+    let heard = stream.hear("notification").await;
+    assert_eq!((&heard.data["message"], &heard.data["origin"]), (&json!("Look at me"), &json!("butler")));
+    assert_eq!(stream.hear("unread").await.data, json!({"count": 1}));
+    let off = json!({"muted_origins": [], "toasts": {"enabled": false}});
+    hub.call(&ada, Method::PATCH, "/v1/users/ada/settings", Some(off)).await;
+    tool(&hub, &agent, "show_notification", toast("Look at me again", 0)).await;
+    stream.hear("notification").await;
+}
+
+/// A reader that loses its connection again and again, at any moment, while many write.
+#[tokio::test]
+async fn a_reader_that_comes_and_goes_while_many_write_misses_nothing_and_hears_nothing_twice() {
+    let mut config = bellwire_server::Config::default();
+    config.limits.notifications_per_hour = 1000;
+    let hub = std::sync::Arc::new(TestHub::start_with(config).await);
+    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+    let writers = (0..8).map(|writer| {
+        let (hub, agent, ada) = (hub.clone(), agent.clone(), ada.clone());
+        tokio::spawn(async move {
+            for number in 0..25 {
+                let told = send(&hub, &agent, &format!("{writer}/{number}")).await;
+                assert_eq!(told["success"], true, "{told}");
+                if number % 5 == 0 {
+                    let path = format!("/v1/users/ada/notifications/{}", told["notification_id"].as_str().unwrap());
+                    hub.call(&ada, Method::PATCH, &path, Some(json!({"read": true}))).await;
+                }
+            }
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    let (mut last, mut news, mut updated) = (0, BTreeSet::new(), BTreeSet::new());
+    let is_all = |news: &BTreeSet<String>, updated: &BTreeSet<String>| (news.len(), updated.len()) == (200, 40);
+    for stay in (1..=5).cycle() {
+        let mut stream = Listener::open(&hub, &ada, Some(&last.to_string())).await;
+        // It stays for a few events and is gone, wherever the hub is with the rest.
+        for _ in 0..stay {
+            let one = stream.next().await.unwrap();
+            let (before, said) = (last, one.data["message"].as_str().unwrap_or_default().to_owned());
+            last = one.id.parse::<i64>().unwrap();
+            match one.kind.as_str() {
+                "unread" => assert!(last >= before, "positions never go back"),
+                "notification" => assert!(last > before && news.insert(said.clone()), "{said} came twice"),
+                "updated" => {
+                    assert!(last > before && news.contains(&said), "{said} was changed before it came");
+                    assert!(updated.insert(said.clone()), "that {said} was read came twice");
+                }
+                other => panic!("{other}"),
+            }
+            if is_all(&news, &updated) {
+                break;
+            }
+        }
+        if is_all(&news, &updated) {
+            break;
+        }
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let mut stream = Listener::open(&hub, &ada, Some(&last.to_string())).await;
+    assert_eq!(stream.hear("unread").await.data, json!({"count": 160}), "nothing is left to hear");
 }

@@ -1,5 +1,8 @@
 //! What the systems that these tools come from got wrong, each as a test of its own. What is decided by the store alone
-//! has its tests there (`crates/store/tests/it`): the limit by rows, deliveries that are read meanwhile, fenced claims.
+//! has its tests there (`crates/store/tests/it`): the limit by rows, reminders that keep to it, fenced claims.
+
+mod counting;
+mod delivery;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -75,6 +78,7 @@ async fn every_toast_is_kept_and_has_a_state() {
     assert_eq!((status, read["read_at"].is_string()), (StatusCode::OK, true));
 }
 
+/// There, an acknowledgement of what had been delivered was answered 404: only what was pending could be acknowledged.
 #[tokio::test]
 async fn what_was_shown_can_still_be_acted_on() {
     let hub = TestHub::start().await;

@@ -8,12 +8,14 @@ LISTENERS is a JSON list, one entry for each port to open on loopback:
      "mechanisms": ["LOGIN"],   # which AUTH is offered
      "faults": [{
         "at": "greeting|ehlo|starttls|auth|mail|rcpt|data|body|end|quit",
-        "do": "hang|drop|close|garbage|drip|long|endless|inject" or a reply such as "451 4.3.0 later",
+        "do": "hang|hold|drop|close|garbage|drip|long|endless|inject" or a reply such as "451 4.3.0 later",
         "times": 2,             # misbehaves this often and then no more; without it always
+        "after": 1,             # behaves until it has taken this many mails
         "take": true}]}         # at the end: the mail is kept before the misbehaviour
 
-When all listen, their ports are printed as one JSON object. What is heard goes to FOLDER/x.heard, a word a line. Ends when
-standard input does. FOLDER has cert.pem and key.pem.
+When all listen, their ports are printed as one JSON object. What is heard goes to FOLDER/x.heard, a word a line, and
+"answered" when a mail was taken and the answer is on its way. "hold" goes on as if nothing had been when FOLDER/x.go is
+there. Ends when standard input does. FOLDER has cert.pem and key.pem.
 """
 import asyncio
 import base64
@@ -28,6 +30,7 @@ import sys
 from aiosmtpd.smtp import SMTP, AuthResult
 
 ALL_MECHANISMS = ["LOGIN", "PLAIN"]
+TAKEN = "250 2.0.0 taken as 42"
 
 
 class Peer(SMTP):
@@ -36,6 +39,7 @@ class Peer(SMTP):
     def __init__(self, listener, folder, context):
         self.listener = listener
         self.heard = folder / f"{listener['name']}.heard"
+        self.go = folder / f"{listener['name']}.go"
         login = listener.get("login")
         super().__init__(
             Handler(listener, folder),
@@ -56,13 +60,22 @@ class Peer(SMTP):
 
     def fault(self, place):
         """What goes wrong at this place now, if anything does."""
-        due = (one for one in self.listener.get("faults", []) if one["at"] == place and one.get("times", 1) > 0)
-        return next(due, None)
+        taken = self.listener.get("taken", 0)
+        due = (one for one in self.listener.get("faults", []) if one["at"] == place and taken >= one.get("after", 0))
+        return next((one for one in due if one.get("times", 1) > 0), None)
+
+    def note(self, word):
+        with open(self.heard, "a") as file:
+            file.write(word + "\n")
+
+    async def push(self, status):
+        await super().push(status)
+        if status == TAKEN:
+            self.note("answered")
 
     async def strikes(self, place):
         """Misbehaves if this is the place; says whether the command is answered by that."""
-        with open(self.heard, "a") as file:
-            file.write(place + "\n")
+        self.note(place)
         fault = self.fault(place)
         if not fault:
             return False
@@ -74,6 +87,10 @@ class Peer(SMTP):
         write = self._writer.write
         if deed == "hang":
             await asyncio.Event().wait()
+        elif deed == "hold":
+            while not self.go.exists():
+                await asyncio.sleep(0.01)
+            return False
         elif deed == "drop":
             self.transport.abort()
             await asyncio.Event().wait()
@@ -148,13 +165,15 @@ class Handler:
 
     async def handle_DATA(self, server, session, envelope):
         fault = server.fault("end")
-        if fault and fault.get("take"):
+        early = fault and fault.get("take")
+        if early:
             self.record(session, envelope)
         if await server.strikes("end"):
             # The fault has answered already; aiosmtpd wants something more to say, and the client has gone by then.
             return "250 again"
-        self.record(session, envelope)
-        return "250 2.0.0 taken as 42"
+        if not early:
+            self.record(session, envelope)
+        return TAKEN
 
     def record(self, session, envelope):
         entry = {
@@ -166,6 +185,7 @@ class Handler:
             "raw": base64.b64encode(envelope.original_content).decode(),
             **parsed(envelope.original_content),
         }
+        self.listener["taken"] = self.listener.get("taken", 0) + 1
         with open(self.file, "a") as file:
             file.write(json.dumps(entry) + "\n")
 

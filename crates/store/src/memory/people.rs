@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bellwire_core::person::Settings;
@@ -9,7 +9,8 @@ use super::Memory;
 use crate::error::StoreError;
 use crate::front::PeopleReader;
 use crate::people::{
-    Catchup, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxQuery, LoadedPerson, PeopleChanges, Reminder,
+    Catchup, Change, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxQuery, LoadedPerson, PeopleChanges,
+    Reminder, Told,
 };
 use crate::postroom::PeopleSource;
 
@@ -38,6 +39,19 @@ impl PeopleTables {
                 None => drop(self.confirmations.remove(user)),
             }
         }
+    }
+
+    /// What this person was told under these names, which the verdicts on an event gave.
+    pub(super) fn told(&self, user_id: &str, names: impl Iterator<Item = Uuid>) -> Vec<Told> {
+        let told = |name: Uuid| {
+            let later = self.reminders.get(&name).filter(|row| !row.asked && row.user_id == user_id).cloned();
+            // What had to wait has another name once it is told.
+            let id = later.as_ref().and_then(|later| later.notification_id).unwrap_or(NotificationId(name));
+            let item = self.inbox.get(&id).filter(|item| item.user_id == user_id).cloned();
+            let ways = self.deliveries.values().filter(|row| row.notification_id == Some(id)).cloned();
+            Told::of(item, later, ways.collect())
+        };
+        BTreeSet::from_iter(names).into_iter().filter_map(told).collect()
     }
 
     pub(super) fn erase(&mut self, user: &str) {
@@ -126,6 +140,11 @@ impl PeopleSource for Memory {
         Ok(self.lock().people.deliveries.values().filter(|row| row.is_leased()).cloned().collect())
     }
 
+    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Vec<Delivery>, StoreError> {
+        let is_in_it = |row: &&Delivery| row.user_id == user_id && row.letter_id == Some(letter_id);
+        Ok(self.lock().people.deliveries.values().filter(is_in_it).cloned().collect())
+    }
+
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
         let tables = self.lock();
         let codes = tables.people.deliveries.values().filter(|row| row.notification_id.is_none());
@@ -160,14 +179,16 @@ impl PeopleReader for Memory {
         let tables = self.lock();
         let people = &tables.people;
         let position = people.positions.get(user_id).copied().unwrap_or(0);
-        let changed = people.of(user_id).filter(|item| after.is_some_and(|after| item.changed_sequence > after));
-        let mut items: Vec<InboxItem> = changed.cloned().collect();
-        items.sort_by_key(|item| item.changed_sequence);
-        let more = items.len() > limit;
-        items.truncate(limit);
-        let position = if more { items.last().map_or(position, |item| item.changed_sequence) } else { position };
+        let both = |item: &InboxItem| BTreeSet::from([item.created_sequence, item.changed_sequence]);
+        let changes = people.of(user_id).flat_map(|item| both(item).into_iter().map(move |position| (position, item)));
+        let behind = changes.filter(|(position, _)| after.is_some_and(|after| *position > after));
+        let mut changes: Vec<Change> = behind.map(|(position, item)| Change { position, item: item.clone() }).collect();
+        changes.sort_by_key(|change| change.position);
+        let more = changes.len() > limit;
+        changes.truncate(limit);
+        let position = if more { changes.last().map_or(position, |change| change.position) } else { position };
         let unread = people.of(user_id).filter(|item| item.read_at.is_none()).count();
-        Ok(Catchup { items, position, unread, more })
+        Ok(Catchup { changes, position, unread, more })
     }
 
     async fn reminders(

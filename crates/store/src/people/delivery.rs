@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
@@ -96,6 +98,8 @@ pub struct Claim {
     pub target: String,
     /// What it says.
     pub purpose: Purpose,
+    /// What the conversations it is from are called, by their ids; one that has no name is not among them.
+    pub titles: BTreeMap<String, String>,
     /// The zone in which the person reads times.
     pub timezone: Option<String>,
     /// When the letter was made: its date on every attempt.

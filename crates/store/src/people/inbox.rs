@@ -3,6 +3,8 @@ use bellwire_core::{EventId, NotificationId, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::{Delivery, Reminder};
+
 /// A notification as its person has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxItem {
@@ -108,6 +110,17 @@ pub struct Pressed {
     pub acted: Acted,
 }
 
+/// What became of news for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What they were told; none = not yet.
+    pub item: Option<InboxItem>,
+    /// When they will be, where the hour's allowance is used up.
+    pub due_at: Option<Time>,
+    /// The ways it went out by.
+    pub deliveries: Vec<Delivery>,
+}
+
 /// What of an inbox is wanted.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct InboxQuery {
@@ -132,17 +145,42 @@ pub enum InboxState {
     Dismissed,
 }
 
+/// Something that happened to an inbox: an item came, or was changed. Of several changes the last one is known, and an
+/// item is told as it is now. Coming and changing are two, so that whoever stops between them hears the rest as what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where it stands among all that happened to the inbox.
+    pub position: i64,
+    /// The item.
+    pub item: InboxItem,
+}
+
+impl Change {
+    /// Whether the item came with it.
+    pub fn is_news(&self) -> bool {
+        self.position == self.item.created_sequence
+    }
+}
+
 /// What an inbox has changed behind a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catchup {
-    /// Each changed item once, in the order of their last changes.
-    pub items: Vec<InboxItem>,
+    /// What happened, in order.
+    pub changes: Vec<Change>,
     /// The position this leads to.
     pub position: i64,
     /// How many are unread.
     pub unread: usize,
     /// Whether there is more behind it.
     pub more: bool,
+}
+
+impl Told {
+    /// None = no person was told of it, or what they were told is long gone.
+    pub(crate) fn of(item: Option<InboxItem>, later: Option<Reminder>, deliveries: Vec<Delivery>) -> Option<Self> {
+        let due_at = later.filter(|later| later.ended_at.is_none()).map(|later| later.due_at);
+        (item.is_some() || due_at.is_some()).then_some(Self { item, due_at, deliveries })
+    }
 }
 
 impl InboxItem {

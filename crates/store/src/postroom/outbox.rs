@@ -12,9 +12,11 @@ use uuid::Uuid;
 use super::{PostRoom, Source};
 use crate::error::StoreError;
 use crate::people::{Channel, Claim, Delivery, DeliveryState, InboxItem, Letter, Purpose, Shelf};
+use crate::rows::ConversationKey;
 
-/// How many notifications one letter carries.
-const LETTER_MAX: usize = 50;
+/// How many notifications one letter carries: more than a person can be told in a day of quiet hours, messages and toasts
+/// taken together.
+const LETTER_MAX: usize = 2500;
 /// How many due deliveries are looked at for each letter that is wanted.
 const LOOK_MAX: usize = 20;
 
@@ -65,21 +67,24 @@ impl PostRoom {
     pub(crate) async fn claim(&mut self, limit: usize, source: &mut impl Source) -> Result<Vec<Claim>, StoreError> {
         self.settle_leases(source).await?;
         let now = self.desk.now;
-        let due = source.due_deliveries(now, limit.saturating_mul(LOOK_MAX)).await?;
+        let look = limit.saturating_mul(LOOK_MAX);
+        let due = source.due_deliveries(now, look).await?;
+        let is_whole = due.len() < look;
         let is_due = |one: &Delivery| one.state == DeliveryState::Waiting && one.not_before <= now;
         let mut letters: BTreeMap<(String, Option<Uuid>, bool), Vec<Delivery>> = BTreeMap::new();
         for delivery in self.as_changed(due, is_due).into_iter().filter(is_due) {
             let is_code = delivery.notification_id.is_none();
-            let letter = letters.entry((delivery.user_id.clone(), delivery.letter_id, is_code)).or_default();
-            if letter.len() < LETTER_MAX {
-                letter.push(delivery);
-            }
+            letters.entry((delivery.user_id.clone(), delivery.letter_id, is_code)).or_default().push(delivery);
         }
         let mut claims = Vec::new();
-        for deliveries in letters.into_values() {
+        for ((user_id, letter_id, is_code), mut deliveries) in letters {
             if claims.len() == limit {
                 break;
             }
+            if !is_whole && letter_id.is_none() && !is_code {
+                deliveries = self.all_due(&user_id, source).await?;
+            }
+            deliveries.truncate(LETTER_MAX);
             claims.extend(self.claim_letter(deliveries, source).await?);
         }
         Ok(claims)
@@ -99,6 +104,18 @@ impl PostRoom {
             self.changes.people.deliveries.insert(delivery.id, delivery);
         }
         Ok(!ours.is_empty())
+    }
+
+    /// Everything that is due for this person and in no letter yet, for those who have more than was looked at: what was
+    /// held back together goes together.
+    async fn all_due(&mut self, user_id: &str, source: &mut impl Source) -> Result<Vec<Delivery>, StoreError> {
+        let now = self.desk.now;
+        let stored = source.waiting_deliveries(user_id).await?;
+        let is_due = |one: &Delivery| {
+            let is_news = one.notification_id.is_some() && one.letter_id.is_none();
+            one.user_id == user_id && one.state == DeliveryState::Waiting && one.not_before <= now && is_news
+        };
+        Ok(self.as_changed(stored, is_due).into_iter().filter(is_due).collect())
     }
 
     /// Looks once more whether each is wanted, and claims what is left as one letter.
@@ -133,6 +150,9 @@ impl PostRoom {
         }
         let settings = &self.people[first.user_id.as_str()].settings;
         let timezone = settings.quiet_hours.as_ref().map(|quiet| quiet.timezone.clone());
+        // Names of one millisecond are in no order; positions are.
+        items.sort_by_key(|item| item.created_sequence);
+        let titles = self.titles(&items, source).await?;
         let purpose = match first.notification_id {
             Some(_) => Purpose::News(items),
             None => Purpose::Confirmation,
@@ -145,9 +165,25 @@ impl PostRoom {
             channel: first.channel,
             target: first.target,
             purpose,
+            titles,
             timezone,
             created_at,
         }))
+    }
+
+    /// What the conversations of these are called.
+    async fn titles(
+        &mut self,
+        items: &[InboxItem],
+        source: &mut impl Source,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        let mut titles = BTreeMap::new();
+        for item in items {
+            let Some(id) = item.conversation_id.as_deref().filter(|id| !titles.contains_key(*id)) else { continue };
+            let row = self.conversation(&ConversationKey::new(&item.user_id, id), source).await?;
+            titles.extend(row.and_then(|row| row.title.clone()).map(|title| (id.to_owned(), title)));
+        }
+        Ok(titles)
     }
 
     async fn still_wanted(&mut self, delivery: &Delivery, source: &mut impl Source) -> Result<Wanted, StoreError> {

@@ -57,12 +57,13 @@ impl PostRoom {
                 format!("this delivery is {}; only one that has failed can be retried", delivery.state.as_str());
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
+        let letter_id = self.letter_again(&delivery, source).await?;
         let delivery = Delivery {
             state: DeliveryState::Waiting,
             reason: None,
             attempts: 0,
             not_before: self.desk.now,
-            letter_id: None,
+            letter_id,
             ended_at: None,
             ..delivery
         };
@@ -87,6 +88,22 @@ impl PostRoom {
         }
         self.settle(&[delivery], DeliveryState::Cancelled, Some("somebody gave it up"), None);
         Ok(self.changes.people.deliveries[&id].clone())
+    }
+
+    /// What may have arrived goes as the same letter, so that a copy can be known as one. What has not gets a new one, and
+    /// so does one of several that went together: the same name must not stand for another text.
+    async fn letter_again(
+        &mut self,
+        delivery: &Delivery,
+        source: &mut impl Source,
+    ) -> Result<Option<Uuid>, StoreError> {
+        let Some(letter_id) = delivery.letter_id.filter(|_| delivery.state == DeliveryState::Unknown) else {
+            return Ok(None);
+        };
+        let in_it = |one: &Delivery| one.letter_id == Some(letter_id);
+        let stored = source.letter(&delivery.user_id, letter_id).await?;
+        let alone = self.as_changed(stored, in_it).into_iter().all(|one| one.id == delivery.id);
+        Ok(alone.then_some(letter_id))
     }
 
     async fn own_delivery(

@@ -44,6 +44,12 @@ pub(crate) trait PeopleSource {
     fn waiting_deliveries(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
     /// What is claimed or tried.
     fn leased_deliveries(&mut self) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+    /// What went into this letter to this person.
+    fn letter(
+        &mut self,
+        user_id: &str,
+        letter_id: Uuid,
+    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
     /// How many codes were to be mailed to this person since then.
     fn codes_since(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<usize, StoreError>> + Send;
     fn confirmation(

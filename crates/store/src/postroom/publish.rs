@@ -179,7 +179,7 @@ impl PostRoom {
             row.filtered = drained.filtered;
             row.verdicts.extend(drained.verdicts);
         }
-        row.verdicts.extend(self.tell_person(&address.owner, &event, source).await?);
+        row.verdicts.extend(self.tell_person(&address.owner, &event, caller.origin.as_deref(), source).await?);
         self.tell_what_came_up(source).await?;
         if let Some(brought) = &incoming.brought {
             let name = (caller.token_owner.clone(), brought.id.clone());

@@ -101,11 +101,13 @@ impl PostRoom {
         waiting.map(|one| one.due_at).min().unwrap_or(Time::NEVER)
     }
 
-    /// Lets the person's own mailbox decide on an event that subscribers would tell them of: once, wherever it goes.
+    /// Lets the person's own mailbox decide on an event that subscribers would tell them of: once, wherever it goes. What
+    /// tells of this event alone is said by whoever was authenticated for it, whatever source the event names.
     pub(super) async fn tell_person(
         &mut self,
         owner: &Arc<str>,
         event: &Arc<Event>,
+        origin: Option<&str>,
         source: &mut impl Source,
     ) -> Result<Vec<Decision>, StoreError> {
         if !self.desk.subscribers.tell_a_person_of(event.kind()) {
@@ -116,7 +118,13 @@ impl PostRoom {
         let room = self.rooms.get_mut(&key).expect("it was entered above");
         room.events.insert(event.id(), event.clone());
         self.handle(&key, Input::Event(event))?;
-        let drained = self.drain(&key);
+        let mut drained = self.drain(&key);
+        let named = |id: NotificationId| drained.verdicts.iter().any(|one| one.notification_id == Some(id.0));
+        for (id, words) in &mut drained.ready {
+            if let Some(origin) = origin.filter(|_| words.events == 1 && named(*id)) {
+                words.origin = origin.to_owned();
+            }
+        }
         self.hand_over(owner, drained.ready, source).await?;
         // What is decided for a person is decided in no conversation and for no agent.
         Ok(drained.verdicts.into_iter().map(|one| Decision { agent: String::new(), ..one }).collect())
@@ -125,7 +133,7 @@ impl PostRoom {
     /// The same for events that came up on the way: those of detectors, and tool calls that were observed.
     pub(super) async fn tell_what_came_up(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
         for (owner, event) in std::mem::take(&mut self.came_up) {
-            let verdicts = self.tell_person(&owner, &event, source).await?;
+            let verdicts = self.tell_person(&owner, &event, None, source).await?;
             if let Some(row) = self.changes.events.iter_mut().find(|row| row.event.id() == event.id()) {
                 row.verdicts.extend(verdicts);
             }

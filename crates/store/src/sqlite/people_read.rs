@@ -1,5 +1,7 @@
 //! The rows of people back into what they were.
 
+use std::collections::BTreeSet;
+
 use bellwire_core::person::Settings;
 use bellwire_core::{NotificationId, Time};
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
@@ -11,14 +13,23 @@ use super::{Sqlite, SqliteWriter, damaged, failure};
 use crate::error::StoreError;
 use crate::front::PeopleReader;
 use crate::people::{
-    Catchup, Channel, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxQuery, InboxState, Level, LoadedPerson,
-    Reminder, Shelf,
+    Catchup, Change, Channel, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxQuery, InboxState, Level,
+    LoadedPerson, Reminder, Shelf, Told,
 };
 use crate::postroom::PeopleSource;
 
 const INBOX: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
                      correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
                      changed_sequence FROM inbox WHERE ";
+/// Everything that happened to an inbox behind a position, in order: an item came, and an item was changed last.
+const CHANGES: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
+                       correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
+                       changed_sequence, position FROM \
+                       (SELECT *, created_sequence AS position FROM inbox \
+                       WHERE user_id = $1 AND changed_sequence > $2 AND created_sequence > $2 \
+                       UNION ALL SELECT *, changed_sequence AS position FROM inbox \
+                       WHERE user_id = $1 AND changed_sequence > $2 AND changed_sequence > created_sequence) \
+                       ORDER BY position LIMIT $3";
 const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, state, reason, attempts, not_before, \
                           lease_until, fence, letter_id, created_at, ended_at FROM deliveries WHERE ";
 const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
@@ -94,6 +105,12 @@ impl PeopleSource for SqliteWriter {
         all(sql, &mut self.connection, delivery).await
     }
 
+    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Vec<Delivery>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        sql.push("user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(letter_id.as_bytes().to_vec());
+        all(sql, &mut self.connection, delivery).await
+    }
+
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
         let sql = "SELECT COUNT(*) FROM deliveries WHERE user_id = $1 AND notification_id IS NULL AND created_at > $2";
         let row = sqlx::query(sql).bind(user_id).bind(since.as_millis());
@@ -153,21 +170,21 @@ impl PeopleReader for Sqlite {
         let position = sqlx::query("SELECT position FROM inbox_positions WHERE user_id = $1").bind(user_id);
         let position = position.fetch_optional(&mut *moment).await.map_err(failure)?;
         let mut position = position.map_or(0, |row| row.get(0));
-        let mut items = Vec::new();
+        let mut changes = Vec::new();
         if let Some(after) = after {
-            let mut sql = QueryBuilder::<Driver>::new(INBOX);
-            sql.push("user_id = ").push_bind(user_id).push(" AND changed_sequence > ").push_bind(after);
-            sql.push(" ORDER BY changed_sequence LIMIT ").push_bind(count(limit + 1));
-            items = all(sql, &mut moment, inbox_item).await?;
+            let rows = sqlx::query(CHANGES).bind(user_id).bind(after).bind(count(limit + 1));
+            let rows = rows.fetch_all(&mut *moment).await.map_err(failure)?;
+            let change = |row| Ok(Change { position: SqliteRow::get(row, 16), item: inbox_item(row)? });
+            changes = rows.iter().map(change).collect::<Result<Vec<_>, StoreError>>()?;
         }
-        let more = items.len() > limit;
-        items.truncate(limit);
+        let more = changes.len() > limit;
+        changes.truncate(limit);
         if more {
-            position = items.last().map_or(position, |item| item.changed_sequence);
+            position = changes.last().map_or(position, |change| change.position);
         }
         let unread = unread(&mut moment, user_id).await?;
         moment.rollback().await.map_err(failure)?;
-        Ok(Catchup { items, position, unread, more })
+        Ok(Catchup { changes, position, unread, more })
     }
 
     async fn reminders(
@@ -216,6 +233,30 @@ impl PeopleReader for Sqlite {
         let waiting = usize::try_from(row.get::<i64, _>(0)).unwrap_or(0);
         Ok((waiting, row.get::<Option<i64>, _>(1).map(Time::from_millis)))
     }
+}
+
+/// What this person was told under these names, which the verdicts on an event gave.
+pub(super) async fn told(
+    connection: &mut SqliteConnection,
+    user_id: &str,
+    names: &[Uuid],
+) -> Result<Vec<Told>, StoreError> {
+    let mut all_told = Vec::new();
+    for name in BTreeSet::from_iter(names) {
+        let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
+        sql.push("asked = 0 AND user_id = ").push_bind(user_id).push(" AND id = ").push_bind(name.as_bytes().to_vec());
+        let later = all(sql, connection, reminder).await?.pop();
+        // What had to wait has another name once it is told.
+        let id = later.as_ref().and_then(|later| later.notification_id).map_or(*name, |id| id.0).as_bytes().to_vec();
+        let mut sql = QueryBuilder::<Driver>::new(INBOX);
+        sql.push("user_id = ").push_bind(user_id).push(" AND id = ").push_bind(id.clone());
+        let item = all(sql, connection, inbox_item).await?.pop();
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        sql.push("user_id = ").push_bind(user_id).push(" AND notification_id = ").push_bind(id);
+        let deliveries = all(sql, connection, delivery).await?;
+        all_told.extend(Told::of(item, later, deliveries));
+    }
+    Ok(all_told)
 }
 
 async fn all<T>(

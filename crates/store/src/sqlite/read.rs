@@ -9,6 +9,7 @@ use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
 use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
+use super::people_read::told;
 use super::{Sqlite, SqliteWriter, damaged, failure, mailbox_log};
 use crate::command::{InjectionView, Message, NotificationView, Once, Superseded, Token, Trace};
 use crate::error::StoreError;
@@ -275,6 +276,7 @@ impl Reader for Sqlite {
             filtered: row.filtered,
             injections: injections(&mut connection, &row.owner, &notifications).await?,
             superseded: superseded(&mut connection, id).await?,
+            told: told(&mut connection, &row.owner, &ids).await?,
             notifications,
             verdicts: row.verdicts,
         }))

@@ -144,6 +144,46 @@ on_every_store! {
         assert!(claims(&backend).await.is_empty(), "what the hub says of itself is not mailed");
     }
 
+    async fn what_may_have_arrived_is_retried_under_its_name_unless_it_went_with_others(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        let silence = || Outcome::Unknown { reason: "silence".into() };
+        let lost = |letter: Claim, outcome: Outcome| {
+            let backend = &backend;
+            async move {
+                assert!(start(backend, &letter).await);
+                assert!(finish(backend, &letter, outcome).await);
+                letter.letter_id
+            }
+        };
+        told(&backend, message("alone")).await;
+        let alone = lost(claim(&backend).await, silence()).await;
+        let id = only(&backend).await.id;
+        backend.store().retry_delivery(None, id).await.unwrap();
+        assert_eq!(lost(claim(&backend).await, Outcome::Refused { reason: "no".into() }).await, alone, "a copy is known as one");
+        backend.store().retry_delivery(None, id).await.unwrap();
+        assert_ne!(lost(claim(&backend).await, Outcome::Sent).await, alone, "what was refused is sent anew");
+
+        told(&backend, message("first")).await;
+        told(&backend, message("second")).await;
+        let both = lost(claim(&backend).await, silence()).await;
+        let unknown = backend.store().deliveries(None, Some(DeliveryState::Unknown), None, 10).await.unwrap().0;
+        assert_eq!(unknown.len(), 2);
+        backend.store().retry_delivery(None, unknown[0].id).await.unwrap();
+        let one = claim(&backend).await;
+        assert_eq!(texts(&one).len(), 1);
+        assert_ne!(one.letter_id, both, "the same name must not stand for another text");
+    }
+
+    async fn a_letter_knows_what_its_conversations_are_called(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        let caller = bellwire_store::Caller::user("ada");
+        backend.store().put_conversation(caller, "chat".into(), "ada".into(), Some("Trip to Rome".into())).await.unwrap();
+        told(&backend, message("news")).await;
+        told(&backend, NotificationDraft { conversation_id: None, ..message("from nowhere") }).await;
+        let titles = claim(&backend).await.titles;
+        assert_eq!(titles.into_iter().collect::<Vec<_>>(), [("chat".to_owned(), "Trip to Rome".to_owned())]);
+    }
+
     async fn a_single_failure_is_tried_again_and_the_letter_keeps_its_name(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         told(&backend, message("news")).await;
@@ -323,4 +363,20 @@ on_every_store! {
         assert!(backend.store().deliveries(None, None, None, 10).await.unwrap().0.is_empty());
         assert_eq!(backend.store().settings("ada".into()).await.unwrap(), Default::default());
     }
+}
+
+#[tokio::test]
+async fn whoever_opens_the_store_need_not_wait_for_the_leases_of_who_had_it_before() {
+    let mut backend = Backend::sqlite().await;
+    mail_to(&backend, "ada@example.org").await;
+    told(&backend, message("claimed")).await;
+    let before = claim(&backend).await;
+    backend.restart().await;
+    let again = claim(&backend).await;
+    assert_eq!((again.letter_id, again.fence), (before.letter_id, before.fence + 1), "it goes back at once");
+    assert!(start(&backend, &again).await);
+    backend.restart().await;
+    assert!(claims(&backend).await.is_empty(), "it may have been sent");
+    assert_eq!(only(&backend).await.state, DeliveryState::Unknown, "and that is known at once");
+    assert!(!finish(&backend, &again, Outcome::Sent).await);
 }

@@ -18,6 +18,9 @@ pub(crate) fn tree(trace: &Value) -> String {
         let last = number + 1 == verdicts.len();
         tree.verdict(verdict, trace, if last { ("└─ ", "   ") } else { ("├─ ", "│  ") });
     }
+    for told in list(trace, "told") {
+        tree.told(told);
+    }
     for one in list(trace, "superseded") {
         let words = format!("for {} by event {} {}", text(one, "subscriber"), text(one, "by"), tree.offset(&one["at"]));
         tree.line("", &format!("{} {words}", paint(MUTED, "superseded")));
@@ -72,6 +75,35 @@ impl Tree {
         self.line(below, &format!("{}{ended}{call}{reason}", paint(colour, state)));
         for line in text(one, "content").lines() {
             self.line(below, &format!("│ {}", paint(TEXT, line)));
+        }
+    }
+
+    /// What the person was told, and by which ways it went out.
+    fn told(&mut self, told: &Value) {
+        let item = &told["notification"];
+        if item.is_null() {
+            let due = format!("the hour's allowance is used up; the person is told at {}", text(told, "due_at"));
+            return self.line("", &paint(MUTED, due));
+        }
+        let state = if !item["dismissed_at"].is_null() {
+            "dismissed"
+        } else if !item["read_at"].is_null() {
+            "read"
+        } else {
+            "unread"
+        };
+        let head = format!("told the person {}, {state}", self.offset(&item["created_at"]));
+        self.line("", &format!("{head} {}", paint(MUTED, text(item, "id"))));
+        for line in text(item, "message").lines() {
+            self.line("   ", &format!("│ {}", paint(TEXT, line)));
+        }
+        for way in list(told, "deliveries") {
+            let (state, reason) = (text(way, "state"), given(way, "reason").map(|reason| format!(": {reason}")));
+            let colour = verdict_style(&state);
+            let to = format!("└─ {} to {}", text(way, "channel"), text(way, "target"));
+            let ended = self.offset(&way["ended_at"]);
+            let ended = if ended.is_empty() { ended } else { format!(" {ended}") };
+            self.line("   ", &format!("{to} {}{ended}{}", paint(colour, state), reason.unwrap_or_default()));
         }
     }
 
@@ -149,6 +181,20 @@ mod tests {
                 {"call_id": "call_1", "agent": "main", "point": "turn_end", "at": "2026-01-03T15:31:02.250Z", "unseen": false},
             ],
             "superseded": [{"subscriber": "audit", "by": "e2", "at": "2026-01-03T15:30:01Z"}],
+            "told": [
+                {
+                    "notification": {
+                        "id": "n2", "message": "butler needs you:\nmay I?", "created_at": "2026-01-03T15:30:00Z",
+                        "read_at": "2026-01-03T15:40:00Z", "dismissed_at": null,
+                    },
+                    "due_at": null,
+                    "deliveries": [{
+                        "channel": "email", "target": "ada@example.org", "state": "failed",
+                        "reason": "refused at RCPT TO: 550 no such user", "ended_at": "2026-01-03T15:30:01.500Z",
+                    }],
+                },
+                {"notification": null, "due_at": "2026-01-03T16:30:00Z", "deliveries": []},
+            ],
         });
         insta::assert_snapshot!(anstream::adapter::strip_str(&tree(&trace)));
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::peer::{MailServer, listener};
 use super::{at, letter, note};
 
-fn texts() -> Vec<String> {
+pub(crate) fn texts() -> Vec<String> {
     let mut texts: Vec<String> = [
         "a\r\nBcc: eve@example.org\r\n\r\n<b>body</b>",
         "a\nSubject: other\n\nb",
@@ -39,7 +39,7 @@ fn everywhere(text: &str) -> Letter {
     letter
 }
 
-fn names(mail: &Value) -> Vec<&str> {
+pub(crate) fn names(mail: &Value) -> Vec<&str> {
     let headers = mail["headers"].as_array().expect("headers");
     headers.iter().map(|header| header[0].as_str().expect("a name")).collect()
 }

@@ -25,7 +25,7 @@ impl MailServer {
     pub(crate) fn start(listeners: &[Value]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         certificate(folder.path());
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/smtp_server.py");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/peers/smtp_server.py");
         let mut process = Command::new(python())
             .arg(script)
             .arg(folder.path())
@@ -60,7 +60,14 @@ impl MailServer {
     /// What arrived at this port, as Python's email package reads it.
     pub(crate) fn received(&self, name: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.folder.path().join(format!("{name}.jsonl"))).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).expect("a record is JSON")).collect()
+        // A line without its end is still being written.
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        whole.map(|line| serde_json::from_str(line).expect("a record is JSON")).collect()
+    }
+
+    /// Lets a port go on that holds.
+    pub(crate) fn go(&self, name: &str) {
+        std::fs::write(self.folder.path().join(format!("{name}.go")), "").expect("the folder is there");
     }
 
     /// What this port was told, command by command.

@@ -1,0 +1,109 @@
+use std::io::Write as _;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::client::{Client, Connection, segment};
+use crate::output::{MUTED, SAID, STRONG, WAITS, WRONG, paint, print_json, text};
+
+/// How much of a reason a table shows, in characters.
+const REASON_MAX: usize = 80;
+
+/// List what leaves the hub for people, dead letters included; try one again or give it up
+///
+/// Where it stands: waiting, claimed, started, sent, failed (a dead letter), unknown (it went out and no answer came, so it
+/// is not sent again by itself), skipped (no longer wanted when its time came) or cancelled.
+#[derive(Args)]
+pub(crate) struct Deliveries {
+    /// Only those that stand here; failed are the dead letters
+    #[arg(long)]
+    state: Option<String>,
+    /// How many at most
+    #[arg(long, value_name = "N", default_value = "20")]
+    limit: u32,
+    /// Where to go on, as the page before said
+    #[arg(long)]
+    cursor: Option<String>,
+    /// Try this one again, which came to its end without being sent
+    #[arg(long, value_name = "ID", conflicts_with_all = ["state", "cursor"])]
+    retry: Option<String>,
+    /// Give this one up, which waits
+    #[arg(long, value_name = "ID", conflicts_with_all = ["state", "cursor", "retry"])]
+    cancel: Option<String>,
+    /// Print the hub's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+pub(crate) fn run(arguments: &Deliveries) -> Result<bool> {
+    let client = Client::new(&arguments.connection)?;
+    match (&arguments.retry, &arguments.cancel) {
+        (Some(id), _) => arguments.change(&client, id, "retry"),
+        (None, Some(id)) => arguments.change(&client, id, "cancel"),
+        (None, None) => arguments.list(&client),
+    }
+}
+
+impl Deliveries {
+    fn change(&self, client: &Client, id: &str, what: &str) -> Result<bool> {
+        let delivery = client.post(&format!("/v1/deliveries/{}/{what}", segment(id)), &json!({}))?;
+        if self.json {
+            return print_json(&delivery);
+        }
+        let (to, state) = (text(&delivery, "target"), text(&delivery, "state"));
+        anstream::eprintln!("{} to {to} is {state}", text(&delivery, "channel"));
+        Ok(true)
+    }
+
+    fn list(&self, client: &Client) -> Result<bool> {
+        let mut path = format!("/v1/deliveries?limit={}", self.limit);
+        for (name, value) in [("state", &self.state), ("cursor", &self.cursor)] {
+            path.extend(value.iter().map(|value| format!("&{name}={}", segment(value))));
+        }
+        let list = client.get(&path)?;
+        if self.json {
+            return print_json(&list);
+        }
+        let mut out = anstream::stdout().lock();
+        let head = format!("{:38}{:11}{:12}{:28}{:7}WHY", "ID", "STATE", "USER", "TO", "TRIES");
+        writeln!(out, "{}", paint(STRONG, head))?;
+        for delivery in list["items"].as_array().into_iter().flatten() {
+            writeln!(out, "{}", row(delivery))?;
+        }
+        if let Some(cursor) = list["next_cursor"].as_str() {
+            anstream::eprintln!("{}", paint(MUTED, format!("there are more: --cursor {cursor}")));
+        }
+        Ok(true)
+    }
+}
+
+fn row(delivery: &Value) -> String {
+    let cell = |key: &str| text(delivery, key);
+    let state = cell("state");
+    let colour = match state.as_str() {
+        "sent" => SAID,
+        "waiting" | "claimed" | "started" => WAITS,
+        "failed" | "unknown" => WRONG,
+        _ => MUTED,
+    };
+    let state = paint(colour, format!("{state:11}"));
+    let tries = delivery["attempts"].as_u64().unwrap_or(0);
+    format!("{:38}{state}{:12}{:28}{tries:<7}{}", cell("id"), cell("user_id"), cell("target"), why(delivery))
+}
+
+/// The reason on one line; of what waits for its time, when that is.
+fn why(delivery: &Value) -> String {
+    let reason = text(delivery, "reason").replace(['\n', '\t'], " ");
+    let reason = match reason.char_indices().nth(REASON_MAX) {
+        Some((end, _)) => format!("{}…", &reason[..end]),
+        None => reason,
+    };
+    match (text(delivery, "state").as_str(), reason.as_str()) {
+        ("waiting", "") => format!("due {}", text(delivery, "not_before")),
+        ("waiting", reason) => format!("{reason}; due {}", text(delivery, "not_before")),
+        _ => reason,
+    }
+}

@@ -1,0 +1,35 @@
+use anyhow::{Context as _, Result, bail};
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+
+/// What a flag names as a time: one as it stands, or so much after now.
+pub(super) fn moment(flag: &str, when: &str, now: Timestamp) -> Result<String> {
+    if let Ok(at) = when.parse::<Timestamp>() {
+        if at <= now {
+            bail!("{flag} {when} has passed");
+        }
+        return Ok(at.to_string());
+    }
+    let span: Span =
+        when.parse().ok().filter(|span: &Span| span.is_positive()).with_context(|| {
+            format!("{flag} is '{when}'; write 12h, 30d, 1y or a time such as 2027-01-01T00:00:00Z")
+        })?;
+    let at = now.to_zoned(TimeZone::UTC).checked_add(span).with_context(|| format!("{flag} is too far away"))?;
+    Ok(at.timestamp().round(jiff::Unit::Second)?.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_moment_or_so_long_from_now() {
+        let now: Timestamp = "2026-01-03T15:30:00Z".parse().expect("a time");
+        assert_eq!(moment("--at", "12h", now).expect("a span"), "2026-01-04T03:30:00Z");
+        assert_eq!(moment("--at", "30d", now).expect("a span"), "2026-02-02T15:30:00Z");
+        assert_eq!(moment("--at", "2027-01-01T00:00:00Z", now).expect("a time"), "2027-01-01T00:00:00Z");
+        for wrong in ["soon", "-1d", "2025-01-01T00:00:00Z", ""] {
+            assert!(moment("--at", wrong, now).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! A hub that is killed at each step of a delivery: nothing is lost, nothing is mailed twice, and what nobody can know is
+//! called unknown and told to the person and to the conversation that asked.
+//!
+//! The mail server stops the hub at an exact step: it holds still there until it is told to go on. The steps between two
+//! commits of the outbox have no moment on the wire; they are what a store is left with whose worker went no further.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwire_core::Subscribers;
+use bellwire_store::{Claim, Letter, Opening, People as _, PeopleRules, SqliteStore, Store as _};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::client::{Call, Client, json};
+use crate::hub::{Hub, serve};
+use crate::peer::{MailServer, listener};
+
+/// A hub with a person who reads mail, and the mail server.
+struct Scene {
+    server: MailServer,
+    folder: tempfile::TempDir,
+    hub: Option<Hub>,
+}
+
+impl Scene {
+    /// The server takes one mail, the one that confirms the address, and holds still at this step of the next.
+    async fn held_at(step: &str, take: bool) -> Self {
+        let fault = json!([{"at": step, "do": "hold", "after": 1, "times": 1, "take": take}]);
+        let server = MailServer::start(&[listener("x", fault)]);
+        let mut scene = Self { server, folder: tempfile::tempdir().expect("a folder"), hub: None };
+        scene.restart();
+        scene.put("/v1/conversations/chat", json!({"user_id": "ada"}), Method::PUT).await;
+        let address = json!({"email": {"enabled": true, "address": "ada@example.org"}});
+        scene.put("/v1/users/ada/settings", address, Method::PATCH).await;
+        wait_for("the code", || async { scene.server.received("x").len() == 1 }).await;
+        let mail = scene.server.received("x").remove(0);
+        let text = mail["parts"][0][1].as_str().expect("a text");
+        let code = text.lines().map(str::trim).find(|line| line.len() == 6 && line.parse::<u32>().is_ok());
+        scene.put("/v1/users/ada/email/confirm", json!({"code": code.expect("a code")}), Method::POST).await;
+        scene
+    }
+
+    fn restart(&mut self) {
+        let settings = self.server.settings("x");
+        let mut command = serve(self.folder.path());
+        command
+            .env("BELLWIRE_EMAIL_HOST", &settings.host)
+            .env("BELLWIRE_EMAIL_PORT", settings.port.to_string())
+            .env("BELLWIRE_EMAIL_CA_FILE", settings.ca_file.expect("the server has a certificate"))
+            .env("BELLWIRE_EMAIL_WORKERS", "1");
+        self.hub = Some(Hub::start_with(command));
+    }
+
+    fn hub(&self) -> &Hub {
+        self.hub.as_ref().expect("it runs")
+    }
+
+    fn kill(&mut self) {
+        self.hub.take().expect("it runs").kill();
+    }
+
+    fn client(&self) -> Client {
+        Client::of(self.folder.path(), &self.hub().address)
+    }
+
+    async fn put(&self, path: &str, body: Value, method: Method) -> Value {
+        json(&self.client().expect(&Call { method, ..Call::post(path, &body) }).await)
+    }
+
+    async fn tell(&self, message: &str) {
+        let context = json!({"user_id": "ada", "conversation_id": "chat"});
+        let call = json!({"arguments": {"message": message}, "context": context});
+        let answer = self.put("/v1/tools/send_notification", call, Method::POST).await;
+        assert_eq!(answer["success"], true, "{answer}");
+    }
+
+    /// The server holds still at the step it was asked to.
+    async fn reached(&self, step: &str, times: usize) {
+        let heard = || async { self.server.heard("x").iter().filter(|word| *word == step).count() >= times };
+        wait_for(step, heard).await;
+    }
+
+    /// The states of what was told, oldest first.
+    async fn states(&self) -> Vec<String> {
+        let list = json(&self.client().expect(&Call::get("/v1/deliveries")).await);
+        let items = list["items"].as_array().expect("a list").iter().rev();
+        let told = items.filter(|one| one["notification_id"].is_string());
+        told.map(|one| one["state"].as_str().expect("a word").to_owned()).collect()
+    }
+
+    async fn until(&self, states: &[&str]) {
+        wait_for(&format!("{states:?}"), || async { self.states().await == states }).await;
+    }
+
+    /// What arrived, but for the code.
+    fn arrived(&self) -> Vec<String> {
+        let subject = |mail: &Value| {
+            let headers = mail["headers"].as_array().expect("headers").iter();
+            let subject = headers.filter(|header| header[0] == "Subject").map(|header| &header[1]).next();
+            subject.and_then(Value::as_str).expect("a subject").to_owned()
+        };
+        self.server.received("x").iter().skip(1).map(subject).collect()
+    }
+
+    /// The person has a note of it, and the conversation is told at its next turn.
+    async fn is_told_of_an_unknown_fate(&self) {
+        let inbox = json(&self.client().expect(&Call::get("/v1/users/ada/notifications")).await);
+        let notes: Vec<&Value> =
+            inbox["items"].as_array().expect("a list").iter().filter(|one| one["kind"] == "note").collect();
+        assert_eq!(notes.len(), 1, "{inbox}");
+        assert_eq!((&notes[0]["origin"], &notes[0]["conversation_id"]), (&json!("bellwire"), &json!("chat")));
+        let said = notes[0]["message"].as_str().expect("a text");
+        assert!(said.starts_with("It is not known whether a mail to you arrived (ada@example.org)"), "{said}");
+        let asked = json!({"point": "turn_start", "call_id": "turn"});
+        let block = self.put("/v1/conversations/chat/inject", asked, Method::POST).await;
+        let block = block["block"].as_str().expect("a block");
+        assert!(block.contains("delivery_failed: email") && block.contains("the hub stopped while"), "{block}");
+    }
+
+    /// Somebody asks for it to be sent all the same.
+    async fn retry(&self) {
+        let list = json(&self.client().expect(&Call::get("/v1/deliveries?state=unknown")).await);
+        let id = list["items"][0]["id"].as_str().expect("an id");
+        let answer = self.put(&format!("/v1/deliveries/{id}/retry"), json!({}), Method::POST).await;
+        assert_eq!(answer["state"], "waiting", "{answer}");
+    }
+
+    /// The store as the hub left it, for a worker that goes no further than it is told to.
+    async fn worker(&self) -> SqliteStore {
+        let opening = Opening {
+            subscribers: Arc::new(Subscribers::bundled()),
+            seed: 1,
+            clock: bellwire_server::clock::system(),
+            timers: false,
+            observer: None,
+            people: PeopleRules { email: true, ..PeopleRules::default() },
+        };
+        SqliteStore::open(&database(self.folder.path()), opening).await.expect("nobody serves it")
+    }
+
+    /// The hub is killed while its only worker is busy with one mail and another waits to be claimed.
+    async fn killed_before_a_claim() -> Self {
+        let mut scene = Self::held_at("data", false).await;
+        scene.tell("first").await;
+        scene.reached("data", 2).await;
+        scene.tell("second").await;
+        assert_eq!(scene.states().await, ["started", "waiting"]);
+        scene.kill();
+        scene.server.go("x");
+        scene
+    }
+}
+
+fn database(folder: &Path) -> std::path::PathBuf {
+    folder.join("bellwire.db")
+}
+
+async fn claim(store: &SqliteStore) -> Claim {
+    let mut claims = store.claim(1).await.expect("it can be claimed");
+    assert_eq!(claims.len(), 1, "{claims:?}");
+    claims.remove(0)
+}
+
+async fn wait_for<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+    let wait = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap_or_else(|_| panic!("waited a minute for {what}"));
+}
+
+#[tokio::test]
+async fn killed_before_the_claim_a_mail_is_sent_once_by_the_next_hub() {
+    let mut scene = Scene::killed_before_a_claim().await;
+    scene.restart();
+    scene.until(&["unknown", "sent"]).await;
+    assert_eq!(scene.arrived(), ["[operator] Info: second"]);
+    scene.is_told_of_an_unknown_fate().await;
+}
+
+#[tokio::test]
+async fn killed_after_the_claim_a_mail_is_sent_once_by_the_next_hub_without_waiting_for_the_lease() {
+    let mut scene = Scene::killed_before_a_claim().await;
+    let store = scene.worker().await;
+    claim(&store).await;
+    store.close().await.expect("it closes");
+    scene.restart();
+    scene.until(&["unknown", "sent"]).await;
+    assert_eq!(scene.arrived(), ["[operator] Info: second"]);
+}
+
+#[tokio::test]
+async fn killed_between_the_record_of_an_attempt_and_its_first_byte_it_is_unknown_and_waits_for_somebody_to_ask() {
+    let mut scene = Scene::killed_before_a_claim().await;
+    let store = scene.worker().await;
+    let claimed = claim(&store).await;
+    let letter = Letter { letter_id: claimed.letter_id, fence: claimed.fence, code: None };
+    assert!(store.start(letter).await.expect("it begins"));
+    store.close().await.expect("it closes");
+    scene.restart();
+    scene.until(&["unknown", "unknown"]).await;
+    scene.tell("third").await;
+    scene.until(&["unknown", "unknown", "sent"]).await;
+    assert_eq!(scene.arrived(), ["[operator] Info: third"], "nobody asked for the others");
+    scene.retry().await;
+    scene.until(&["unknown", "sent", "sent"]).await;
+    assert_eq!(scene.arrived()[1..], ["[operator] Info: second"]);
+}
+
+#[tokio::test]
+async fn killed_during_the_call_nothing_is_known_and_nothing_is_sent_again() {
+    // Before its text, and after the dot that ends it but before the server has kept it.
+    for step in ["data", "end"] {
+        let mut scene = Scene::held_at(step, false).await;
+        scene.tell("news").await;
+        scene.reached(step, 2).await;
+        scene.kill();
+        scene.restart();
+        scene.until(&["unknown"]).await;
+        scene.is_told_of_an_unknown_fate().await;
+        scene.tell("more").await;
+        scene.until(&["unknown", "sent"]).await;
+        assert_eq!(scene.arrived(), ["[operator] Info: more"], "killed at {step}");
+    }
+}
+
+#[tokio::test]
+async fn killed_when_the_server_has_the_mail_and_has_not_said_so_it_is_unknown_and_arrives_once() {
+    let mut scene = Scene::held_at("end", true).await;
+    scene.tell("news").await;
+    scene.reached("end", 2).await;
+    scene.kill();
+    scene.restart();
+    scene.until(&["unknown"]).await;
+    scene.is_told_of_an_unknown_fate().await;
+    scene.tell("more").await;
+    scene.until(&["unknown", "sent"]).await;
+    assert_eq!(scene.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
+}
+
+#[tokio::test]
+async fn killed_after_the_servers_answer_and_before_the_commit_it_is_unknown_and_arrives_once() {
+    let mut scene = Scene::held_at("end", false).await;
+    scene.tell("news").await;
+    scene.reached("end", 2).await;
+    // It stands still while the answer comes, so that it cannot write it down.
+    let stopped = Command::new("kill").args(["-STOP", &scene.hub().pid().to_string()]).status();
+    assert!(stopped.expect("kill runs").success(), "the hub runs");
+    scene.server.go("x");
+    scene.reached("answered", 2).await;
+    scene.kill();
+    scene.restart();
+    scene.until(&["unknown"]).await;
+    scene.is_told_of_an_unknown_fate().await;
+    scene.tell("more").await;
+    scene.until(&["unknown", "sent"]).await;
+    assert_eq!(scene.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
+}
+
+/// Asked politely, it waits for the answer to a mail that is on its way, but not for long.
+#[tokio::test]
+async fn asked_to_stop_it_hears_the_servers_answer_out_or_leaves_the_fate_unknown() {
+    for (answers, state) in [(true, "sent"), (false, "unknown")] {
+        let mut scene = Scene::held_at("end", false).await;
+        scene.tell("news").await;
+        scene.reached("end", 2).await;
+        scene.hub().terminate();
+        if answers {
+            scene.server.go("x");
+        }
+        let (status, said) = scene.hub.take().expect("it runs").wait();
+        assert_eq!(status.code(), Some(0), "{said}");
+        scene.restart();
+        scene.until(&[state]).await;
+        assert_eq!(scene.arrived().len(), usize::from(answers), "nothing is sent again");
+    }
+}
+
+#[tokio::test]
+async fn killed_after_the_commit_it_is_sent_and_stays_sent() {
+    let mut scene = Scene::held_at("quit", false).await;
+    scene.tell("news").await;
+    scene.until(&["sent"]).await;
+    scene.kill();
+    scene.restart();
+    scene.tell("more").await;
+    scene.until(&["sent", "sent"]).await;
+    assert_eq!(scene.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
+}

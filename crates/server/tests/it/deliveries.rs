@@ -1,0 +1,88 @@
+//! The list of what leaves the hub: pages, filters, and who sees what.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::email::peer::{MailServer, listener};
+use crate::mailed::Post;
+use crate::people::send;
+
+/// It is quiet for Ada, so that what is told waits.
+async fn with_seven_that_wait(server: &MailServer) -> Post<'_> {
+    let post = Post::open(server, "x").await;
+    let hour = bellwire_server::clock::system()().as_millis() / 3_600_000;
+    let at = |hour: i64| format!("{:02}:30", hour.rem_euclid(24));
+    post.change(json!({"quiet_hours": {"start": at(hour - 2), "end": at(hour + 2), "timezone": "UTC"}})).await;
+    for number in 0..7 {
+        send(&post.hub, &post.agent, &format!("news {number}")).await;
+    }
+    post
+}
+
+async fn page(post: &Post<'_>, token: &str, query: &str) -> (Vec<String>, Option<String>) {
+    let (status, list) = post.hub.get(token, &format!("/v1/deliveries?{query}")).await;
+    assert_eq!(status, StatusCode::OK, "{list}");
+    let ids = list["items"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned());
+    (ids.collect(), list["next_cursor"].as_str().map(str::to_owned))
+}
+
+#[tokio::test]
+async fn pages_are_newest_first_and_together_hold_each_once() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let post = with_seven_that_wait(&server).await;
+    let (all, none) = page(&post, &post.ada, "limit=100").await;
+    assert_eq!((all.len(), none), (8, None), "seven that wait and the code");
+    assert!(all.is_sorted_by(|newer, older| newer > older), "{all:?}");
+    let (mut paged, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let (ids, next) = page(&post, &post.ada, &format!("limit=3{cursor}")).await;
+        assert!(ids.len() <= 3);
+        paged.extend(ids);
+        match next {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+        // What comes meanwhile is not on the pages behind.
+        send(&post.hub, &post.agent, "meanwhile").await;
+    }
+    assert_eq!(paged, all);
+}
+
+#[tokio::test]
+async fn a_state_is_asked_for_by_its_word_and_what_is_wrong_is_named() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let post = with_seven_that_wait(&server).await;
+    let count = |query: &'static str| async { page(&post, &post.ada, query).await.0.len() };
+    assert_eq!((count("state=waiting").await, count("state=sent").await, count("state=failed").await), (7, 1, 0));
+    let first = page(&post, &post.ada, "state=waiting&limit=4").await;
+    let second = page(&post, &post.ada, &format!("state=waiting&limit=4&cursor={}", first.1.unwrap())).await;
+    assert_eq!((first.0.len(), second.0.len(), second.1), (4, 3, None));
+    let wrong = [
+        ("state=lost", "state"),
+        ("limit=0", "limit"),
+        ("limit=101", "limit"),
+        ("cursor=x", "cursor"),
+        ("color=red", "color"),
+    ];
+    for (query, field) in wrong {
+        let (status, answer) = post.hub.get(&post.ada, &format!("/v1/deliveries?{query}")).await;
+        assert_eq!((status, &answer["error"]["field"]), (StatusCode::BAD_REQUEST, &json!(field)), "{query}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn everybody_sees_their_own_and_an_admin_sees_all() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let post = with_seven_that_wait(&server).await;
+    let bob = post.hub.token("user", "bob").await;
+    assert_eq!(page(&post, &bob, "").await, (Vec::new(), None));
+    assert_eq!(page(&post, &post.hub.admin, "limit=100").await, page(&post, &post.ada, "limit=100").await);
+    let id = page(&post, &post.ada, "limit=1").await.0.remove(0);
+    for what in ["retry", "cancel"] {
+        let path = format!("/v1/deliveries/{id}/{what}");
+        let (status, theirs): (StatusCode, Value) = post.hub.post(&bob, &path, json!({})).await;
+        let (_, nobodys) =
+            post.hub.post(&bob, &path.replace(&id, "0198c0de-0000-7000-8000-000000000000"), json!({})).await;
+        assert_eq!((status, theirs), (StatusCode::NOT_FOUND, nobodys), "what is another's is not there");
+    }
+}

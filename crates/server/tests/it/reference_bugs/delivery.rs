@@ -1,0 +1,156 @@
+//! Mail: when it goes, how often, and what stands in its headers.
+
+use std::sync::atomic::Ordering;
+
+use bellwire_core::Time;
+use bellwire_core::person::SettingsChange;
+use bellwire_store::{DeliveryState, Outcome};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::email::peer::{MailServer, listener};
+use crate::mailed;
+use crate::outbox::{Post, time};
+use crate::people::{send, tool};
+
+/// There, the text went into the subject as it was, and the mail had neither a date nor a name.
+#[tokio::test]
+async fn line_breaks_and_letters_in_a_message_stay_in_its_subject_and_a_mail_has_a_date_and_a_name() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let post = mailed::Post::open(&server, "x").await;
+    send(&post.hub, &post.agent, "Grüße\r\nBcc: eve@example.org\r\n\r\nhello").await;
+    let mail = post.received(2).await.remove(1);
+    assert_eq!(mailed::header(&mail, "Subject"), "[butler] Info: Grüße Bcc: eve@example.org hello");
+    assert_eq!((&mail["to"], &mail["defects"]), (&json!(["ada@example.org"]), &json!([])));
+    let names = |name: &str| {
+        let headers = mail["headers"].as_array().unwrap().iter();
+        headers.filter(|header| header[0].as_str().unwrap().eq_ignore_ascii_case(name)).count()
+    };
+    assert_eq!(["Bcc", "Date", "Message-ID", "Subject"].map(names), [0, 1, 1, 1]);
+    assert!(mail["date"].as_str().unwrap().starts_with("20"), "{mail}");
+}
+
+/// There, both ends of the window were in it, and the end was found by adding hours to a clock that is changed that night.
+#[tokio::test]
+async fn quiet_hours_hold_their_first_moment_and_not_their_last_also_when_clocks_change() {
+    // Germany, the night of 29 March 2026: 02:00 is followed by 03:00, so that this night is nine hours less one.
+    let post = Post::open(true, "2026-03-28T20:59:59.999Z").await;
+    post.quiet("22:00", "07:00", "Europe/Berlin").await;
+    let outbox = post.outbox(Outcome::Sent);
+    post.tell("just before").await;
+    assert_eq!(outbox.step().await, 1);
+    post.set(time("2026-03-28T21:00:00Z"));
+    post.tell("at the first moment").await;
+    assert_eq!(outbox.step().await, 0);
+    post.set(time("2026-03-29T04:59:59.999Z"));
+    assert_eq!(outbox.step().await, 0, "07:00 is 05:00 UTC from this night on, and not 06:00");
+    post.set(time("2026-03-29T05:00:00Z"));
+    assert_eq!(outbox.step().await, 1);
+    post.tell("at the last").await;
+    assert_eq!(outbox.step().await, 1);
+    assert_eq!(post.sent(), [["just before"], ["at the first moment"], ["at the last"]]);
+}
+
+/// There, what was held went out whatever its person had done meanwhile.
+#[tokio::test]
+async fn deferred_mail_is_not_sent_after_it_was_read_or_dismissed_or_mail_was_switched_off() {
+    let held = || async {
+        let post = Post::open(false, "2026-01-03T23:00:00Z").await;
+        post.quiet("22:00", "07:00", "UTC").await;
+        let id = post.tell("news").await;
+        (post, id)
+    };
+    let (read, id) = held().await;
+    read.store.mark("ada".into(), id, true).await.unwrap();
+    let (dismissed, id) = held().await;
+    dismissed.store.dismiss("ada".into(), id).await.unwrap();
+    let (off, _) = held().await;
+    off.change(SettingsChange { email_enabled: Some(false), ..SettingsChange::default() }).await;
+    let (moved, _) = held().await;
+    moved.quiet("22:00", "09:00", "UTC").await;
+    for (post, state) in [
+        (read, DeliveryState::Skipped),
+        (dismissed, DeliveryState::Skipped),
+        (off, DeliveryState::Skipped),
+        (moved, DeliveryState::Waiting),
+    ] {
+        post.set(time("2026-01-04T07:00:00Z"));
+        assert_eq!((post.outbox(Outcome::Sent).step().await, post.states().await), (0, vec![state]));
+    }
+}
+
+/// There, nothing was claimed, so that two workers sent everything twice.
+#[tokio::test]
+async fn two_workers_do_not_double_send() {
+    let post = Post::open(true, "2026-01-03T12:00:00Z").await;
+    for number in 0..20 {
+        post.tell(&format!("{number:02}")).await;
+        let (one, other) = (post.outbox(Outcome::Sent), post.outbox(Outcome::Sent));
+        let begun = tokio::join!(one.step(), other.step());
+        assert_eq!(begun.0 + begun.1, 1, "one of them has it");
+    }
+    assert_eq!(post.sent().concat(), (0..20).map(|number| format!("{number:02}")).collect::<Vec<_>>());
+}
+
+/// There, the first failure of the mail server was the last.
+#[tokio::test]
+async fn a_single_failure_of_the_mail_server_is_not_the_end() {
+    let post = Post::open(true, "2026-01-03T12:00:00Z").await;
+    post.tell("news").await;
+    let busy = || Outcome::TryAgain { reason: "451 busy".into(), retry_after_ms: None };
+    assert_eq!(post.outbox(busy()).step().await, 1);
+    assert_eq!(post.states().await, [DeliveryState::Waiting]);
+    post.clock.fetch_add(6_000, Ordering::SeqCst);
+    assert_eq!(post.outbox(Outcome::Sent).step().await, 1);
+    assert_eq!(post.states().await, [DeliveryState::Sent]);
+}
+
+/// There, a mail that was due at once was a task in memory: a crash lost it, and nothing said that it had been due.
+#[tokio::test]
+async fn immediate_mail_is_not_lost_in_a_crash() {
+    let mut post = Post::open(true, "2026-01-03T12:00:00Z").await;
+    post.tell("news").await;
+    post.restart().await;
+    assert_eq!(post.states().await, [DeliveryState::Waiting], "that it is due is on disk");
+    assert_eq!(post.outbox(Outcome::Sent).step().await, 1);
+    assert_eq!(post.sent(), [["news"]]);
+}
+
+/// There, when a digest was last sent was known in memory only: each start sent it again.
+#[tokio::test]
+async fn a_restart_does_not_send_a_digest_again() {
+    let mut post = Post::open(true, "2026-01-03T23:00:00Z").await;
+    post.quiet("22:00", "07:00", "UTC").await;
+    for text in ["first", "second", "third"] {
+        post.tell(text).await;
+    }
+    post.restart().await;
+    post.set(time("2026-01-04T07:00:00Z"));
+    assert_eq!(post.outbox(Outcome::Sent).step().await, 1);
+    assert_eq!(post.sent(), [["first", "second", "third"]]);
+    for hour in 1..=24 {
+        post.restart().await;
+        post.set(Time::from_millis(time("2026-01-04T07:00:00Z").as_millis() + hour * 3_600_000));
+        assert_eq!(post.outbox(Outcome::Sent).step().await, 0);
+    }
+    assert_eq!(post.states().await, [DeliveryState::Sent; 3]);
+}
+
+/// There, the acknowledgement that every delivered message asked for was answered 404.
+#[tokio::test]
+async fn what_was_delivered_can_be_acknowledged() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let post = mailed::Post::open(&server, "x").await;
+    let button = json!({"label": "Got it", "action": "prompt", "prompt": "I have read it"});
+    let toast = json!({"message": "Look", "severity": "info", "actions": [button]});
+    let shown = tool(&post.hub, &post.agent, "show_notification", toast).await;
+    post.until("sent", 1).await;
+    let path = format!("/v1/users/ada/notifications/{}", shown["notification"]["id"].as_str().unwrap());
+    let read = Some(json!({"read": true}));
+    let answers: [(StatusCode, Value); 3] = [
+        post.hub.call(&post.ada, Method::PATCH, &path, read).await,
+        post.hub.post(&post.ada, &format!("{path}/actions/0"), json!({})).await,
+        post.hub.call(&post.ada, Method::DELETE, &path, None).await,
+    ];
+    assert!(answers.iter().all(|(status, _)| *status == StatusCode::OK), "{answers:?}");
+}
