@@ -292,7 +292,9 @@ enum Blow {
 /// Two hundred calls at once, of which the hour allows some; then Redis comes back, and refuses again.
 async fn two_hundred_calls(per_hour: u64, blow: Blow) {
     let mut redis = RedisServer::start();
-    let patience = if matches!(blow, Blow::Frozen) { SHORT } else { LONG };
+    // Long enough for a busy machine, and well below what a call is given here: a question that was on its way when Redis
+    // was killed may stay without an answer.
+    let patience = if matches!(blow, Blow::Frozen) { SHORT } else { LONG / 10 };
     let refusals = connected(&redis, "hub", patience).await;
     let full = Limited::open(hourly(per_hour), refusals.clone()).await;
     let answered = Arc::new(AtomicUsize::new(0));
