@@ -55,6 +55,29 @@ fn batched_tool_failures_are_a_table() {
 }
 
 #[test]
+fn failed_deliveries_say_which_notification_it_was() {
+    let failed = |notification: &str| {
+        let error = "the server said no";
+        json!({"channel": "email", "notification": notification, "error_class": "refused", "error_message": error})
+    };
+    let mut agent = Agent::new(Subscribers::bundled());
+    agent.hears("15:30:01", "delivery.failed", "bellwire", Severity::Warning, failed("Buy milk"));
+    let text = agent.reads("15:30:01", InjectionPoint::TurnStart, "turn_1");
+    assert_eq!(text, "delivery_failed: email (Buy milk) - the server said no");
+
+    agent.hears("15:31:01", "delivery.failed", "bellwire", Severity::Warning, failed("Buy milk"));
+    agent.hears("15:31:02", "delivery.failed", "bellwire", Severity::Warning, failed("Call Ada, then Bob"));
+    agent.hears("15:31:02", "delivery.failed", "bellwire", Severity::Warning, json!({"channel": "email"}));
+    let table = [
+        "deliveries_failed[3]{channel,notification,error,ts}:",
+        "  email,Buy milk,refused,\"15:31:01\"",
+        "  email,\"Call Ada, then Bob\",refused,\"15:31:02\"",
+        "  email,?,error,\"15:31:02\"",
+    ];
+    assert_eq!(agent.reads("15:31:02", InjectionPoint::TurnStart, "turn_2"), table.join("\n"));
+}
+
+#[test]
 fn a_budget_warning_that_somebody_sends_is_one_line() {
     let mut agent = Agent::new(Subscribers::bundled());
     let payload =

@@ -111,11 +111,13 @@ impl App {
             mails: smtp.is_some(),
             refusals,
             seldom: tools::Seldom::default(),
+            again: tokio::sync::Mutex::new(()),
             stopping,
         });
         let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
         let router = http::router::router(hub, &config, endpoint);
         let outbox = smtp.map(|smtp| {
+            // Without a public name the link that stops mails works here alone; a warning at the start says so.
             let hub = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
             let postage = Postage { smtp, from: config.email.from.clone(), hub, unsubscribe };
             let outbox = Outbox::new(store.clone(), postage.sender(), config.email.workers);

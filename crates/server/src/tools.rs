@@ -26,7 +26,7 @@ use bellwire_core::person::Arguments;
 use serde_json::Value;
 
 use crate::http::Hub;
-use tool::{Call, Done};
+use tool::Call;
 
 /// Every tool, in the order in which a model reads them.
 pub static TOOLS: &[Tool] =
@@ -41,14 +41,18 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 pub(crate) async fn call(hub: &Hub, tool: &Tool, context: Context, arguments: Value) -> Called {
     let done = match Arguments::parse(arguments) {
         Ok(arguments) => {
-            (tool.run)(Call { hub: hub.clone(), context: context.clone(), arguments }).await.unwrap_or_else(Done::from)
+            let done = (tool.run)(Call { hub: hub.clone(), context: context.clone(), arguments }).await;
+            done.unwrap_or_else(|refused| tool.refused(refused))
         }
-        Err(message) => Refused::invalid(message).into(),
+        // Who is meant comes first, also where nothing else can be read.
+        Err(_) if tool.needs_user && context.user_id.is_none() => tool.refused(Refused::missing("user_id")),
+        Err(message) => tool.refused(Refused::invalid(message)),
     };
     let (tool, refused, correlation_id) = (tool.name, done.called.is_error, &context.correlation_id);
     tracing::debug!(tool, refused, correlation_id, "a tool was called");
     // What is over a limit says when there is room again.
-    let is_limited = refused && done.called.value.contains_key("retry_after_seconds");
+    let is_limited =
+        refused && done.called.value.contains_key("retry_after_seconds") && context.idempotency_key.is_none();
     match done.mail_given || (is_limited && !hub.seldom.permits(&context, Instant::now())) {
         true => done.called,
         false => mail::added(hub, &context, done.called).await,

@@ -186,6 +186,8 @@ pub struct Take {
     pub unseen: Vec<String>,
     /// The thread of work it belongs to.
     pub correlation_id: Option<String>,
+    /// Whether the caller does not say which agent it is: while another is at work, nothing is taken.
+    pub unsure: bool,
 }
 
 /// An answer as it was given, now or before.
@@ -205,9 +207,26 @@ pub struct Given {
     pub folded: usize,
     /// Items that did not fit.
     pub pending: usize,
+    /// How many wait, where nothing was taken because it is not known who asks.
+    #[serde(skip)]
+    pub withheld: Option<usize>,
 }
 
 impl Given {
+    /// Nothing is taken, and so many wait.
+    pub(crate) fn withheld(waiting: usize) -> Self {
+        Self {
+            block: String::new(),
+            messages: Vec::new(),
+            notifications: Vec::new(),
+            count: 0,
+            showing: 0,
+            folded: 0,
+            pending: 0,
+            withheld: Some(waiting),
+        }
+    }
+
     pub(crate) fn of(answer: &Answer) -> Self {
         Self {
             block: answer.block.clone(),
@@ -217,6 +236,7 @@ impl Given {
             showing: answer.showing,
             folded: answer.folded,
             pending: answer.pending,
+            withheld: None,
         }
     }
 
@@ -260,8 +280,6 @@ pub struct ConversationView {
     pub title: Option<String>,
     /// Whether its agent is at work.
     pub working: bool,
-    /// Whether another agent inside it is at work.
-    pub sub_agent_working: bool,
     /// How many notifications wait for its main agent.
     pub pending: usize,
     /// The mark of its genuine blocks.

@@ -467,6 +467,9 @@ impl PostRoom {
         if self.preferences.len() > HOT_MAX {
             self.preferences.clear();
         }
+        if self.people.len() > HOT_MAX {
+            self.people.clear();
+        }
         if self.rooms.len() <= HOT_MAX {
             return;
         }

@@ -109,7 +109,11 @@ impl Email {
             found.push("email.from is an address of localhost, which most servers refuse".to_owned());
         }
         if public_url.is_none() {
-            found.push("email is on without server.public_url: mails have no link to stop them with".to_owned());
+            found.push(
+                "email is on without server.public_url: the link that stops mails works only on this machine until \
+                 it is set"
+                    .to_owned(),
+            );
         }
         found
     }

@@ -4,7 +4,6 @@
 //! is sent is the channel's. That an attempt begins is on disk before the first byte leaves, so that after a crash
 //! nothing is sent twice that may have arrived.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,9 +23,6 @@ const WRITES: usize = 5;
 /// Sends one letter and says what is known afterwards. The code is there for a letter that confirms an address.
 pub type Sender = Arc<dyn Fn(Claim, Option<String>) -> Pin<Box<dyn Future<Output = Outcome> + Send>> + Send + Sync>;
 
-/// Letters on their way from the store.
-type Claiming = Pin<Box<dyn Future<Output = Vec<Claim>> + Send>>;
-
 /// The worker.
 #[derive(Clone)]
 pub struct Outbox {
@@ -41,75 +37,50 @@ impl Outbox {
         Self { store, send, at_once }
     }
 
-    /// Sends until it is told to stop; then it finishes what it has claimed and takes no more.
-    ///
-    /// Letters are claimed ahead, as many as are sent at once, while others are on their way: a claim is a commit, and one
-    /// for each letter would be the pace of all of them.
+    /// Sends until it is told to stop; then it finishes what it began and takes no more.
     pub async fn run(self, mut stopping: watch::Receiver<bool>) {
         let mut changes = self.store.outbox_changes();
         let mut every = tokio::time::interval(LOOK);
-        let (mut sending, mut ready) = (JoinSet::new(), VecDeque::new());
-        let mut claiming: Option<Claiming> = None;
-        // Whether something may be due that was not there when it was last looked.
-        let mut look = true;
+        let mut sending = JoinSet::new();
         while !*stopping.borrow() {
-            self.begin(&mut ready, &mut sending);
-            if claiming.is_none() && look && ready.len() < self.at_once {
-                look = false;
-                claiming = Some(Box::pin(self.clone().claim(2 * self.at_once - ready.len())));
+            if self.begin(&mut sending).await > 0 {
+                continue;
             }
             tokio::select! {
-                claims = pending(&mut claiming) => {
-                    look |= !claims.is_empty();
-                    ready.extend(claims);
-                    claiming = None;
-                }
                 Some(_) = sending.join_next() => {}
-                _ = every.tick() => look = true,
+                _ = every.tick() => {}
                 // A delivery was planned or given back; where nothing rings any more the store is closed.
-                rung = changes.changed() => match rung {
-                    Ok(()) => look = true,
-                    Err(_) => break,
-                },
+                rung = changes.changed() => if rung.is_err() { break },
                 _ = stopping.changed() => {}
             }
         }
-        if claiming.is_some() {
-            ready.extend(pending(&mut claiming).await);
-        }
-        self.send_all(ready, sending).await;
+        while sending.join_next().await.is_some() {}
     }
 
     /// Sends what is due now and waits for it; how many letters that were.
     pub async fn step(&self) -> usize {
-        let ready: VecDeque<Claim> = self.clone().claim(self.at_once).await.into();
-        let begun = ready.len();
-        self.send_all(ready, JoinSet::new()).await;
+        let mut sending = JoinSet::new();
+        let begun = self.begin(&mut sending).await;
+        while sending.join_next().await.is_some() {}
         begun
     }
 
-    async fn claim(self, count: usize) -> Vec<Claim> {
-        self.store.claim(count).await.unwrap_or_else(|error| {
+    /// Begins as many letters as there is room for.
+    async fn begin(&self, sending: &mut JoinSet<()>) -> usize {
+        let room = self.at_once.saturating_sub(sending.len());
+        if room == 0 {
+            return 0;
+        }
+        let claims = self.store.claim(room).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the outbox could not be looked at; it will be again");
             Vec::new()
-        })
-    }
-
-    /// Begins as many letters as there is room for.
-    fn begin(&self, ready: &mut VecDeque<Claim>, sending: &mut JoinSet<()>) {
-        while sending.len() < self.at_once
-            && let Some(claim) = ready.pop_front()
-        {
+        });
+        let begun = claims.len();
+        for claim in claims {
             let outbox = self.clone();
             sending.spawn(async move { outbox.deliver(claim).await });
         }
-    }
-
-    async fn send_all(&self, mut ready: VecDeque<Claim>, mut sending: JoinSet<()>) {
-        self.begin(&mut ready, &mut sending);
-        while sending.join_next().await.is_some() {
-            self.begin(&mut ready, &mut sending);
-        }
+        begun
     }
 
     async fn deliver(&self, claim: Claim) {
@@ -143,14 +114,6 @@ impl Outbox {
                 }
             }
         }
-    }
-}
-
-/// The letters that are being claimed; never, where none are.
-async fn pending(claiming: &mut Option<Claiming>) -> Vec<Claim> {
-    match claiming {
-        Some(claiming) => claiming.await,
-        None => std::future::pending().await,
     }
 }
 

@@ -1,13 +1,14 @@
 //! JSON bodies: read into the type a handler asks for, or refused with the path of the field at fault.
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::{LengthLimitError, Limited};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -22,9 +23,9 @@ pub(super) struct Body<T>(pub(super) T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         check_json(request.headers())?;
-        Ok(Self(read_object(&bytes(request, state).await?)?))
+        Ok(Self(read_object(&bytes(request).await?)?))
     }
 }
 
@@ -77,13 +78,27 @@ impl<T: JsonSchema> JsonSchema for Object<T> {
     }
 }
 
-/// The body as it came.
-pub(super) async fn bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
-    Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
-        BytesRejection::FailedToBufferBody(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            ApiError::of_status(StatusCode::PAYLOAD_TOO_LARGE)
+/// The request with a body that ends in an error where it is larger than this; one that says so itself is refused at once.
+pub(super) fn limited(request: Request, max: usize) -> Result<Request, ApiError> {
+    let said = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    match said {
+        Some(length) if length > max as u64 => Err(ApiError::of_status(StatusCode::PAYLOAD_TOO_LARGE)),
+        // As long as it says: nothing has to be counted.
+        Some(_) => Ok(request),
+        None => Ok(request.map(|body| axum::body::Body::new(Limited::new(body, max)))),
+    }
+}
+
+/// The body as it came, no larger than it was let in.
+pub(super) async fn bytes(request: Request) -> Result<Bytes, ApiError> {
+    let read = axum::body::to_bytes(request.into_body(), usize::MAX).await;
+    read.map_err(|error| {
+        let first: &(dyn Error + 'static) = &error;
+        let mut causes = std::iter::successors(Some(first), |cause| (*cause).source());
+        match causes.any(|cause| cause.is::<LengthLimitError>()) {
+            true => ApiError::of_status(StatusCode::PAYLOAD_TOO_LARGE),
+            false => ApiError::new(StatusCode::BAD_REQUEST, "validation_error", "the body ended before its end"),
         }
-        other => ApiError::new(StatusCode::BAD_REQUEST, "validation_error", other.body_text()),
     })
 }
 

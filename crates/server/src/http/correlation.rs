@@ -5,7 +5,6 @@
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderValue};
-use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument as _;
 
@@ -45,7 +44,7 @@ impl Correlation {
 }
 
 /// Names the request's thread of work, and says at the end what came of it.
-pub(super) async fn correlate(mut request: Request, next: Next) -> Response {
+pub(super) async fn correlate(mut request: Request, answer: impl AsyncFnOnce(Request) -> Response) -> Response {
     let correlation = Correlation::of(request.headers());
     // The path itself may hold ids and signed links; its shape says enough.
     let route = request.extensions().get::<MatchedPath>().map_or("(none)", MatchedPath::as_str).to_owned();
@@ -59,7 +58,7 @@ pub(super) async fn correlate(mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(correlation.clone());
     let answered = async {
         let started = std::time::Instant::now();
-        let response = next.run(request).await;
+        let response = answer(request).await;
         let (status, elapsed_us) = (response.status().as_u16(), started.elapsed().as_micros() as u64);
         tracing::debug!(status, elapsed_us, "answered");
         response

@@ -143,7 +143,7 @@ impl IntoResponse for ApiError {
 }
 
 /// Errors of layers that know nothing of ours (too large, too slow) get the body every error has.
-pub(super) async fn in_our_words(response: Response) -> Response {
+pub(super) fn in_our_words(response: Response) -> Response {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     match (status.is_client_error() || status.is_server_error()) && !kind.starts_with(b"application/json") {

@@ -3,7 +3,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use bellwire_core::{Ids, Time};
-use bellwire_store::{Brought, Incoming, Once, Publish, Receipt};
+use bellwire_store::{Brought, Incoming, Once, Publish, Receipt, Told};
 use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
@@ -89,7 +89,11 @@ pub(super) async fn trace(
     Extension(identity): Extension<Identity>,
     Id(id): Id,
 ) -> Result<Json<Trace>, ApiError> {
-    let trace = hub.store.trace(identity.caller, id).await?;
+    let mut trace = hub.store.trace(identity.caller, id).await?;
+    if identity.scope == Scope::Agent {
+        // An agent is not its person: where mail goes and what was read is theirs.
+        trace.told.iter_mut().for_each(Told::hide_the_persons_own);
+    }
     Ok(Json(trace.into()))
 }
 
@@ -183,10 +187,10 @@ impl PublishedEvent {
 impl<S: Send + Sync> FromRequest<S> for Events {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let once = once_of(&request)?;
         let headers = request.headers().clone();
-        let body = body::bytes(request, state).await?;
+        let body = body::bytes(request).await?;
         Ok(Self { once: once.map(|once| once.of(&body)), headers, body })
     }
 }

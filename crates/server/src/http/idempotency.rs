@@ -36,10 +36,10 @@ pub(super) struct Key(pub(super) Option<Once>);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Keyed<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let once = once_of(&request)?;
         body::check_json(request.headers())?;
-        let bytes = body::bytes(request, state).await?;
+        let bytes = body::bytes(request).await?;
         Ok(Self { once: once.map(|once| once.of(&bytes)), body: body::read_object(&bytes)? })
     }
 }
@@ -47,9 +47,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Keyed<T> {
 impl<S: Send + Sync> FromRequest<S> for Key {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let once = once_of(&request)?;
-        let bytes = body::bytes(request, state).await?;
+        let bytes = body::bytes(request).await?;
         Ok(Self(once.map(|once| once.of(&bytes))))
     }
 }
@@ -76,6 +76,7 @@ impl<T: Serialize> Again<T> {
     ) -> Result<Self, ApiError> {
         let text = |answer: &T| serde_json::to_string(answer).expect("an answer is JSON");
         let Some(once) = once else { return Ok(Self(text(&answer.await?), PhantomData)) };
+        let _alone = hub.again.lock().await;
         let known = match hub.store.recall(once.clone()).await? {
             Some(known) => known,
             None => hub.store.answer_once(once, text(&answer.await?)).await?,

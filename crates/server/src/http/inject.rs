@@ -166,7 +166,9 @@ impl InjectRequest {
         let agent = self.agent.map_or_else(|| Ok(AgentName::main()), |agent| AgentName::parse(&agent.0))?;
         let observed = self.observed.map(|Object(call)| call.into_observed()).transpose()?;
         let unseen = self.unseen.into_iter().map(|call_id| call_id.0).collect();
-        Ok(Take { caller: identity.caller, conversation_id, agent, request, observed, unseen, correlation_id: None })
+        let caller = identity.caller;
+        let (correlation_id, unsure) = (None, false);
+        Ok(Take { caller, conversation_id, agent, request, observed, unseen, correlation_id, unsure })
     }
 }
 

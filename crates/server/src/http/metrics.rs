@@ -1,10 +1,8 @@
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, StatusCode, header};
-use axum::middleware::Next;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::openapi::Operation;
-use super::router::ROUTES;
 use super::{ApiError, Hub, shape};
 use crate::clock;
 
@@ -31,17 +29,4 @@ impl shape::Reply for MetricsPage {
 pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiError> {
     let (waiting, outbox) = (hub.store.waiting().await?, hub.store.outbox().await?);
     Ok(MetricsPage(hub.metrics.write(waiting, outbox, &hub.refusals.standing(), clock::now())))
-}
-
-/// Counts and times every request that meets a route of the table.
-pub(super) async fn count(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
-    let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    let route = ROUTES.iter().find(|route| route.path == path && route.method == method.as_str());
-    let started = std::time::Instant::now();
-    let response = next.run(request).await;
-    if let Some(route) = route {
-        hub.metrics.answered(route.method, route.path, response.status().as_u16(), started.elapsed());
-    }
-    response
 }

@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::middleware::Next;
-use axum::response::Response;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{ApiError, Hub};
+use super::ApiError;
 
 /// How much happens at once.
 pub(crate) struct Overload {
@@ -22,16 +19,15 @@ impl Overload {
         Self { requests: semaphore(requests_max), streams: semaphore(streams_max) }
     }
 
+    /// Room for one more request. An open stream no longer counts as one.
+    pub(super) fn request(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        admit(&self.requests, "the hub is busy (limits.concurrent_requests)")
+    }
+
     /// Room for one more stream, for as long as the permit lives.
     pub(crate) fn stream(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         admit(&self.streams, "too many streams are open (limits.streams)")
     }
-}
-
-/// Lets a request in while there is room. An open stream no longer counts as a request.
-pub(super) async fn shed(State(hub): State<Hub>, request: Request, next: Next) -> Result<Response, ApiError> {
-    let _permit = admit(&hub.overload.requests, "the hub is busy (limits.concurrent_requests)")?;
-    Ok(next.run(request).await)
 }
 
 fn admit(semaphore: &Arc<Semaphore>, message: &str) -> Result<OwnedSemaphorePermit, ApiError> {

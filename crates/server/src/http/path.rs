@@ -96,8 +96,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Path(name) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
-        // What is no name of ours names nothing.
-        Uuid::try_parse(&name).map(Self).map_err(|_| ApiError::not_found("id"))
+        // What is no name of ours names nothing. Only reminders and deliveries are found this way.
+        let is_reminder = parts.uri.path().starts_with("/v1/reminders/");
+        let what = if is_reminder { "reminder" } else { "delivery" };
+        Uuid::try_parse(&name).map(Self).map_err(|_| ApiError::not_found(what))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The API as one table: what there is, who may use it, who answers.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, header};
@@ -8,12 +9,11 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
 use axum::{Extension, Json, Router};
+use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
-use tower_http::limit::RequestBodyLimitLayer;
-use tower_http::timeout::TimeoutLayer;
 
-use super::body::Body;
+use super::body::{self, Body};
 use super::conversations::{Conversation, Message, NewMessage, Page, PutConversation, SystemPrompt};
 use super::deliveries::{Delivery, DeliveryPage};
 use super::docs::DocsPage;
@@ -39,7 +39,7 @@ use super::tools::{ToolAnswer, ToolCall};
 use super::trace::Trace;
 use super::{
     ApiError, Hub, conversations, correlation, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi,
-    origin, overload, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
+    origin, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -69,6 +69,14 @@ pub struct Route {
 }
 
 impl Route {
+    /// The line of the table that a request has met.
+    fn of(request: &Request) -> Option<&'static Self> {
+        let path = request.extensions().get::<MatchedPath>()?;
+        // Axum answers HEAD where there is GET.
+        let method = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
+        ROUTES.iter().find(|route| route.path == path.as_str() && route.method == method)
+    }
+
     /// The name of the call in the description: `events_publish`.
     pub fn operation_id(&self) -> String {
         let mut parts: Vec<&str> = self.handler.split("::").map(str::trim).collect();
@@ -282,43 +290,70 @@ routes! {
 
 pub(crate) fn router(hub: Hub, config: &Config, endpoint: Endpoint) -> Router {
     let description = openapi::document(&hub.subscribers());
+    let entrance = Entrance {
+        hub: hub.clone(),
+        door: Arc::new(Doorkeeper::new(config)),
+        body_max: config.limits.body_bytes,
+        timeout: config.limits.request_timeout(),
+    };
+    // One stack for all: each layer of a router of its own costs every request some memory and a few moves.
+    let stack = ServiceBuilder::new()
+        .layer(middleware::from_fn_with_state(hub.clone(), framed))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
+            ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR).into_response()
+        }))
+        .layer(CompressionLayer::new())
+        .layer(origin::cors(config))
+        .layer(middleware::from_fn_with_state(entrance, enter))
+        .layer(Extension(endpoint))
+        .layer(Extension(DocsPage::of(&description)))
+        .layer(Extension(Document(description.to_string().into())));
     table()
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")
         })
-        .layer(Extension(endpoint))
-        .layer(Extension(DocsPage::of(&description)))
-        .layer(Extension(Document(description.to_string().into())))
-        .layer(middleware::from_fn_with_state(hub.clone(), authorize))
         .fallback(|| async { ApiError::not_found("path") })
-        .layer(middleware::from_fn_with_state(hub.clone(), overload::shed))
-        .layer(origin::cors(config))
-        .layer(middleware::from_fn_with_state(Arc::new(Doorkeeper::new(config)), origin::check))
-        .layer(RequestBodyLimitLayer::new(config.limits.body_bytes))
-        .layer(CompressionLayer::new())
-        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, config.limits.request_timeout()))
-        .layer(middleware::map_response(in_our_words))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
-            ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR).into_response()
-        }))
-        .layer(middleware::from_fn_with_state(hub.clone(), metrics::count))
-        .layer(middleware::from_fn(correlation::correlate))
+        .layer(stack)
         .with_state(hub)
 }
 
+/// What a request and its answer carry whatever becomes of them: a name, a place in the count, an error as we write it.
+async fn framed(State(hub): State<Hub>, request: Request, next: Next) -> Response {
+    let route = Route::of(&request);
+    correlation::correlate(request, async |request| {
+        let started = Instant::now();
+        let response = in_our_words(next.run(request).await);
+        if let Some(route) = route {
+            hub.metrics.answered(route.method, route.path, response.status().as_u16(), started.elapsed());
+        }
+        response
+    })
+    .await
+}
+
+/// What stands between a request and its handler.
+#[derive(Clone)]
+struct Entrance {
+    hub: Hub,
+    door: Arc<Doorkeeper>,
+    body_max: usize,
+    timeout: Duration,
+}
+
+/// Lets a request in: by a name that is known, while there is room, with a body that is not too large, and with a token
+/// that may do this. Then it has so long to be answered.
+async fn enter(State(entrance): State<Entrance>, request: Request, next: Next) -> Result<Response, ApiError> {
+    entrance.door.check(&request)?;
+    let _permit = entrance.hub.overload.request()?;
+    let request = authorize(&entrance.hub, request).await?;
+    let request = body::limited(request, entrance.body_max)?;
+    let answered = tokio::time::timeout(entrance.timeout, next.run(request)).await;
+    answered.map_err(|_| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))
+}
+
 /// Finds who asks and whether the table lets them; handlers get the identity and never see the secret.
-async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> Result<Response, ApiError> {
-    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
-    let method = match *request.method() {
-        // Axum answers HEAD where there is GET.
-        Method::HEAD => Method::GET,
-        ref method => method.clone(),
-    };
-    let route = ROUTES.iter().find(|route| route.path == path && route.method == method.as_str());
-    let Some(route) = route else { return Ok(next.run(request).await) };
-    if route.scopes.is_empty() {
-        return Ok(next.run(request).await);
-    }
+async fn authorize(hub: &Hub, mut request: Request) -> Result<Request, ApiError> {
+    let Some(route) = Route::of(&request).filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
     let mut secrets = request.headers().get_all(header::AUTHORIZATION).iter();
     let secret = secrets.next().filter(|_| secrets.next().is_none()).and_then(|value| value.to_str().ok());
     let secret = secret.and_then(bearer).ok_or_else(ApiError::unauthorized)?;
@@ -332,7 +367,7 @@ async fn authorize(State(hub): State<Hub>, mut request: Request, next: Next) -> 
         return Err(ApiError::invalid(name, "is no parameter of this call"));
     }
     request.extensions_mut().insert(identity);
-    Ok(next.run(request).await)
+    Ok(request)
 }
 
 /// The secret of an `Authorization` header; the scheme's name may be written in any case.

@@ -87,7 +87,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
             // Either `limit: not a number`, or an unknown field between backquotes.
             let named = message.split_once(": ").filter(|(field, _)| !field.contains(' '));
             let field = named.map(|(field, _)| field).or_else(|| message.split('`').nth(1)).unwrap_or("query");
-            ApiError::invalid(field, named.map_or(message, |(_, message)| message))
+            let message = match named {
+                // Every list has the same limit, and it is the only number in a query.
+                Some(("limit", _)) => "must be a whole number from 1 to 100",
+                named => named.map_or(message, |(_, message)| message),
+            };
+            ApiError::invalid(field, message)
         })
     }
 }

@@ -5,27 +5,41 @@ use bellwire_store::Token;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::field::{ID_MAX, Id, Line, Moment, Word};
+use super::field::{ID_MAX, Id, Line, Moment, NOT_BLANK, Word};
 use super::idempotency::Keyed;
 use super::shape::{Created, Done, List};
 use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope, new_secret};
 use crate::clock;
 
-/// A token to make. An agent has a name and a person (or `*`), a person's token has that person.
+/// Names that an agent cannot have: under them the hub, its operator and people speak.
+const TAKEN: [&str; 3] = ["bellwire", "operator", "user"];
+
+/// A token to make. An agent has a name and a person (or `*`), a person's token has that person; what acts for everyone
+/// is bound to nobody.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "scope": "agent", "user_id": "ada", "origin": "butler", "name": "laptop" }]))]
 #[schemars(extend("anyOf" = [
-    { "properties": { "scope": { "enum": ["admin", "ingest", "daemon"] } } },
     {
         "properties": {
-            "scope": { "const": "agent" }, "origin": { "type": "string" }, "user_id": { "type": "string" },
+            "scope": { "enum": ["admin", "daemon"] }, "user_id": { "type": "null" },
+            "conversation_id": { "type": "null" },
+        },
+    },
+    { "properties": { "scope": { "const": "ingest" } } },
+    {
+        "properties": {
+            "scope": { "const": "agent" }, "user_id": { "type": "string" },
+            "origin": { "type": "string", "pattern": NOT_BLANK, "not": { "enum": TAKEN } },
         },
         "required": ["origin", "user_id"],
     },
     {
-        "properties": { "scope": { "const": "user" }, "user_id": { "type": "string", "not": { "const": "*" } } },
+        "properties": {
+            "scope": { "const": "user" }, "user_id": { "type": "string", "not": { "const": "*" } },
+            "conversation_id": { "type": "null" },
+        },
         "required": ["user_id"],
     },
 ]))]
@@ -34,13 +48,13 @@ pub(super) struct NewToken {
     scope: Word<Scope>,
     /// What people call it.
     name: Option<Line<128>>,
-    /// The person it is bound to; `*` = explicitly everyone.
+    /// The person it is bound to; `*` = explicitly everyone. Not for `admin` and `daemon`.
     user_id: Option<Line<ID_MAX>>,
-    /// The agent it authenticates.
+    /// The agent it authenticates. No agent is called `bellwire`, `operator` or `user`, in whatever case.
     origin: Option<Line<128>>,
-    /// The conversation it is bound to.
+    /// The conversation it is bound to. Only for `agent` and `ingest`.
     conversation_id: Option<Line<ID_MAX>>,
-    /// When it ends by itself; never where it is left out.
+    /// When it ends by itself, a moment to come; never where it is left out.
     expires_at: Option<Moment>,
 }
 
@@ -120,24 +134,14 @@ pub(super) async fn revoke(
 
 impl NewToken {
     fn into_token(self, secret_hash: Vec<u8>) -> Result<Token, ApiError> {
-        let scope = self.scope.0;
-        match (scope, self.user_id.as_ref().map(|user| user.0.as_str()), &self.origin) {
-            (Scope::Agent, _, None) => return Err(ApiError::invalid("origin", "is missing; an agent has a name")),
-            (Scope::Agent, None, _) => {
-                return Err(ApiError::invalid(
-                    "user_id",
-                    "is missing; bind the agent to a person, or to \"*\" for all",
-                ));
-            }
-            (Scope::User, None | Some("*"), _) => {
-                return Err(ApiError::invalid("user_id", "is missing; a person's token is bound to that person"));
-            }
-            _ => {}
+        self.check_binding()?;
+        if self.expires_at.is_some_and(|end| end.0 <= clock::now()) {
+            return Err(ApiError::invalid("expires_at", "has passed; name a moment to come, or leave it out"));
         }
         Ok(Token {
             id: uuid::Builder::from_random_bytes(clock::random()).into_uuid().to_string(),
             secret_hash,
-            scope: scope.as_str().to_owned(),
+            scope: self.scope.0.as_str().to_owned(),
             name: self.name.map(|line| line.0),
             user_id: self.user_id.map(|line| line.0),
             origin: self.origin.map(|line| line.0),
@@ -146,6 +150,44 @@ impl NewToken {
             expires_at: self.expires_at.map(|moment| moment.0),
             revoked_at: None,
         })
+    }
+
+    /// What the scope needs is there, and nothing that it would not heed: who binds a token counts on it being bound.
+    fn check_binding(&self) -> Result<(), ApiError> {
+        let scope = self.scope.0;
+        let user = self.user_id.as_ref().map(|user| user.0.as_str());
+        let unheeded = |field: &str| {
+            ApiError::invalid(field, format!("does not bind a token of scope {}; leave it out", scope.as_str()))
+        };
+        match (scope, user, &self.origin) {
+            (Scope::Agent, _, None) => return Err(ApiError::invalid("origin", "is missing; an agent has a name")),
+            (Scope::Agent, None, _) => {
+                let message = "is missing; bind the agent to a person, or to \"*\" for all";
+                return Err(ApiError::invalid("user_id", message));
+            }
+            (Scope::Agent | Scope::Ingest, _, Some(origin)) => check_origin(&origin.0)?,
+            (Scope::User, None | Some("*"), _) => {
+                return Err(ApiError::invalid("user_id", "is missing; a person's token is bound to that person"));
+            }
+            (Scope::Admin | Scope::Daemon, Some(_), _) => return Err(unheeded("user_id")),
+            _ => {}
+        }
+        match self.conversation_id.is_some() && !matches!(scope, Scope::Agent | Scope::Ingest) {
+            true => Err(unheeded("conversation_id")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Compared as people will see it: with invisible letters in it, a name looks like another.
+fn check_origin(origin: &str) -> Result<(), ApiError> {
+    let seen = bellwire_core::person::one_line(origin);
+    if seen.is_empty() {
+        return Err(ApiError::invalid("origin", "is blank; an agent has a name"));
+    }
+    match TAKEN.contains(&seen.to_lowercase().as_str()) {
+        true => Err(ApiError::invalid("origin", format!("is '{seen}', which is no agent's name; choose another"))),
+        false => Ok(()),
     }
 }
 

@@ -50,6 +50,14 @@ impl Server {
         let (identity, correlation_id) = bearer(request)?;
         Context::of(identity, asked, &correlation_id).map_err(|error| invalid(&error.message))
     }
+
+    /// Who asks, for the person that the request names and for no other.
+    fn speaker(&self, request: &RequestContext<RoleServer>) -> Result<Identity, ErrorData> {
+        let context = self.context(request)?;
+        let mut identity = context.identity.clone();
+        identity.caller = context.caller();
+        Ok(identity)
+    }
 }
 
 impl ServerHandler for Server {
@@ -83,7 +91,7 @@ impl ServerHandler for Server {
             Ok(context) => {
                 tools::call(&self.hub, tool, context, call.arguments.map_or(Value::Null, Value::Object)).await
             }
-            Err(refused) => refused.into_called(),
+            Err(refused) => tool.refuse(refused),
         };
         Ok(translate::result(called.value, called.is_error, called.call_id).into())
     }
@@ -112,8 +120,8 @@ impl ServerHandler for Server {
         request: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let id = conversation_of(&ask.uri).ok_or_else(|| no_such(&ask.uri))?;
-        let (identity, _) = bearer(&request)?;
-        let view = self.hub.store.conversation(identity.caller, id).await.map_err(|error| match error.kind {
+        let caller = self.speaker(&request)?.caller;
+        let view = self.hub.store.conversation(caller, id).await.map_err(|error| match error.kind {
             ErrorKind::NotFound => no_such(&ask.uri),
             _ => failed(&error.into()),
         })?;
@@ -144,8 +152,7 @@ impl ServerHandler for Server {
         request: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let id = conversation_of(&ask.uri).ok_or_else(|| no_such(&ask.uri))?;
-        let (identity, _) = bearer(&request)?;
-        let live = hints::open(&self.hub, identity, &ask.uri, id).await?;
+        let live = hints::open(&self.hub, self.speaker(&request)?, &ask.uri, id).await?;
         self.subscriptions.begin(ask.uri, live, request.peer)
     }
 
@@ -160,8 +167,7 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let (identity, _) = bearer(context.request_context())?;
-        hints::listen(&self.hub, identity, &context).await
+        hints::listen(&self.hub, self.speaker(context.request_context())?, &context).await
     }
 }
 

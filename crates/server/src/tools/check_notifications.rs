@@ -30,6 +30,8 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
+    needs_user: false,
+    refuse: Refused::in_words,
 };
 
 async fn run(call: Call) -> Result<Done, Refused> {

@@ -63,7 +63,7 @@ impl Context {
     }
 
     /// On whose behalf the store is asked: for this person only, whatever else the token might do.
-    pub(super) fn caller(&self) -> Caller {
+    pub(crate) fn caller(&self) -> Caller {
         Caller { user_id: self.user_id.clone(), ..self.identity.caller.clone() }
     }
 

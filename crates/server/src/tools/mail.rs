@@ -1,7 +1,7 @@
 //! The mail of the conversation in which a tool is called, put into the tool's result: the way in that needs no harness.
 
 use bellwire_core::{Inject, InjectionPoint};
-use bellwire_store::{ErrorKind, Given, Take};
+use bellwire_store::{Given, Take};
 
 use super::context::Context;
 use super::tool::Called;
@@ -15,8 +15,8 @@ pub(super) enum Mail {
     Count(usize),
 }
 
-/// Takes what waits at this point. While a sub-agent is at work and the caller does not say which agent it is, nothing is
-/// taken: what is for one of them must not be used up by the other.
+/// Takes what waits at this point, or what was taken before under the same call id. While a sub-agent is at work and the
+/// caller does not say which agent it is, nothing is taken: what is for one of them must not be used up by the other.
 pub(super) async fn take(
     hub: &Hub,
     context: &Context,
@@ -24,14 +24,6 @@ pub(super) async fn take(
     point: InjectionPoint,
     call_id: &str,
 ) -> Result<Mail, ApiError> {
-    if context.agent.is_none() {
-        match hub.store.conversation(context.caller(), conversation_id.to_owned()).await {
-            Ok(view) if view.sub_agent_working => return Ok(Mail::Count(view.pending)),
-            // One that is not there yet is made by the injection, or refused by it.
-            Err(error) if error.kind != ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-    }
     let request = Inject::new(point, call_id)?;
     let take = Take {
         caller: context.caller(),
@@ -41,8 +33,10 @@ pub(super) async fn take(
         observed: None,
         unseen: Vec::new(),
         correlation_id: Some(context.correlation_id.clone()),
+        unsure: context.agent.is_none(),
     };
-    Ok(Mail::Taken(hub.store.take(take).await?))
+    let given = hub.store.take(take).await?;
+    Ok(given.withheld.map_or(Mail::Taken(given), Mail::Count))
 }
 
 /// The result with the mail that waits after a tool. The tool has done its work: mail that cannot be had now waits on.

@@ -37,10 +37,15 @@ pub(super) const TOOL: Tool = Tool {
     output: || {
         json!({
             "notification_id": { "type": "string", "format": "uuid", "description": "The note's id." },
-            "deliver_at": { "type": "string", "description": "When you will read it." },
+            "deliver_at": {
+                "type": "string", "enum": ["next_turn", "after_tool", "turn_end"],
+                "description": "When you will read it.",
+            },
         })
     },
     run: |call| Box::pin(run(call)),
+    needs_user: false,
+    refuse: Refused::in_words,
 };
 
 async fn run(call: Call) -> Result<Done, Refused> {

@@ -37,18 +37,29 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
+    needs_user: true,
+    refuse: Refused::in_words,
 };
 
 async fn run(call: Call) -> Result<Done, Refused> {
     let Call { hub, context, arguments } = call;
     let user_id = context.user_id.clone().ok_or_else(|| Refused::missing("user_id"))?;
-    let remind = Remind::parse(&arguments, clock::now()).map_err(Refused::invalid)?;
-    let preview = remind.preview();
     // What was asked, not the moment it comes to: a repeat of "in 30 minutes" means the same call.
+    let message = arguments.text("message").ok().flatten().unwrap_or_default();
     let meaning = json!({
-        "user_id": user_id, "conversation_id": context.conversation_id, "message": remind.message,
+        "user_id": user_id, "conversation_id": context.conversation_id, "message": message.trim(),
         "at": arguments.text("at").ok().flatten(), "in_minutes": arguments.integer("in_minutes").ok().flatten(),
     });
+    let once = context.once(NAME, &meaning);
+    let remind = match (Remind::parse(&arguments, clock::now()), &once) {
+        // A time that has passed since was right when this very call was first made.
+        (Err(wrong), Some(once)) => match hub.store.recall(once.clone()).await {
+            Ok(Some(_)) => Remind { message: message.trim().to_owned(), at: clock::now() },
+            _ => return Err(Refused::invalid(wrong)),
+        },
+        (parsed, _) => parsed.map_err(Refused::invalid)?,
+    };
+    let preview = remind.preview();
     let reminder = NewReminder {
         caller: context.caller(),
         user_id,
@@ -57,7 +68,7 @@ async fn run(call: Call) -> Result<Done, Refused> {
         correlation_id: Some(context.correlation_id.clone()),
         message: remind.message,
         at: remind.at,
-        once: context.once(NAME, &meaning),
+        once,
     };
     let kept = hub.store.remind(reminder).await.map_err(|error| Refused::failed("keep the reminder", error))?;
     let at = kept.at.to_string();

@@ -32,10 +32,15 @@ pub(super) const TOOL: Tool = Tool {
     output: || {
         json!({
             "notification_id": { "type": "string", "format": "uuid", "description": "The notification's id." },
-            "type": { "type": "string", "description": "What sort of notification it is." },
+            "type": {
+                "type": "string", "enum": ["reminder", "info", "warning"],
+                "description": "What sort of notification it is.",
+            },
         })
     },
     run: |call| Box::pin(run(call)),
+    needs_user: true,
+    refuse: Refused::in_words,
 };
 
 async fn run(call: Call) -> Result<Done, Refused> {

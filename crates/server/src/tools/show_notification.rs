@@ -11,18 +11,25 @@ use crate::http::Hub;
 
 const NAME: &str = "show_notification";
 
+const SEVERITIES: [&str; 4] = ["info", "success", "warning", "error"];
+
+const POSITIONS: [&str; 3] = ["top-right", "top-center", "bottom-right"];
+
 /// An agent shows its person something now.
 pub(super) const TOOL: Tool = Tool {
     name: NAME,
     title: "Show a notification",
     description: "Show a toast to the user right now. It appears at once and is kept in the user's inbox with the same \
         buttons.\n\n\
-        Use it for what should be seen now: a confirmation, an error, a warning, a question with buttons. Keep messages under 100 characters when possible; a title draws attention, the message gives details. Match \
-        severity to importance: `info` for news, `success` for good outcomes, `warning` for what needs a look, `error` \
+        Use it for what should be seen now: a confirmation, an error, a warning, a question with buttons. Keep \
+        messages under 100 characters when possible; a title draws attention, the message gives details. Match severity \
+        to importance: `info` for news, `success` for good outcomes, `warning` for what needs a look, `error` \
         for failures. Offer a button where there is an obvious next step (an error: View Logs); a `prompt` button says \
-        its prompt to you when the user presses it. Use duration 0 only for what must not be missed. Say in the chat \
-        that you show something. Do not show several in quick succession, and do not use it for what should wait in the \
-        inbox (`send_notification`).\n\n\
+        its prompt to you when the user presses it. Choose the duration by what there is to read: 3000 for a plain \
+        confirmation, 5000 as a rule, 10000 for a warning with details, 15000 and more rarely, 0 only for what must not \
+        be missed. Choose the position by its weight: `top-right` as a rule, `top-center` for important announcements, \
+        `bottom-right` for background updates. Say in the chat that you show something. Do not show several in quick \
+        succession, and do not use it for what should wait in the inbox (`send_notification`).\n\n\
         Returns `success` and the `notification` as it is shown; a refusal says in `error` what to correct.\n\n\
         Example: {\"message\": \"Build failed - 3 tests failing\", \"severity\": \"error\", \"duration\": 0, \"actions\": \
         [{\"label\": \"View Logs\", \"action\": \"prompt\", \"prompt\": \"show me the build logs\"}, {\"label\": \
@@ -32,40 +39,68 @@ pub(super) const TOOL: Tool = Tool {
     output: || {
         json!({
             "notification": {
-                "type": "object", "description": "The notification as it is shown.",
+                "type": "object", "additionalProperties": false, "description": "The notification as it is shown.",
                 "required": ["id", "message", "severity", "duration", "position", "timestamp"],
+                "properties": {
+                    "id": { "type": "string", "format": "uuid", "description": "Its id, also in the inbox." },
+                    "message": schema::message("What it says."),
+                    "severity": one_of(&SEVERITIES, "How it looks."),
+                    "title": {
+                        "type": "string", "minLength": 1, "maxLength": 100,
+                        "description": "What stands above the message.",
+                    },
+                    "duration": {
+                        "type": "integer", "minimum": 0, "maximum": 30_000,
+                        "description": "How long it stays, in milliseconds; 0 = until it is dismissed.",
+                    },
+                    "actions": {
+                        "type": "array", "minItems": 1, "maxItems": 3, "items": action(), "description": "Its buttons.",
+                    },
+                    "position": one_of(&POSITIONS, "Where it appears."),
+                    "timestamp": { "type": "string", "format": "date-time", "description": "When it was shown." },
+                },
             },
             "error": { "type": "string", "description": "In a refusal: what to correct." },
         })
     },
     run: |call| Box::pin(run(call)),
+    needs_user: false,
+    refuse: |refused| json!({ "success": false, "error": refused.message() }),
 };
 
 fn input() -> Value {
-    let line =
-        |max: usize, description: &str| json!({ "type": "string", "maxLength": max, "description": description });
-    let one_of =
-        |words: &[&str], description: &str| json!({ "type": "string", "enum": words, "description": description });
-    let action = json!({
-        "type": "object", "additionalProperties": false, "required": ["label", "action"],
-        "properties": {
-            "label": { "type": "string", "minLength": 1, "maxLength": 50, "description": "What stands on the button." },
-            "action": one_of(&["dismiss", "prompt"], "Close it, or say `prompt` to you."),
-            "prompt": line(200, "What is said to you; required for `prompt`."),
-        },
-    });
     let properties = json!({
         "message": schema::message("What it says, 1 to 500 characters."),
-        "severity": one_of(&["info", "success", "warning", "error"], "How it looks."),
-        "title": line(100, "What stands above the message."),
+        "severity": one_of(&SEVERITIES, "How it looks."),
+        "title": { "type": "string", "maxLength": 100, "description": "What stands above the message." },
         "duration": {
             "type": "integer", "minimum": 0, "maximum": 30_000, "default": 5000,
             "description": "How long it stays, in milliseconds; 0 = until it is dismissed.",
         },
-        "actions": { "type": "array", "maxItems": 3, "items": action, "description": "Its buttons, at most three." },
-        "position": one_of(&["top-right", "top-center", "bottom-right"], "Where it appears; top-right by default."),
+        "actions": { "type": "array", "maxItems": 3, "items": action(), "description": "Its buttons, at most three." },
+        "position": {
+            "type": "string", "enum": POSITIONS, "default": "top-right", "description": "Where it appears.",
+        },
     });
     schema::input(properties, &["message", "severity"])
+}
+
+fn action() -> Value {
+    json!({
+        "type": "object", "additionalProperties": false, "required": ["label", "action"],
+        "properties": {
+            "label": { "type": "string", "minLength": 1, "maxLength": 50, "description": "What stands on the button." },
+            "action": one_of(&["dismiss", "prompt"], "Close it, or say `prompt` to you."),
+            "prompt": {
+                "type": "string", "minLength": 1, "maxLength": 200,
+                "description": "What is said to you; required for `prompt`.",
+            },
+        },
+    })
+}
+
+fn one_of(words: &[&str], description: &str) -> Value {
+    json!({ "type": "string", "enum": words, "description": description })
 }
 
 async fn run(call: Call) -> Result<Done, Refused> {

@@ -1,5 +1,6 @@
 use std::pin::Pin;
 
+use axum::http::StatusCode;
 use bellwire_core::person::Arguments;
 use serde_json::{Map, Value, json};
 
@@ -21,6 +22,10 @@ pub struct Tool {
     /// The properties of a success, besides those that every result has.
     pub(super) output: fn() -> Value,
     pub(super) run: fn(Call) -> Running,
+    /// Whether it is for a person, who must be known before anything else is looked at.
+    pub(super) needs_user: bool,
+    /// A refusal as this tool writes it.
+    pub(super) refuse: fn(Refused) -> Value,
 }
 
 /// What a client may know about a tool before it lets a model call it.
@@ -43,6 +48,15 @@ impl Tool {
     /// What it answers, as a JSON schema: successes and refusals.
     pub fn output_schema(&self) -> Map<String, Value> {
         schema::output((self.output)())
+    }
+
+    /// A call of this tool that was not carried out.
+    pub(crate) fn refuse(&self, refused: Refused) -> Called {
+        self.refused(refused).called
+    }
+
+    pub(super) fn refused(&self, refused: Refused) -> Done {
+        Done::of((self.refuse)(refused), true)
     }
 }
 
@@ -119,7 +133,13 @@ impl Refused {
     pub(super) fn failed(what: &str, error: impl Into<ApiError>) -> Self {
         let error = error.into();
         let message = format!("Failed to {what}: {}", error.message);
-        Self { action: "error", message, retry_after_seconds: error.retry_after_seconds }
+        // What can never succeed as it is must not look as if it could be tried again.
+        let action = match error.status {
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::CONFLICT => "validation_error",
+            StatusCode::TOO_MANY_REQUESTS => "rate_limited",
+            _ => "error",
+        };
+        Self { action, message, retry_after_seconds: error.retry_after_seconds }
     }
 
     /// What to correct.
@@ -127,18 +147,12 @@ impl Refused {
         &self.message
     }
 
-    /// As a result.
-    pub(crate) fn into_called(self) -> Called {
+    /// As most tools write it.
+    pub(super) fn in_words(self) -> Value {
         let mut value = json!({ "success": false, "action": self.action, "message": self.message });
         if let Some(seconds) = self.retry_after_seconds {
             value["retry_after_seconds"] = seconds.into();
         }
-        Done::of(value, true).called
-    }
-}
-
-impl From<Refused> for Done {
-    fn from(refused: Refused) -> Self {
-        Self { called: refused.into_called(), mail_given: false }
+        value
     }
 }

@@ -191,6 +191,43 @@ async fn a_secret_is_shown_once_and_never_listed() {
 }
 
 #[tokio::test]
+async fn a_token_is_bound_only_by_what_its_scope_heeds() {
+    let hub = TestHub::start().await;
+    let wrong = [
+        (json!({"scope": "admin", "user_id": "ada"}), "user_id"),
+        (json!({"scope": "admin", "conversation_id": "chat"}), "conversation_id"),
+        (json!({"scope": "daemon", "user_id": "*"}), "user_id"),
+        (json!({"scope": "daemon", "conversation_id": "chat"}), "conversation_id"),
+        (json!({"scope": "user", "user_id": "ada", "conversation_id": "chat"}), "conversation_id"),
+    ];
+    for (body, field) in wrong {
+        let (status, answer) = hub.post(&hub.admin, "/v1/tokens", body.clone()).await;
+        assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::BAD_REQUEST, Some(field)), "{body}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("leave it out"), "{answer}");
+    }
+    let fine = [
+        json!({"scope": "admin", "user_id": null}),
+        json!({"scope": "ingest", "user_id": "ada", "conversation_id": "chat"}),
+        json!({"scope": "agent", "user_id": "ada", "origin": "butler", "conversation_id": "chat"}),
+    ];
+    for body in fine {
+        let (status, answer) = hub.post(&hub.admin, "/v1/tokens", body.clone()).await;
+        assert_eq!(status, StatusCode::CREATED, "{body}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn no_agent_has_the_name_of_the_hub_its_operator_or_a_person_nor_none() {
+    let hub = TestHub::start().await;
+    for origin in ["bellwire", "Operator", "USER", " user ", "b\u{200b}ell\u{feff}wire", " ", "\u{202e}\u{200b}"] {
+        let token = json!({"scope": "agent", "user_id": "ada", "origin": origin});
+        let (status, answer) = hub.post(&hub.admin, "/v1/tokens", token).await;
+        let field = answer["error"]["field"].as_str();
+        assert_eq!((status, field), (StatusCode::BAD_REQUEST, Some("origin")), "{origin:?}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn only_listed_pages_may_call_from_a_browser() {
     let config = Config { allowed_origins: vec!["https://console.example".into()], ..Config::default() };
     let hub = TestHub::start_with(config).await;

@@ -43,6 +43,7 @@ async fn an_agent_that_waits_for_an_answer_is_told_to_the_person_by_severity_and
         let (_, verdicts) = publish(&hub, &agent, asks(&long, severity)).await;
         assert_eq!((verdicts.len(), &verdicts[0]["verdict"]), (1, &json!("queued")), "{verdicts:?}");
         assert_eq!((&verdicts[0]["conversation_id"], &verdicts[0]["agent"]), (&Value::Null, &Value::Null));
+        assert_eq!(verdicts[0]["reason"], "goes to the person's inbox");
         let item = inbox(&hub).await.remove(0);
         assert_eq!(
             (&item["type"], &item["kind"], &item["id"]),
@@ -112,13 +113,18 @@ async fn the_trace_follows_it_to_the_inbox_and_by_mail_to_the_person_and_the_str
     assert_eq!(header(&mail, "Subject"), "[butler] Warning: butler needs you: May I?");
     let item = format!("/v1/users/ada/notifications/{}", verdicts[0]["notification_id"].as_str().unwrap());
     post.hub.call(&post.ada, reqwest::Method::PATCH, &item, Some(json!({"read": true}))).await;
-    let (_, trace) = post.hub.get(&post.agent, &format!("/v1/events/{id}")).await;
+    let (_, trace) = post.hub.get(&post.ada, &format!("/v1/events/{id}")).await;
     let told = &trace["told"][0];
     assert_eq!(told["notification"]["id"], verdicts[0]["notification_id"], "{trace}");
     assert!(told["notification"]["read_at"].is_string() && told["due_at"].is_null(), "{trace}");
     let delivery = &told["deliveries"][0];
     assert_eq!((&delivery["state"], &delivery["target"]), (&json!("sent"), &json!("ada@example.org")), "{trace}");
     assert!(delivery["ended_at"].is_string(), "{trace}");
+    // An agent is not its person: it sees that they were told, not where and not whether they have read it.
+    let (_, trace) = post.hub.get(&post.agent, &format!("/v1/events/{id}")).await;
+    assert_eq!(trace["told"][0]["deliveries"][0]["state"], "sent", "{trace}");
+    assert!(trace["told"][0]["notification"]["read_at"].is_null(), "{trace}");
+    assert!(!trace.to_string().contains("ada@example.org"), "{trace}");
     let bob = post.hub.token("agent", "bob").await;
     assert_eq!(post.hub.get(&bob, &format!("/v1/events/{id}")).await.0, StatusCode::NOT_FOUND);
 }

@@ -167,3 +167,26 @@ async fn where_nobody_is_open_no_conversation_is_named() {
     assert_eq!(verdict["reason"], "no_open_conversation");
     assert_eq!((&verdict["conversation_id"], &verdict["agent"]), (&json!(null), &json!(null)), "an empty id is none");
 }
+
+#[tokio::test]
+async fn a_body_may_be_as_large_as_the_configuration_says_and_no_larger_however_it_is_sent() {
+    let hub = TestHub::start().await;
+    let token = hub.token("agent", "ada").await;
+    let mut event = failure("grep");
+    event["payload"]["text"] = "x".repeat(50_000).into();
+    let lines = |count: usize| format!("{event}\n").repeat(count);
+    let send = |body: reqwest::Body| {
+        let call = hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&token);
+        call.header("content-type", "application/x-ndjson").body(body).send()
+    };
+    // Five megabytes, and seventeen where sixteen are allowed: with a length that is said, and without one.
+    let chunked =
+        |text: String| reqwest::Body::wrap_stream(futures_util::stream::iter([Ok::<_, std::io::Error>(text)]));
+    assert_eq!(send(lines(100).into()).await.unwrap().status(), StatusCode::ACCEPTED);
+    assert_eq!(send(chunked(lines(100))).await.unwrap().status(), StatusCode::ACCEPTED);
+    // The hub may close before all of it was sent; then there is no answer to read.
+    for refused in [send(lines(340).into()).await, send(chunked(lines(340))).await] {
+        assert!(refused.is_err() || refused.is_ok_and(|answer| answer.status() == StatusCode::PAYLOAD_TOO_LARGE));
+    }
+    assert_eq!(send(lines(1).into()).await.unwrap().status(), StatusCode::ACCEPTED);
+}

@@ -182,6 +182,12 @@ async fn what_is_wrong_inside_a_body_is_named_by_its_path() {
         (Method::POST, "/v1/events", json!([failure("a"), [1]]), Some("events[1]")),
         (Method::POST, "/v1/tokens", json!({"scope": "root"}), Some("scope")),
         (Method::POST, "/v1/tokens", json!({"scope": "admin", "expires_at": "soon"}), Some("expires_at")),
+        (
+            Method::POST,
+            "/v1/tokens",
+            json!({"scope": "admin", "expires_at": "2020-01-01T00:00:00Z"}),
+            Some("expires_at"),
+        ),
     ];
     for (method, path, body, field) in wrong {
         let (status, answer) = hub.call(&hub.admin, method, path, Some(body.clone())).await;

@@ -145,6 +145,15 @@ async fn a_reminder_is_listed_and_can_be_cancelled_by_its_person_only() {
     assert_eq!(hub.call(&bob, Method::DELETE, &path, None).await.0, StatusCode::NOT_FOUND);
     assert_eq!(hub.call(&ada, Method::DELETE, &path, None).await.0, StatusCode::NO_CONTENT);
     assert_eq!(hub.get(&ada, "/v1/reminders").await.1["items"], json!([]));
+    let (status, answer) = hub.call(&ada, Method::DELETE, "/v1/reminders/zz", None).await;
+    assert_eq!(
+        (status, &answer["error"]["message"]),
+        (StatusCode::NOT_FOUND, &json!("there is no such reminder")),
+        "{answer}"
+    );
+    let (status, answer) = hub.get(&ada, "/v1/reminders?limit=abc").await;
+    assert_eq!((status, &answer["error"]["field"]), (StatusCode::BAD_REQUEST, &json!("limit")), "{answer}");
+    assert_eq!(answer["error"]["message"], "must be a whole number from 1 to 100");
     let wrong = tool(&hub, &agent, "remind", json!({"message": "x"})).await;
     assert_eq!((&wrong["success"], &wrong["action"]), (&json!(false), &json!("validation_error")));
 }

@@ -60,7 +60,7 @@ async fn the_same_key_gets_the_same_answer_and_does_nothing_twice() {
     assert_eq!(first["call_id"], "toolu_1");
     assert_eq!(call(&hub, &agent, "notify_self", body("once")).await, first, "byte for byte");
     let other = call(&hub, &agent, "notify_self", body("twice")).await;
-    assert_eq!((&other["success"], &other["action"]), (&json!(false), &json!("error")), "{other}");
+    assert_eq!((&other["success"], &other["action"]), (&json!(false), &json!("validation_error")), "{other}");
 
     let read = call(&hub, &agent, "check_notifications", in_chat(json!({}))).await;
     assert_eq!(read["showing"], 1, "{read}");
@@ -167,4 +167,66 @@ async fn a_note_that_nobody_will_tell_is_not_called_a_success() {
     let refused = call(&hub, &agent, "notify_self", in_chat(json!({"message": "x"}))).await;
     assert_eq!(refused["success"], false, "{refused}");
     assert!(refused["message"].as_str().unwrap().starts_with("The note was not kept"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_repeat_gets_the_mail_of_its_first_call_also_while_a_sub_agent_works() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let body =
+        json!({"arguments": {"message": "later"}, "context": {"conversation_id": "chat", "idempotency_key": "k1"}});
+    let first = call(&hub, &agent, "send_notification", body.clone()).await;
+    assert!(first["notifications"].as_str().unwrap().contains("grep"), "{first}");
+    let scout = json!({"point": "turn_start", "call_id": "s1", "agent": "scout"});
+    hub.post(&agent, "/v1/conversations/chat/inject", scout).await;
+    assert_eq!(call(&hub, &agent, "send_notification", body).await, first, "byte for byte");
+    let fresh = call(&hub, &agent, "send_notification", in_chat(json!({"message": "and now"}))).await;
+    assert_eq!((&fresh["pending"], fresh.get("notifications")), (&json!(0), None), "{fresh}");
+}
+
+#[tokio::test]
+async fn each_tool_refuses_in_its_own_shape_also_what_cannot_be_read_at_all() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let toast = call(&hub, &agent, "show_notification", json!({"arguments": "no object"})).await;
+    assert_eq!(toast, json!({"success": false, "error": toast["error"]}));
+    let unread = json!({"arguments": [1]});
+    let nobody = call(&hub, &hub.admin, "send_notification", unread.clone()).await;
+    assert_eq!(
+        (&nobody["action"], &nobody["message"]),
+        (&json!("validation_error"), &json!("user_id must be present in context"))
+    );
+    let somebody = call(&hub, &agent, "send_notification", unread).await;
+    assert!(somebody["message"].as_str().unwrap().contains("arguments"), "{somebody}");
+}
+
+#[tokio::test]
+async fn a_reminder_asked_for_again_after_its_time_is_the_one_that_was_set() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let at = bellwire_server::clock::system()().plus(1_500).to_string();
+    let body = json!({"arguments": {"message": "Stand up", "at": at}, "context": {"idempotency_key": "r1"}});
+    let first = call(&hub, &agent, "remind", body.clone()).await;
+    assert_eq!(first["success"], true, "{first}");
+    let told = async {
+        while hub.get(&hub.admin, "/v1/users/ada/notifications").await.1["items"].as_array().unwrap().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), told).await.expect("it is told");
+    let again = call(&hub, &agent, "remind", body).await;
+    assert_eq!((&again["success"], &again["reminder_id"]), (&json!(true), &first["reminder_id"]), "{again}");
+}
+
+#[tokio::test]
+async fn an_agent_in_a_loop_cannot_fill_a_persons_days_with_reminders() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let remind = json!({"arguments": {"message": "again", "in_minutes": 60}});
+    for _ in 0..200 {
+        assert_eq!(call(&hub, &agent, "remind", remind.clone()).await["success"], true);
+    }
+    let refused = call(&hub, &agent, "remind", remind).await;
+    assert_eq!((&refused["success"], &refused["action"]), (&json!(false), &json!("rate_limited")), "{refused}");
 }

@@ -111,6 +111,12 @@ impl PeopleSource for Memory {
         Ok(self.lock().people.reminders.get(&id).cloned())
     }
 
+    async fn waiting_reminders(&mut self, user_id: &str) -> Result<usize, StoreError> {
+        let tables = self.lock();
+        let reminders = tables.people.reminders.values();
+        Ok(reminders.filter(|row| row.user_id == user_id && row.ended_at.is_none() && row.asked).count())
+    }
+
     async fn due_reminders(&mut self, now: Time, limit: usize) -> Result<Vec<Reminder>, StoreError> {
         let tables = self.lock();
         let due = tables.people.reminders.values().filter(|row| row.ended_at.is_none() && row.due_at <= now);

@@ -176,6 +176,15 @@ pub struct Catchup {
 }
 
 impl Told {
+    /// Leaves out what only the person may know: the addresses, and what they did about it.
+    pub fn hide_the_persons_own(&mut self) {
+        if let Some(item) = &mut self.item {
+            (item.read_at, item.dismissed_at) = (None, None);
+            item.acted.clear();
+        }
+        self.deliveries.iter_mut().for_each(|delivery| delivery.target.clear());
+    }
+
     /// None = no person was told of it, or what they were told is long gone.
     pub(crate) fn of(item: Option<InboxItem>, later: Option<Reminder>, deliveries: Vec<Delivery>) -> Option<Self> {
         let due_at = later.filter(|later| later.ended_at.is_none()).map(|later| later.due_at);

@@ -67,12 +67,6 @@ impl PostRoom {
         key: &ConversationKey,
         source: &mut impl Source,
     ) -> Result<ConversationView, StoreError> {
-        let mut sub_agent_working = false;
-        for agent in self.sub_agents(key, source).await? {
-            let key = MailboxKey { conversation: key.clone(), agent };
-            self.enter(&key, source).await?;
-            sub_agent_working |= self.rooms[&key].mailbox.is_working(self.desk.now);
-        }
         let main = MailboxKey::new(key, "main");
         self.enter(&main, source).await?;
         let (row, mailbox) = (&self.conversations[key], &self.rooms[&main].mailbox);
@@ -81,10 +75,25 @@ impl PostRoom {
             user_id: row.key.owner.to_string(),
             title: row.title.clone(),
             working: mailbox.is_working(self.desk.now),
-            sub_agent_working,
             pending: mailbox.pending().len(),
             boundary: row.boundary.clone(),
         })
+    }
+
+    /// Whether another agent inside the conversation is at work.
+    pub(super) async fn sub_agent_works(
+        &mut self,
+        key: &ConversationKey,
+        source: &mut impl Source,
+    ) -> Result<bool, StoreError> {
+        for agent in self.sub_agents(key, source).await? {
+            let key = MailboxKey { conversation: key.clone(), agent };
+            self.enter(&key, source).await?;
+            if self.rooms[&key].mailbox.is_working(self.desk.now) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What a conversation's stream says on connect; connecting is also a sign of life.

@@ -169,7 +169,7 @@ impl PostRoom {
     ) -> Result<(), StoreError> {
         let Some(first) = deliveries.first() else { return Ok(()) };
         let what = match state {
-            DeliveryState::Unknown => "It is not known whether a mail to you arrived",
+            DeliveryState::Unknown => "A mail to you may not have arrived",
             _ => "A mail to you could not be delivered",
         };
         let mut message = format!("{what} ({}): {reason}", first.target);

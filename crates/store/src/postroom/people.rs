@@ -27,6 +27,8 @@ pub(crate) trait PeopleSource {
     ) -> impl Future<Output = Result<Option<InboxItem>, StoreError>> + Send;
     fn unread(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
     fn reminder(&mut self, id: Uuid) -> impl Future<Output = Result<Option<Reminder>, StoreError>> + Send;
+    /// How many wait for this person, as far as it is committed.
+    fn waiting_reminders(&mut self, user_id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
     /// What is due by now, oldest first.
     fn due_reminders(
         &mut self,

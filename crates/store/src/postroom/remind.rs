@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bellwire_core::Time;
 use bellwire_core::person::Words;
+use bellwire_core::verdict::VerdictKind;
 use bellwire_core::{Event, Input, NotificationId};
 use uuid::Uuid;
 
@@ -17,6 +18,9 @@ use crate::rows::MailboxKey;
 /// How many reminders one commit tells.
 const DUE_MAX: usize = 256;
 
+/// How many reminders may wait for one person, so that an agent in a loop cannot fill their days.
+const WAITING_MAX: usize = 200;
+
 impl PostRoom {
     /// Keeps something to be told later.
     pub(crate) async fn remind(
@@ -28,6 +32,13 @@ impl PostRoom {
         let known: Option<Uuid> = self.answered(new.once.as_ref(), source).await?;
         if let Some(id) = known {
             return self.reminder(id, source).await?.ok_or_else(|| StoreError::not_found("reminder"));
+        }
+        let fresh = self.changes.people.reminders.values();
+        let fresh = fresh.filter(|one| one.user_id == new.user_id && one.ended_at.is_none() && one.asked).count();
+        if fresh + source.waiting_reminders(&new.user_id).await? >= WAITING_MAX {
+            let message =
+                format!("{WAITING_MAX} reminders wait for this person; cancel some, or wait until some are told");
+            return Err(StoreError::new(ErrorKind::Full, message));
         }
         let now = self.desk.now;
         let reminder = Reminder {
@@ -126,8 +137,7 @@ impl PostRoom {
             }
         }
         self.hand_over(owner, drained.ready, source).await?;
-        // What is decided for a person is decided in no conversation and for no agent.
-        Ok(drained.verdicts.into_iter().map(|one| Decision { agent: String::new(), ..one }).collect())
+        Ok(drained.verdicts.into_iter().map(of_person).collect())
     }
 
     /// The same for events that came up on the way: those of detectors, and tool calls that were observed.
@@ -189,4 +199,13 @@ impl PostRoom {
             None => source.reminder(id).await,
         }
     }
+}
+
+/// What is decided for a person is decided in no conversation and for no agent, so it waits for none.
+fn of_person(decision: Decision) -> Decision {
+    let reason = match decision.verdict == VerdictKind::Queued.as_str() {
+        true => "goes to the person's inbox".to_owned(),
+        false => decision.reason,
+    };
+    Decision { agent: String::new(), reason, ..decision }
 }

@@ -18,6 +18,9 @@ impl PostRoom {
         if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
             return again(&row, take);
         }
+        if take.unsure && self.sub_agent_works(&conversation, source).await? {
+            return Ok(Given::withheld(self.rooms[&key].mailbox.pending().len()));
+        }
         let observed = self.observed(take)?;
         let returned = self.take_unseen(&key, &take.unseen, source).await?;
         self.saw(&conversation);

@@ -16,6 +16,8 @@ use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
 /// How many rows the log keeps, and how many leave it at once: few in a build for tests, where all of this has to happen.
 const KEPT: usize = if cfg!(debug_assertions) { 12 } else { 8_192 };
 const STEP: usize = if cfg!(debug_assertions) { 4 } else { 256 };
+/// The most that leave at once. A commit may bring a thousand, so that more than this is never left for the next.
+const LEAVING_MAX: usize = 4_096;
 
 /// What the log holds, without the states themselves.
 #[derive(Default)]
@@ -106,10 +108,12 @@ impl MailboxLog {
         if self.rows.len() < KEPT + STEP {
             return None;
         }
-        let oldest = (self.first..).zip(self.rows.iter().take(STEP));
+        let count = (self.rows.len() - KEPT).min(LEAVING_MAX);
+        let oldest = (self.first..).zip(self.rows.iter().take(count));
         let settling =
             oldest.filter(|(sequence, key)| key.as_ref().and_then(|key| self.newest(key)) == Some(*sequence));
-        Some(Leaving { last: self.first + STEP as i64 - 1, settling: settling.map(|(sequence, _)| sequence).collect() })
+        let settling = settling.map(|(sequence, _)| sequence).collect();
+        Some(Leaving { last: self.first + count as i64 - 1, settling })
     }
 
     /// The commit succeeded: these rows are in the log, and those have left it.
@@ -121,7 +125,9 @@ impl MailboxLog {
             let Some(key) = self.rows.pop_front() else { break };
             if let Some(newest) = key.and_then(|key| self.take_newest(&key, self.first)) {
                 // One that is overdue was not handled yet, and must be found in its place.
-                self.looked = self.looked.min(Time::from_millis(newest.due_at.as_millis().saturating_sub(1)));
+                let before = Time::from_millis(newest.due_at.as_millis().saturating_sub(1));
+                self.looked = self.looked.min(before);
+                self.handed.iter_mut().for_each(|(at, _)| *at = (*at).min(before));
             }
             self.first += 1;
         }
@@ -157,4 +163,68 @@ impl MailboxLog {
 /// The mailbox that three columns name, from this one on.
 pub(super) fn key(row: &SqliteRow, column: usize) -> MailboxKey {
     MailboxKey::new(&ConversationKey::new(row.get(column), row.get(column + 1)), row.get(column + 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mailbox(id: &str) -> MailboxKey {
+        MailboxKey::new(&ConversationKey::new("ada", id), "main")
+    }
+
+    fn row(id: &str, due_at: i64) -> (MailboxKey, MailboxRow) {
+        let due_at = Time::from_millis(due_at);
+        (mailbox(id), MailboxRow { state: Vec::new(), pending: Vec::new(), due_at })
+    }
+
+    /// Commits these rows, and lets go what has to.
+    fn commit(log: &mut MailboxLog, rows: &[(MailboxKey, MailboxRow)]) {
+        let leaving = log.leaving();
+        log.committed(rows, leaving.as_ref());
+    }
+
+    #[test]
+    fn one_that_leaves_the_log_before_it_is_handled_is_looked_for_in_its_place() {
+        let mut log = MailboxLog { first: 1, ..MailboxLog::default() };
+        commit(&mut log, &[row("late", 100)]);
+        let others: Vec<_> = (0..KEPT + STEP).map(|number| row(&number.to_string(), 50)).collect();
+        commit(&mut log, &others);
+        // At 200 all are due and only some are handled; nothing was found in its place.
+        assert!(log.looked() < Time::from_millis(100));
+        log.hand(Time::from_millis(200), Vec::new());
+        assert_eq!(log.newest(&mailbox("late")), Some(1));
+        commit(&mut log, &[row("0", 900), row("1", 900)]);
+        assert_eq!(log.newest(&mailbox("late")), None, "it has left the log");
+        assert!(log.looked() < Time::from_millis(100), "and is found where it went");
+    }
+
+    #[test]
+    fn what_was_handled_is_not_looked_for_again() {
+        let mut log = MailboxLog { first: 1, ..MailboxLog::default() };
+        assert_eq!(log.looked(), Time::default());
+        log.hand(Time::from_millis(200), vec![mailbox("a")]);
+        assert_eq!(log.looked(), Time::default(), "it was found and is not in the log: nobody has handled it");
+        log.hand(Time::from_millis(200), vec![mailbox("a")]);
+        commit(&mut log, &[row("a", 900)]);
+        assert_eq!(log.looked(), Time::from_millis(200));
+    }
+
+    #[test]
+    fn however_much_a_commit_brings_the_next_one_makes_room() {
+        let mut log = MailboxLog { first: 1, ..MailboxLog::default() };
+        let many: Vec<_> = (0..1_000).map(|number| row(&number.to_string(), 50)).collect();
+        commit(&mut log, &many);
+        commit(&mut log, &[row("one", 50)]);
+        assert!(log.rows.len() <= KEPT + 1, "{} rows", log.rows.len());
+    }
+
+    #[test]
+    fn nothing_of_a_person_who_was_erased_is_due_or_moves_to_its_place() {
+        let mut log = MailboxLog { first: 1, ..MailboxLog::default() };
+        commit(&mut log, &(0..KEPT + STEP).map(|number| row(&number.to_string(), 50)).collect::<Vec<_>>());
+        log.forget("ada");
+        assert_eq!(log.due(Time::from_millis(100), 10).count(), 0);
+        assert!(log.leaving().is_some_and(|leaving| leaving.settling.is_empty()));
+    }
 }

@@ -73,6 +73,13 @@ impl PeopleSource for SqliteWriter {
         Ok(all(sql, &mut self.connection, reminder).await?.pop())
     }
 
+    async fn waiting_reminders(&mut self, user_id: &str) -> Result<usize, StoreError> {
+        let sql = "SELECT COUNT(*) FROM reminders WHERE user_id = $1 AND ended_at IS NULL AND asked <> 0";
+        let waiting: i64 =
+            sqlx::query_scalar(sql).bind(user_id).fetch_one(&mut self.connection).await.map_err(failure)?;
+        Ok(usize::try_from(waiting).unwrap_or(0))
+    }
+
     async fn due_reminders(&mut self, now: Time, limit: usize) -> Result<Vec<Reminder>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
         sql.push("ended_at IS NULL AND due_at <= ").push_bind(now.as_millis());
@@ -339,9 +346,11 @@ fn reminder(row: &SqliteRow) -> Result<Reminder, StoreError> {
     })
 }
 
-/// Names begin with the time of their making. News is named when its batch opens, which is seconds before it is told.
+/// Names begin with the time of their making. News is named when its batch opens: seconds before it is told, or longer where
+/// the hub was away meanwhile.
 fn first_name(since: Time) -> Vec<u8> {
-    let millis = u64::try_from(since.as_millis().saturating_sub(60_000)).unwrap_or(0);
+    const AWAY_MAX_MS: i64 = 24 * 60 * 60 * 1000;
+    let millis = u64::try_from(since.as_millis().saturating_sub(AWAY_MAX_MS)).unwrap_or(0);
     millis.to_be_bytes()[2..].to_vec()
 }
 

@@ -126,6 +126,7 @@ pub(crate) fn take(point: InjectionPoint, call_id: &str) -> Take {
         observed: None,
         unseen: Vec::new(),
         correlation_id: None,
+        unsure: false,
     }
 }
 

@@ -189,10 +189,9 @@ async fn an_origin_is_shown_as_its_letters_and_nothing_that_turns_them_around() 
     let post = Post::open(&server, "x").await;
     let origins = [
         ("but\u{202e}ler", "butler"),
-        ("b\u{200b}ell\u{feff}wire", "bellwire"),
+        ("g\u{200b}arde\u{feff}ner", "gardener"),
         ("Lovelace, Ada <eve@example.org>", "Lovelace, Ada <eve@example.org>"),
         ("<script>alert(1)</script>", "<script>alert(1)</script>"),
-        ("\u{202e}\u{200b}", "unnamed"),
     ];
     for (number, (origin, seen)) in origins.into_iter().enumerate() {
         let token = json!({"scope": "agent", "user_id": "ada", "origin": origin});

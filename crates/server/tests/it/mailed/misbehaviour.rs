@@ -71,7 +71,7 @@ async fn is_told(post: &Post<'_>, case: &Case) {
     let name = case.name;
     let opening = match case.state {
         "failed" => Some("A mail to you could not be delivered (ada@example.org): "),
-        "unknown" => Some("It is not known whether a mail to you arrived (ada@example.org): "),
+        "unknown" => Some("A mail to you may not have arrived (ada@example.org): "),
         _ => None,
     };
     let inbox = post.inbox().await;
@@ -86,6 +86,7 @@ async fn is_told(post: &Post<'_>, case: &Case) {
     assert!(said.starts_with(opening) && said.contains(case.reason), "{name}: {said}");
     assert_eq!((&note["origin"], &note["conversation_id"]), (&json!("bellwire"), &json!("chat")), "{name}");
     assert!(block.contains(case.reason), "{name}: the agent reads why: {block}");
+    assert!(block.contains("email (Buy milk) - "), "{name}: and of which: {block}");
 }
 
 #[tokio::test]

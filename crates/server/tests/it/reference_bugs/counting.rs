@@ -137,7 +137,7 @@ async fn a_key_that_comes_back_with_other_words_is_found_out() {
     let (_, other) = hub.post(&agent, "/v1/tools/send_notification", call("rejected")).await;
     assert_eq!(
         (&first["success"], &other["success"], &other["action"]),
-        (&json!(true), &json!(false), &json!("error"))
+        (&json!(true), &json!(false), &json!("validation_error"))
     );
     let (_, list) = hub.get(&ada, "/v1/users/ada/notifications").await;
     let said: Vec<&Value> = list["items"].as_array().unwrap().iter().map(|item| &item["message"]).collect();
