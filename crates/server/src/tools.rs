@@ -1,7 +1,7 @@
 //! What an agent can do through Bellwire, offered alike over MCP and over REST.
 //!
 //! One file a tool and one line in [`TOOLS`]: its name, what a model reads about it, what it takes, what it answers, and
-//! the function that does it. Who calls and for which conversation is no argument of a tool: that is its [`Context`],
+//! the function that does it. Who calls and for which conversation is no argument of a tool: that is its `Context`,
 //! which comes from the token and the harness, never from the model. A tool knows nothing of MCP or HTTP.
 
 mod check_notifications;

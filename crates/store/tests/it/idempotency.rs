@@ -1,7 +1,7 @@
-use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
+use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_store::{Brought, Caller, ErrorKind, Incoming, Once, Publish};
 
-use crate::backends::{Backend, failure, on_every_store, take};
+use crate::backends::{Backend, failure, on_every_store};
 
 fn once(route: &str, content: u8) -> Once {
     Once { token_id: "t".into(), route: route.into(), key: "k".into(), content: [content; 32] }
@@ -49,25 +49,6 @@ on_every_store! {
         let publish = Publish { caller: Caller::user("ada"), events: vec![twice(), twice()], once: None };
         let receipts = backend.store().publish(publish).await.unwrap();
         assert_eq!(receipts[0], receipts[1]);
-    }
-
-    async fn asking_twice_gives_the_same_answer(backend: Backend) {
-        backend.publish(failure("grep")).await;
-        let first = backend.take(AfterTool, "c1").await;
-        backend.publish(failure("sed")).await;
-        if backend.is_durable() {
-            backend.restart().await;
-        }
-        assert_eq!(backend.take(AfterTool, "c1").await, first);
-        let refused = backend.store().take(take(TurnStart, "c1")).await.unwrap_err();
-        assert_eq!(refused.kind, ErrorKind::Conflict);
-    }
-
-    async fn an_empty_answer_is_remembered_too(backend: Backend) {
-        let empty = backend.take(AfterTool, "c1").await;
-        backend.publish(failure("grep")).await;
-        assert_eq!(backend.take(AfterTool, "c1").await, empty);
-        assert_eq!(empty.block, "");
     }
 
     async fn a_call_with_a_name_happens_once_and_answers_as_it_did(backend: Backend) {

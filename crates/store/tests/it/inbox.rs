@@ -2,7 +2,7 @@
 
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{NotificationId, Time};
-use bellwire_store::{ErrorKind, InboxQuery, InboxState, Kept, Level, NotificationDraft};
+use bellwire_store::{ErrorKind, InboxState, Kept, NotificationDraft};
 use serde_json::json;
 
 use crate::backends::{Backend, START, on_every_store};
@@ -59,27 +59,6 @@ on_every_store! {
         assert_eq!(unread(&backend).await, 1);
     }
 
-    async fn pages_are_newest_first_and_go_on_where_they_ended(backend: Backend) {
-        for number in 0..4 {
-            told(&backend, message(&format!("{number}"))).await;
-            backend.pass(1);
-        }
-        told(&backend, toast(json!({"message": "good", "severity": "success"}))).await;
-        let page = |level, before| {
-            let query = InboxQuery { state: InboxState::All, level, before, limit: 2 };
-            let store = backend.store();
-            async move { store.inbox("ada".into(), query).await.unwrap() }
-        };
-        let (items, next) = page(None, None).await;
-        assert_eq!((items[0].message.as_str(), items[1].message.as_str()), ("good", "3"));
-        let (items, next) = page(None, next).await;
-        assert_eq!((items[0].message.as_str(), items[1].message.as_str()), ("2", "1"));
-        let (items, next) = page(None, next).await;
-        assert_eq!((items.len(), items[0].message.as_str(), next), (1, "0", None));
-        let (items, next) = page(Some(Level::Success), None).await;
-        assert_eq!((items.len(), next), (1, None));
-    }
-
     async fn a_prompt_button_works_once_and_says_who_offered_it(backend: Backend) {
         let id = told(&backend, build_failed()).await;
         let store = backend.store();
@@ -107,33 +86,6 @@ on_every_store! {
         assert_eq!(pressed.acted.event_id, None);
         assert_eq!(inbox(&backend, InboxState::Dismissed).await.len(), 1);
         assert_eq!(backend.store().act("ada".into(), id, 0).await.unwrap_err().kind, ErrorKind::Conflict);
-    }
-
-    async fn a_stream_that_catches_up_hears_every_change_once_and_nothing_twice(backend: Backend) {
-        let store = backend.store();
-        let start = store.catch_up("ada".into(), None, 10).await.unwrap();
-        assert!(start.changes.is_empty());
-        let mut ids = Vec::new();
-        for number in 0..3 {
-            ids.push(told(&backend, message(&format!("{number}"))).await);
-        }
-        store.dismiss("ada".into(), ids[0]).await.unwrap();
-        let first = store.catch_up("ada".into(), Some(start.position), 2).await.unwrap();
-        assert!(first.more);
-        let rest = store.catch_up("ada".into(), Some(first.position), 2).await.unwrap();
-        assert_eq!((first.changes.len(), rest.changes.len(), rest.more, rest.unread), (2, 2, false, 2));
-        let heard: Vec<_> =
-            first.changes.iter().chain(&rest.changes).map(|change| (change.item.id, change.is_news())).collect();
-        let happened = [(ids[0], true), (ids[1], true), (ids[2], true), (ids[0], false)];
-        assert_eq!(heard, happened, "what was dismissed since is news first all the same");
-        for (at, change) in first.changes.iter().chain(&rest.changes).enumerate() {
-            let later = store.catch_up("ada".into(), Some(change.position), 10).await.unwrap();
-            let later: Vec<_> = later.changes.iter().map(|change| (change.item.id, change.is_news())).collect();
-            assert_eq!(later, happened[at + 1..], "wherever somebody stops, the rest is what it was");
-        }
-        store.mark("ada".into(), ids[1], true).await.unwrap();
-        let changed = store.catch_up("ada".into(), Some(rest.position), 2).await.unwrap();
-        assert_eq!((changed.changes[0].item.id, changed.changes[0].is_news()), (ids[1], false));
     }
 
     async fn positions_are_never_used_again_not_even_after_an_erasure(backend: Backend) {

@@ -49,22 +49,6 @@ on_every_store! {
         assert!(answer.block.contains("theirs") && !answer.block.contains("mine"), "{}", answer.block);
     }
 
-    async fn what_was_shown_stays_in_the_conversation(backend: Backend) {
-        for number in 1..=5 {
-            backend.publish(failure(&format!("tool_{number}"))).await;
-            backend.take(AfterTool, &format!("c{number}")).await;
-        }
-        let store = backend.store();
-        let page = |after| store.messages(Caller::user("ada"), "chat".into(), after, 2);
-        let (first, next) = page(None).await.unwrap();
-        assert_eq!((first.len(), first[0].call_id.as_str()), (2, "c1"));
-        let (second, next) = page(next).await.unwrap();
-        assert_eq!(second[0].call_id, "c3");
-        let (third, next) = page(next).await.unwrap();
-        assert_eq!((third.len(), next), (1, None));
-        assert!(third[0].content.contains("tool_5") && third[0].source == "tool_executor");
-    }
-
     async fn a_new_boundary_does_not_change_old_answers(backend: Backend) {
         backend.publish(failure("grep")).await;
         let old = backend.take(AfterTool, "c1").await;
@@ -89,23 +73,6 @@ on_every_store! {
         backend.take(TurnStart, "c1").await;
         let state = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
         assert_eq!((state.len(), state[0].count), (1, 0));
-    }
-
-    async fn an_answer_reported_as_unseen_before_it_was_even_given_stays_unseen(backend: Backend) {
-        backend.publish(failure("grep")).await;
-        let store = backend.store();
-        // Both wait for the same commit: the first is polled before the second, and neither has been answered.
-        let mut second = take(AfterTool, "c2");
-        second.unseen = vec!["c1".into()];
-        let (first, second) = tokio::join!(store.take(take(AfterTool, "c1")), store.take(second));
-        assert!(first.unwrap().block.contains("grep") && second.unwrap().block.contains("grep"));
-        if backend.is_durable() {
-            backend.restart().await;
-        }
-        let refused = backend.store().take(take(AfterTool, "c1")).await.unwrap_err();
-        assert_eq!(refused.kind, ErrorKind::Conflict);
-        let (messages, _) = backend.store().messages(Caller::user("ada"), "chat".into(), None, 10).await.unwrap();
-        assert_eq!(messages.iter().map(|one| one.call_id.as_str()).collect::<Vec<_>>(), ["c2"]);
     }
 
     async fn many_events_in_one_commit_are_one_hint(backend: Backend) {

@@ -12,11 +12,13 @@ mod inject;
 mod notify;
 mod outbox;
 mod ownership;
+mod paging;
 mod publish;
 #[path = "../peers/redis.rs"]
 mod redis_server;
 mod refusals;
 mod reminders;
+mod replay;
 mod retention;
 mod settings;
 mod simulation;

@@ -1,0 +1,70 @@
+//! Lists that are longer than a page: nothing is left out and nothing comes twice.
+
+use bellwire_core::InjectionPoint::AfterTool;
+use bellwire_core::Time;
+use bellwire_store::{Caller, InboxQuery, InboxState, Level, NewReminder};
+use serde_json::json;
+
+use crate::backends::{Backend, START, failure, on_every_store};
+use crate::notify::{message, toast, told};
+
+on_every_store! {
+    async fn what_was_shown_is_oldest_first_and_goes_on_where_it_ended(backend: Backend) {
+        for number in 1..=5 {
+            backend.publish(failure(&format!("tool_{number}"))).await;
+            backend.take(AfterTool, &format!("c{number}")).await;
+        }
+        let store = backend.store();
+        let page = |after| store.messages(Caller::user("ada"), "chat".into(), after, 2);
+        let (first, next) = page(None).await.unwrap();
+        assert_eq!((first.len(), first[0].call_id.as_str()), (2, "c1"));
+        let (second, next) = page(next).await.unwrap();
+        assert_eq!(second[0].call_id, "c3");
+        let (third, next) = page(next).await.unwrap();
+        assert_eq!((third.len(), next), (1, None));
+        assert!(third[0].content.contains("tool_5") && third[0].source == "tool_executor");
+    }
+
+    async fn an_inbox_is_newest_first_and_goes_on_where_it_ended(backend: Backend) {
+        for number in 0..4 {
+            told(&backend, message(&format!("{number}"))).await;
+            backend.pass(1);
+        }
+        told(&backend, toast(json!({"message": "good", "severity": "success"}))).await;
+        let page = |level, before| {
+            let query = InboxQuery { state: InboxState::All, level, before, limit: 2 };
+            let store = backend.store();
+            async move { store.inbox("ada".into(), query).await.unwrap() }
+        };
+        let (items, next) = page(None, None).await;
+        assert_eq!((items[0].message.as_str(), items[1].message.as_str()), ("good", "3"));
+        let (items, next) = page(None, next).await;
+        assert_eq!((items[0].message.as_str(), items[1].message.as_str()), ("2", "1"));
+        let (items, next) = page(None, next).await;
+        assert_eq!((items.len(), items[0].message.as_str(), next), (1, "0", None));
+        let (items, next) = page(Some(Level::Success), None).await;
+        assert_eq!((items.len(), next), (1, None));
+    }
+
+    async fn reminders_are_oldest_first_and_go_on_where_they_ended(backend: Backend) {
+        let store = backend.store();
+        for number in 0..3 {
+            let reminder = NewReminder {
+                caller: Caller::user("ada"),
+                user_id: "ada".into(),
+                origin: "butler".into(),
+                conversation_id: None,
+                correlation_id: None,
+                message: format!("{number}"),
+                at: Time::from_millis(START + 3_600_000),
+                once: None,
+            };
+            store.remind(reminder).await.unwrap();
+            backend.pass(1);
+        }
+        let (first, next) = store.reminders(Some("ada".into()), None, 2).await.unwrap();
+        let (rest, end) = store.reminders(Some("ada".into()), next, 2).await.unwrap();
+        let seen: Vec<&str> = first.iter().chain(&rest).map(|reminder| reminder.message.as_str()).collect();
+        assert_eq!((seen, end), (vec!["0", "1", "2"], None));
+    }
+}
