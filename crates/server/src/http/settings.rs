@@ -234,6 +234,10 @@ pub(super) async fn confirm(
 ) -> Result<Again<Settings>, ApiError> {
     identity.check_user(&id)?;
     let confirmed = async {
+        if !hub.mails {
+            let message = "this hub sends no mail, so no code went out; its operator has to set up [email] first";
+            return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
+        }
         let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim())).await?;
         match settings.email.confirmed {
             true => Ok(settings.into()),

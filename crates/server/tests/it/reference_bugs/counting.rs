@@ -143,3 +143,21 @@ async fn a_key_that_comes_back_with_other_words_is_found_out() {
     let said: Vec<&Value> = list["items"].as_array().unwrap().iter().map(|item| &item["message"]).collect();
     assert_eq!(said, [&json!("approved")]);
 }
+
+/// There, a counter that could not be reached was an error of the tool. Here the rows decide, with Redis or without.
+#[tokio::test]
+async fn redis_that_is_down_is_no_error_of_the_tool() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut config = bellwire_server::Config::default();
+    config.redis.url = Some(bellwire_server::config::Secret::new(format!("redis://{nobody}")));
+    config.limits.notifications_per_hour = 2;
+    let hub = TestHub::start_with(config).await;
+    let agent = hub.token("agent", "ada").await;
+    let mut actions = Vec::new();
+    for _ in 0..3 {
+        let body = json!({"arguments": {"message": "The build is green."}});
+        let (_, answer) = hub.post(&agent, "/v1/tools/send_notification", body).await;
+        actions.push(answer["action"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(actions, ["notification_created", "notification_created", "rate_limited"]);
+}
