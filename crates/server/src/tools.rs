@@ -48,12 +48,12 @@ pub(crate) async fn call(hub: &Hub, tool: &Tool, context: Context, arguments: Va
         Err(_) if tool.needs_user && context.user_id.is_none() => tool.refused(Refused::missing("user_id")),
         Err(message) => tool.refused(Refused::invalid(message)),
     };
-    let (tool, refused, correlation_id) = (tool.name, done.called.is_error, &context.correlation_id);
-    tracing::debug!(tool, refused, correlation_id, "a tool was called");
+    let (name, refused, correlation_id) = (tool.name, done.called.is_error, &context.correlation_id);
+    tracing::debug!(tool = name, refused, correlation_id, "a tool was called");
     // What is over a limit says when there is room again.
     let is_limited =
         refused && done.called.value.contains_key("retry_after_seconds") && context.idempotency_key.is_none();
-    match done.mail_given || (is_limited && !hub.seldom.permits(&context, Instant::now())) {
+    match tool.gives_mail || (is_limited && !hub.seldom.permits(&context, Instant::now())) {
         true => done.called,
         false => mail::added(hub, &context, done.called).await,
     }

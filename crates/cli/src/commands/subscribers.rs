@@ -109,11 +109,11 @@ fn list(dir: Option<&Path>, as_json: bool) -> Result<bool> {
 /// Loads every file and words made-up events with each, once alone and once as a batch.
 fn check(dir: &Path) -> Result<bool> {
     let folder = folder::read(dir)?;
-    let count = folder.files.len() + folder.unreadable.len();
+    let count = folder.subscribers.len() + folder.unreadable.len();
     if count == 0 {
         bail!("{} holds no *.toml file", dir.display());
     }
-    let loaded = Set::load(&folder.files, &folder.templates);
+    let loaded = Set::load(&folder.subscribers, &folder.templates);
     let mut wrong: Vec<String> = loaded.errors.iter().chain(&folder.unreadable).map(ToString::to_string).collect();
     wrong.extend(loaded.subscribers.iter().filter_map(|one| {
         let batches = [1, one.batching.max_size].into_iter();

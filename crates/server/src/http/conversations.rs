@@ -14,13 +14,11 @@ use super::events::PublishedEvent;
 use super::field::{ID_MAX, Id, Line, Moment, Prose};
 use super::idempotency::{Key, Keyed};
 use super::path::ConversationPath;
-use super::shape::{Accepted, List, Query};
+use super::shape::{Accepted, List, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::clock;
 
-const PAGE_MAX: usize = 100;
-const PAGE_DEFAULT: usize = 20;
 /// More digits than this are no position of ours.
 const CURSOR_DIGITS_MAX: usize = 18;
 
@@ -181,10 +179,7 @@ pub(super) async fn rotate(
 impl Page {
     /// Where to begin and how many to show.
     fn checked(self) -> Result<(Option<i64>, usize), ApiError> {
-        let limit = self.limit.unwrap_or(PAGE_DEFAULT);
-        if !(1..=PAGE_MAX).contains(&limit) {
-            return Err(ApiError::invalid("limit", format!("is {limit}; 1 to {PAGE_MAX} is allowed")));
-        }
+        let limit = limit(self.limit)?;
         let digits = |text: &String| text.len() <= CURSOR_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());
         let parse = |text: String| Some(text).filter(digits).and_then(|text| text.parse().ok());
         match self.cursor.map(parse) {

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::field::{Moment, Word};
 use super::idempotency::{Again, Key};
-use super::inbox::{cursor, limit};
+use super::inbox::cursor;
 use super::path::Name;
-use super::shape::{List, Query};
+use super::shape::{List, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
@@ -47,7 +47,7 @@ pub(super) struct DeliveryPage {
     /// Only those that stand here; `failed` are the dead letters.
     state: Option<Word<DeliveryState>>,
     /// How many at most; 20 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
+    #[schemars(range(min = 1, max = PAGE_MAX))]
     limit: Option<usize>,
     /// Where to go on: the `next_cursor` of the page before.
     #[schemars(extend("format" = "uuid"))]

@@ -63,8 +63,8 @@ impl Argument for Key {
 
 /// A JSON answer that a repeat of its call is given again, byte for byte.
 ///
-/// It is remembered after the call was carried out, so it is for calls that come to the same when they are carried out
-/// twice: all that a crash between the two can cost is the answer, not a second effect.
+/// It is remembered after the call was carried out; repeats wait meanwhile. So it is for calls that have no second effect
+/// when they are carried out twice: all that a crash between the two can cost is the answer.
 pub(super) struct Again<T>(String, PhantomData<T>);
 
 impl<T: Serialize> Again<T> {

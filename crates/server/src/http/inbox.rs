@@ -11,12 +11,9 @@ use super::body::Body;
 use super::field::{Id, Moment, Word};
 use super::idempotency::{Again, Key};
 use super::path::{ButtonPath, ItemPath};
-use super::shape::{List, Query};
+use super::shape::{List, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
-
-const PAGE_MAX: usize = 100;
-const PAGE_DEFAULT: usize = 20;
 
 /// What a person was told.
 #[derive(Serialize, JsonSchema)]
@@ -203,15 +200,6 @@ pub(super) async fn act(
         pressed_at: Moment(pressed.acted.at),
         event_id: pressed.acted.event_id.map(|id| id.0),
     }))
-}
-
-/// How many a page holds.
-pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
-    let limit = asked.unwrap_or(PAGE_DEFAULT);
-    match (1..=PAGE_MAX).contains(&limit) {
-        true => Ok(limit),
-        false => Err(ApiError::invalid("limit", format!("is {limit}; 1 to {PAGE_MAX} is allowed"))),
-    }
 }
 
 /// Where a page begins.

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::field::Moment;
-use super::inbox::{cursor, limit};
+use super::inbox::cursor;
 use super::path::Name;
-use super::shape::{Done, List, Query};
+use super::shape::{Done, List, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
@@ -38,7 +38,7 @@ pub(super) struct Reminder {
 #[serde(deny_unknown_fields)]
 pub(super) struct ReminderPage {
     /// How many at most; 20 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
+    #[schemars(range(min = 1, max = PAGE_MAX))]
     limit: Option<usize>,
     /// Where to go on: the `next_cursor` of the page before.
     #[schemars(extend("format" = "uuid"))]

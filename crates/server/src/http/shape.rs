@@ -50,6 +50,19 @@ pub(super) fn shaped<Arguments, Q: Request, R: Reply, H: Shaped<Arguments, Q, R>
 #[derive(Clone, Debug)]
 pub(super) struct Query<T>(pub(super) T);
 
+/// The most that a page of any list holds.
+pub(super) const PAGE_MAX: usize = 100;
+const PAGE_DEFAULT: usize = 20;
+
+/// How many a page holds.
+pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
+    let limit = asked.unwrap_or(PAGE_DEFAULT);
+    match (1..=PAGE_MAX).contains(&limit) {
+        true => Ok(limit),
+        false => Err(ApiError::invalid("limit", format!("is {limit}; 1 to {PAGE_MAX} is allowed"))),
+    }
+}
+
 /// 201: made.
 pub(super) struct Created<T>(pub(super) T);
 
@@ -89,8 +102,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
             let field = named.map(|(field, _)| field).or_else(|| message.split('`').nth(1)).unwrap_or("query");
             let message = match named {
                 // Every list has the same limit, and it is the only number in a query.
-                Some(("limit", _)) => "must be a whole number from 1 to 100",
-                named => named.map_or(message, |(_, message)| message),
+                Some(("limit", _)) => format!("must be a whole number from 1 to {PAGE_MAX}"),
+                named => named.map_or(message, |(_, message)| message).to_owned(),
             };
             ApiError::invalid(field, message)
         })

@@ -30,6 +30,7 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
+    gives_mail: true,
     needs_user: false,
     refuse: Refused::in_words,
 };
@@ -40,7 +41,7 @@ async fn run(call: Call) -> Result<Done, Refused> {
     let conversation_id = context.conversation_id.clone().ok_or_else(|| Refused::missing("conversation_id"))?;
     let call_id = context.call_id();
     let mail = mail::take(&hub, &context, &conversation_id, InjectionPoint::TurnStart, &call_id).await;
-    let mut done = match mail.map_err(|error| Refused::failed("check notifications", error))? {
+    let done = match mail.map_err(|error| Refused::failed("check notifications", error))? {
         Mail::Count(pending) => {
             let message = "A sub-agent is at work and the context does not name the agent that asks, so notifications \
                            are counted and not shown.";
@@ -62,6 +63,5 @@ async fn run(call: Call) -> Result<Done, Refused> {
             done
         }
     };
-    done.mail_given = true;
     Ok(done)
 }

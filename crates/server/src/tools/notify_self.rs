@@ -44,6 +44,7 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
+    gives_mail: false,
     needs_user: false,
     refuse: Refused::in_words,
 };

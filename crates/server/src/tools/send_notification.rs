@@ -39,6 +39,7 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
+    gives_mail: false,
     needs_user: true,
     refuse: Refused::in_words,
 };

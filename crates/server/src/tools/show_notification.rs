@@ -64,6 +64,7 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
+    gives_mail: false,
     needs_user: false,
     refuse: |refused| json!({ "success": false, "error": refused.message() }),
 };
@@ -171,5 +172,5 @@ fn button(action: &ToastAction) -> Value {
 /// This tool's results are its own: no `action` and no `message` beside the notification.
 fn answer(value: Value, is_error: bool) -> Done {
     let called = Called { value: schema::object(value), is_error, call_id: None };
-    Done { called, mail_given: false }
+    Done { called }
 }

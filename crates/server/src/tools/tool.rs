@@ -22,6 +22,8 @@ pub struct Tool {
     /// The properties of a success, besides those that every result has.
     pub(super) output: fn() -> Value,
     pub(super) run: fn(Call) -> Running,
+    /// Whether its result is the conversation's mail already, so that none is added, to a refusal neither.
+    pub(super) gives_mail: bool,
     /// Whether it is for a person, who must be known before anything else is looked at.
     pub(super) needs_user: bool,
     /// A refusal as this tool writes it.
@@ -83,14 +85,12 @@ pub(crate) struct Called {
 /// A call that was carried out.
 pub(super) struct Done {
     pub(super) called: Called,
-    /// Whether the result is the conversation's mail already, so that none is added.
-    pub(super) mail_given: bool,
 }
 
 impl Done {
     /// A result of a shape of its own, which the tool's output schema must have.
     pub(super) fn of(value: Value, is_error: bool) -> Self {
-        Self { called: Called { value: schema::object(value), is_error, call_id: None }, mail_given: false }
+        Self { called: Called { value: schema::object(value), is_error, call_id: None } }
     }
 
     /// A success: what was done, in a word for programs and in words.

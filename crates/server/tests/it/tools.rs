@@ -230,3 +230,15 @@ async fn an_agent_in_a_loop_cannot_fill_a_persons_days_with_reminders() {
     let refused = call(&hub, &agent, "remind", remind).await;
     assert_eq!((&refused["success"], &refused["action"]), (&json!(false), &json!("rate_limited")), "{refused}");
 }
+
+#[tokio::test]
+async fn a_look_that_was_refused_leaves_its_name_free() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let look = |arguments: Value| json!({"arguments": arguments, "context": {"conversation_id": "chat", "idempotency_key": "look"}});
+    let refused = call(&hub, &agent, "check_notifications", look(json!({"all": true}))).await;
+    assert_eq!((&refused["success"], refused.get("notifications")), (&json!(false), None), "{refused}");
+    let read = call(&hub, &agent, "check_notifications", look(json!({}))).await;
+    assert!(read["notifications"].as_str().unwrap().contains("grep"), "{read}");
+}
