@@ -143,6 +143,8 @@ impl Source for Memory {
 }
 
 impl Backend for Memory {
+    const BLOCKS: bool = false;
+
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         let mut tables = self.lock();
         let tables = &mut *tables;

@@ -14,7 +14,6 @@ mod transaction;
 
 mod insert;
 mod mailbox_log;
-mod script;
 mod write;
 
 pub use inspect::Inspection;
@@ -43,9 +42,13 @@ pub struct Sqlite {
     pool: SqlitePool,
 }
 
-/// The writing side: one connection, used by one task.
+/// The writing side, on a thread of its own.
 pub(crate) struct SqliteWriter {
-    connection: SqliteConnection,
+    /// Writes, and waits for the disk in this very thread: with another one in between, a commit of a few rows would
+    /// take twice as long.
+    connection: rusqlite::Connection,
+    /// Looks up what is not in memory, as the readers do.
+    reading: SqliteConnection,
     /// The file the connection writes, and that others will look for under its name.
     file: identity::Identity,
     /// Which mailboxes are in the log.
@@ -58,6 +61,12 @@ pub(crate) struct SqliteWriter {
 
 /// How many readers work at once.
 const READERS: u32 = 4;
+/// How long one waits for another to be done with the file.
+const BUSY: Duration = Duration::from_secs(5);
+/// A checkpoint truncates the log to this, so that one burst does not keep the disk for ever.
+const JOURNAL_BYTES: i64 = 64 * 1024 * 1024;
+/// More than there are statements: each is prepared once.
+const STATEMENTS: usize = 64;
 
 impl SqliteStore {
     /// Opens the file, creating it and bringing its tables up to date.
@@ -77,22 +86,23 @@ impl SqliteStore {
     async fn open_file(path: &Path, opening: Opening, refusals: Arc<dyn Refusals>) -> Result<Self, StoreError> {
         let lock = lock(path)?;
         private(path)?;
-        let mut connection = writing(path).connect().await.map_err(failure)?;
-        migrate::run(&mut connection, (opening.clock)()).await?;
-        end_leases(&mut connection).await?;
+        let mut reading = options(path).create_if_missing(true).connect().await.map_err(failure)?;
+        migrate::run(&mut reading, (opening.clock)()).await?;
+        end_leases(&mut reading).await?;
         let pool = SqlitePoolOptions::new()
             .max_connections(READERS)
             .connect_with(options(path).read_only(true))
             .await
             .map_err(failure)?;
         let latest: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(sequence), 0) FROM injections")
-            .fetch_one(&mut connection)
+            .fetch_one(&mut reading)
             .await
             .map_err(failure)?;
         // Old answers go, and with them their numbers: the time is never below any that was given.
         let sequence = latest.max((opening.clock)().as_millis());
-        let log = mailbox_log::MailboxLog::read(&mut connection).await.map_err(failure)?;
-        let backend = SqliteWriter { connection, file: identity::Identity::of(path)?, log, sequence, _lock: lock };
+        let log = mailbox_log::MailboxLog::read(&mut reading).await.map_err(failure)?;
+        let (connection, file) = (writing(path).map_err(failed)?, identity::Identity::of(path)?);
+        let backend = SqliteWriter { connection, reading, file, log, sequence, _lock: lock };
         let writer = writer::start(backend, opening, refusals);
         Ok(Self { writer, reader: Sqlite { pool } })
     }
@@ -116,21 +126,30 @@ async fn end_leases(connection: &mut SqliteConnection) -> Result<(), StoreError>
 }
 
 /// WAL lets readers read while the writer writes; FULL waits for the disk at every commit, because an answer promises
-/// it. A checkpoint truncates the log to 64 MiB at most, so that one burst does not keep the disk for ever.
+/// it.
 fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(Duration::from_secs(5))
+        .busy_timeout(BUSY)
         .pragma("temp_store", "memory")
-        .pragma("journal_size_limit", "67108864")
+        .pragma("journal_size_limit", JOURNAL_BYTES.to_string())
 }
 
-/// The writer's own: memory for the pages it changes, so that a commit reads nothing back (64 MiB, taken as needed), and
-/// a checkpoint every 16 MiB of log, because a mailbox's page is changed many times and need be copied only once.
-fn writing(path: &Path) -> SqliteConnectOptions {
-    options(path).create_if_missing(true).pragma("cache_size", "-65536").pragma("wal_autocheckpoint", "4000")
+/// The same for the one that writes; with memory for the pages it changes, so that a commit reads nothing back (64 MiB,
+/// taken as needed), and a checkpoint every 16 MiB of log, because a mailbox's page is changed many times and need be
+/// copied only once. The file is a log of its own when this opens it: that stays with the file.
+fn writing(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
+    let connection = rusqlite::Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "cache_size", -65_536)?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 4_000, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_size_limit", JOURNAL_BYTES, |_| Ok(()))?;
+    Ok(connection)
 }
 
 /// The error with the file it is about, for whoever has to look after it.
@@ -169,9 +188,18 @@ fn private(path: &Path) -> Result<(), StoreError> {
 /// Sorts a database error by what can be done about it.
 fn failure(error: sqlx::Error) -> StoreError {
     let code = match &error {
-        sqlx::Error::Database(database) => database.code().and_then(|code| code.parse::<i64>().ok()),
+        sqlx::Error::Database(database) => database.code().and_then(|code| code.parse().ok()),
         _ => None,
     };
+    sorted(code, &error)
+}
+
+/// The same for the connection that writes.
+fn failed(error: rusqlite::Error) -> StoreError {
+    sorted(error.sqlite_error().map(|error| error.extended_code), &error)
+}
+
+fn sorted(code: Option<i32>, error: &dyn std::error::Error) -> StoreError {
     // The low byte is the primary result code: 13 full, 5 busy, 6 locked, 10 input/output. Beyond a quota or a limit
     // on file sizes the disk is as full as any, and SQLite calls it 778, a write that failed; 4874 is the same for the
     // index of its log.

@@ -1,237 +1,171 @@
-//! The rows that publishing and injecting write, table by table.
+//! The rows that publishing and injecting write, table by table, each by a statement that stays prepared.
 
 use bellwire_core::Time;
 use bellwire_core::notification::Fate;
+use rusqlite::{Connection, params};
 
-use super::script::{ROWS_MAX, Script, Table, Values};
 use crate::rows::{
     BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow,
 };
 
-const CONVERSATIONS: Table = Table {
-    name: "conversations",
-    columns: &["id", "user_id", "registered", "title", "boundary", "created_at", "seen_at"],
-    conflict: "ON CONFLICT (id, user_id) DO UPDATE SET registered = excluded.registered, title = excluded.title, \
-               boundary = excluded.boundary, seen_at = excluded.seen_at",
-};
+pub(super) fn conversations<'a>(
+    connection: &Connection,
+    rows: impl Iterator<Item = &'a ConversationRow>,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO conversations (id, user_id, registered, title, boundary, created_at, seen_at) \
+         VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, user_id) DO UPDATE SET registered = excluded.registered, \
+         title = excluded.title, boundary = excluded.boundary, seen_at = excluded.seen_at",
+    )?;
+    for row in rows {
+        insert.execute(params![
+            row.key.id,
+            row.key.owner,
+            row.registered,
+            row.title,
+            row.boundary.as_str(),
+            row.created_at.as_millis(),
+            row.seen_at.as_millis(),
+        ])?;
+    }
+    Ok(())
+}
 
-const EVENTS: Table = Table {
-    name: "events",
-    columns: &[
-        "id",
-        "type",
-        "source",
-        "severity",
-        "timestamp",
-        "payload",
-        "dedupe_key",
-        "conversation_id",
-        "agent",
-        "user_id",
-        "correlation_id",
-        "cause",
-        "owner",
-        "accepted_at",
-        "filtered",
-        "verdicts",
-    ],
-    conflict: "",
-};
+pub(super) fn events(connection: &Connection, rows: &[EventRow]) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO events (id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
+         user_id, correlation_id, cause, owner, accepted_at, filtered, verdicts) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    for row in rows {
+        let event = &row.event;
+        insert.execute(params![
+            event.id().0.as_bytes(),
+            event.kind().as_str(),
+            event.source().as_str(),
+            event.severity().as_str(),
+            event.timestamp().as_millis(),
+            json(event.payload().as_map()),
+            event.dedupe_key(),
+            event.conversation_id(),
+            event.agent().as_str(),
+            event.user_id(),
+            event.correlation_id(),
+            event.cause().as_str(),
+            row.owner,
+            row.accepted_at.as_millis(),
+            row.filtered,
+            json(&row.verdicts),
+        ])?;
+    }
+    Ok(())
+}
 
-const BROUGHT: Table = Table {
-    name: "brought_ids",
-    columns: &["token_owner", "id", "event_id", "content", "at"],
+pub(super) fn brought(connection: &Connection, rows: &[BroughtRow]) -> rusqlite::Result<()> {
     // A name whose event was forgotten may be used again, also while its old row is still there.
-    conflict: "ON CONFLICT (token_owner, id) DO UPDATE SET event_id = excluded.event_id, \
-               content = excluded.content, at = excluded.at",
-};
-
-const MAILBOX_LOG: Table = Table {
-    name: "mailbox_log",
-    columns: &["sequence", "owner", "conversation_id", "agent", "state", "pending", "due_at"],
-    conflict: "",
-};
-
-const NOTIFICATIONS: Table = Table {
-    name: "notifications",
-    columns: &[
-        "id",
-        "owner",
-        "conversation_id",
-        "agent",
-        "subscriber_id",
-        "priority",
-        "inject_at",
-        "state",
-        "reason",
-        "content",
-        "call_id",
-        "created_at",
-        "ended_at",
-        "waiting",
-    ],
-    conflict: "ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
-               content = excluded.content, call_id = excluded.call_id, ended_at = excluded.ended_at, \
-               waiting = excluded.waiting",
-};
-
-const INJECTIONS: Table = Table {
-    name: "injections",
-    columns: &[
-        "sequence",
-        "owner",
-        "conversation_id",
-        "agent",
-        "call_id",
-        "point",
-        "at",
-        "unseen",
-        "answer",
-        "taken",
-        "system_messages_json",
-    ],
-    conflict: "",
-};
-
-/// The rows of one commit that are still to be written.
-pub(super) struct Rows<'a> {
-    conversations: Vec<&'a ConversationRow>,
-    events: &'a [EventRow],
-    brought: &'a [BroughtRow],
-    mailboxes: &'a [(MailboxKey, MailboxRow)],
-    notifications: Vec<&'a NotificationRow>,
-    injections: &'a [InjectionRow],
-    sequence: &'a mut i64,
-    /// The number of the next row of the mailboxes' log.
-    logged: i64,
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO brought_ids (token_owner, id, event_id, content, at) VALUES (?, ?, ?, ?, ?) \
+         ON CONFLICT (token_owner, id) DO UPDATE SET event_id = excluded.event_id, \
+         content = excluded.content, at = excluded.at",
+    )?;
+    for row in rows {
+        insert.execute(params![row.token_owner, row.id, row.event_id.0.as_bytes(), row.content, row.at.as_millis()])?;
+    }
+    Ok(())
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn of(changes: &'a Changes, sequence: &'a mut i64, logged: i64) -> Self {
-        Self {
-            conversations: changes.conversations.values().collect(),
-            events: &changes.events,
-            brought: &changes.brought,
-            mailboxes: &changes.mailbox_rows,
-            notifications: changes.notifications.values().collect(),
-            injections: &changes.injections,
+/// Appends to the mailboxes' log; the first row gets this number.
+pub(super) fn mailboxes(
+    connection: &Connection,
+    rows: &[(MailboxKey, MailboxRow)],
+    first: i64,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO mailbox_log (sequence, owner, conversation_id, agent, state, pending, due_at) \
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    for ((key, row), sequence) in rows.iter().zip(first..) {
+        let pending: Vec<u8> = row.pending.iter().flat_map(|id| *id.0.as_bytes()).collect();
+        let (owner, conversation, agent) = names(key);
+        insert.execute(params![sequence, owner, conversation, agent, row.state, pending, row.due_at.as_millis()])?;
+    }
+    Ok(())
+}
+
+pub(super) fn notifications<'a>(
+    connection: &Connection,
+    rows: impl Iterator<Item = &'a NotificationRow>,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO notifications (id, owner, conversation_id, agent, subscriber_id, priority, inject_at, state, \
+         reason, content, call_id, created_at, ended_at, waiting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
+         content = excluded.content, call_id = excluded.call_id, ended_at = excluded.ended_at, \
+         waiting = excluded.waiting",
+    )?;
+    for row in rows {
+        let waiting = match row.fate {
+            None => postcard::to_allocvec(&row.notification).unwrap_or_default(),
+            Some(_) => Vec::new(),
+        };
+        let (owner, conversation, agent) = names(&row.key);
+        insert.execute(params![
+            row.notification.id.0.as_bytes(),
+            owner,
+            conversation,
+            agent,
+            row.notification.subscriber.as_str(),
+            row.notification.priority.as_str(),
+            row.notification.inject_at.as_str(),
+            row.fate.as_ref().map_or("pending", Fate::name),
+            row.fate.as_ref().map(Fate::reason),
+            row.content,
+            row.call_id,
+            row.notification.since.as_millis(),
+            row.ended_at.map(Time::as_millis),
+            waiting,
+        ])?;
+    }
+    Ok(())
+}
+
+/// Writes what agents were answered; the first row gets the number behind this one.
+pub(super) fn injections(connection: &Connection, rows: &[InjectionRow], latest: i64) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO injections (sequence, owner, conversation_id, agent, call_id, point, at, unseen, answer, taken, \
+         system_messages_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    for (row, sequence) in rows.iter().zip(latest + 1..) {
+        let (owner, conversation, agent) = names(&row.key);
+        insert.execute(params![
             sequence,
-            logged,
-        }
+            owner,
+            conversation,
+            agent,
+            row.call_id,
+            row.point.as_str(),
+            row.at.as_millis(),
+            row.unseen,
+            json(&row.answer),
+            postcard::to_allocvec(&row.taken).unwrap_or_default(),
+            json(&row.messages),
+        ])?;
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.conversations.is_empty()
-            && self.events.is_empty()
-            && self.brought.is_empty()
-            && self.mailboxes.is_empty()
-            && self.notifications.is_empty()
-            && self.injections.is_empty()
-    }
-
-    /// Puts as many rows of each table into the script as one statement takes.
-    pub(super) fn round(&mut self, script: &mut Script) {
-        let rest = self.conversations.len().saturating_sub(ROWS_MAX);
-        script.insert(&CONVERSATIONS, &self.conversations.split_off(rest), |values, row| conversation(values, row));
-        script.insert(&EVENTS, next(&mut self.events), event);
-        script.insert(&BROUGHT, next(&mut self.brought), brought);
-        script.insert(&MAILBOX_LOG, next(&mut self.mailboxes), |values, row| {
-            mailbox(values, row, self.logged);
-            self.logged += 1;
-        });
-        let rest = self.notifications.len().saturating_sub(ROWS_MAX);
-        script.insert(&NOTIFICATIONS, &self.notifications.split_off(rest), |values, row| notification(values, row));
-        script.insert(&INJECTIONS, next(&mut self.injections), |values, row| {
-            *self.sequence += 1;
-            injection(values, row, *self.sequence);
-        });
-    }
+    Ok(())
 }
 
-/// Takes the next statement's worth of rows off.
-fn next<'a, T>(rows: &mut &'a [T]) -> &'a [T] {
-    let (now, later) = rows.split_at(rows.len().min(ROWS_MAX));
-    *rows = later;
-    now
+/// What a commit of publishing and injecting writes.
+pub(super) fn all(connection: &Connection, changes: &Changes, logged: i64, latest: i64) -> rusqlite::Result<()> {
+    conversations(connection, changes.conversations.values())?;
+    events(connection, &changes.events)?;
+    brought(connection, &changes.brought)?;
+    mailboxes(connection, &changes.mailbox_rows, logged)?;
+    notifications(connection, changes.notifications.values())?;
+    injections(connection, &changes.injections, latest)
 }
 
-fn conversation(values: &mut Values<'_>, row: &ConversationRow) {
-    values
-        .bind(&*row.key.id)
-        .bind(&*row.key.owner)
-        .bind(i64::from(row.registered))
-        .bind(&row.title)
-        .bind(row.boundary.as_str())
-        .bind(row.created_at.as_millis())
-        .bind(row.seen_at.as_millis());
-}
-
-fn event(values: &mut Values<'_>, row: &EventRow) {
-    let event = row.event.to_stored();
-    values
-        .bind(event.id.0.as_bytes().to_vec())
-        .bind(event.kind)
-        .bind(event.source)
-        .bind(event.severity.as_str())
-        .bind(event.timestamp.as_millis())
-        .bind(event.payload)
-        .bind(event.dedupe_key)
-        .bind(event.conversation_id)
-        .bind(event.agent)
-        .bind(event.user_id)
-        .bind(event.correlation_id)
-        .bind(event.cause.as_str())
-        .bind(&*row.owner)
-        .bind(row.accepted_at.as_millis())
-        .bind(i64::from(row.filtered))
-        .bind(json(&row.verdicts));
-}
-
-fn brought(values: &mut Values<'_>, row: &BroughtRow) {
-    values
-        .bind(&row.token_owner)
-        .bind(&row.id)
-        .bind(row.event_id.0.as_bytes().to_vec())
-        .bind(row.content.to_vec())
-        .bind(row.at.as_millis());
-}
-
-fn mailbox(values: &mut Values<'_>, (key, row): &(MailboxKey, MailboxRow), sequence: i64) {
-    let pending: Vec<u8> = row.pending.iter().flat_map(|id| *id.0.as_bytes()).collect();
-    names(values.bind(sequence), key).bind(&row.state).bind(pending).bind(row.due_at.as_millis());
-}
-
-fn notification(values: &mut Values<'_>, row: &NotificationRow) {
-    let waiting = match row.fate {
-        None => postcard::to_allocvec(&row.notification).unwrap_or_default(),
-        Some(_) => Vec::new(),
-    };
-    names(values.bind(row.notification.id.0.as_bytes().to_vec()), &row.key)
-        .bind(row.notification.subscriber.as_str())
-        .bind(row.notification.priority.as_str())
-        .bind(row.notification.inject_at.as_str())
-        .bind(row.fate.as_ref().map_or("pending", Fate::name))
-        .bind(row.fate.as_ref().map(Fate::reason))
-        .bind(&row.content)
-        .bind(&row.call_id)
-        .bind(row.notification.since.as_millis())
-        .bind(row.ended_at.map(Time::as_millis))
-        .bind(waiting);
-}
-
-fn injection(values: &mut Values<'_>, row: &InjectionRow, sequence: i64) {
-    names(values.bind(sequence), &row.key)
-        .bind(&row.call_id)
-        .bind(row.point.as_str())
-        .bind(row.at.as_millis())
-        .bind(i64::from(row.unseen))
-        .bind(json(&row.answer))
-        .bind(postcard::to_allocvec(&row.taken).unwrap_or_default())
-        .bind(json(&row.messages));
-}
-
-fn names<'a, 'v>(values: &'a mut Values<'v>, key: &MailboxKey) -> &'a mut Values<'v> {
-    values.bind(&**key.owner()).bind(&*key.conversation.id).bind(&*key.agent)
+fn names(key: &MailboxKey) -> (&str, &str, &str) {
+    (key.owner(), &key.conversation.id, &key.agent)
 }
 
 pub(super) fn json<T: serde::Serialize>(value: &T) -> String {

@@ -37,7 +37,7 @@ const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, t
 
 impl PeopleSource for SqliteWriter {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
-        let connection = &mut self.connection;
+        let connection = &mut self.reading;
         let mut person = LoadedPerson { settings: settings(connection, user_id).await?, ..LoadedPerson::default() };
         let position = sqlx::query("SELECT position FROM inbox_positions WHERE user_id = $1").bind(user_id);
         let position = position.fetch_optional(&mut *connection).await.map_err(failure)?;
@@ -58,25 +58,24 @@ impl PeopleSource for SqliteWriter {
     async fn inbox_item(&mut self, user_id: &str, id: NotificationId) -> Result<Option<InboxItem>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(INBOX);
         sql.push("user_id = ").push_bind(user_id).push(" AND id = ").push_bind(id.0.as_bytes().to_vec());
-        Ok(all(sql, &mut self.connection, inbox_item).await?.pop())
+        Ok(all(sql, &mut self.reading, inbox_item).await?.pop())
     }
 
     async fn unread(&mut self, user_id: &str) -> Result<Vec<InboxItem>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(INBOX);
         sql.push("read_at IS NULL AND user_id = ").push_bind(user_id);
-        all(sql, &mut self.connection, inbox_item).await
+        all(sql, &mut self.reading, inbox_item).await
     }
 
     async fn reminder(&mut self, id: Uuid) -> Result<Option<Reminder>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
         sql.push("id = ").push_bind(id.as_bytes().to_vec());
-        Ok(all(sql, &mut self.connection, reminder).await?.pop())
+        Ok(all(sql, &mut self.reading, reminder).await?.pop())
     }
 
     async fn waiting_reminders(&mut self, user_id: &str) -> Result<usize, StoreError> {
         let sql = "SELECT COUNT(*) FROM reminders WHERE user_id = $1 AND ended_at IS NULL AND asked <> 0";
-        let waiting: i64 =
-            sqlx::query_scalar(sql).bind(user_id).fetch_one(&mut self.connection).await.map_err(failure)?;
+        let waiting: i64 = sqlx::query_scalar(sql).bind(user_id).fetch_one(&mut self.reading).await.map_err(failure)?;
         Ok(usize::try_from(waiting).unwrap_or(0))
     }
 
@@ -84,50 +83,50 @@ impl PeopleSource for SqliteWriter {
         let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
         sql.push("ended_at IS NULL AND due_at <= ").push_bind(now.as_millis());
         sql.push(" ORDER BY due_at, id LIMIT ").push_bind(count(limit));
-        all(sql, &mut self.connection, reminder).await
+        all(sql, &mut self.reading, reminder).await
     }
 
     async fn delivery(&mut self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("id = ").push_bind(id.as_bytes().to_vec());
-        Ok(all(sql, &mut self.connection, delivery).await?.pop())
+        Ok(all(sql, &mut self.reading, delivery).await?.pop())
     }
 
     async fn due_deliveries(&mut self, now: Time, limit: usize) -> Result<Vec<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("state = 'waiting' AND not_before <= ").push_bind(now.as_millis());
         sql.push(" ORDER BY not_before, id LIMIT ").push_bind(count(limit));
-        all(sql, &mut self.connection, delivery).await
+        all(sql, &mut self.reading, delivery).await
     }
 
     async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Vec<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("state = 'waiting' AND user_id = ").push_bind(user_id);
-        all(sql, &mut self.connection, delivery).await
+        all(sql, &mut self.reading, delivery).await
     }
 
     async fn leased_deliveries(&mut self) -> Result<Vec<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("state IN ('claimed', 'started')");
-        all(sql, &mut self.connection, delivery).await
+        all(sql, &mut self.reading, delivery).await
     }
 
     async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Vec<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(letter_id.as_bytes().to_vec());
-        all(sql, &mut self.connection, delivery).await
+        all(sql, &mut self.reading, delivery).await
     }
 
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
         let sql = "SELECT COUNT(*) FROM deliveries WHERE user_id = $1 AND notification_id IS NULL AND created_at > $2";
         let row = sqlx::query(sql).bind(user_id).bind(since.as_millis());
-        let row = row.fetch_one(&mut self.connection).await.map_err(failure)?;
+        let row = row.fetch_one(&mut self.reading).await.map_err(failure)?;
         Ok(usize::try_from(row.get::<i64, _>(0)).unwrap_or(0))
     }
 
     async fn confirmation(&mut self, user_id: &str) -> Result<Option<ConfirmationRow>, StoreError> {
         let row = sqlx::query("SELECT address, code, expires_at, tries FROM confirmations WHERE user_id = $1");
-        let row = row.bind(user_id).fetch_optional(&mut self.connection).await.map_err(failure)?;
+        let row = row.bind(user_id).fetch_optional(&mut self.reading).await.map_err(failure)?;
         Ok(row.map(|row| ConfirmationRow {
             address: row.get(0),
             code: row.get(1),
@@ -138,7 +137,7 @@ impl PeopleSource for SqliteWriter {
 
     async fn secret(&mut self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let row = sqlx::query("SELECT value FROM secrets WHERE name = $1").bind(name);
-        let row = row.fetch_optional(&mut self.connection).await.map_err(failure)?;
+        let row = row.fetch_optional(&mut self.reading).await.map_err(failure)?;
         Ok(row.map(|row| row.get(0)))
     }
 }

@@ -39,7 +39,7 @@ impl Source for SqliteWriter {
         )
         .bind(&*key.id)
         .bind(&*key.owner)
-        .fetch_optional(&mut self.connection)
+        .fetch_optional(&mut self.reading)
         .await
         .map_err(failure)?;
         row.as_ref().map(conversation_row).transpose()
@@ -51,7 +51,7 @@ impl Source for SqliteWriter {
              WHERE id = $1 ORDER BY registered DESC LIMIT 2",
         )
         .bind(id)
-        .fetch_all(&mut self.connection)
+        .fetch_all(&mut self.reading)
         .await
         .map_err(failure)?;
         rows.iter().map(conversation_row).collect()
@@ -68,7 +68,7 @@ impl Source for SqliteWriter {
             .bind(user_id)
             .bind(since.as_millis())
             .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-            .fetch_all(&mut self.connection)
+            .fetch_all(&mut self.reading)
             .await
             .map_err(failure)?;
         Ok(rows.iter().map(|row| row.get::<String, _>(0).into()).collect())
@@ -83,13 +83,13 @@ impl Source for SqliteWriter {
                 sqlx::query(sql).bind(&**key.owner()).bind(&*key.conversation.id).bind(&*key.agent)
             }
         };
-        let row = query.fetch_optional(&mut self.connection).await.map_err(failure)?;
+        let row = query.fetch_optional(&mut self.reading).await.map_err(failure)?;
         let Some(row) = row else { return Ok(None) };
         let state: Vec<u8> = row.get(0);
-        let pending = waiting(&mut self.connection, row.get(1)).await?;
+        let pending = waiting(&mut self.reading, row.get(1)).await?;
         let mailbox = Mailbox::load(&state, pending.clone()).map_err(|error| damaged(&error.to_string()))?;
         let wanted: Vec<EventId> = mailbox.references().collect();
-        let events = events(&mut self.connection, &wanted, Verdicts::Without).await?;
+        let events = events(&mut self.reading, &wanted, Verdicts::Without).await?;
         Ok(Some(LoadedMailbox { state, pending, events: events.into_iter().map(|row| row.event).collect() }))
     }
 
@@ -97,7 +97,7 @@ impl Source for SqliteWriter {
         let rows = sqlx::query("SELECT agent FROM mailboxes WHERE owner = $1 AND conversation_id = $2")
             .bind(&*key.owner)
             .bind(&*key.id)
-            .fetch_all(&mut self.connection)
+            .fetch_all(&mut self.reading)
             .await
             .map_err(failure)?;
         let settled = rows.iter().map(|row| row.get::<String, _>(0).into());
@@ -107,7 +107,7 @@ impl Source for SqliteWriter {
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
         let row = sqlx::query("SELECT disabled_subscribers_json FROM user_settings WHERE user_id = $1")
             .bind(user_id)
-            .fetch_optional(&mut self.connection)
+            .fetch_optional(&mut self.reading)
             .await
             .map_err(failure)?;
         row.map_or(Ok(Vec::new()), |row| parse_json(row.get(0), "user_settings.disabled_subscribers_json"))
@@ -117,7 +117,7 @@ impl Source for SqliteWriter {
         let row = sqlx::query("SELECT event_id, content, at FROM brought_ids WHERE token_owner = $1 AND id = $2")
             .bind(owner)
             .bind(id)
-            .fetch_optional(&mut self.connection)
+            .fetch_optional(&mut self.reading)
             .await
             .map_err(failure)?;
         let Some(row) = row else { return Ok(None) };
@@ -128,7 +128,7 @@ impl Source for SqliteWriter {
             content: row.get::<Vec<u8>, _>(1).try_into().map_err(|_| damaged("brought_ids.content"))?,
             at: Time::from_millis(row.get(2)),
         };
-        let event = events(&mut self.connection, &[brought.event_id], Verdicts::With).await?.pop();
+        let event = events(&mut self.reading, &[brought.event_id], Verdicts::With).await?.pop();
         Ok(event.map(|event| (brought, event)))
     }
 
@@ -139,7 +139,7 @@ impl Source for SqliteWriter {
         .bind(&once.token_id)
         .bind(&once.route)
         .bind(&once.key)
-        .fetch_optional(&mut self.connection)
+        .fetch_optional(&mut self.reading)
         .await
         .map_err(failure)?;
         row.map(|row| {
@@ -159,7 +159,7 @@ impl Source for SqliteWriter {
         .bind(&*key.conversation.id)
         .bind(&*key.agent)
         .bind(call_id)
-        .fetch_optional(&mut self.connection)
+        .fetch_optional(&mut self.reading)
         .await
         .map_err(failure)?;
         row.map(|row| {
@@ -178,7 +178,7 @@ impl Source for SqliteWriter {
     }
 
     async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
-        let rows = events(&mut self.connection, ids, Verdicts::Without).await?;
+        let rows = events(&mut self.reading, ids, Verdicts::Without).await?;
         Ok(rows.into_iter().map(|row| row.event).collect())
     }
 
@@ -189,7 +189,7 @@ impl Source for SqliteWriter {
         let mut settled = Vec::new();
         let looked = loop {
             let query = sqlx::query(sql).bind(from.0).bind(from.1).bind(now.as_millis()).bind(DUE_PAGE);
-            let rows = query.fetch_all(&mut self.connection).await.map_err(failure)?;
+            let rows = query.fetch_all(&mut self.reading).await.map_err(failure)?;
             // What changed since it came to its place is in the log, with another time.
             let due = rows.iter().map(|row| (Time::from_millis(row.get(3)), mailbox_log::key(row, 0)));
             settled.extend(due.filter(|(_, key)| self.log.newest(key).is_none()));
