@@ -100,8 +100,8 @@ impl SqliteStore {
             .map_err(failure)?;
         // Old answers go, and with them their numbers: the time is never below any that was given.
         let sequence = latest.max((opening.clock)().as_millis());
-        let log = mailbox_log::MailboxLog::read(&mut reading).await.map_err(failure)?;
         let (connection, file) = (writing(path).map_err(failed)?, identity::Identity::of(path)?);
+        let log = mailbox_log::MailboxLog::read(&connection).map_err(failed)?;
         let backend = SqliteWriter { connection, reading, file, log, sequence, _lock: lock };
         let writer = writer::start(backend, opening, refusals);
         Ok(Self { writer, reader: Sqlite { pool } })

@@ -8,8 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bellwire_core::Time;
-use sqlx::Row as _;
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use rusqlite::{Connection, Row};
 
 use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
 
@@ -48,16 +47,20 @@ pub(super) struct Leaving {
 
 impl MailboxLog {
     /// What the log of this file holds.
-    pub(super) async fn read(connection: &mut SqliteConnection) -> sqlx::Result<Self> {
+    pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let sql = "SELECT sequence, owner, conversation_id, agent, due_at FROM mailbox_log ORDER BY sequence";
-        let rows = sqlx::query(sql).fetch_all(connection).await?;
-        let first = rows.first().map_or(1, |row| row.get(0));
-        let mut log = Self { first, ..Self::default() };
-        for row in &rows {
-            while log.next() < row.get(0) {
+        let mut query = connection.prepare(sql)?;
+        let mut rows = query.query([])?;
+        let mut log = Self { first: 1, ..Self::default() };
+        while let Some(row) = rows.next()? {
+            let sequence = row.get(0)?;
+            if log.rows.is_empty() {
+                log.first = sequence;
+            }
+            while log.next() < sequence {
                 log.rows.push_back(None);
             }
-            log.append(key(row, 1), Time::from_millis(row.get(4)));
+            log.append(key(row, 1)?, Time::from_millis(row.get(4)?));
         }
         Ok(log)
     }
@@ -161,8 +164,9 @@ impl MailboxLog {
 }
 
 /// The mailbox that three columns name, from this one on.
-pub(super) fn key(row: &SqliteRow, column: usize) -> MailboxKey {
-    MailboxKey::new(&ConversationKey::new(row.get(column), row.get(column + 1)), row.get(column + 2))
+pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<MailboxKey> {
+    let text = |column: usize| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
+    Ok(MailboxKey::new(&ConversationKey::new(text(column)?, text(column + 1)?), text(column + 2)?))
 }
 
 #[cfg(test)]

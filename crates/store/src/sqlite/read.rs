@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bellwire_core::event::{Cause, StoredEvent};
 use bellwire_core::render::Boundary;
 use bellwire_core::{Event, EventId, InjectionPoint, Mailbox, Notification, NotificationId, Severity, Time};
+use rusqlite::{Connection, Params, Row, params};
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
 use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::people_read::told;
-use super::{Sqlite, SqliteWriter, damaged, failure, mailbox_log};
+use super::{Sqlite, SqliteWriter, damaged, failed, failure, mailbox_log};
 use crate::command::{InjectionView, Message, NotificationView, Once, Superseded, Token, Trace};
 use crate::error::StoreError;
 use crate::front::Reader;
@@ -21,7 +22,7 @@ const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, ded
                              user_id, correlation_id, cause, owner, accepted_at, filtered";
 
 /// How many rows are looked at at once for what is due.
-const DUE_PAGE: i64 = 1024;
+const DUE_PAGE: usize = 1024;
 
 /// Whether an event is wanted with what it came to. A mailbox needs the event alone, and the verdicts on one for many
 /// conversations are long.
@@ -151,30 +152,23 @@ impl Source for SqliteWriter {
     }
 
     async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
-        let row = sqlx::query(
-            "SELECT point, at, unseen, answer, taken, system_messages_json FROM injections \
-             WHERE owner = $1 AND conversation_id = $2 AND agent = $3 AND call_id = $4",
-        )
-        .bind(&**key.owner())
-        .bind(&*key.conversation.id)
-        .bind(&*key.agent)
-        .bind(call_id)
-        .fetch_optional(&mut self.reading)
-        .await
-        .map_err(failure)?;
-        row.map(|row| {
-            Ok(InjectionRow {
-                key: key.clone(),
-                call_id: call_id.to_owned(),
-                point: InjectionPoint::parse(row.get(0)).map_err(|_| damaged("injections.point"))?,
-                at: Time::from_millis(row.get(1)),
-                unseen: row.get::<i64, _>(2) != 0,
-                answer: parse_json(row.get(3), "injections.answer")?,
-                taken: postcard::from_bytes(row.get(4)).map_err(|_| damaged("injections.taken"))?,
-                messages: parse_json(row.get(5), "injections.system_messages_json")?,
-            })
-        })
-        .transpose()
+        let sql = "SELECT point, at, unseen, answer, taken, system_messages_json FROM injections \
+                   WHERE owner = ?1 AND conversation_id = ?2 AND agent = ?3 AND call_id = ?4";
+        let names = params![key.owner(), key.conversation.id, key.agent, call_id];
+        let found = first(&self.connection, sql, names, |row| {
+            Ok((text(row, 0)?, row.get(1)?, row.get(2)?, text(row, 3)?, row.get::<_, Vec<u8>>(4)?, text(row, 5)?))
+        });
+        let Some((point, at, unseen, answer, taken, messages)) = found.map_err(failed)? else { return Ok(None) };
+        Ok(Some(InjectionRow {
+            key: key.clone(),
+            call_id: call_id.to_owned(),
+            point: InjectionPoint::parse(&point).map_err(|_| damaged("injections.point"))?,
+            at: Time::from_millis(at),
+            unseen,
+            answer: parse_json(&answer, "injections.answer")?,
+            taken: postcard::from_bytes(&taken).map_err(|_| damaged("injections.taken"))?,
+            messages: parse_json(&messages, "injections.system_messages_json")?,
+        }))
     }
 
     async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
@@ -183,21 +177,19 @@ impl Source for SqliteWriter {
     }
 
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
-        let sql = "SELECT owner, conversation_id, agent, due_at, rowid FROM mailboxes \
-                   WHERE (due_at, rowid) > ($1, $2) AND due_at <= $3 ORDER BY due_at, rowid LIMIT $4";
         let mut from = (self.log.looked().as_millis(), i64::MAX);
         let mut settled = Vec::new();
         let looked = loop {
-            let query = sqlx::query(sql).bind(from.0).bind(from.1).bind(now.as_millis()).bind(DUE_PAGE);
-            let rows = query.fetch_all(&mut self.reading).await.map_err(failure)?;
+            let page = due_in_place(&self.connection, from, now).map_err(failed)?;
+            let (full, last) = (page.len() == DUE_PAGE, page.last().map(|row| (row.due_at, row.number)));
             // What changed since it came to its place is in the log, with another time.
-            let due = rows.iter().map(|row| (Time::from_millis(row.get(3)), mailbox_log::key(row, 0)));
+            let due = page.into_iter().map(|row| (Time::from_millis(row.due_at), row.key));
             settled.extend(due.filter(|(_, key)| self.log.newest(key).is_none()));
-            match rows.last().filter(|_| rows.len() as i64 == DUE_PAGE) {
+            match last.filter(|_| full) {
                 None => break now,
                 // There may be more of the same time.
-                Some(last) if settled.len() >= limit => break Time::from_millis(last.get::<i64, _>(3) - 1),
-                Some(last) => from = (last.get(3), last.get(4)),
+                Some((due_at, _)) if settled.len() >= limit => break Time::from_millis(due_at - 1),
+                Some(last) => from = last,
             }
         };
         self.log.hand(looked, settled.iter().map(|(_, key)| key.clone()).collect());
@@ -205,6 +197,24 @@ impl Source for SqliteWriter {
         due.sort();
         Ok(due.into_iter().map(|(_, key)| key).take(limit).collect())
     }
+}
+
+/// A mailbox in its place.
+struct Settled {
+    key: MailboxKey,
+    due_at: i64,
+    number: i64,
+}
+
+/// A page of what is due in its place, behind a time and a row's number.
+fn due_in_place(connection: &Connection, from: (i64, i64), now: Time) -> rusqlite::Result<Vec<Settled>> {
+    let mut query = connection.prepare_cached(
+        "SELECT owner, conversation_id, agent, due_at, rowid FROM mailboxes \
+         WHERE (due_at, rowid) > (?1, ?2) AND due_at <= ?3 ORDER BY due_at, rowid LIMIT ?4",
+    )?;
+    let settled =
+        |row: &Row<'_>| Ok(Settled { key: mailbox_log::key(row, 0)?, due_at: row.get(3)?, number: row.get(4)? });
+    query.query_map(params![from.0, from.1, now.as_millis(), DUE_PAGE as i64], settled)?.collect()
 }
 
 impl Reader for Sqlite {
@@ -319,6 +329,20 @@ impl Reader for Sqlite {
     async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+/// The one row a query finds, asked for by the writer without another thread in between.
+pub(super) fn first<T>(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    connection.prepare_cached(sql)?.query(values)?.next()?.map(read).transpose()
+}
+
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    row.get(column)
 }
 
 /// The notifications with these ids, 16 bytes each.
