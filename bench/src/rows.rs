@@ -6,65 +6,56 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, QueryBuilder, Row as _};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
 
 const COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, user_id, \
                        correlation_id, cause, owner, accepted_at, filtered, verdicts";
 
+/// One event's row.
+type Row = [Value; 16];
+
 /// Writes the hub's latest events into a new file, so many to a commit; rows a second.
 pub(crate) fn insert(hub: &Path, group: usize, lap_max: Duration) -> f64 {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
-    runtime.block_on(async {
-        let mut from = options(hub).connect().await.expect("the hub's file can be read beside it");
-        let rows =
-            sqlx::query(sqlx::AssertSqlSafe(format!("SELECT {COLUMNS} FROM events ORDER BY id DESC LIMIT 20000")))
-                .fetch_all(&mut from)
-                .await
-                .expect("there are events");
-        let table: String = sqlx::query_scalar("SELECT sql FROM sqlite_master WHERE name = 'events'")
-            .fetch_one(&mut from)
-            .await
-            .expect("there is the table");
-        let folder = tempfile::tempdir_in(hub.parent().expect("a file lies in a folder")).expect("a folder is made");
-        let mut into =
-            options(&folder.path().join("rows.db")).create_if_missing(true).connect().await.expect("a file is made");
-        sqlx::query(sqlx::AssertSqlSafe(table)).execute(&mut into).await.expect("the same table is made");
-        let start = Instant::now();
-        let mut written = 0;
-        for group in rows.rchunks(group.max(1)).rev() {
-            commit(&mut into, group).await.expect("rows that were written once can be written again");
-            written += group.len();
-            if start.elapsed() > lap_max {
-                break;
-            }
+    let (table, rows) = written(hub).expect("the hub's file can be read beside it");
+    let folder = tempfile::tempdir_in(hub.parent().expect("a file lies in a folder")).expect("a folder is made");
+    let into = Connection::open(folder.path().join("rows.db")).expect("a file is made");
+    into.pragma_update(None, "journal_mode", "WAL").expect("a new file takes a log");
+    into.pragma_update(None, "synchronous", "FULL").expect("it is the default");
+    into.execute(&table, []).expect("the same table is made");
+    let start = Instant::now();
+    let mut written = 0;
+    for group in rows.chunks(group.max(1)) {
+        commit(&into, group).expect("rows that were written once can be written again");
+        written += group.len();
+        if start.elapsed() > lap_max {
+            break;
         }
-        written as f64 / start.elapsed().as_secs_f64()
-    })
+    }
+    written as f64 / start.elapsed().as_secs_f64()
 }
 
-fn options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .statement_cache_capacity(512)
+/// The table of a hub's events, and the latest of them, oldest first.
+fn written(hub: &Path) -> rusqlite::Result<(String, Vec<Row>)> {
+    let from = Connection::open(hub)?;
+    let table = from.query_row("SELECT sql FROM sqlite_master WHERE name = 'events'", [], |row| row.get(0))?;
+    let mut query = from.prepare(&format!("SELECT {COLUMNS} FROM events ORDER BY id DESC LIMIT 20000"))?;
+    let rows = query.query_map([], |row| {
+        let mut columns = [const { Value::Null }; 16];
+        columns.iter_mut().enumerate().try_for_each(|(at, column)| row.get(at).map(|value| *column = value))?;
+        Ok(columns)
+    })?;
+    let mut rows = rows.collect::<rusqlite::Result<Vec<Row>>>()?;
+    rows.reverse();
+    Ok((table, rows))
 }
 
-async fn commit(connection: &mut SqliteConnection, rows: &[SqliteRow]) -> sqlx::Result<()> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let mut sql = QueryBuilder::<Sqlite>::new(format!("INSERT INTO events ({COLUMNS}) "));
-    // They were read newest first.
-    sql.push_values(rows.iter().rev(), |mut values, row| {
-        for column in 0..16 {
-            match column {
-                0 => values.push_bind(row.get::<Vec<u8>, _>(column)),
-                4 | 13 | 14 => values.push_bind(row.get::<i64, _>(column)),
-                _ => values.push_bind(row.get::<Option<String>, _>(column)),
-            };
-        }
-    });
-    sql.build().execute(&mut *transaction).await?;
-    transaction.commit().await
+fn commit(connection: &Connection, rows: &[Row]) -> rusqlite::Result<()> {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    let places = vec!["?"; 16].join(", ");
+    let mut insert = connection.prepare_cached(&format!("INSERT INTO events ({COLUMNS}) VALUES ({places})"))?;
+    for row in rows {
+        insert.execute(params_from_iter(row))?;
+    }
+    connection.prepare_cached("COMMIT")?.execute([]).map(drop)
 }
