@@ -137,7 +137,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    pub(crate) fn new(subscriber: &str, conversation_id: &str, agent: &AgentName, verdict: &Verdict) -> Self {
+    pub(crate) fn new(subscriber: &str, conversation_id: &str, agent: &str, verdict: &Verdict) -> Self {
         let (of, repeats) = match verdict {
             Verdict::Duplicate { of, repeats } => (Some(of.0), Some(*repeats)),
             _ => (None, None),
@@ -145,7 +145,7 @@ impl Decision {
         Self {
             subscriber: subscriber.to_owned(),
             conversation_id: conversation_id.to_owned(),
-            agent: agent.to_string(),
+            agent: agent.to_owned(),
             verdict: verdict.name().to_owned(),
             reason: verdict.reason(),
             notification_id: verdict.notification().map(|id| id.0),

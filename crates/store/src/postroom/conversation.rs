@@ -87,7 +87,7 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<bool, StoreError> {
         for agent in self.sub_agents(key, source).await? {
-            let key = MailboxKey { conversation: key.clone(), agent };
+            let key = MailboxKey::new(key, agent);
             self.enter(&key, source).await?;
             if self.rooms[&key].mailbox.is_working(self.desk.now) {
                 return Ok(true);
@@ -116,11 +116,10 @@ impl PostRoom {
 
     /// The agents of a conversation besides its own, as far as they have a mailbox.
     async fn sub_agents(&self, key: &ConversationKey, source: &mut impl Source) -> Result<Vec<Arc<str>>, StoreError> {
-        let mut agents = source.agents(key).await?;
+        let mut agents = source.sub_agents(key).await?;
         // What this very commit made is there too.
         let fresh = self.changes.mailboxes.iter().filter(|mailbox| mailbox.conversation == *key);
-        agents.extend(fresh.map(|mailbox| mailbox.agent.clone()));
-        agents.retain(|agent| &**agent != "main");
+        agents.extend(fresh.map(|mailbox| mailbox.agent.clone()).filter(|agent| &**agent != "main"));
         agents.sort();
         agents.dedup();
         Ok(agents)
@@ -134,7 +133,7 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<Vec<Hint>, StoreError> {
         let name = AgentName::parse(&agent).unwrap_or_else(|_| AgentName::main());
-        let key = MailboxKey { conversation: conversation.clone(), agent };
+        let key = MailboxKey::new(conversation, agent);
         self.enter(&key, source).await?;
         let mailbox = &self.rooms[&key].mailbox;
         let pending: Vec<_> = mailbox.pending().iter().map(|one| one.id).collect();

@@ -18,44 +18,59 @@ pub(super) struct Address {
     too_many: bool,
 }
 
+/// What is to be done with one event of a call.
+enum Plan {
+    /// It was sent before under the same name; this is what it came to.
+    Known(Receipt),
+    /// It is new, and goes there.
+    New(Address),
+}
+
 impl PostRoom {
     /// Takes in events, all or none: what could refuse one of them is looked at before anything is decided.
     pub(crate) async fn publish(
         &mut self,
-        publish: &Publish,
+        publish: Publish,
         source: &mut impl Source,
     ) -> Result<Vec<Receipt>, StoreError> {
-        if let Some(receipts) = self.answered(publish.once.as_ref(), source).await? {
+        let Publish { caller, events, once } = publish;
+        if let Some(receipts) = self.answered(once.as_ref(), source).await? {
             return Ok(receipts);
         }
-        let mut planned = Vec::with_capacity(publish.events.len());
-        for incoming in &publish.events {
-            let known = self.known(&publish.caller, incoming, source).await?;
-            let address = match known {
-                Some(_) => None,
-                None => Some(self.address(&publish.caller, &incoming.event, source).await?),
-            };
-            // A mailbox that cannot be loaded refuses the call here, before anything is decided.
-            for key in address.iter().flat_map(|address| &address.conversations) {
-                self.enter(&MailboxKey::new(key, incoming.event.agent().as_str()), source).await?;
-            }
-            planned.push((incoming, known, address));
+        let mut planned = Vec::with_capacity(events.len());
+        for incoming in events {
+            planned.push((self.prepare(&caller, &incoming, source).await?, incoming));
         }
         let mut receipts: Vec<Receipt> = Vec::with_capacity(planned.len());
-        for (incoming, known, address) in planned {
-            let receipt = match (known, address) {
-                (Some(receipt), _) => receipt,
+        for (plan, incoming) in planned {
+            receipts.push(match plan {
+                Plan::Known(receipt) => receipt,
                 // The same name twice in one call: the second finds what the first became.
-                (None, Some(address)) => match self.just_brought(&publish.caller, incoming)? {
+                Plan::New(address) => match self.just_brought(&caller, &incoming)? {
                     Some(receipt) => receipt,
-                    None => self.take_in(&publish.caller, incoming, address, source).await?,
+                    None => self.take_in(&caller, incoming, address, source).await?,
                 },
-                (None, None) => unreachable!("an event is known or has an address"),
-            };
-            receipts.push(receipt);
+            });
         }
-        self.remember(publish.once.as_ref(), &receipts);
+        self.remember(once.as_ref(), &receipts);
         Ok(receipts)
+    }
+
+    async fn prepare(
+        &mut self,
+        caller: &Caller,
+        incoming: &Incoming,
+        source: &mut impl Source,
+    ) -> Result<Plan, StoreError> {
+        if let Some(receipt) = self.known(caller, incoming, source).await? {
+            return Ok(Plan::Known(receipt));
+        }
+        let address = self.address(caller, &incoming.event, source).await?;
+        // A mailbox that cannot be loaded refuses the call here, before anything is decided.
+        for key in &address.conversations {
+            self.enter(&MailboxKey::new(key, incoming.event.agent().as_str()), source).await?;
+        }
+        Ok(Plan::New(address))
     }
 
     /// What an event came to when it was sent before under the same name.
@@ -138,12 +153,12 @@ impl PostRoom {
     pub(super) async fn take_in(
         &mut self,
         caller: &Caller,
-        incoming: &Incoming,
+        incoming: Incoming,
         address: Address,
         source: &mut impl Source,
     ) -> Result<Receipt, StoreError> {
         let now = self.desk.now;
-        let event = Arc::new(incoming.event.clone().with_id(self.desk.ids.event(now)));
+        let event = Arc::new(incoming.event.with_id(self.desk.ids.event(now)));
         let mut row = EventRow {
             event: event.clone(),
             owner: address.owner.clone(),
@@ -173,7 +188,7 @@ impl PostRoom {
                 return Err(refused);
             }
             let room = self.rooms.get_mut(&key).expect("it was entered above");
-            room.events.insert(event.id(), event.clone());
+            room.keep_event(event.clone());
             room.tidy();
             let drained = self.drain(&key);
             row.filtered = drained.filtered;
@@ -181,13 +196,13 @@ impl PostRoom {
         }
         row.verdicts.extend(self.tell_person(&address.owner, &event, caller.origin.as_deref(), source).await?);
         self.tell_what_came_up(source).await?;
-        if let Some(brought) = &incoming.brought {
+        if let Some(brought) = incoming.brought {
             let name = (caller.token_owner.clone(), brought.id.clone());
             // The event's own row comes next, behind what detectors made of it.
             self.changes.brought_here.insert(name, (self.changes.brought.len(), self.changes.events.len()));
             self.changes.brought.push(BroughtRow {
                 token_owner: caller.token_owner.clone(),
-                id: brought.id.clone(),
+                id: brought.id,
                 event_id: event.id(),
                 content: brought.content,
                 at: now,

@@ -127,7 +127,7 @@ impl PostRoom {
         let key = MailboxKey::of_person(owner);
         self.enter(&key, source).await?;
         let room = self.rooms.get_mut(&key).expect("it was entered above");
-        room.events.insert(event.id(), event.clone());
+        room.keep_event(event.clone());
         self.handle(&key, Input::Event(event))?;
         let mut drained = self.drain(&key);
         let named = |id: NotificationId| drained.verdicts.iter().any(|one| one.notification_id == Some(id.0));

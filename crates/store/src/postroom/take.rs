@@ -26,6 +26,9 @@ impl PostRoom {
         self.saw(&conversation);
         let boundary = self.conversations[&conversation].boundary.clone();
         let room = self.rooms.get_mut(&key).expect("it was entered above");
+        if room.change() {
+            self.changes.mailboxes.push(key.clone());
+        }
         let input = InjectInput {
             request: &take.request,
             observed: observed.clone(),
@@ -34,7 +37,6 @@ impl PostRoom {
             boundary: &boundary,
         };
         let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
-        self.changes.mailboxes.insert(key.clone());
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
         let drained = self.drain(&key);
         if let Some(event) = &observed {
@@ -135,7 +137,7 @@ impl PostRoom {
         let answer = drained.answer.expect("a mailbox answers every injection");
         if let Some(event) = observed {
             let room = self.rooms.get_mut(key).expect("it was entered before");
-            room.events.insert(event.id(), event.clone());
+            room.keep_event(event.clone());
             let (filtered, verdicts) = (drained.filtered, drained.verdicts);
             let owner = key.owner().clone();
             self.changes.events.push(EventRow { event, owner, accepted_at: now, filtered, verdicts });
