@@ -147,7 +147,9 @@ impl PostRoom {
         let changes = std::mem::take(&mut self.changes);
         let mut hints = Vec::new();
         for (key, _) in &changes.mailbox_rows {
-            hints.extend(self.rooms.get_mut(key).into_iter().flat_map(Room::committed));
+            if let Some(room) = self.rooms.get_mut(key) {
+                room.committed(&mut hints);
+            }
         }
         for user in &changes.erased_users {
             self.evict_user(user);
@@ -200,7 +202,7 @@ impl PostRoom {
                 // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
                 Err(error) if error.kind == ErrorKind::Damaged => continue,
                 entered => entered?,
-            }
+            };
             self.handle(&key, Input::Time)?;
             let drained = self.drain(&key);
             self.hand_over(key.owner(), drained.ready, source).await?;
@@ -230,13 +232,14 @@ impl PostRoom {
         self.changes.erased_users.insert(user_id.to_owned());
     }
 
-    /// Makes sure a mailbox is hot, and that the desk has its person's preferences.
-    async fn enter(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+    /// Makes sure a mailbox is hot, and that the desk has its person's preferences. Gives the room's own key, which is
+    /// found again by its address alone.
+    async fn enter(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<MailboxKey, StoreError> {
         self.desk.preferences = self.preferences_of(key.owner(), source).await?;
         self.uses += 1;
         if let Some(room) = self.rooms.get_mut(key) {
             room.used = self.uses;
-            return Ok(());
+            return Ok(room.key.clone());
         }
         let mut room = match source.mailbox(key).await? {
             Some(loaded) => Room::load(key, loaded)?,
@@ -244,7 +247,7 @@ impl PostRoom {
         };
         room.used = self.uses;
         self.rooms.insert(key.clone(), room);
-        Ok(())
+        Ok(key.clone())
     }
 
     async fn preferences_of(
@@ -273,9 +276,7 @@ impl PostRoom {
 
     fn handle(&mut self, key: &MailboxKey, input: Input<'_>) -> Result<(), StoreError> {
         let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is handled");
-        if room.change() {
-            self.changes.mailboxes.push(key.clone());
-        }
+        room.change(&mut self.changes);
         let handled = room.mailbox.handle(input, &mut self.desk);
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
     }

@@ -203,6 +203,9 @@ impl PostRoom {
         };
         if let Some(owner) = owner {
             let key = ConversationKey::new(owner, id);
+            if let Some(row) = self.conversations.get(&key) {
+                return Ok(Some(row.key.clone()));
+            }
             return Ok(self.conversation(&key, source).await?.map(|row| row.key.clone()));
         }
         if let Some(known) = self.names.get(id) {

@@ -1,17 +1,17 @@
 use std::sync::Arc;
 
 use bellwire_core::Input;
-use bellwire_core::event::{Cause, Event};
+use bellwire_core::event::{AgentName, Cause, Event};
 
 use super::{OPEN_MAX, OPEN_MS, PostRoom, Source};
 use crate::command::{Brought, Caller, Decision, Incoming, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{BroughtRow, ConversationKey, EventRow, MailboxKey};
 
-/// Where an event goes: the conversations it reaches, and whose it is.
+/// Where an event goes: the mailboxes it reaches, and whose it is.
 pub(super) struct Address {
     owner: Arc<str>,
-    conversations: Vec<ConversationKey>,
+    mailboxes: Vec<MailboxKey>,
     /// It names a conversation that does not exist yet.
     create: bool,
     /// The person has more conversations open than one event reaches.
@@ -65,10 +65,10 @@ impl PostRoom {
         if let Some(receipt) = self.known(caller, incoming, source).await? {
             return Ok(Plan::Known(receipt));
         }
-        let address = self.address(caller, &incoming.event, source).await?;
+        let mut address = self.address(caller, &incoming.event, source).await?;
         // A mailbox that cannot be loaded refuses the call here, before anything is decided.
-        for key in &address.conversations {
-            self.enter(&MailboxKey::new(key, incoming.event.agent().as_str()), source).await?;
+        for key in &mut address.mailboxes {
+            *key = self.enter(key, source).await?;
         }
         Ok(Plan::New(address))
     }
@@ -105,9 +105,10 @@ impl PostRoom {
         event: &Event,
         source: &mut impl Source,
     ) -> Result<Address, StoreError> {
+        let agent = event.agent();
         match (event.conversation_id(), event.user_id()) {
-            (Some(id), user) => self.one_conversation(caller, id, user, source).await,
-            (None, Some(user)) => self.all_open(caller, user, source).await,
+            (Some(id), user) => self.one_conversation(caller, id, user, agent, source).await,
+            (None, Some(user)) => self.all_open(caller, user, agent, source).await,
             (None, None) => Err(StoreError::not_found("conversation")),
         }
     }
@@ -117,6 +118,7 @@ impl PostRoom {
         caller: &Caller,
         id: &str,
         user: Option<&str>,
+        agent: &AgentName,
         source: &mut impl Source,
     ) -> Result<Address, StoreError> {
         let known = self.meant(caller, id, user, source).await?;
@@ -126,10 +128,17 @@ impl PostRoom {
             (None, Some(bound)) if caller.may_see(id, user.unwrap_or(bound)) => (ConversationKey::new(bound, id), true),
             (None, _) => return Err(StoreError::not_found("conversation")),
         };
-        Ok(Address { owner: key.owner.clone(), conversations: vec![key], create, too_many: false })
+        let mailboxes = vec![MailboxKey::new(&key, agent.shared())];
+        Ok(Address { owner: key.owner, mailboxes, create, too_many: false })
     }
 
-    async fn all_open(&mut self, caller: &Caller, user: &str, source: &mut impl Source) -> Result<Address, StoreError> {
+    async fn all_open(
+        &mut self,
+        caller: &Caller,
+        user: &str,
+        agent: &AgentName,
+        source: &mut impl Source,
+    ) -> Result<Address, StoreError> {
         if caller.user_id.as_deref().is_some_and(|bound| bound != user) {
             return Err(StoreError::not_found("user"));
         }
@@ -147,7 +156,8 @@ impl PostRoom {
         let too_many = conversations.len() > OPEN_MAX;
         conversations.truncate(OPEN_MAX);
         conversations.sort();
-        Ok(Address { owner: user.into(), conversations, create: false, too_many })
+        let mailboxes = conversations.iter().map(|key| MailboxKey::new(key, agent.shared())).collect();
+        Ok(Address { owner: user.into(), mailboxes, create: false, too_many })
     }
 
     pub(super) async fn take_in(
@@ -166,31 +176,30 @@ impl PostRoom {
             filtered: 0,
             verdicts: Vec::new(),
         };
-        if address.conversations.is_empty() {
+        if address.mailboxes.is_empty() {
             row.verdicts.push(Decision::nobody("no_open_conversation".to_owned()));
         }
         if address.too_many {
             let reason = format!("too_many_open_conversations: only the {OPEN_MAX} seen last are told");
             row.verdicts.push(Decision::nobody(reason));
         }
-        for conversation in &address.conversations {
+        for key in &address.mailboxes {
             if address.create {
-                self.create(conversation, None, false);
+                self.create(&key.conversation, None, false);
             }
-            let key = MailboxKey::new(conversation, event.agent().as_str());
-            self.enter(&key, source).await?;
+            self.enter(key, source).await?;
             if event.cause() == Cause::Person {
-                self.saw(conversation);
+                self.saw(&key.conversation);
             }
-            if let Err(refused) = self.handle(&key, Input::Event(&event)) {
+            if let Err(refused) = self.handle(key, Input::Event(&event)) {
                 // What was due before it has happened all the same.
-                self.drain(&key);
+                self.drain(key);
                 return Err(refused);
             }
-            let room = self.rooms.get_mut(&key).expect("it was entered above");
+            let room = self.rooms.get_mut(key).expect("it was entered above");
             room.keep_event(event.clone());
             room.tidy();
-            let drained = self.drain(&key);
+            let drained = self.drain(key);
             row.filtered = drained.filtered;
             row.verdicts.extend(drained.verdicts);
         }

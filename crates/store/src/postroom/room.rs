@@ -12,7 +12,7 @@ use super::LoadedMailbox;
 use crate::command::{Hint, HintKind};
 use crate::error::{ErrorKind, StoreError};
 use crate::keys::KeyedMap;
-use crate::rows::{InjectionRow, MailboxKey, MailboxRow, NotificationRow};
+use crate::rows::{Changes, InjectionRow, MailboxKey, MailboxRow, NotificationRow};
 
 /// How many answers a mailbox remembers without asking the database.
 const ANSWERS_HOT: usize = 32;
@@ -20,7 +20,7 @@ const ANSWERS_HOT: usize = 32;
 const EVENTS_TIDY: usize = 64;
 
 pub(super) struct Room {
-    key: MailboxKey,
+    pub(super) key: MailboxKey,
     agent: AgentName,
     pub(super) mailbox: Mailbox,
     pub(super) events: KeyedMap<EventId, Arc<Event>>,
@@ -64,9 +64,11 @@ impl Room {
         }
     }
 
-    /// Marks it as changed by this commit; true the first time.
-    pub(super) fn change(&mut self) -> bool {
-        !std::mem::replace(&mut self.changed, true)
+    /// It is changed by this commit, which has to save it.
+    pub(super) fn change(&mut self, changes: &mut Changes) {
+        if !std::mem::replace(&mut self.changed, true) {
+            changes.mailboxes.push(self.key.clone());
+        }
     }
 
     /// A notification waits, or what waits of it has changed; its row is made once, when the commit is.
@@ -153,11 +155,11 @@ impl Room {
     }
 
     /// The commit succeeded: this is what streams are told of it.
-    pub(super) fn committed(&mut self) -> impl Iterator<Item = Hint> {
+    pub(super) fn committed(&mut self, hints: &mut Vec<Hint>) {
         self.waiting.clear();
         let count = self.mailbox.pending().len();
         self.hints.sort_by_key(|hint| hint.kind);
-        self.hints.drain(..).map(move |hint| Hint { count, ..hint })
+        hints.extend(self.hints.drain(..).map(|hint| Hint { count, ..hint }));
     }
 }
 

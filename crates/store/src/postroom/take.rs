@@ -13,8 +13,7 @@ impl PostRoom {
     /// Gives an agent its mail, or the answer it got before under the same call id.
     pub(crate) async fn take(&mut self, take: &Take, source: &mut impl Source) -> Result<Given, StoreError> {
         let conversation = self.conversation_of(take, source).await?;
-        let key = MailboxKey::new(&conversation, take.agent.as_str());
-        self.enter(&key, source).await?;
+        let key = self.enter(&MailboxKey::new(&conversation, take.agent.shared()), source).await?;
         if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
             return again(&row, take);
         }
@@ -26,9 +25,7 @@ impl PostRoom {
         self.saw(&conversation);
         let boundary = self.conversations[&conversation].boundary.clone();
         let room = self.rooms.get_mut(&key).expect("it was entered above");
-        if room.change() {
-            self.changes.mailboxes.push(key.clone());
-        }
+        room.change(&mut self.changes);
         let input = InjectInput {
             request: &take.request,
             observed: observed.clone(),
