@@ -2,6 +2,7 @@
 //! is being made has to say of it.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
 use bellwire_core::event::AgentName;
@@ -16,6 +17,8 @@ use crate::rows::{Changes, InjectionRow, MailboxKey, MailboxRow, NotificationRow
 
 /// How many answers a mailbox remembers without asking the database.
 const ANSWERS_HOT: usize = 32;
+/// How many calls a mailbox that was never put away knows for certain; four bytes each.
+const CALLS_MAX: usize = 1024;
 /// Below so many events nobody looks for those that are no longer needed.
 const EVENTS_TIDY: usize = 64;
 
@@ -25,7 +28,8 @@ pub(super) struct Room {
     pub(super) mailbox: Mailbox,
     pub(super) events: KeyedMap<EventId, Arc<Event>>,
     tidy_at: usize,
-    pub(super) answers: Vec<InjectionRow>,
+    answers: Vec<InjectionRow>,
+    calls: Calls,
     /// When it was last used, for whoever has to make room.
     pub(super) used: u64,
     /// Whether this commit has to save it.
@@ -37,8 +41,10 @@ pub(super) struct Room {
 }
 
 impl Room {
+    /// A mailbox that was never saved, and so has never answered a call.
     pub(super) fn empty(key: &MailboxKey, secret: [u8; 16]) -> Self {
-        Self::with(key, Mailbox::new(keeper(key), secret), KeyedMap::default())
+        let calls = Calls(Some(Vec::new()));
+        Self { calls, ..Self::with(key, Mailbox::new(keeper(key), secret), KeyedMap::default()) }
     }
 
     pub(super) fn load(key: &MailboxKey, loaded: LoadedMailbox) -> Result<Self, StoreError> {
@@ -57,6 +63,7 @@ impl Room {
             events,
             tidy_at: EVENTS_TIDY,
             answers: Vec::new(),
+            calls: Calls(None),
             used: 0,
             changed: false,
             waiting: Vec::new(),
@@ -83,11 +90,19 @@ impl Room {
         self.events.insert(event.id(), event);
     }
 
+    /// The answer it gave to this call, if that was lately.
+    pub(super) fn answer(&self, call_id: &str) -> Option<&InjectionRow> {
+        self.answers.iter().find(|row| row.call_id == call_id)
+    }
+
+    /// Whether it is sure that it never answered this call: then nobody need be asked.
+    pub(super) fn never_answered(&self, call_id: &str) -> bool {
+        self.calls.has_not(call_id)
+    }
+
     pub(super) fn remember(&mut self, row: InjectionRow) {
+        self.calls.add(&row.call_id);
         self.answers.retain(|known| known.call_id != row.call_id);
-        if self.answers.len() == ANSWERS_HOT {
-            self.answers.remove(0);
-        }
         self.answers.push(row);
     }
 
@@ -157,10 +172,36 @@ impl Room {
     /// The commit succeeded: this is what streams are told of it.
     pub(super) fn committed(&mut self, hints: &mut Vec<Hint>) {
         self.waiting.clear();
+        // Until now they were nowhere else.
+        self.answers.drain(..self.answers.len().saturating_sub(ANSWERS_HOT));
         let count = self.mailbox.pending().len();
         self.hints.sort_by_key(|hint| hint.kind);
         hints.extend(self.hints.drain(..).map(|hint| Hint { count, ..hint }));
     }
+}
+
+/// A mark of each call that was ever answered; none where they are not known, or too many. Two calls may have the same
+/// mark, so that one that is here says nothing. One that is not here tells a new call without a look at the database.
+struct Calls(Option<Vec<u32>>);
+
+impl Calls {
+    fn has_not(&self, call_id: &str) -> bool {
+        self.0.as_ref().is_some_and(|marks| !marks.contains(&mark(call_id)))
+    }
+
+    fn add(&mut self, call_id: &str) {
+        if let Some(marks) = &mut self.0 {
+            marks.push(mark(call_id));
+        }
+        self.0.take_if(|marks| marks.len() > CALLS_MAX);
+    }
+}
+
+/// Whoever finds calls with one mark has them looked up, as every call is elsewhere.
+fn mark(call_id: &str) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(call_id.as_bytes());
+    hasher.finish() as u32
 }
 
 /// Whose mailbox it is.
@@ -178,5 +219,25 @@ pub(super) struct Stored<'a>(pub(super) &'a KeyedMap<EventId, Arc<Event>>);
 impl EventLookup for Stored<'_> {
     fn event(&self, id: EventId) -> Option<Arc<Event>> {
         self.0.get(&id).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_mailbox_that_knows_all_its_calls_is_sure_that_one_is_new() {
+        let mut calls = Calls(Some(Vec::new()));
+        assert!(calls.has_not("call_1"));
+        calls.add("call_1");
+        assert!(!calls.has_not("call_1"));
+        assert!(calls.has_not("call_2"));
+        (2..CALLS_MAX).for_each(|number| calls.add(&number.to_string()));
+        assert!(calls.has_not("another"));
+        calls.add("one more");
+        calls.add("one too many");
+        assert!(!calls.has_not("another"));
+        assert!(!Calls(None).has_not("any"));
     }
 }

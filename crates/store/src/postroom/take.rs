@@ -64,9 +64,10 @@ impl PostRoom {
         call_id: &str,
         source: &mut impl Source,
     ) -> Result<Option<InjectionRow>, StoreError> {
-        let hot = self.rooms.get(key).and_then(|room| room.answers.iter().find(|row| row.call_id == call_id));
-        match hot {
+        let room = self.rooms.get(key).expect("it was entered before");
+        match room.answer(call_id) {
             Some(row) => Ok(Some(row.clone())),
+            None if room.never_answered(call_id) => Ok(None),
             None => source.injection(key, call_id).await,
         }
     }
