@@ -10,6 +10,8 @@ use std::hash::{BuildHasher as _, BuildHasherDefault, Hash, Hasher, RandomState}
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
+use bellwire_core::event::AgentName;
+
 /// A conversation. Two people may use the same id: neither learns of the other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ConversationKey {
@@ -47,6 +49,14 @@ impl MailboxKey {
     pub(crate) fn of_person(user_id: &Arc<str>) -> Self {
         let nothing: Arc<str> = "".into();
         Self::new(&ConversationKey { owner: user_id.clone(), id: nothing.clone() }, nothing)
+    }
+
+    /// The mailbox of an agent of the same conversation.
+    pub(crate) fn of_agent(self, agent: &AgentName) -> Self {
+        match *self.agent == *agent.as_str() {
+            true => self,
+            false => Self::new(&self.conversation, agent.shared()),
+        }
     }
 
     /// Whose it is.

@@ -93,9 +93,9 @@ pub(crate) struct LoadedMailbox {
 /// The hot state and the desk it is handled at.
 pub(crate) struct PostRoom {
     desk: Desk,
-    conversations: HashMap<ConversationKey, ConversationRow>,
-    /// What an id alone means to callers who may speak for everyone.
-    names: HashMap<Arc<str>, ConversationKey>,
+    conversations: HashMap<ConversationKey, conversation::Hot>,
+    /// What an id alone means to callers who may speak for everyone: the mailbox of that conversation's own agent.
+    names: HashMap<Arc<str>, MailboxKey>,
     rooms: KeyedMap<MailboxKey, Room>,
     preferences: HashMap<Arc<str>, Arc<Preferences>>,
     people: HashMap<Arc<str>, people::Person>,
@@ -342,7 +342,7 @@ impl PostRoom {
         self.rooms.retain(|key, _| &**key.owner() != user_id);
         self.people.remove(user_id);
         self.conversations.retain(|key, _| &*key.owner != user_id);
-        self.names.retain(|_, key| &*key.owner != user_id);
+        self.names.retain(|_, key| &**key.owner() != user_id);
         self.preferences.remove(user_id);
     }
 
@@ -368,7 +368,7 @@ impl PostRoom {
         self.rooms.retain(|_, room| room.used >= oldest_kept);
         let kept: HashSet<&ConversationKey> = self.rooms.keys().map(|key| &key.conversation).collect();
         self.conversations.retain(|key, _| kept.contains(key));
-        self.names.retain(|_, key| kept.contains(key));
+        self.names.retain(|_, key| kept.contains(&key.conversation));
         self.preferences.clear();
         self.people.clear();
     }

@@ -122,14 +122,15 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<Address, StoreError> {
         let known = self.meant(caller, id, user, source).await?;
-        let (key, create) = match (known, &caller.user_id) {
-            (Some(key), _) => (key, false),
+        let (mailbox, create) = match (known, &caller.user_id) {
+            (Some(main), _) => (main.of_agent(agent), false),
             // The first event of a caller bound to a person creates that person's conversation.
-            (None, Some(bound)) if caller.may_see(id, user.unwrap_or(bound)) => (ConversationKey::new(bound, id), true),
+            (None, Some(bound)) if caller.may_see(id, user.unwrap_or(bound)) => {
+                (MailboxKey::new(&ConversationKey::new(bound, id), agent.shared()), true)
+            }
             (None, _) => return Err(StoreError::not_found("conversation")),
         };
-        let mailboxes = vec![MailboxKey::new(&key, agent.shared())];
-        Ok(Address { owner: key.owner, mailboxes, create, too_many: false })
+        Ok(Address { owner: mailbox.owner().clone(), mailboxes: vec![mailbox], create, too_many: false })
     }
 
     async fn all_open(

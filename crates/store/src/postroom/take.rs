@@ -12,18 +12,18 @@ use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
 impl PostRoom {
     /// Gives an agent its mail, or the answer it got before under the same call id.
     pub(crate) async fn take(&mut self, take: &Take, source: &mut impl Source) -> Result<Given, StoreError> {
-        let conversation = self.conversation_of(take, source).await?;
-        let key = self.enter(&MailboxKey::new(&conversation, take.agent.shared()), source).await?;
+        let key = self.mailbox_of(take, source).await?;
+        let key = self.enter(&key, source).await?;
         if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
             return again(&row, take);
         }
-        if take.unsure && self.sub_agent_works(&conversation, source).await? {
+        if take.unsure && self.sub_agent_works(&key.conversation, source).await? {
             return Ok(Given::withheld(self.rooms[&key].mailbox.pending().len()));
         }
         let observed = self.observed(take)?;
         let returned = self.take_unseen(&key, &take.unseen, source).await?;
-        self.saw(&conversation);
-        let boundary = self.conversations[&conversation].boundary.clone();
+        self.saw(&key.conversation);
+        let boundary = self.conversations[&key.conversation].row.boundary.clone();
         let room = self.rooms.get_mut(&key).expect("it was entered above");
         room.change(&mut self.changes);
         let input = InjectInput {
@@ -44,15 +44,15 @@ impl PostRoom {
         Ok(given)
     }
 
-    /// The conversation that is meant; a caller bound to a person creates it with its first injection.
-    async fn conversation_of(&mut self, take: &Take, source: &mut impl Source) -> Result<ConversationKey, StoreError> {
+    /// The mailbox that is meant; a caller bound to a person creates the conversation with its first injection.
+    async fn mailbox_of(&mut self, take: &Take, source: &mut impl Source) -> Result<MailboxKey, StoreError> {
         let (id, caller) = (&take.conversation_id, &take.caller);
         match (self.meant(caller, id, None, source).await?, &caller.user_id) {
-            (Some(key), _) => Ok(key),
+            (Some(main), _) => Ok(main.of_agent(&take.agent)),
             (None, Some(bound)) if caller.may_see(id, bound) => {
                 let key = ConversationKey::new(bound, id);
                 self.create(&key, None, false);
-                Ok(key)
+                Ok(MailboxKey::new(&key, take.agent.shared()))
             }
             (None, _) => Err(StoreError::not_found("conversation")),
         }
