@@ -108,8 +108,8 @@ pub struct Receipt {
     pub event_id: EventId,
     /// How many subscribers do not listen for its type.
     pub filtered: u32,
-    /// What it came to, per conversation and listening subscriber.
-    pub verdicts: Vec<Decision>,
+    /// What it came to, per conversation and listening subscriber; shared with the event's row until that is written.
+    pub verdicts: Arc<Vec<Decision>>,
 }
 
 /// A verdict as it is kept with its event.

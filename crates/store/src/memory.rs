@@ -291,7 +291,7 @@ impl Reader for Memory {
             owner: row.owner.to_string(),
             accepted_at: row.accepted_at,
             filtered: row.filtered,
-            verdicts: row.verdicts.clone(),
+            verdicts: row.verdicts.to_vec(),
             notifications,
             injections,
             superseded,

@@ -292,7 +292,7 @@ impl PostRoom {
                 Effect::Verdict { event, subscriber, verdict } => {
                     let decision = Decision::new(subscriber.as_str(), &key.conversation.id, &key.agent, &verdict);
                     match detected.iter_mut().find(|row| row.event.id() == event) {
-                        Some(row) => row.verdicts.push(decision),
+                        Some(row) => Arc::make_mut(&mut row.verdicts).push(decision),
                         None => drained.verdicts.push(decision),
                     }
                 }
@@ -304,7 +304,7 @@ impl PostRoom {
                     room.keep_event(event.clone());
                     let owner = key.owner().clone();
                     self.came_up.push((owner.clone(), event.clone()));
-                    detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Vec::new() });
+                    detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Arc::default() });
                 }
                 Effect::Superseded { event, subscriber, by } => {
                     let subscriber = subscriber.to_string();

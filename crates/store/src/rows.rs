@@ -30,7 +30,7 @@ pub(crate) struct EventRow {
     pub(crate) owner: Arc<str>,
     pub(crate) accepted_at: Time,
     pub(crate) filtered: u32,
-    pub(crate) verdicts: Vec<Decision>,
+    pub(crate) verdicts: Arc<Vec<Decision>>,
 }
 
 #[derive(Clone, Debug)]

@@ -18,6 +18,21 @@ pub(super) struct Address {
     too_many: bool,
 }
 
+impl Address {
+    /// What is said of an event for a person that no conversation of theirs hears, or not every one.
+    fn shortcomings(&self) -> Vec<Decision> {
+        let mut verdicts = Vec::new();
+        if self.mailboxes.is_empty() {
+            verdicts.push(Decision::nobody("no_open_conversation".to_owned()));
+        }
+        if self.too_many {
+            let reason = format!("too_many_open_conversations: only the {OPEN_MAX} seen last are told");
+            verdicts.push(Decision::nobody(reason));
+        }
+        verdicts
+    }
+}
+
 /// What is to be done with one event of a call.
 enum Plan {
     /// It was sent before under the same name; this is what it came to.
@@ -170,20 +185,7 @@ impl PostRoom {
     ) -> Result<Receipt, StoreError> {
         let now = self.desk.now;
         let event = Arc::new(incoming.event.with_id(self.desk.ids.event(now)));
-        let mut row = EventRow {
-            event: event.clone(),
-            owner: address.owner.clone(),
-            accepted_at: now,
-            filtered: 0,
-            verdicts: Vec::new(),
-        };
-        if address.mailboxes.is_empty() {
-            row.verdicts.push(Decision::nobody("no_open_conversation".to_owned()));
-        }
-        if address.too_many {
-            let reason = format!("too_many_open_conversations: only the {OPEN_MAX} seen last are told");
-            row.verdicts.push(Decision::nobody(reason));
-        }
+        let (mut filtered, mut verdicts) = (0, address.shortcomings());
         for key in &address.mailboxes {
             if address.create {
                 self.create(&key.conversation, None, false);
@@ -201,10 +203,13 @@ impl PostRoom {
             room.keep_event(event.clone());
             room.tidy();
             let drained = self.drain(key);
-            row.filtered = drained.filtered;
-            row.verdicts.extend(drained.verdicts);
+            filtered = drained.filtered;
+            match verdicts.is_empty() {
+                true => verdicts = drained.verdicts,
+                false => verdicts.extend(drained.verdicts),
+            }
         }
-        row.verdicts.extend(self.tell_person(&address.owner, &event, caller.origin.as_deref(), source).await?);
+        verdicts.extend(self.tell_person(&address.owner, &event, caller.origin.as_deref(), source).await?);
         self.tell_what_came_up(source).await?;
         if let Some(brought) = incoming.brought {
             let name = (caller.token_owner.clone(), brought.id.clone());
@@ -218,6 +223,7 @@ impl PostRoom {
                 at: now,
             });
         }
+        let row = EventRow { event, owner: address.owner, accepted_at: now, filtered, verdicts: verdicts.into() };
         let receipt = receipt_of(&row);
         self.changes.events.push(row);
         Ok(receipt)

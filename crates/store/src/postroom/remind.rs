@@ -145,7 +145,7 @@ impl PostRoom {
         for (owner, event) in std::mem::take(&mut self.came_up) {
             let verdicts = self.tell_person(&owner, &event, None, source).await?;
             if let Some(row) = self.changes.events.iter_mut().find(|row| row.event.id() == event.id()) {
-                row.verdicts.extend(verdicts);
+                Arc::make_mut(&mut row.verdicts).extend(verdicts);
             }
         }
         Ok(())
