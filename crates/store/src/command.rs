@@ -108,8 +108,8 @@ pub struct Receipt {
     pub event_id: EventId,
     /// How many subscribers do not listen for its type.
     pub filtered: u32,
-    /// What it came to, per conversation and listening subscriber.
-    pub verdicts: Vec<Decision>,
+    /// What it came to, per conversation and listening subscriber; shared with the event's row until that is written.
+    pub verdicts: Arc<Vec<Decision>>,
 }
 
 /// A verdict as it is kept with its event.
@@ -137,7 +137,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    pub(crate) fn new(subscriber: &str, conversation_id: &str, agent: &AgentName, verdict: &Verdict) -> Self {
+    pub(crate) fn new(subscriber: &str, conversation_id: &str, agent: &str, verdict: &Verdict) -> Self {
         let (of, repeats) = match verdict {
             Verdict::Duplicate { of, repeats } => (Some(of.0), Some(*repeats)),
             _ => (None, None),
@@ -145,7 +145,7 @@ impl Decision {
         Self {
             subscriber: subscriber.to_owned(),
             conversation_id: conversation_id.to_owned(),
-            agent: agent.to_string(),
+            agent: agent.to_owned(),
             verdict: verdict.name().to_owned(),
             reason: verdict.reason(),
             notification_id: verdict.notification().map(|id| id.0),

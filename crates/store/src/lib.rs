@@ -8,6 +8,7 @@ mod command;
 mod error;
 mod front;
 mod hints;
+mod keys;
 mod memory;
 mod people;
 mod postroom;

@@ -93,9 +93,10 @@ impl Source for Memory {
         Ok(Some(LoadedMailbox { state: row.state.clone(), pending, events }))
     }
 
-    async fn agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
+    async fn sub_agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
         let tables = self.lock();
-        let theirs = tables.mailboxes.keys().filter(|mailbox| mailbox.conversation == *key);
+        let is_one = |mailbox: &&MailboxKey| mailbox.conversation == *key && &*mailbox.agent != "main";
+        let theirs = tables.mailboxes.keys().filter(is_one);
         Ok(theirs.map(|mailbox| mailbox.agent.clone()).collect())
     }
 
@@ -292,7 +293,7 @@ impl Reader for Memory {
             owner: row.owner.to_string(),
             accepted_at: row.accepted_at,
             filtered: row.filtered,
-            verdicts: row.verdicts.clone(),
+            verdicts: row.verdicts.to_vec(),
             notifications,
             injections,
             superseded,

@@ -13,31 +13,29 @@ mod people;
 mod preferences;
 mod publish;
 mod remind;
+mod room;
 mod take;
 
 pub(crate) use conversation::only;
 pub(crate) use people::PeopleSource;
+use room::{Room, Stored};
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::sync::Arc;
 
-use bellwire_core::event::AgentName;
-use bellwire_core::mailbox::EventLookup;
 use bellwire_core::notification::{Fate, Kind};
 use bellwire_core::person::{Words, words};
 use bellwire_core::subscriber::{Preferences, Subscribers};
-use bellwire_core::{
-    Answer, Desk, Effect, Event, EventId, Ids, InjectionPoint, Input, Keeper, Mailbox, Notification, NotificationId,
-    Time,
-};
+use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Notification, NotificationId, Time};
 
-use crate::command::{Decision, Hint, HintKind, Once, Token};
+use crate::command::{Decision, Hint, Once, Token};
 use crate::error::{ErrorKind, StoreError};
+use crate::keys::KeyedMap;
 use crate::people::PeopleRules;
 use crate::rows::{
-    BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow,
-    NotificationRow, OnceRow, SupersededRow,
+    BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow,
+    OnceRow, SupersededRow,
 };
 
 /// The most mailboxes kept in memory.
@@ -46,8 +44,6 @@ const HOT_MAX: usize = 20_000;
 const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
 /// How many open conversations one event for a person reaches.
 const OPEN_MAX: usize = 100;
-/// How many answers a mailbox remembers without asking the database.
-const ANSWERS_HOT: usize = 32;
 
 /// Where rows come from.
 pub(crate) trait Source: PeopleSource {
@@ -68,8 +64,8 @@ pub(crate) trait Source: PeopleSource {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn mailbox(&mut self, key: &MailboxKey) -> impl Future<Output = Result<Option<LoadedMailbox>, StoreError>> + Send;
-    /// The agents of a conversation that have a mailbox.
-    fn agents(&mut self, key: &ConversationKey) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
+    /// The agents of a conversation, besides its own, that have a mailbox.
+    fn sub_agents(&mut self, key: &ConversationKey) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn disabled(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
     fn brought(
         &mut self,
@@ -94,47 +90,13 @@ pub(crate) struct LoadedMailbox {
     pub(crate) events: Vec<Arc<Event>>,
 }
 
-/// One hot mailbox: the state machine, the events it may still show, the answers it gave lately.
-struct Room {
-    mailbox: Mailbox,
-    events: HashMap<EventId, Arc<Event>>,
-    answers: Vec<InjectionRow>,
-    used: u64,
-}
-
-impl Room {
-    fn remember(&mut self, row: InjectionRow) {
-        self.answers.retain(|known| known.call_id != row.call_id);
-        if self.answers.len() == ANSWERS_HOT {
-            self.answers.remove(0);
-        }
-        self.answers.push(row);
-    }
-
-    /// Forgets events nobody refers to, once there are many.
-    fn tidy(&mut self) {
-        if self.events.len() > 64 {
-            let kept: std::collections::HashSet<EventId> = self.mailbox.references().collect();
-            self.events.retain(|id, _| kept.contains(id));
-        }
-    }
-}
-
-struct Stored<'a>(&'a HashMap<EventId, Arc<Event>>);
-
-impl EventLookup for Stored<'_> {
-    fn event(&self, id: EventId) -> Option<Arc<Event>> {
-        self.0.get(&id).cloned()
-    }
-}
-
 /// The hot state and the desk it is handled at.
 pub(crate) struct PostRoom {
     desk: Desk,
-    conversations: HashMap<ConversationKey, ConversationRow>,
-    /// What an id alone means to callers who may speak for everyone.
-    names: HashMap<Arc<str>, ConversationKey>,
-    rooms: HashMap<MailboxKey, Room>,
+    conversations: HashMap<ConversationKey, conversation::Hot>,
+    /// What an id alone means to callers who may speak for everyone: the mailbox of that conversation's own agent.
+    names: HashMap<Arc<str>, MailboxKey>,
+    rooms: KeyedMap<MailboxKey, Room>,
     preferences: HashMap<Arc<str>, Arc<Preferences>>,
     people: HashMap<Arc<str>, people::Person>,
     rules: PeopleRules,
@@ -142,8 +104,6 @@ pub(crate) struct PostRoom {
     came_up: Vec<(Arc<str>, Arc<Event>)>,
     uses: u64,
     pub(crate) changes: Changes,
-    /// What streams will be told, once per mailbox and kind.
-    hints: BTreeMap<(MailboxKey, HintKind), Hint>,
 }
 
 impl PostRoom {
@@ -152,14 +112,13 @@ impl PostRoom {
             desk: Desk::new(subscribers, Ids::seeded(seed)),
             conversations: HashMap::new(),
             names: HashMap::new(),
-            rooms: HashMap::new(),
+            rooms: KeyedMap::default(),
             preferences: HashMap::new(),
             people: HashMap::new(),
             rules,
             came_up: Vec::new(),
             uses: 0,
             changes: Changes::default(),
-            hints: BTreeMap::new(),
         }
     }
 
@@ -173,30 +132,28 @@ impl PostRoom {
         self.desk.now = now;
     }
 
-    /// The blobs of what was touched, made once per commit.
+    /// The rows of what was touched, made once per commit.
     pub(crate) fn seal(&mut self) {
-        let rooms = &self.rooms;
-        self.changes.mailbox_rows = std::mem::take(&mut self.changes.mailboxes)
-            .into_iter()
-            .filter_map(|key| {
-                let mailbox = &rooms.get(&key)?.mailbox;
-                let pending = mailbox.pending().iter().map(|one| one.id).collect();
-                Some((key, MailboxRow { state: mailbox.save(), pending, due_at: mailbox.wakes_at() }))
-            })
-            .collect();
+        for key in std::mem::take(&mut self.changes.mailboxes) {
+            let Some(room) = self.rooms.get_mut(&key) else { continue };
+            let waiting = room.waiting_rows().map(|row| (row.notification.id, row));
+            self.changes.notifications.extend(waiting);
+            self.changes.mailbox_rows.push((key, room.seal()));
+        }
     }
 
     /// The commit succeeded: the changes are history, the hints may go out.
     pub(crate) fn committed(&mut self) -> Vec<Hint> {
-        for user in std::mem::take(&mut self.changes.erased_users) {
-            self.evict_user(&user);
+        let changes = std::mem::take(&mut self.changes);
+        let mut hints = Vec::new();
+        for (key, _) in &changes.mailbox_rows {
+            if let Some(room) = self.rooms.get_mut(key) {
+                room.committed(&mut hints);
+            }
         }
-        self.changes = Changes::default();
-        let count = |key: &MailboxKey| self.rooms.get(key).map(|room| room.mailbox.pending().len());
-        let hints: Vec<Hint> = std::mem::take(&mut self.hints)
-            .into_iter()
-            .map(|((key, _), hint)| Hint { count: count(&key).unwrap_or(hint.count), ..hint })
-            .collect();
+        for user in &changes.erased_users {
+            self.evict_user(user);
+        }
         self.keep_bound();
         hints
     }
@@ -228,7 +185,6 @@ impl PostRoom {
             self.people.remove(person);
         }
         self.came_up.clear();
-        self.hints.clear();
     }
 
     /// When the next hot mailbox has something to do by itself.
@@ -246,7 +202,7 @@ impl PostRoom {
                 // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
                 Err(error) if error.kind == ErrorKind::Damaged => continue,
                 entered => entered?,
-            }
+            };
             self.handle(&key, Input::Time)?;
             let drained = self.drain(&key);
             self.hand_over(key.owner(), drained.ready, source).await?;
@@ -276,31 +232,22 @@ impl PostRoom {
         self.changes.erased_users.insert(user_id.to_owned());
     }
 
-    /// Makes sure a mailbox is hot, and that the desk has its person's preferences.
-    async fn enter(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+    /// Makes sure a mailbox is hot, and that the desk has its person's preferences. Gives the room's own key, which is
+    /// found again by its address alone.
+    async fn enter(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<MailboxKey, StoreError> {
         self.desk.preferences = self.preferences_of(key.owner(), source).await?;
         self.uses += 1;
         if let Some(room) = self.rooms.get_mut(key) {
             room.used = self.uses;
-            return Ok(());
+            return Ok(room.key.clone());
         }
-        let room = match source.mailbox(key).await? {
-            Some(loaded) => Room {
-                mailbox: Mailbox::load(&loaded.state, loaded.pending)
-                    .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?,
-                events: loaded.events.into_iter().map(|event| (event.id(), event)).collect(),
-                answers: Vec::new(),
-                used: self.uses,
-            },
-            None => Room {
-                mailbox: Mailbox::new(keeper(key), self.desk.ids.seed().to_le_bytes()),
-                events: HashMap::new(),
-                answers: Vec::new(),
-                used: self.uses,
-            },
+        let mut room = match source.mailbox(key).await? {
+            Some(loaded) => Room::load(key, loaded)?,
+            None => Room::empty(key, self.desk.ids.seed().to_le_bytes()),
         };
+        room.used = self.uses;
         self.rooms.insert(key.clone(), room);
-        Ok(())
+        Ok(key.clone())
     }
 
     async fn preferences_of(
@@ -329,24 +276,23 @@ impl PostRoom {
 
     fn handle(&mut self, key: &MailboxKey, input: Input<'_>) -> Result<(), StoreError> {
         let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is handled");
+        room.change(&mut self.changes);
         let handled = room.mailbox.handle(input, &mut self.desk);
-        self.changes.mailboxes.insert(key.clone());
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
     }
 
     /// Turns effects into rows and hints.
     fn drain(&mut self, key: &MailboxKey) -> Drained {
         let now = self.desk.now;
-        let agent = AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main());
-        let mut drained = Drained::default();
+        let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is drained");
+        let (mut drained, mut moved, mut wake) = (Drained::default(), false, Vec::new());
         let mut detected: Vec<EventRow> = Vec::new();
         while let Some(effect) = self.desk.poll() {
-            let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is drained");
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => {
-                    let decision = Decision::new(subscriber.as_str(), &key.conversation.id, &agent, &verdict);
+                    let decision = Decision::new(subscriber.as_str(), &key.conversation.id, &key.agent, &verdict);
                     match detected.iter_mut().find(|row| row.event.id() == event) {
-                        Some(row) => row.verdicts.push(decision),
+                        Some(row) => Arc::make_mut(&mut row.verdicts).push(decision),
                         None => drained.verdicts.push(decision),
                     }
                 }
@@ -355,105 +301,48 @@ impl PostRoom {
                     None => drained.filtered = unmatched,
                 },
                 Effect::Detected(event) => {
-                    room.events.insert(event.id(), event.clone());
+                    room.keep_event(event.clone());
                     let owner = key.owner().clone();
                     self.came_up.push((owner.clone(), event.clone()));
-                    detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Vec::new() });
+                    detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Arc::default() });
                 }
                 Effect::Superseded { event, subscriber, by } => {
                     let subscriber = subscriber.to_string();
                     self.changes.superseded.push(SupersededRow { event_id: event, subscriber, by, at: now });
                 }
                 Effect::Ready(notification) => {
-                    drained
-                        .ready
-                        .push((notification.id, words(&notification, &self.desk.subscribers, &Stored(&room.events))));
+                    let words = words(&notification, &self.desk.subscribers, &Stored(&room.events));
+                    drained.ready.push((notification.id, words));
                     // It waited as a row of its own while it was counted; now the inbox has it.
                     if matches!(notification.kind, Kind::LeftOut(_)) {
-                        self.end(key, *notification, Fate::Injected);
+                        self.changes.end(NotificationRow::ended(key, *notification, Fate::Injected, now));
                     }
                 }
                 Effect::Waiting(id) => {
-                    if let Some(notification) = room.mailbox.find(id).cloned() {
-                        self.wait(key, notification);
-                    }
+                    room.wait(id);
+                    moved = true;
                 }
-                Effect::Ended(notification, fate) => self.end(key, *notification, fate),
-                Effect::Wake(ids) => drained.wake = ids,
+                Effect::Ended(notification, fate) => {
+                    self.changes.end(NotificationRow::ended(key, *notification, fate, now));
+                    moved = true;
+                }
+                Effect::Wake(ids) => wake = ids,
                 Effect::Answer(answer) => drained.answer = Some(*answer),
             }
         }
         self.changes.events.extend(detected);
-        if !key.is_a_persons() {
-            self.hint(key, &agent, std::mem::take(&mut drained.wake));
+        // Only what begins or ends to wait changes what a stream is told; most events do neither.
+        if moved {
+            room.hint(wake);
         }
         drained
-    }
-
-    fn wait(&mut self, key: &MailboxKey, notification: Notification) {
-        let row = NotificationRow {
-            key: key.clone(),
-            notification,
-            fate: None,
-            ended_at: None,
-            content: None,
-            call_id: None,
-        };
-        self.changes.notifications.insert(row.notification.id, row);
-    }
-
-    fn end(&mut self, key: &MailboxKey, notification: Notification, fate: Fate) {
-        let row = NotificationRow {
-            key: key.clone(),
-            notification,
-            fate: Some(fate),
-            ended_at: Some(self.desk.now),
-            content: None,
-            call_id: None,
-        };
-        self.changes.notifications.insert(row.notification.id, row);
-    }
-
-    /// Gathers what streams will be told, once per mailbox and kind however often it changes within a commit.
-    fn hint(&mut self, key: &MailboxKey, agent: &AgentName, wake: Vec<NotificationId>) {
-        let Some(room) = self.rooms.get(key) else { return };
-        let pending = room.mailbox.pending();
-        let count = pending.len();
-        let fresh: Vec<&Notification> =
-            pending.iter().filter(|one| self.changes.notifications.contains_key(&one.id)).collect();
-        let ids = |of: &dyn Fn(&Notification) -> bool| -> Vec<NotificationId> {
-            fresh.iter().filter(|one| of(one)).map(|one| one.id).collect()
-        };
-        let kinds = [
-            (HintKind::Pending, ids(&|_| true)),
-            (HintKind::Immediate, ids(&|one| one.inject_at == InjectionPoint::Immediate)),
-            (HintKind::Wake, wake),
-        ];
-        for (kind, notifications) in kinds {
-            if notifications.is_empty() {
-                continue;
-            }
-            let hint = self.hints.entry((key.clone(), kind)).or_insert_with(|| Hint {
-                user_id: key.owner().clone(),
-                conversation_id: key.conversation.id.clone(),
-                agent: agent.clone(),
-                kind,
-                notifications: Vec::new(),
-                count,
-            });
-            match kind {
-                // What rang stays rung; what waits is what waits now.
-                HintKind::Wake => hint.notifications.extend(notifications),
-                HintKind::Pending | HintKind::Immediate => hint.notifications = notifications,
-            }
-        }
     }
 
     fn evict_user(&mut self, user_id: &str) {
         self.rooms.retain(|key, _| &**key.owner() != user_id);
         self.people.remove(user_id);
         self.conversations.retain(|key, _| &*key.owner != user_id);
-        self.names.retain(|_, key| &*key.owner != user_id);
+        self.names.retain(|_, key| &**key.owner() != user_id);
         self.preferences.remove(user_id);
     }
 
@@ -479,18 +368,9 @@ impl PostRoom {
         self.rooms.retain(|_, room| room.used >= oldest_kept);
         let kept: HashSet<&ConversationKey> = self.rooms.keys().map(|key| &key.conversation).collect();
         self.conversations.retain(|key, _| kept.contains(key));
-        self.names.retain(|_, key| kept.contains(key));
+        self.names.retain(|_, key| kept.contains(&key.conversation));
         self.preferences.clear();
         self.people.clear();
-    }
-}
-
-/// Whose mailbox it is.
-fn keeper(key: &MailboxKey) -> Keeper {
-    match &*key.agent {
-        _ if key.is_a_persons() => Keeper::Person,
-        "main" => Keeper::MainAgent,
-        _ => Keeper::SubAgent,
     }
 }
 
@@ -499,7 +379,6 @@ fn keeper(key: &MailboxKey) -> Keeper {
 struct Drained {
     verdicts: Vec<Decision>,
     filtered: u32,
-    wake: Vec<NotificationId>,
     answer: Option<Answer>,
     /// What a person's mailbox is done with.
     ready: Vec<(NotificationId, Words)>,

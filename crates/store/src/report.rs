@@ -34,7 +34,7 @@ pub struct Report {
 
 impl Report {
     pub(crate) fn of(changes: &Changes) -> Self {
-        let verdicts = changes.events.iter().flat_map(|event| &event.verdicts);
+        let verdicts = changes.events.iter().flat_map(|event| event.verdicts.iter());
         let kinds: Vec<_> = verdicts.filter_map(|decision| VerdictKind::parse(&decision.verdict)).collect();
         let count = |kind: VerdictKind| (kind, kinds.iter().filter(|one| **one == kind).count());
         Self {

@@ -10,48 +10,8 @@ use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 use bellwire_core::person::Settings;
 
 use crate::command::{Decision, Given, Message, Once, Superseded, Token};
+pub(crate) use crate::keys::{ConversationKey, MailboxKey};
 use crate::people::PeopleChanges;
-
-/// A conversation. Two people may use the same id: neither learns of the other.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ConversationKey {
-    pub(crate) owner: Arc<str>,
-    pub(crate) id: Arc<str>,
-}
-
-impl ConversationKey {
-    pub(crate) fn new(owner: &str, id: &str) -> Self {
-        Self { owner: owner.into(), id: id.into() }
-    }
-}
-
-/// The mailbox of one agent of one conversation.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct MailboxKey {
-    pub(crate) conversation: ConversationKey,
-    pub(crate) agent: Arc<str>,
-}
-
-impl MailboxKey {
-    pub(crate) fn new(conversation: &ConversationKey, agent: &str) -> Self {
-        Self { conversation: conversation.clone(), agent: agent.into() }
-    }
-
-    /// The mailbox of a person. No conversation is called nothing, so it is no conversation's.
-    pub(crate) fn of_person(user_id: &Arc<str>) -> Self {
-        let nothing: Arc<str> = "".into();
-        Self { conversation: ConversationKey { owner: user_id.clone(), id: nothing.clone() }, agent: nothing }
-    }
-
-    /// Whose it is.
-    pub(crate) fn owner(&self) -> &Arc<str> {
-        &self.conversation.owner
-    }
-
-    pub(crate) fn is_a_persons(&self) -> bool {
-        self.conversation.id.is_empty()
-    }
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ConversationRow {
@@ -70,7 +30,7 @@ pub(crate) struct EventRow {
     pub(crate) owner: Arc<str>,
     pub(crate) accepted_at: Time,
     pub(crate) filtered: u32,
-    pub(crate) verdicts: Vec<Decision>,
+    pub(crate) verdicts: Arc<Vec<Decision>>,
 }
 
 #[derive(Clone, Debug)]
@@ -117,6 +77,16 @@ pub(crate) struct NotificationRow {
     pub(crate) call_id: Option<String>,
 }
 
+impl NotificationRow {
+    pub(crate) fn waiting(key: &MailboxKey, notification: Notification) -> Self {
+        Self { key: key.clone(), notification, fate: None, ended_at: None, content: None, call_id: None }
+    }
+
+    pub(crate) fn ended(key: &MailboxKey, notification: Notification, fate: Fate, at: Time) -> Self {
+        Self { fate: Some(fate), ended_at: Some(at), ..Self::waiting(key, notification) }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct InjectionRow {
     pub(crate) key: MailboxKey,
@@ -147,7 +117,8 @@ pub(crate) struct Changes {
     pub(crate) brought_here: HashMap<(String, String), (usize, usize)>,
     pub(crate) once: Vec<OnceRow>,
     pub(crate) superseded: Vec<SupersededRow>,
-    pub(crate) mailboxes: BTreeSet<MailboxKey>,
+    /// The mailboxes that were touched, in that order; their rows are made when everything is decided.
+    pub(crate) mailboxes: Vec<MailboxKey>,
     pub(crate) mailbox_rows: Vec<(MailboxKey, MailboxRow)>,
     pub(crate) notifications: BTreeMap<NotificationId, NotificationRow>,
     pub(crate) injections: Vec<InjectionRow>,
@@ -159,6 +130,11 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    /// Writes down how a notification ended.
+    pub(crate) fn end(&mut self, row: NotificationRow) {
+        self.notifications.insert(row.notification.id, row);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.conversations.is_empty()
             && self.events.is_empty()

@@ -325,7 +325,7 @@ impl<B: Backend> Writer<B> {
     async fn answer(&mut self, job: Job, failed: &mut Option<StoreError>) -> Held {
         let (room, backend) = (&mut self.room, &mut self.backend);
         match job {
-            Job::Publish(publish, reply) => hold(reply, noted(room.publish(&publish, backend).await, failed)),
+            Job::Publish(publish, reply) => hold(reply, noted(room.publish(publish, backend).await, failed)),
             Job::Take(take, reply) => hold(reply, noted(room.take(&take, backend).await, failed)),
             Job::PutConversation(caller, id, user, title, reply) => {
                 hold(reply, noted(room.put_conversation(&caller, &id, &user, title, backend).await, failed))

@@ -129,6 +129,11 @@ impl Dedupe {
         self.windows.iter().filter(move |window| window.closes > now || window.repeats > window.told)
     }
 
+    /// How many windows are kept, elapsed ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.windows.len()
+    }
+
     pub(crate) fn restore(windows: Vec<Window>) -> Self {
         let untold = windows.iter().filter(|window| window.repeats > window.told).count();
         let mut dedupe = Self { windows, untold, ..Self::default() };

@@ -9,6 +9,7 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use std::hash::Hasher as _;
+use std::sync::Arc;
 
 use super::body::{self, Object};
 use super::correlation::Correlation;
@@ -179,7 +180,7 @@ impl PublishedEvent {
         Self {
             id: name.unwrap_or_else(|| receipt.event_id.to_string()),
             filtered: receipt.filtered,
-            verdicts: receipt.verdicts.into_iter().map(Verdict::from).collect(),
+            verdicts: Arc::unwrap_or_clone(receipt.verdicts).into_iter().map(Verdict::from).collect(),
         }
     }
 }

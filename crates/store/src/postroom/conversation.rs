@@ -4,6 +4,7 @@
 //! that person's. A caller who may speak for everyone and names nobody means the one that such a caller registered, which
 //! nobody else can take the place of, or else the only one there is.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use bellwire_core::event::AgentName;
@@ -17,6 +18,18 @@ use crate::rows::{ConversationKey, ConversationRow, MailboxKey};
 
 /// How much later "seen" must be before it is worth writing.
 const SEEN_STEP_MS: u64 = 60_000;
+
+/// A hot conversation, and the mailbox of its own agent, which nearly everything is for.
+pub(super) struct Hot {
+    pub(super) row: ConversationRow,
+    main: MailboxKey,
+}
+
+impl Hot {
+    fn of(row: ConversationRow) -> Self {
+        Self { main: MailboxKey::new(&row.key, "main"), row }
+    }
+}
 
 impl PostRoom {
     pub(crate) async fn put_conversation(
@@ -69,7 +82,7 @@ impl PostRoom {
     ) -> Result<ConversationView, StoreError> {
         let main = MailboxKey::new(key, "main");
         self.enter(&main, source).await?;
-        let (row, mailbox) = (&self.conversations[key], &self.rooms[&main].mailbox);
+        let (row, mailbox) = (&self.conversations[key].row, &self.rooms[&main].mailbox);
         Ok(ConversationView {
             id: row.key.id.to_string(),
             user_id: row.key.owner.to_string(),
@@ -87,7 +100,7 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<bool, StoreError> {
         for agent in self.sub_agents(key, source).await? {
-            let key = MailboxKey { conversation: key.clone(), agent };
+            let key = MailboxKey::new(key, agent);
             self.enter(&key, source).await?;
             if self.rooms[&key].mailbox.is_working(self.desk.now) {
                 return Ok(true);
@@ -116,11 +129,10 @@ impl PostRoom {
 
     /// The agents of a conversation besides its own, as far as they have a mailbox.
     async fn sub_agents(&self, key: &ConversationKey, source: &mut impl Source) -> Result<Vec<Arc<str>>, StoreError> {
-        let mut agents = source.agents(key).await?;
+        let mut agents = source.sub_agents(key).await?;
         // What this very commit made is there too.
         let fresh = self.changes.mailboxes.iter().filter(|mailbox| mailbox.conversation == *key);
-        agents.extend(fresh.map(|mailbox| mailbox.agent.clone()));
-        agents.retain(|agent| &**agent != "main");
+        agents.extend(fresh.map(|mailbox| mailbox.agent.clone()).filter(|agent| &**agent != "main"));
         agents.sort();
         agents.dedup();
         Ok(agents)
@@ -134,7 +146,7 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<Vec<Hint>, StoreError> {
         let name = AgentName::parse(&agent).unwrap_or_else(|_| AgentName::main());
-        let key = MailboxKey { conversation: conversation.clone(), agent };
+        let key = MailboxKey::new(conversation, agent);
         self.enter(&key, source).await?;
         let mailbox = &self.rooms[&key].mailbox;
         let pending: Vec<_> = mailbox.pending().iter().map(|one| one.id).collect();
@@ -181,20 +193,20 @@ impl PostRoom {
         id: &str,
         source: &mut impl Source,
     ) -> Result<ConversationRow, StoreError> {
-        let key = self.meant(caller, id, None, source).await?;
-        let key = key.ok_or_else(|| StoreError::not_found("conversation"))?;
-        Ok(self.conversations[&key].clone())
+        let main = self.meant(caller, id, None, source).await?;
+        let main = main.ok_or_else(|| StoreError::not_found("conversation"))?;
+        Ok(self.conversations[&main.conversation].row.clone())
     }
 
-    /// The conversation of this id that the caller means and may touch, hot; none where there is none. `owner` is the
-    /// person whose it has to be, if the caller named one.
+    /// The conversation of this id that the caller means and may touch, hot, by the mailbox of its own agent; none where
+    /// there is none. `owner` is the person whose it has to be, if the caller named one.
     pub(super) async fn meant(
         &mut self,
         caller: &Caller,
         id: &str,
         owner: Option<&str>,
         source: &mut impl Source,
-    ) -> Result<Option<ConversationKey>, StoreError> {
+    ) -> Result<Option<MailboxKey>, StoreError> {
         if caller.conversation_id.as_deref().is_some_and(|bound| bound != id) {
             return Ok(None);
         }
@@ -204,16 +216,16 @@ impl PostRoom {
         };
         if let Some(owner) = owner {
             let key = ConversationKey::new(owner, id);
-            return Ok(self.conversation(&key, source).await?.map(|row| row.key.clone()));
+            return Ok(self.hot(&key, source).await?.map(|hot| hot.main.clone()));
         }
         if let Some(known) = self.names.get(id) {
             return Ok(Some(known.clone()));
         }
         let rows = self.named(id, source).await?;
         let Some(row) = only(id, rows, |row| row.registered)? else { return Ok(None) };
-        self.names.insert(row.key.id.clone(), row.key.clone());
-        self.conversations.entry(row.key.clone()).or_insert_with(|| row.clone());
-        Ok(Some(row.key))
+        let hot = self.conversations.entry(row.key.clone()).or_insert_with(|| Hot::of(row));
+        self.names.insert(hot.row.key.id.clone(), hot.main.clone());
+        Ok(Some(hot.main.clone()))
     }
 
     /// Conversations of this id, the registered one first: enough of them to tell whether there is more than one.
@@ -233,12 +245,14 @@ impl PostRoom {
         key: &ConversationKey,
         source: &mut impl Source,
     ) -> Result<Option<&ConversationRow>, StoreError> {
-        if !self.conversations.contains_key(key)
-            && let Some(row) = source.conversation(key).await?
-        {
-            self.conversations.insert(key.clone(), row);
+        Ok(self.hot(key, source).await?.map(|hot| &hot.row))
+    }
+
+    async fn hot(&mut self, key: &ConversationKey, source: &mut impl Source) -> Result<Option<&Hot>, StoreError> {
+        match self.conversations.entry(key.clone()) {
+            Entry::Occupied(known) => Ok(Some(known.into_mut())),
+            Entry::Vacant(free) => Ok(source.conversation(key).await?.map(|row| &*free.insert(Hot::of(row)))),
         }
-        Ok(self.conversations.get(key))
     }
 
     pub(super) fn create(&mut self, key: &ConversationKey, title: Option<String>, registered: bool) {
@@ -251,13 +265,16 @@ impl PostRoom {
 
     fn put(&mut self, row: ConversationRow) {
         self.changes.conversations.insert(row.key.clone(), row.clone());
-        self.conversations.insert(row.key.clone(), row);
+        match self.conversations.entry(row.key.clone()) {
+            Entry::Occupied(mut known) => known.get_mut().row = row,
+            Entry::Vacant(free) => drop(free.insert(Hot::of(row))),
+        }
     }
 
     /// A point, a stream or a PUT: the conversation is open for another day. Written once a minute at most.
     pub(super) fn saw(&mut self, key: &ConversationKey) {
         let now = self.desk.now;
-        let Some(row) = self.conversations.get(key) else { return };
+        let Some(Hot { row, .. }) = self.conversations.get(key) else { return };
         if now.millis_since(row.seen_at) >= SEEN_STEP_MS {
             let row = ConversationRow { seen_at: now, ..row.clone() };
             self.put(row);

@@ -1,61 +1,91 @@
 use std::sync::Arc;
 
 use bellwire_core::Input;
-use bellwire_core::event::{Cause, Event};
+use bellwire_core::event::{AgentName, Cause, Event};
 
 use super::{OPEN_MAX, OPEN_MS, PostRoom, Source};
 use crate::command::{Brought, Caller, Decision, Incoming, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{BroughtRow, ConversationKey, EventRow, MailboxKey};
 
-/// Where an event goes: the conversations it reaches, and whose it is.
+/// Where an event goes: the mailboxes it reaches, and whose it is.
 pub(super) struct Address {
     owner: Arc<str>,
-    conversations: Vec<ConversationKey>,
+    mailboxes: Vec<MailboxKey>,
     /// It names a conversation that does not exist yet.
     create: bool,
     /// The person has more conversations open than one event reaches.
     too_many: bool,
 }
 
+impl Address {
+    /// What is said of an event for a person that no conversation of theirs hears, or not every one.
+    fn shortcomings(&self) -> Vec<Decision> {
+        let mut verdicts = Vec::new();
+        if self.mailboxes.is_empty() {
+            verdicts.push(Decision::nobody("no_open_conversation".to_owned()));
+        }
+        if self.too_many {
+            let reason = format!("too_many_open_conversations: only the {OPEN_MAX} seen last are told");
+            verdicts.push(Decision::nobody(reason));
+        }
+        verdicts
+    }
+}
+
+/// What is to be done with one event of a call.
+enum Plan {
+    /// It was sent before under the same name; this is what it came to.
+    Known(Receipt),
+    /// It is new, and goes there.
+    New(Address),
+}
+
 impl PostRoom {
     /// Takes in events, all or none: what could refuse one of them is looked at before anything is decided.
     pub(crate) async fn publish(
         &mut self,
-        publish: &Publish,
+        publish: Publish,
         source: &mut impl Source,
     ) -> Result<Vec<Receipt>, StoreError> {
-        if let Some(receipts) = self.answered(publish.once.as_ref(), source).await? {
+        let Publish { caller, events, once } = publish;
+        if let Some(receipts) = self.answered(once.as_ref(), source).await? {
             return Ok(receipts);
         }
-        let mut planned = Vec::with_capacity(publish.events.len());
-        for incoming in &publish.events {
-            let known = self.known(&publish.caller, incoming, source).await?;
-            let address = match known {
-                Some(_) => None,
-                None => Some(self.address(&publish.caller, &incoming.event, source).await?),
-            };
-            // A mailbox that cannot be loaded refuses the call here, before anything is decided.
-            for key in address.iter().flat_map(|address| &address.conversations) {
-                self.enter(&MailboxKey::new(key, incoming.event.agent().as_str()), source).await?;
-            }
-            planned.push((incoming, known, address));
+        let mut planned = Vec::with_capacity(events.len());
+        for incoming in events {
+            planned.push((self.prepare(&caller, &incoming, source).await?, incoming));
         }
         let mut receipts: Vec<Receipt> = Vec::with_capacity(planned.len());
-        for (incoming, known, address) in planned {
-            let receipt = match (known, address) {
-                (Some(receipt), _) => receipt,
+        for (plan, incoming) in planned {
+            receipts.push(match plan {
+                Plan::Known(receipt) => receipt,
                 // The same name twice in one call: the second finds what the first became.
-                (None, Some(address)) => match self.just_brought(&publish.caller, incoming)? {
+                Plan::New(address) => match self.just_brought(&caller, &incoming)? {
                     Some(receipt) => receipt,
-                    None => self.take_in(&publish.caller, incoming, address, source).await?,
+                    None => self.take_in(&caller, incoming, address, source).await?,
                 },
-                (None, None) => unreachable!("an event is known or has an address"),
-            };
-            receipts.push(receipt);
+            });
         }
-        self.remember(publish.once.as_ref(), &receipts);
+        self.remember(once.as_ref(), &receipts);
         Ok(receipts)
+    }
+
+    async fn prepare(
+        &mut self,
+        caller: &Caller,
+        incoming: &Incoming,
+        source: &mut impl Source,
+    ) -> Result<Plan, StoreError> {
+        if let Some(receipt) = self.known(caller, incoming, source).await? {
+            return Ok(Plan::Known(receipt));
+        }
+        let mut address = self.address(caller, &incoming.event, source).await?;
+        // A mailbox that cannot be loaded refuses the call here, before anything is decided.
+        for key in &mut address.mailboxes {
+            *key = self.enter(key, source).await?;
+        }
+        Ok(Plan::New(address))
     }
 
     /// What an event came to when it was sent before under the same name.
@@ -90,9 +120,10 @@ impl PostRoom {
         event: &Event,
         source: &mut impl Source,
     ) -> Result<Address, StoreError> {
+        let agent = event.agent();
         match (event.conversation_id(), event.user_id()) {
-            (Some(id), user) => self.one_conversation(caller, id, user, source).await,
-            (None, Some(user)) => self.all_open(caller, user, source).await,
+            (Some(id), user) => self.one_conversation(caller, id, user, agent, source).await,
+            (None, Some(user)) => self.all_open(caller, user, agent, source).await,
             (None, None) => Err(StoreError::not_found("conversation")),
         }
     }
@@ -102,19 +133,28 @@ impl PostRoom {
         caller: &Caller,
         id: &str,
         user: Option<&str>,
+        agent: &AgentName,
         source: &mut impl Source,
     ) -> Result<Address, StoreError> {
         let known = self.meant(caller, id, user, source).await?;
-        let (key, create) = match (known, &caller.user_id) {
-            (Some(key), _) => (key, false),
+        let (mailbox, create) = match (known, &caller.user_id) {
+            (Some(main), _) => (main.of_agent(agent), false),
             // The first event of a caller bound to a person creates that person's conversation.
-            (None, Some(bound)) if caller.may_see(id, user.unwrap_or(bound)) => (ConversationKey::new(bound, id), true),
+            (None, Some(bound)) if caller.may_see(id, user.unwrap_or(bound)) => {
+                (MailboxKey::new(&ConversationKey::new(bound, id), agent.shared()), true)
+            }
             (None, _) => return Err(StoreError::not_found("conversation")),
         };
-        Ok(Address { owner: key.owner.clone(), conversations: vec![key], create, too_many: false })
+        Ok(Address { owner: mailbox.owner().clone(), mailboxes: vec![mailbox], create, too_many: false })
     }
 
-    async fn all_open(&mut self, caller: &Caller, user: &str, source: &mut impl Source) -> Result<Address, StoreError> {
+    async fn all_open(
+        &mut self,
+        caller: &Caller,
+        user: &str,
+        agent: &AgentName,
+        source: &mut impl Source,
+    ) -> Result<Address, StoreError> {
         if caller.user_id.as_deref().is_some_and(|bound| bound != user) {
             return Err(StoreError::not_found("user"));
         }
@@ -132,67 +172,58 @@ impl PostRoom {
         let too_many = conversations.len() > OPEN_MAX;
         conversations.truncate(OPEN_MAX);
         conversations.sort();
-        Ok(Address { owner: user.into(), conversations, create: false, too_many })
+        let mailboxes = conversations.iter().map(|key| MailboxKey::new(key, agent.shared())).collect();
+        Ok(Address { owner: user.into(), mailboxes, create: false, too_many })
     }
 
     pub(super) async fn take_in(
         &mut self,
         caller: &Caller,
-        incoming: &Incoming,
+        incoming: Incoming,
         address: Address,
         source: &mut impl Source,
     ) -> Result<Receipt, StoreError> {
         let now = self.desk.now;
-        let event = Arc::new(incoming.event.clone().with_id(self.desk.ids.event(now)));
-        let mut row = EventRow {
-            event: event.clone(),
-            owner: address.owner.clone(),
-            accepted_at: now,
-            filtered: 0,
-            verdicts: Vec::new(),
-        };
-        if address.conversations.is_empty() {
-            row.verdicts.push(Decision::nobody("no_open_conversation".to_owned()));
-        }
-        if address.too_many {
-            let reason = format!("too_many_open_conversations: only the {OPEN_MAX} seen last are told");
-            row.verdicts.push(Decision::nobody(reason));
-        }
-        for conversation in &address.conversations {
+        let event = Arc::new(incoming.event.with_id(self.desk.ids.event(now)));
+        let (mut filtered, mut verdicts) = (0, address.shortcomings());
+        for key in &address.mailboxes {
             if address.create {
-                self.create(conversation, None, false);
+                self.create(&key.conversation, None, false);
             }
-            let key = MailboxKey::new(conversation, event.agent().as_str());
-            self.enter(&key, source).await?;
+            self.enter(key, source).await?;
             if event.cause() == Cause::Person {
-                self.saw(conversation);
+                self.saw(&key.conversation);
             }
-            if let Err(refused) = self.handle(&key, Input::Event(&event)) {
+            if let Err(refused) = self.handle(key, Input::Event(&event)) {
                 // What was due before it has happened all the same.
-                self.drain(&key);
+                self.drain(key);
                 return Err(refused);
             }
-            let room = self.rooms.get_mut(&key).expect("it was entered above");
-            room.events.insert(event.id(), event.clone());
+            let room = self.rooms.get_mut(key).expect("it was entered above");
+            room.keep_event(event.clone());
             room.tidy();
-            let drained = self.drain(&key);
-            row.filtered = drained.filtered;
-            row.verdicts.extend(drained.verdicts);
+            let drained = self.drain(key);
+            filtered = drained.filtered;
+            match verdicts.is_empty() {
+                true => verdicts = drained.verdicts,
+                false => verdicts.extend(drained.verdicts),
+            }
         }
-        row.verdicts.extend(self.tell_person(&address.owner, &event, caller.origin.as_deref(), source).await?);
+        verdicts.extend(self.tell_person(&address.owner, &event, caller.origin.as_deref(), source).await?);
         self.tell_what_came_up(source).await?;
-        if let Some(brought) = &incoming.brought {
+        if let Some(brought) = incoming.brought {
             let name = (caller.token_owner.clone(), brought.id.clone());
             // The event's own row comes next, behind what detectors made of it.
             self.changes.brought_here.insert(name, (self.changes.brought.len(), self.changes.events.len()));
             self.changes.brought.push(BroughtRow {
                 token_owner: caller.token_owner.clone(),
-                id: brought.id.clone(),
+                id: brought.id,
                 event_id: event.id(),
                 content: brought.content,
                 at: now,
             });
         }
+        let row = EventRow { event, owner: address.owner, accepted_at: now, filtered, verdicts: verdicts.into() };
         let receipt = receipt_of(&row);
         self.changes.events.push(row);
         Ok(receipt)

@@ -127,7 +127,7 @@ impl PostRoom {
         let key = MailboxKey::of_person(owner);
         self.enter(&key, source).await?;
         let room = self.rooms.get_mut(&key).expect("it was entered above");
-        room.events.insert(event.id(), event.clone());
+        room.keep_event(event.clone());
         self.handle(&key, Input::Event(event))?;
         let mut drained = self.drain(&key);
         let named = |id: NotificationId| drained.verdicts.iter().any(|one| one.notification_id == Some(id.0));
@@ -145,7 +145,7 @@ impl PostRoom {
         for (owner, event) in std::mem::take(&mut self.came_up) {
             let verdicts = self.tell_person(&owner, &event, None, source).await?;
             if let Some(row) = self.changes.events.iter_mut().find(|row| row.event.id() == event.id()) {
-                row.verdicts.extend(verdicts);
+                Arc::make_mut(&mut row.verdicts).extend(verdicts);
             }
         }
         Ok(())

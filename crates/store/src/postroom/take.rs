@@ -12,20 +12,20 @@ use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
 impl PostRoom {
     /// Gives an agent its mail, or the answer it got before under the same call id.
     pub(crate) async fn take(&mut self, take: &Take, source: &mut impl Source) -> Result<Given, StoreError> {
-        let conversation = self.conversation_of(take, source).await?;
-        let key = MailboxKey::new(&conversation, take.agent.as_str());
-        self.enter(&key, source).await?;
+        let key = self.mailbox_of(take, source).await?;
+        let key = self.enter(&key, source).await?;
         if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
             return again(&row, take);
         }
-        if take.unsure && self.sub_agent_works(&conversation, source).await? {
+        if take.unsure && self.sub_agent_works(&key.conversation, source).await? {
             return Ok(Given::withheld(self.rooms[&key].mailbox.pending().len()));
         }
         let observed = self.observed(take)?;
         let returned = self.take_unseen(&key, &take.unseen, source).await?;
-        self.saw(&conversation);
-        let boundary = self.conversations[&conversation].boundary.clone();
+        self.saw(&key.conversation);
+        let boundary = self.conversations[&key.conversation].row.boundary.clone();
         let room = self.rooms.get_mut(&key).expect("it was entered above");
+        room.change(&mut self.changes);
         let input = InjectInput {
             request: &take.request,
             observed: observed.clone(),
@@ -34,7 +34,6 @@ impl PostRoom {
             boundary: &boundary,
         };
         let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
-        self.changes.mailboxes.insert(key.clone());
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
         let drained = self.drain(&key);
         if let Some(event) = &observed {
@@ -45,15 +44,15 @@ impl PostRoom {
         Ok(given)
     }
 
-    /// The conversation that is meant; a caller bound to a person creates it with its first injection.
-    async fn conversation_of(&mut self, take: &Take, source: &mut impl Source) -> Result<ConversationKey, StoreError> {
+    /// The mailbox that is meant; a caller bound to a person creates the conversation with its first injection.
+    async fn mailbox_of(&mut self, take: &Take, source: &mut impl Source) -> Result<MailboxKey, StoreError> {
         let (id, caller) = (&take.conversation_id, &take.caller);
         match (self.meant(caller, id, None, source).await?, &caller.user_id) {
-            (Some(key), _) => Ok(key),
+            (Some(main), _) => Ok(main.of_agent(&take.agent)),
             (None, Some(bound)) if caller.may_see(id, bound) => {
                 let key = ConversationKey::new(bound, id);
                 self.create(&key, None, false);
-                Ok(key)
+                Ok(MailboxKey::new(&key, take.agent.shared()))
             }
             (None, _) => Err(StoreError::not_found("conversation")),
         }
@@ -65,9 +64,10 @@ impl PostRoom {
         call_id: &str,
         source: &mut impl Source,
     ) -> Result<Option<InjectionRow>, StoreError> {
-        let hot = self.rooms.get(key).and_then(|room| room.answers.iter().find(|row| row.call_id == call_id));
-        match hot {
+        let room = self.rooms.get(key).expect("it was entered before");
+        match room.answer(call_id) {
             Some(row) => Ok(Some(row.clone())),
+            None if room.never_answered(call_id) => Ok(None),
             None => source.injection(key, call_id).await,
         }
     }
@@ -135,8 +135,8 @@ impl PostRoom {
         let answer = drained.answer.expect("a mailbox answers every injection");
         if let Some(event) = observed {
             let room = self.rooms.get_mut(key).expect("it was entered before");
-            room.events.insert(event.id(), event.clone());
-            let (filtered, verdicts) = (drained.filtered, drained.verdicts);
+            room.keep_event(event.clone());
+            let (filtered, verdicts) = (drained.filtered, drained.verdicts.into());
             let owner = key.owner().clone();
             self.changes.events.push(EventRow { event, owner, accepted_at: now, filtered, verdicts });
         }

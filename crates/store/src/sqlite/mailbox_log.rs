@@ -5,11 +5,12 @@
 //! end of a log, and only what has not changed again for [`KEPT`] rows moves to its place: the states of a busy mailbox
 //! in between never do. What the log holds is known here, so that nothing is looked for twice.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use bellwire_core::Time;
 use rusqlite::{Connection, Row};
 
+use crate::keys::KeyedMap;
 use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
 
 /// How many rows the log keeps, and how many leave it at once: few in a build for tests, where all of this has to happen.
@@ -23,9 +24,11 @@ const LEAVING_MAX: usize = 4_096;
 pub(super) struct MailboxLog {
     /// The number of the oldest row; from there on they are counted through.
     first: i64,
-    /// Whose state each row is, oldest first; none where that was erased.
+    /// Whose newest state each row is, oldest first; none where a later row has a newer one, or it was erased.
     rows: VecDeque<Option<MailboxKey>>,
-    newest: BTreeMap<MailboxKey, Newest>,
+    newest: KeyedMap<MailboxKey, Newest>,
+    /// Those of them that are not their conversation's own agent's, in order: there are few.
+    sub_agents: BTreeSet<MailboxKey>,
     by_due: BTreeSet<(Time, i64)>,
     /// Up to here, whatever is due in its place has changed again since: it is in the log.
     looked: Time,
@@ -75,17 +78,16 @@ impl MailboxLog {
         self.newest.get(key).map(|newest| newest.sequence)
     }
 
-    /// The agents of a conversation whose mailboxes are here.
-    pub(super) fn agents<'a>(&'a self, conversation: &'a ConversationKey) -> impl Iterator<Item = &'a MailboxKey> {
+    /// The agents of a conversation, besides its own, whose mailboxes are here.
+    pub(super) fn sub_agents<'a>(&'a self, conversation: &'a ConversationKey) -> impl Iterator<Item = &'a MailboxKey> {
         let from = MailboxKey::new(conversation, "");
-        self.newest.range(from..).map(|(key, _)| key).take_while(move |key| key.conversation == *conversation)
+        self.sub_agents.range(from..).take_while(move |key| key.conversation == *conversation)
     }
 
     /// Which mailboxes of the log are due, the earliest first.
     pub(super) fn due(&self, now: Time, limit: usize) -> impl Iterator<Item = (Time, MailboxKey)> {
         let due = self.by_due.iter().take_while(move |(due_at, _)| *due_at <= now).take(limit);
-        let key = |sequence: i64| self.rows.get(usize::try_from(sequence - self.first).ok()?)?.clone();
-        due.filter_map(move |(due_at, sequence)| Some((*due_at, key(*sequence)?)))
+        due.filter_map(move |(due_at, sequence)| Some((*due_at, self.rows.get(self.place(*sequence)?)?.clone()?)))
     }
 
     /// From which time on something may be due in its place.
@@ -113,9 +115,7 @@ impl MailboxLog {
         }
         let count = (self.rows.len() - KEPT).min(LEAVING_MAX);
         let oldest = (self.first..).zip(self.rows.iter().take(count));
-        let settling =
-            oldest.filter(|(sequence, key)| key.as_ref().and_then(|key| self.newest(key)) == Some(*sequence));
-        let settling = settling.map(|(sequence, _)| sequence).collect();
+        let settling = oldest.filter_map(|(sequence, newest)| newest.is_some().then_some(sequence)).collect();
         Some(Leaving { last: self.first + count as i64 - 1, settling })
     }
 
@@ -126,7 +126,7 @@ impl MailboxLog {
         }
         while left.is_some_and(|left| self.first <= left.last) {
             let Some(key) = self.rows.pop_front() else { break };
-            if let Some(newest) = key.and_then(|key| self.take_newest(&key, self.first)) {
+            if let Some(newest) = key.and_then(|key| self.take_newest(&key)) {
                 // One that is overdue was not handled yet, and must be found in its place.
                 let before = Time::from_millis(newest.due_at.as_millis().saturating_sub(1));
                 self.looked = self.looked.min(before);
@@ -140,27 +140,49 @@ impl MailboxLog {
     pub(super) fn forget(&mut self, user_id: &str) {
         for at in 0..self.rows.len() {
             if let Some(key) = self.rows[at].take_if(|key| &**key.owner() == user_id) {
-                self.take_newest(&key, self.first + at as i64);
+                self.take_newest(&key);
             }
         }
     }
 
-    /// Takes out what is known of a row, if it is its mailbox's newest.
-    fn take_newest(&mut self, key: &MailboxKey, sequence: i64) -> Option<Newest> {
-        let newest = self.newest.get(key).copied().filter(|newest| newest.sequence == sequence)?;
-        self.newest.remove(key);
+    /// Takes out what is known of a mailbox whose row goes.
+    fn take_newest(&mut self, key: &MailboxKey) -> Option<Newest> {
+        let newest = self.newest.remove(key)?;
         self.by_due.remove(&(newest.due_at, newest.sequence));
+        if is_a_sub_agents(key) {
+            self.sub_agents.remove(key);
+        }
         Some(newest)
     }
 
     fn append(&mut self, key: MailboxKey, due_at: Time) {
         let sequence = self.next();
-        if let Some(older) = self.newest.insert(key.clone(), Newest { sequence, due_at }) {
-            self.by_due.remove(&(older.due_at, older.sequence));
+        match self.newest.insert(key.clone(), Newest { sequence, due_at }) {
+            Some(older) => {
+                self.by_due.remove(&(older.due_at, older.sequence));
+                if let Some(row) = self.place(older.sequence).and_then(|at| self.rows.get_mut(at)) {
+                    *row = None;
+                }
+            }
+            None if is_a_sub_agents(&key) => drop(self.sub_agents.insert(key.clone())),
+            None => {}
         }
-        self.by_due.insert((due_at, sequence));
+        // What never is due need not be looked for.
+        if due_at < Time::NEVER {
+            self.by_due.insert((due_at, sequence));
+        }
         self.rows.push_back(Some(key));
     }
+
+    /// Where a row is among those that are here.
+    fn place(&self, sequence: i64) -> Option<usize> {
+        usize::try_from(sequence - self.first).ok()
+    }
+}
+
+/// A person's mailbox counts as one too; nobody asks for the agents of no conversation.
+fn is_a_sub_agents(key: &MailboxKey) -> bool {
+    &*key.agent != "main"
 }
 
 /// The mailbox that three columns name, from this one on.

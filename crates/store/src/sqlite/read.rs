@@ -94,15 +94,12 @@ impl Source for SqliteWriter {
         Ok(Some(LoadedMailbox { state, pending, events: events.into_iter().map(|row| row.event).collect() }))
     }
 
-    async fn agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
-        let rows = sqlx::query("SELECT agent FROM mailboxes WHERE owner = $1 AND conversation_id = $2")
-            .bind(&*key.owner)
-            .bind(&*key.id)
-            .fetch_all(&mut self.reading)
-            .await
-            .map_err(failure)?;
+    async fn sub_agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
+        let sql = "SELECT agent FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent <> 'main'";
+        let rows =
+            sqlx::query(sql).bind(&*key.owner).bind(&*key.id).fetch_all(&mut self.reading).await.map_err(failure)?;
         let settled = rows.iter().map(|row| row.get::<String, _>(0).into());
-        Ok(self.log.agents(key).map(|key| key.agent.clone()).chain(settled).collect())
+        Ok(self.log.sub_agents(key).map(|key| key.agent.clone()).chain(settled).collect())
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
@@ -288,7 +285,7 @@ impl Reader for Sqlite {
             superseded: superseded(&mut connection, id).await?,
             told: told(&mut connection, &row.owner, &ids).await?,
             notifications,
-            verdicts: row.verdicts,
+            verdicts: Arc::unwrap_or_clone(row.verdicts),
         }))
     }
 

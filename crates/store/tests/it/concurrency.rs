@@ -36,6 +36,22 @@ on_every_store! {
         }
     }
 
+    async fn a_call_sent_again_behind_forty_others_has_its_first_answer(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        let backend = Arc::new(backend);
+        let ask = |number: u32| {
+            let backend = backend.clone();
+            tokio::spawn(async move { backend.take(TurnStart, &format!("c{number}")).await })
+        };
+        // All of them wait for one commit, which cannot look up what it has not written yet.
+        let mut asked: Vec<_> = (0..40).chain([0]).map(ask).collect();
+        let again = asked.pop().unwrap().await.unwrap();
+        let first = asked.swap_remove(0).await.unwrap();
+        assert!(first.block.contains("grep"), "{}", first.block);
+        assert_eq!(again, first);
+        assert_eq!(backend.take(TurnStart, "c0").await, first, "and later too, when others have been answered since");
+    }
+
     async fn the_same_call_from_many_at_once_has_one_answer(backend: Backend) {
         backend.publish(failure("grep")).await;
         let backend = Arc::new(backend);

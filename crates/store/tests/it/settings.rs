@@ -22,7 +22,7 @@ on_every_store! {
         let changed = || event("source.file.changed", Severity::Info, json!({"path": "a"}));
         assert_eq!(backend.publish(changed()).await.verdicts[0].verdict, "held");
         let off = change(&backend, disabling(&["source_stale"])).await.unwrap();
-        let verdict = backend.publish(changed()).await.verdicts.remove(0);
+        let verdict = backend.publish(changed()).await.verdicts[0].clone();
         assert_eq!(verdict.verdict, "filtered");
         assert_eq!(verdict.reason, "the conversation's user disabled this subscriber");
         if backend.is_durable() {

@@ -1,0 +1,243 @@
+//! One hot mailbox: the state machine, the events it may still show, the answers it gave lately, and what the commit that
+//! is being made has to say of it.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
+
+use bellwire_core::event::AgentName;
+use bellwire_core::mailbox::EventLookup;
+use bellwire_core::{Event, EventId, InjectionPoint, Keeper, Mailbox, NotificationId};
+
+use super::LoadedMailbox;
+use crate::command::{Hint, HintKind};
+use crate::error::{ErrorKind, StoreError};
+use crate::keys::KeyedMap;
+use crate::rows::{Changes, InjectionRow, MailboxKey, MailboxRow, NotificationRow};
+
+/// How many answers a mailbox remembers without asking the database.
+const ANSWERS_HOT: usize = 32;
+/// How many calls a mailbox that was never put away knows for certain; four bytes each.
+const CALLS_MAX: usize = 1024;
+/// Below so many events nobody looks for those that are no longer needed.
+const EVENTS_TIDY: usize = 64;
+
+pub(super) struct Room {
+    pub(super) key: MailboxKey,
+    agent: AgentName,
+    pub(super) mailbox: Mailbox,
+    pub(super) events: KeyedMap<EventId, Arc<Event>>,
+    tidy_at: usize,
+    answers: Vec<InjectionRow>,
+    calls: Calls,
+    /// When it was last used, for whoever has to make room.
+    pub(super) used: u64,
+    /// Whether this commit has to save it.
+    changed: bool,
+    /// The notifications that wait since this commit, or wait changed; in order.
+    waiting: Vec<NotificationId>,
+    /// What streams will be told, one of a kind.
+    hints: Vec<Hint>,
+}
+
+impl Room {
+    /// A mailbox that was never saved, and so has never answered a call.
+    pub(super) fn empty(key: &MailboxKey, secret: [u8; 16]) -> Self {
+        let calls = Calls(Some(Vec::new()));
+        Self { calls, ..Self::with(key, Mailbox::new(keeper(key), secret), KeyedMap::default()) }
+    }
+
+    pub(super) fn load(key: &MailboxKey, loaded: LoadedMailbox) -> Result<Self, StoreError> {
+        let mailbox = Mailbox::load(&loaded.state, loaded.pending)
+            .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
+        let events = loaded.events.into_iter().map(|event| (event.id(), event)).collect();
+        Ok(Self::with(key, mailbox, events))
+    }
+
+    fn with(key: &MailboxKey, mailbox: Mailbox, events: KeyedMap<EventId, Arc<Event>>) -> Self {
+        Self {
+            key: key.clone(),
+            // A person's mailbox is no agent's, and tells no stream.
+            agent: AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main()),
+            mailbox,
+            events,
+            tidy_at: EVENTS_TIDY,
+            answers: Vec::new(),
+            calls: Calls(None),
+            used: 0,
+            changed: false,
+            waiting: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// It is changed by this commit, which has to save it.
+    pub(super) fn change(&mut self, changes: &mut Changes) {
+        if !std::mem::replace(&mut self.changed, true) {
+            changes.mailboxes.push(self.key.clone());
+        }
+    }
+
+    /// A notification waits, or what waits of it has changed; its row is made once, when the commit is.
+    pub(super) fn wait(&mut self, id: NotificationId) {
+        // Ids are minted in order, so it nearly always goes to the end.
+        if let Err(at) = self.waiting.binary_search(&id) {
+            self.waiting.insert(at, id);
+        }
+    }
+
+    pub(super) fn keep_event(&mut self, event: Arc<Event>) {
+        self.events.insert(event.id(), event);
+    }
+
+    /// The answer it gave to this call, if that was lately.
+    pub(super) fn answer(&self, call_id: &str) -> Option<&InjectionRow> {
+        self.answers.iter().find(|row| row.call_id == call_id)
+    }
+
+    /// Whether it is sure that it never answered this call: then nobody need be asked.
+    pub(super) fn never_answered(&self, call_id: &str) -> bool {
+        self.calls.has_not(call_id)
+    }
+
+    pub(super) fn remember(&mut self, row: InjectionRow) {
+        self.calls.add(&row.call_id);
+        self.answers.retain(|known| known.call_id != row.call_id);
+        self.answers.push(row);
+    }
+
+    /// Forgets events nobody refers to, once there are twice as many as there were needed the last time.
+    pub(super) fn tidy(&mut self) {
+        if self.events.len() > self.tidy_at {
+            let kept: HashSet<EventId> = self.mailbox.references().collect();
+            self.events.retain(|id, _| kept.contains(id));
+            self.tidy_at = EVENTS_TIDY.max(2 * self.events.len());
+        }
+    }
+
+    /// Gathers what streams will be told, once per kind however often it changes within a commit.
+    pub(super) fn hint(&mut self, wake: Vec<NotificationId>) {
+        if self.key.is_a_persons() || self.waiting.is_empty() {
+            return;
+        }
+        let (mut pending, mut immediate) = (Vec::new(), Vec::new());
+        let fresh = |id: NotificationId| self.waiting.binary_search(&id).is_ok();
+        for one in self.mailbox.pending().iter().filter(|one| fresh(one.id)) {
+            pending.push(one.id);
+            if one.inject_at == InjectionPoint::Immediate {
+                immediate.push(one.id);
+            }
+        }
+        // What rang stays rung; what waits is what waits now.
+        self.hint_of(HintKind::Pending, pending, |known, now| *known = now);
+        self.hint_of(HintKind::Wake, wake, |known, more| known.extend(more));
+        self.hint_of(HintKind::Immediate, immediate, |known, now| *known = now);
+    }
+
+    fn hint_of(
+        &mut self,
+        kind: HintKind,
+        notifications: Vec<NotificationId>,
+        join: impl FnOnce(&mut Vec<NotificationId>, Vec<NotificationId>),
+    ) {
+        if notifications.is_empty() {
+            return;
+        }
+        match self.hints.iter_mut().find(|hint| hint.kind == kind) {
+            Some(hint) => join(&mut hint.notifications, notifications),
+            None => self.hints.push(Hint {
+                user_id: self.key.owner().clone(),
+                conversation_id: self.key.conversation.id.clone(),
+                agent: self.agent.clone(),
+                kind,
+                notifications,
+                count: 0,
+            }),
+        }
+    }
+
+    /// What this commit writes of it.
+    pub(super) fn seal(&mut self) -> MailboxRow {
+        self.changed = false;
+        let pending = self.mailbox.pending().iter().map(|one| one.id).collect();
+        MailboxRow { state: self.mailbox.save(), pending, due_at: self.mailbox.wakes_at() }
+    }
+
+    /// The rows of what waits since this commit. What has ended meanwhile has its row already.
+    pub(super) fn waiting_rows(&self) -> impl Iterator<Item = NotificationRow> {
+        let waiting = self.waiting.iter().filter_map(|id| self.mailbox.find(*id));
+        waiting.map(|notification| NotificationRow::waiting(&self.key, notification.clone()))
+    }
+
+    /// The commit succeeded: this is what streams are told of it.
+    pub(super) fn committed(&mut self, hints: &mut Vec<Hint>) {
+        self.waiting.clear();
+        // Until now they were nowhere else.
+        self.answers.drain(..self.answers.len().saturating_sub(ANSWERS_HOT));
+        let count = self.mailbox.pending().len();
+        self.hints.sort_by_key(|hint| hint.kind);
+        hints.extend(self.hints.drain(..).map(|hint| Hint { count, ..hint }));
+    }
+}
+
+/// A mark of each call that was ever answered; none where they are not known, or too many. Two calls may have the same
+/// mark, so that one that is here says nothing. One that is not here tells a new call without a look at the database.
+struct Calls(Option<Vec<u32>>);
+
+impl Calls {
+    fn has_not(&self, call_id: &str) -> bool {
+        self.0.as_ref().is_some_and(|marks| !marks.contains(&mark(call_id)))
+    }
+
+    fn add(&mut self, call_id: &str) {
+        if let Some(marks) = &mut self.0 {
+            marks.push(mark(call_id));
+        }
+        self.0.take_if(|marks| marks.len() > CALLS_MAX);
+    }
+}
+
+/// Whoever finds calls with one mark has them looked up, as every call is elsewhere.
+fn mark(call_id: &str) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(call_id.as_bytes());
+    hasher.finish() as u32
+}
+
+/// Whose mailbox it is.
+fn keeper(key: &MailboxKey) -> Keeper {
+    match &*key.agent {
+        _ if key.is_a_persons() => Keeper::Person,
+        "main" => Keeper::MainAgent,
+        _ => Keeper::SubAgent,
+    }
+}
+
+/// The events a room has at hand.
+pub(super) struct Stored<'a>(pub(super) &'a KeyedMap<EventId, Arc<Event>>);
+
+impl EventLookup for Stored<'_> {
+    fn event(&self, id: EventId) -> Option<Arc<Event>> {
+        self.0.get(&id).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_mailbox_that_knows_all_its_calls_is_sure_that_one_is_new() {
+        let mut calls = Calls(Some(Vec::new()));
+        assert!(calls.has_not("call_1"));
+        calls.add("call_1");
+        assert!(!calls.has_not("call_1"));
+        assert!(calls.has_not("call_2"));
+        (2..CALLS_MAX).for_each(|number| calls.add(&number.to_string()));
+        assert!(calls.has_not("another"));
+        calls.add("one more");
+        calls.add("one too many");
+        assert!(!calls.has_not("another"));
+        assert!(!Calls(None).has_not("any"));
+    }
+}
