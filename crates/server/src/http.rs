@@ -6,6 +6,7 @@ mod conversations;
 mod correlation;
 mod deliveries;
 mod docs;
+mod drafts;
 mod error;
 mod events;
 mod field;

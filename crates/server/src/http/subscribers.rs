@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::subscriber::{Activation, Audience, Preferences, SubscriberState};
-use bellwire_core::{Boundary, Event, Ids, InjectionPoint, Priority, Severity};
+use bellwire_core::{Boundary, Event, InjectionPoint, Priority, Severity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -114,8 +114,7 @@ pub(super) async fn test(
         return Err(ApiError::invalid("events", message));
     }
     let admit = |(at, Object(event)): (usize, Object<NewEvent>)| {
-        let (_, draft) = event.into_draft();
-        draft.admit(clock::now(), &mut Ids::seeded(0)).map(Arc::new).map_err(|invalid| {
+        event.into_event(clock::now()).map(Arc::new).map_err(|invalid| {
             let error = ApiError::from(invalid);
             ApiError { field: error.field.map(|field| format!("events[{at}].{field}")), ..error }
         })
