@@ -34,7 +34,7 @@ mod trace;
 mod unsubscribe;
 mod users;
 
-pub(crate) use correlation::Correlation;
+pub(crate) use correlation::{Correlation, TraceNames};
 pub use error::ApiError;
 pub(crate) use field::ID_MAX;
 pub(crate) use overload::Overload;
@@ -66,6 +66,7 @@ pub(crate) struct Parts {
     pub(crate) batch_max: usize,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) overload: Arc<Overload>,
+    pub(crate) trace_names: TraceNames,
     /// Names of tokens that were just revoked: their streams end.
     pub(crate) revoked: broadcast::Sender<String>,
     /// Signs and reads the links that end mail.

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -60,7 +62,7 @@ const EVENTS_MAX: usize = 1000;
 /// One event, a JSON array of them, or NDJSON: all are taken in or none.
 pub(super) async fn publish(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     correlation: Extension<Correlation>,
     Events { once, headers, body }: Events,
 ) -> Result<Accepted<Published>, ApiError> {
@@ -78,7 +80,7 @@ pub(super) async fn publish(
             ..ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", "this token publishes too fast")
         })?;
     }
-    let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
+    let receipts = hub.store.publish(Publish { caller: identity.caller.clone(), events, once }).await?;
     let events = receipts.into_iter().zip(names).map(|(receipt, name)| PublishedEvent::of(receipt, name)).collect();
     Ok(Accepted(Published { events }))
 }
@@ -86,10 +88,10 @@ pub(super) async fn publish(
 /// One event's life: every verdict and what became of its notifications, with times and reasons.
 pub(super) async fn trace(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
 ) -> Result<Json<Trace>, ApiError> {
-    let mut trace = hub.store.trace(identity.caller, id).await?;
+    let mut trace = hub.store.trace(identity.caller.clone(), id).await?;
     if identity.scope == Scope::Agent {
         // An agent is not its person: where mail goes and what was read is theirs.
         trace.told.iter_mut().for_each(Told::hide_the_persons_own);
@@ -112,7 +114,7 @@ fn admit(
         })?);
     }
     let name = event.take_name();
-    let event = event.into_event(now)?.correlated(&correlation.id);
+    let event = event.into_event(now)?.correlated(correlation.id());
     Ok((name, Incoming { event, brought }))
 }
 

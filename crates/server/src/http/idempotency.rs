@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
@@ -115,7 +116,7 @@ impl Unread {
 /// The name a caller gave its call, if it gave one.
 pub(super) fn once_of(request: &Request) -> Result<Option<Unread>, ApiError> {
     let Some(key) = key_of(request.headers())? else { return Ok(None) };
-    let identity = request.extensions().get::<Identity>();
+    let identity = request.extensions().get::<Arc<Identity>>();
     let route = || format!("{} {}", request.method(), request.uri());
     Ok(identity.map(|identity| Unread { token_id: identity.token_id.clone(), route: route(), key }))
 }

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{FromRef, MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
+use tracing::Instrument as _;
 
 use super::body::{self, Body};
 use super::conversations::{Conversation, Message, NewMessage, Page, PutConversation, SystemPrompt};
+use super::correlation::Correlation;
 use super::deliveries::{Delivery, DeliveryPage};
 use super::docs::DocsPage;
 use super::error::in_our_words;
@@ -38,8 +40,8 @@ use super::tokens::{CreatedToken, NewToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::Trace;
 use super::{
-    ApiError, Hub, conversations, correlation, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi,
-    origin, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
+    ApiError, Hub, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi, origin,
+    person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -133,7 +135,7 @@ macro_rules! routes {
         },)+)+];
 
         #[allow(unused_parens, reason = "with nothing between them they are the type of nothing")]
-        fn table() -> Router<Hub> {
+        fn table() -> Router<Desk> {
             Router::new()$($(.route(
                 $path,
                 on(MethodFilter::$method, shaped::<_, ($($request)?), $reply, _>($($handler)::+)),
@@ -292,7 +294,7 @@ pub(crate) fn router(hub: Hub, config: &Config, endpoint: Endpoint) -> Router {
     let description = openapi::document(&hub.subscribers());
     let entrance = Entrance {
         hub: hub.clone(),
-        door: Arc::new(Doorkeeper::new(config)),
+        door: Doorkeeper::new(config),
         body_max: config.limits.body_bytes,
         timeout: config.limits.request_timeout(),
     };
@@ -304,45 +306,73 @@ pub(crate) fn router(hub: Hub, config: &Config, endpoint: Endpoint) -> Router {
         }))
         .layer(CompressionLayer::new())
         .layer(origin::cors(config))
-        .layer(middleware::from_fn_with_state(entrance, enter))
-        .layer(Extension(endpoint))
-        .layer(Extension(DocsPage::of(&description)))
-        .layer(Extension(Document(description.to_string().into())));
+        .layer(middleware::from_fn_with_state(Arc::new(entrance), enter));
+    let docs = DocsPage::of(&description);
+    let desk = Desk(Arc::new(DeskParts { hub, endpoint, docs, document: Document(description.to_string().into()) }));
     table()
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")
         })
         .fallback(|| async { ApiError::not_found("path") })
         .layer(stack)
-        .with_state(hub)
+        .with_state(desk)
 }
 
+/// Everything that handlers ask for, each for its own part. Every request has its own, so a copy must cost next to nothing.
+#[derive(Clone)]
+struct Desk(Arc<DeskParts>);
+
+struct DeskParts {
+    hub: Hub,
+    endpoint: Endpoint,
+    docs: DocsPage,
+    document: Document,
+}
+
+macro_rules! on_the_desk {
+    ($($part:ident: $type:ty),+) => {
+        $(impl FromRef<Desk> for $type {
+            fn from_ref(desk: &Desk) -> Self {
+                desk.0.$part.clone()
+            }
+        })+
+    };
+}
+
+on_the_desk!(hub: Hub, endpoint: Endpoint, docs: DocsPage, document: Document);
+
 /// What a request and its answer carry whatever becomes of them: a name, a place in the count, an error as we write it.
-async fn framed(State(hub): State<Hub>, request: Request, next: Next) -> Response {
+async fn framed(State(hub): State<Hub>, mut request: Request, next: Next) -> Response {
     let route = Route::of(&request);
-    correlation::correlate(request, async |request| {
+    let correlation = Correlation::of(request.headers(), &hub.trace_names);
+    let span = correlation.span(&request);
+    request.extensions_mut().insert(correlation.clone());
+    let answered = async {
         let started = Instant::now();
         let response = in_our_words(next.run(request).await);
+        let (status, took) = (response.status().as_u16(), started.elapsed());
         if let Some(route) = route {
-            hub.metrics.answered(route.method, route.path, response.status().as_u16(), started.elapsed());
+            hub.metrics.answered(route.method, route.path, status, took);
         }
+        tracing::debug!(status, elapsed_us = took.as_micros() as u64, "answered");
         response
-    })
-    .await
+    };
+    let mut response = answered.instrument(span).await;
+    correlation.put(response.headers_mut());
+    response
 }
 
 /// What stands between a request and its handler.
-#[derive(Clone)]
 struct Entrance {
     hub: Hub,
-    door: Arc<Doorkeeper>,
+    door: Doorkeeper,
     body_max: usize,
     timeout: Duration,
 }
 
 /// Lets a request in: by a name that is known, while there is room, with a body that is not too large, and with a token
 /// that may do this. Then it has so long to be answered.
-async fn enter(State(entrance): State<Entrance>, request: Request, next: Next) -> Result<Response, ApiError> {
+async fn enter(State(entrance): State<Arc<Entrance>>, request: Request, next: Next) -> Result<Response, ApiError> {
     entrance.door.check(&request)?;
     let _permit = entrance.hub.overload.request()?;
     let request = authorize(&entrance.hub, request).await?;

@@ -1,6 +1,8 @@
 //! What a handler takes and what it answers, said in types: the router's table names them, the compiler holds the
 //! handler to them, and the description of the API is made from them.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -184,7 +186,7 @@ impl IntoResponse for Done {
 impl Argument for State<Hub> {
     type Request = ();
 }
-impl Argument for Extension<Identity> {
+impl Argument for Extension<Arc<Identity>> {
     type Request = ();
 }
 impl Argument for HeaderMap {

@@ -85,7 +85,7 @@ pub(super) struct DryRunResult {
 /// Every subscriber, with whether it is core and whether the caller's person has it on.
 pub(super) async fn list(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
 ) -> Result<Json<List<Subscriber>>, ApiError> {
     let preferences = preferences(&hub, &identity).await?;
     let items = hub.subscribers().iter().map(|one| Subscriber::of(one, &preferences)).collect();
@@ -95,7 +95,7 @@ pub(super) async fn list(
 /// One subscriber.
 pub(super) async fn get(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
 ) -> Result<Json<Subscriber>, ApiError> {
     let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
