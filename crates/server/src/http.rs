@@ -7,6 +7,7 @@ mod correlation;
 mod deliveries;
 mod docs;
 mod drafts;
+mod entrance;
 mod error;
 mod events;
 mod field;

@@ -137,4 +137,20 @@ mod tests {
         let event = event.into_event(bellwire_core::Time::ZERO).expect("it is right");
         assert_eq!(event.source().as_str(), "shell");
     }
+
+    #[test]
+    fn both_readings_give_the_same_event() {
+        let all = r#"{"type":"a.b","source":"s","severity":"error","timestamp":"2026-01-03T15:30:00.5Z","agent":"sub",
+            "payload":{"b":[1,2.5,-0,1e15,null,{"x":"\u00e9\n"}],"a":{}},"dedupe_key":"k","conversation_id":"c","user_id":"u",
+            "correlation_id":"w","id":null}"#;
+        for body in [EVENT, all] {
+            let [once, twice] =
+                [read(body), read_as_sent("", body.as_bytes()).unwrap_or_default()].map(|mut drafts| {
+                    let (event, brought) = drafts.remove(0).read().unwrap_or_else(|error| panic!("{}", error.message));
+                    assert_eq!(brought, None);
+                    event.into_event(bellwire_core::Time::ZERO).expect("it is right")
+                });
+            assert_eq!(once, twice);
+        }
+    }
 }
