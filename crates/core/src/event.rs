@@ -141,6 +141,12 @@ impl Event {
         self
     }
 
+    /// The same event, for every open conversation of this person.
+    pub fn for_person(mut self, id: &str) -> Self {
+        self.user_id = Some(id.into());
+        self
+    }
+
     /// The same event, part of this thread of work unless its sender named another.
     pub fn correlated(mut self, id: &str) -> Self {
         self.correlation_id.get_or_insert_with(|| id.into());

@@ -107,12 +107,15 @@ pub struct Tokens {
     known: RwLock<Known>,
 }
 
-/// Tokens that were found, and how often all of them were forgotten: what was read before that must not come back.
+/// Whose tokens were found, and how often all of them were forgotten: what was read before that must not come back.
 #[derive(Default)]
 struct Known {
-    tokens: HashMap<Vec<u8>, Token>,
+    bearers: HashMap<Hash, Arc<Identity>>,
     forgotten: u64,
 }
+
+/// What is kept of a secret.
+type Hash = [u8; 32];
 
 /// More than this and the memory is started anew.
 const KNOWN_MAX: usize = 10_000;
@@ -123,23 +126,24 @@ impl Tokens {
     }
 
     /// Who brings this secret, if it is still worth something.
-    pub(crate) async fn identify(&self, secret: &str) -> Result<Option<Identity>, ApiError> {
-        let hash = hash(secret);
+    pub(crate) async fn identify(&self, secret: &str) -> Result<Option<Arc<Identity>>, ApiError> {
+        let hash: Hash = Sha256::digest(secret.as_bytes()).into();
         let (known, forgotten) = {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            (known.tokens.get(&hash).cloned(), known.forgotten)
+            (known.bearers.get(&hash).cloned(), known.forgotten)
         };
-        let is_known = known.is_some();
-        let token = match known {
-            Some(token) => Some(token),
-            None => self.store.token_by_secret(hash.clone()).await?,
+        let identity = match known {
+            Some(identity) => Some(identity),
+            None => self.look_up(hash, forgotten).await?,
         };
-        let Some(token) = token.filter(|token| bool::from(token.secret_hash.ct_eq(&hash)) && is_valid(token)) else {
-            return Ok(None);
-        };
-        let identity = Identity::of(&token);
-        if !is_known {
-            self.remember(hash, token, forgotten);
+        Ok(identity.filter(|identity| bool::from(identity.secret_hash.ct_eq(&hash)) && !has_ended(identity.expires_at)))
+    }
+
+    async fn look_up(&self, hash: Hash, forgotten: u64) -> Result<Option<Arc<Identity>>, ApiError> {
+        let token = self.store.token_by_secret(hash.to_vec()).await?.filter(is_valid);
+        let identity = token.as_ref().and_then(Identity::of).map(Arc::new);
+        if let Some(identity) = &identity {
+            self.remember(hash, identity.clone(), forgotten);
         }
         Ok(identity)
     }
@@ -153,26 +157,29 @@ impl Tokens {
     /// Forgets what it knows, because a token was revoked.
     pub(crate) fn forget(&self) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.tokens.clear();
+        known.bearers.clear();
         known.forgotten += 1;
     }
 
-    /// Remembers a token, unless everything was forgotten since it was read: it may be the one that was revoked.
-    fn remember(&self, hash: Vec<u8>, token: Token, forgotten: u64) {
+    /// Remembers a bearer, unless everything was forgotten since it was read: it may be the one that was revoked.
+    fn remember(&self, hash: Hash, identity: Arc<Identity>, forgotten: u64) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.forgotten != forgotten {
             return;
         }
-        if known.tokens.len() >= KNOWN_MAX {
-            known.tokens.clear();
+        if known.bearers.len() >= KNOWN_MAX {
+            known.bearers.clear();
         }
-        known.tokens.insert(hash, token);
+        known.bearers.insert(hash, identity);
     }
 }
 
 fn is_valid(token: &Token) -> bool {
-    let now: Time = clock::now();
-    token.revoked_at.is_none() && token.expires_at.is_none_or(|end| end > now)
+    token.revoked_at.is_none() && !has_ended(token.expires_at)
+}
+
+fn has_ended(expires_at: Option<Time>) -> bool {
+    expires_at.is_some_and(|end| end <= clock::now())
 }
 
 /// A name as people see it: nothing in it that is not seen, or that turns its letters around.

@@ -6,6 +6,8 @@ mod conversations;
 mod correlation;
 mod deliveries;
 mod docs;
+mod drafts;
+mod entrance;
 mod error;
 mod events;
 mod field;
@@ -33,7 +35,7 @@ mod trace;
 mod unsubscribe;
 mod users;
 
-pub(crate) use correlation::Correlation;
+pub(crate) use correlation::{Correlation, TraceNames};
 pub use error::ApiError;
 pub(crate) use field::ID_MAX;
 pub(crate) use overload::Overload;
@@ -65,6 +67,7 @@ pub(crate) struct Parts {
     pub(crate) batch_max: usize,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) overload: Arc<Overload>,
+    pub(crate) trace_names: TraceNames,
     /// Names of tokens that were just revoked: their streams end.
     pub(crate) revoked: broadcast::Sender<String>,
     /// Signs and reads the links that end mail.

@@ -35,7 +35,7 @@ use crate::config::Retention;
 use crate::deliver::email::Smtp;
 use crate::deliver::{Outbox, Postage};
 use crate::folder::Folder;
-use crate::http::{Hub, Overload, Parts};
+use crate::http::{Hub, Overload, Parts, TraceNames};
 use crate::limit::PublishLimit;
 use crate::metrics::Metrics;
 
@@ -106,6 +106,7 @@ impl App {
             batch_max: config.limits.batch_events,
             metrics,
             overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
+            trace_names: TraceNames::seeded(u128::from_le_bytes(clock::random())),
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
             mails: smtp.is_some(),

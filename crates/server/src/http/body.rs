@@ -25,7 +25,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         check_json(request.headers())?;
-        Ok(Self(read_object(&bytes(request).await?)?))
+        Ok(Self(read_object(&bytes(request.into_body()).await?)?))
     }
 }
 
@@ -90,8 +90,8 @@ pub(super) fn limited(request: Request, max: usize) -> Result<Request, ApiError>
 }
 
 /// The body as it came, no larger than it was let in.
-pub(super) async fn bytes(request: Request) -> Result<Bytes, ApiError> {
-    let read = axum::body::to_bytes(request.into_body(), usize::MAX).await;
+pub(super) async fn bytes(body: axum::body::Body) -> Result<Bytes, ApiError> {
+    let read = axum::body::to_bytes(body, usize::MAX).await;
     read.map_err(|error| {
         let first: &(dyn Error + 'static) = &error;
         let mut causes = std::iter::successors(Some(first), |cause| (*cause).source());
@@ -103,9 +103,13 @@ pub(super) async fn bytes(request: Request) -> Result<Bytes, ApiError> {
 }
 
 /// What kind of thing a body is said to be, in lower case and without parameters.
-pub(super) fn media_type(headers: &HeaderMap) -> String {
+pub(super) fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    let kind = value.split(';').next().unwrap_or_default().trim();
+    match kind.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => kind.to_ascii_lowercase().into(),
+        false => kind.into(),
+    }
 }
 
 /// Whether a body of this kind is read as JSON. Where nothing is said it is, and so it is where `curl -d` says on its

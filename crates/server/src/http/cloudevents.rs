@@ -4,7 +4,7 @@
 //! `payload.extensions`. What names the event for its sender, source and id together, is remembered so that a delivery
 //! that is repeated happens once.
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -12,6 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::ApiError;
 
+/// Whoever sends it sends a CloudEvent in binary mode.
+static VERSION_HEADER: HeaderName = HeaderName::from_static("ce-specversion");
 /// Parts of a type of ours, and characters of one.
 const TYPE_PARTS_MAX: usize = 6;
 const PART_MAX: usize = 20;
@@ -37,7 +39,7 @@ pub(super) fn read(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Opti
             Value::Array(events) => Ok(Some(events)),
             _ => Err(ApiError::invalid("body", "must be a JSON array in application/cloudevents-batch+json")),
         },
-        _ if headers.contains_key("ce-specversion") => binary(headers, media, body).map(|event| Some(vec![event])),
+        _ if headers.contains_key(&VERSION_HEADER) => binary(headers, media, body).map(|event| Some(vec![event])),
         _ => Ok(None),
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::{Extension, Json};
 use bellwire_core::inject::Style;
@@ -111,12 +113,12 @@ pub(super) struct SystemPrompt {
 /// Creates or updates a conversation. Its owner never changes.
 pub(super) async fn put(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
     Body(put): Body<PutConversation>,
 ) -> Result<Json<Conversation>, ApiError> {
     let title = put.title.map(|line| line.0);
-    let view = hub.store.put_conversation(identity.caller, id, put.user_id.0, title).await?;
+    let view = hub.store.put_conversation(identity.caller.clone(), id, put.user_id.0, title).await?;
     Ok(Json(view.into()))
 }
 
@@ -150,7 +152,8 @@ pub(super) async fn say(
 ) -> Result<Accepted<PublishedEvent>, ApiError> {
     // The conversation must be there: a word to nobody is not accepted.
     hub.store.conversation(identity.caller.clone(), id.clone()).await?;
-    let event = Event::user_message(&message.text.0)?.in_conversation(&id).at(clock::now()).correlated(&correlation.id);
+    let event =
+        Event::user_message(&message.text.0)?.in_conversation(&id).at(clock::now()).correlated(correlation.id());
     let events = vec![Incoming { event, brought: None }];
     let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
     let receipt = receipts.into_iter().next().ok_or_else(|| ApiError::not_found("conversation"))?;

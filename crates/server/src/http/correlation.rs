@@ -3,77 +3,97 @@
 //! `X-Correlation-Id` names it for people, `traceparent` for tracing systems. What is missing or malformed is made up;
 //! nobody is refused for a header that only helps.
 
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use axum::body::Bytes;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderMap, HeaderValue};
-use axum::response::Response;
-use tracing::Instrument as _;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use bellwire_core::Ids;
+use tracing::Span;
 
-use crate::clock;
-
-const CORRELATION_HEADER: &str = "x-correlation-id";
-const TRACE_HEADER: &str = "traceparent";
+static CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id");
+static TRACE_HEADER: HeaderName = HeaderName::from_static("traceparent");
 const ID_MAX: usize = 128;
 
-/// What a request belongs to.
+/// What a request belongs to. Both its names are kept as the answer carries them.
 #[derive(Clone, Debug)]
 pub(crate) struct Correlation {
-    /// The caller's name for it, or the trace's.
-    pub(crate) id: String,
-    trace_id: String,
-    /// Our own part of the trace.
-    span_id: String,
-    sampled: bool,
+    id: HeaderValue,
+    /// The trace, and our own part of it: `00-<trace>-<part>-<flags>`.
+    trace: HeaderValue,
 }
+
+/// Makes up names for traces and for our parts of them. They are unique, in every hub, but nobody relies on their being
+/// secret: so the operating system is asked for random bits once, and not for every request.
+pub(crate) struct TraceNames(Mutex<Ids>);
 
 impl Correlation {
-    fn of(headers: &HeaderMap) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let bits: [u8; 24] = clock::random();
-        let (trace_id, sampled) = text(TRACE_HEADER).and_then(parse_trace).unwrap_or_else(|| (hex(&bits[..16]), false));
-        let id = text(CORRELATION_HEADER).filter(|id| is_id(id)).map_or_else(|| trace_id.clone(), str::to_owned);
-        Self { id, trace_id, span_id: hex(&bits[16..]), sampled }
+    pub(super) fn of(headers: &HeaderMap, names: &TraceNames) -> Self {
+        let trace = headers.get(&TRACE_HEADER).and_then(|value| parse_trace(value.to_str().ok()?));
+        let trace = Bytes::copy_from_slice(&names.traceparent(trace));
+        let legal =
+            |value: Bytes| HeaderValue::from_maybe_shared(value).expect("hexadecimal digits are a header's value");
+        let brought = headers.get(&CORRELATION_HEADER).filter(|id| is_id(id.as_bytes()));
+        let id = brought.cloned().unwrap_or_else(|| legal(trace.slice(TRACE)));
+        Self { id, trace: legal(trace) }
     }
 
-    fn put(&self, headers: &mut HeaderMap) {
-        let trace = format!("00-{}-{}-{:02x}", self.trace_id, self.span_id, u8::from(self.sampled));
-        for (name, value) in [(CORRELATION_HEADER, &self.id), (TRACE_HEADER, &trace)] {
-            let value = HeaderValue::from_str(value).expect("only visible ASCII passed the check");
-            headers.insert(name, value);
+    /// The caller's name for it, or the trace's.
+    pub(crate) fn id(&self) -> &str {
+        self.id.to_str().expect("only visible ASCII passed the check")
+    }
+
+    /// What log lines about the request say of it. The path itself may hold ids and signed links; its shape says enough.
+    pub(super) fn span(&self, request: &Request) -> Span {
+        tracing::info_span!(
+            "request",
+            correlation_id = self.id(),
+            trace_id = self.trace.to_str().map_or("", |trace| &trace[TRACE]),
+            method = request.method().as_str(),
+            route = request.extensions().get::<MatchedPath>().map_or("(none)", MatchedPath::as_str)
+        )
+    }
+
+    /// Names the thread of work in the answer.
+    pub(super) fn put(self, headers: &mut HeaderMap) {
+        headers.insert(&CORRELATION_HEADER, self.id);
+        headers.insert(&TRACE_HEADER, self.trace);
+    }
+}
+
+/// Where the trace's own name is in its header, and where our part of it is.
+const TRACE: Range<usize> = 3..35;
+const PART: Range<usize> = 36..52;
+
+impl TraceNames {
+    pub(crate) fn seeded(seed: u128) -> Self {
+        Self(Mutex::new(Ids::seeded(seed)))
+    }
+
+    /// The header of the trace a request continues, or of a new one that nobody records.
+    fn traceparent(&self, continued: Option<(&str, bool)>) -> [u8; 55] {
+        let (trace, part) = {
+            let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            (ids.seed(), ids.seed())
+        };
+        let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
+        match continued {
+            Some((trace, _)) => text[TRACE].copy_from_slice(trace.as_bytes()),
+            None => write_hex(&trace.to_be_bytes(), &mut text[TRACE]),
         }
+        write_hex(&part.to_be_bytes()[..8], &mut text[PART]);
+        text[54] += u8::from(continued.is_some_and(|(_, sampled)| sampled));
+        text
     }
 }
 
-/// Names the request's thread of work, and says at the end what came of it.
-pub(super) async fn correlate(mut request: Request, answer: impl AsyncFnOnce(Request) -> Response) -> Response {
-    let correlation = Correlation::of(request.headers());
-    // The path itself may hold ids and signed links; its shape says enough.
-    let route = request.extensions().get::<MatchedPath>().map_or("(none)", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!(
-        "request",
-        correlation_id = correlation.id,
-        trace_id = correlation.trace_id,
-        method = request.method().as_str(),
-        route
-    );
-    request.extensions_mut().insert(correlation.clone());
-    let answered = async {
-        let started = std::time::Instant::now();
-        let response = answer(request).await;
-        let (status, elapsed_us) = (response.status().as_u16(), started.elapsed().as_micros() as u64);
-        tracing::debug!(status, elapsed_us, "answered");
-        response
-    };
-    let mut response = answered.instrument(span).await;
-    correlation.put(response.headers_mut());
-    response
-}
-
-fn is_id(text: &str) -> bool {
-    (1..=ID_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+fn is_id(text: &[u8]) -> bool {
+    (1..=ID_MAX).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
 }
 
 /// The trace's name and whether it is recorded, from `00-<trace>-<parent>-<flags>`; later versions may add more.
-fn parse_trace(text: &str) -> Option<(String, bool)> {
+fn parse_trace(text: &str) -> Option<(&str, bool)> {
     let mut parts = text.split('-');
     let (version, trace, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
     let lower_hex = |text: &str, length: usize| {
@@ -88,38 +108,61 @@ fn parse_trace(text: &str) -> Option<(String, bool)> {
         && lower_hex(parent, 16)
         && not_zero(parent)
         && lower_hex(flags, 2);
-    legal.then(|| (trace.to_owned(), u8::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 == 1)))
+    legal.then(|| (trace, u8::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 == 1)))
 }
 
-/// Every request has two of these, so it is written without asking for memory byte by byte.
-fn hex(bytes: &[u8]) -> String {
+fn write_hex(bytes: &[u8], text: &mut [u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    for (byte, pair) in bytes.iter().zip(text.chunks_exact_mut(2)) {
+        pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const NAME: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
     #[test]
     fn a_trace_is_continued_only_when_it_is_well_formed() {
-        let header = |text: &str| parse_trace(text);
-        assert_eq!(header(&format!("00-{TRACE}-00f067aa0ba902b7-01")), Some((TRACE.to_owned(), true)));
-        assert_eq!(header(&format!("00-{TRACE}-00f067aa0ba902b7-00")), Some((TRACE.to_owned(), false)));
-        assert_eq!(header(&format!("01-{TRACE}-00f067aa0ba902b7-00-more")), Some((TRACE.to_owned(), false)));
+        let header = parse_trace;
+        assert_eq!(header(&format!("00-{NAME}-00f067aa0ba902b7-01")), Some((NAME, true)));
+        assert_eq!(header(&format!("00-{NAME}-00f067aa0ba902b7-00")), Some((NAME, false)));
+        assert_eq!(header(&format!("01-{NAME}-00f067aa0ba902b7-00-more")), Some((NAME, false)));
         for wrong in [
             "",
             "00",
-            &format!("ff-{TRACE}-00f067aa0ba902b7-01"),
-            &format!("00-{TRACE}-00f067aa0ba902b7-01-more"),
-            &format!("00-{TRACE}-0000000000000000-01"),
+            &format!("ff-{NAME}-00f067aa0ba902b7-01"),
+            &format!("00-{NAME}-00f067aa0ba902b7-01-more"),
+            &format!("00-{NAME}-0000000000000000-01"),
             &format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32)),
-            &format!("00-{}-00f067aa0ba902b7-01", TRACE.to_uppercase()),
+            &format!("00-{}-00f067aa0ba902b7-01", NAME.to_uppercase()),
         ] {
             assert_eq!(header(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_trace_keeps_its_name_and_gets_a_part_of_ours() {
+        let names = TraceNames::seeded(1);
+        let value = HeaderValue::from_str(&format!("00-{NAME}-00f067aa0ba902b7-01")).expect("it is ASCII");
+        let headers = HeaderMap::from_iter([(TRACE_HEADER.clone(), value)]);
+        let [first, second] = [(); 2].map(|()| Correlation::of(&headers, &names));
+        assert_eq!((first.id(), second.id()), (NAME, NAME));
+        for correlation in [&first, &second] {
+            let trace = correlation.trace.to_str().expect("it is ASCII");
+            assert_eq!(parse_trace(trace), Some((NAME, true)), "{trace}");
+        }
+        assert_ne!(first.trace, second.trace);
+    }
+
+    #[test]
+    fn what_brings_no_name_gets_one_of_its_own() {
+        let names = TraceNames::seeded(1);
+        let [first, second] = [(); 2].map(|()| Correlation::of(&HeaderMap::new(), &names));
+        let trace = first.trace.to_str().expect("it is ASCII");
+        assert_eq!(parse_trace(trace), Some((first.id(), false)), "{trace}");
+        assert_ne!(first.id(), second.id());
     }
 }

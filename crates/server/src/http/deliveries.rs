@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::{Extension, Json};
 use bellwire_store::{Channel, Delivery as Kept, DeliveryState};
@@ -57,12 +59,13 @@ pub(super) struct DeliveryPage {
 /// Deliveries to the caller's person, newest first; to everyone, for an admin.
 pub(super) async fn list(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Query(page): Query<DeliveryPage>,
 ) -> Result<Json<List<Delivery>>, ApiError> {
     let before = page.cursor.as_deref().map(cursor).transpose()?;
     let state = page.state.map(|word| word.0);
-    let (deliveries, next) = hub.store.deliveries(identity.caller.user_id, state, before, limit(page.limit)?).await?;
+    let (deliveries, next) =
+        hub.store.deliveries(identity.caller.user_id.clone(), state, before, limit(page.limit)?).await?;
     let items = deliveries.into_iter().map(Delivery::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }
@@ -70,22 +73,22 @@ pub(super) async fn list(
 /// Tries one again that came to its end without being sent.
 pub(super) async fn retry(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Name(id): Name,
     Key(once): Key,
 ) -> Result<Again<Delivery>, ApiError> {
-    let retried = async { Ok(hub.store.retry_delivery(identity.caller.user_id, id).await?.into()) };
+    let retried = async { Ok(hub.store.retry_delivery(identity.caller.user_id.clone(), id).await?.into()) };
     Again::or(&hub, once, retried).await
 }
 
 /// Gives one up that waits.
 pub(super) async fn cancel(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Name(id): Name,
     Key(once): Key,
 ) -> Result<Again<Delivery>, ApiError> {
-    let cancelled = async { Ok(hub.store.cancel_delivery(identity.caller.user_id, id).await?.into()) };
+    let cancelled = async { Ok(hub.store.cancel_delivery(identity.caller.user_id.clone(), id).await?.into()) };
     Again::or(&hub, once, cancelled).await
 }
 

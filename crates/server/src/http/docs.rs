@@ -6,8 +6,8 @@ mod schema;
 
 use std::fmt::Write as _;
 
-use axum::Extension;
 use axum::body::Bytes;
+use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -42,11 +42,11 @@ impl DocsPage {
 }
 
 /// This description, to read.
-pub(super) async fn serve(Extension(page): Extension<DocsPage>) -> Result<DocsPage, ApiError> {
+pub(super) async fn serve(State(page): State<DocsPage>) -> Result<DocsPage, ApiError> {
     Ok(page)
 }
 
-impl Argument for Extension<DocsPage> {
+impl Argument for State<DocsPage> {
     type Request = ();
 }
 

@@ -1,25 +1,24 @@
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
-use bellwire_core::{Ids, Time};
-use bellwire_store::{Brought, Incoming, Once, Publish, Receipt, Told};
+use bellwire_core::Time;
+use bellwire_store::{Incoming, Once, Publish, Receipt, Told};
 use schemars::{JsonSchema, json_schema};
-use serde::{Deserialize as _, Serialize};
-use serde_json::Value;
-use siphasher::sip128::{Hasher128 as _, SipHasher13};
-use std::hash::Hasher as _;
-use std::sync::Arc;
+use serde::Serialize;
 
-use super::body::{self, Object};
+use super::body;
 use super::correlation::Correlation;
+use super::drafts::{Draft, drafts};
 use super::field::Id;
 use super::idempotency::once_of;
-use super::new_event::{AddressedEvent, CloudEvent, NewEvent, example};
+use super::new_event::{AddressedEvent, CloudEvent, example};
 use super::openapi::Operation;
 use super::shape::{self, Accepted};
 use super::trace::{Trace, Verdict};
-use super::{ApiError, Hub, cloudevents};
+use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope};
 use crate::clock;
 
@@ -63,23 +62,25 @@ const EVENTS_MAX: usize = 1000;
 /// One event, a JSON array of them, or NDJSON: all are taken in or none.
 pub(super) async fn publish(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     correlation: Extension<Correlation>,
     Events { once, headers, body }: Events,
 ) -> Result<Accepted<Published>, ApiError> {
     let now = clock::now();
     let drafts = drafts(&headers, &body, hub.batch_max)?;
-    let incoming = drafts.into_iter().enumerate();
-    let incoming: Vec<(Option<String>, Incoming)> =
-        incoming.map(|(at, draft)| admit(draft, at, now, &identity, &correlation)).collect::<Result<_, _>>()?;
+    let (mut names, mut events) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len()));
+    for (at, draft) in drafts.into_iter().enumerate() {
+        let (name, incoming) = admit(draft, now, &identity, &correlation).map_err(|error| error.within(at))?;
+        names.push(name);
+        events.push(incoming);
+    }
     if identity.scope != Scope::Admin {
-        hub.limit.pass(&identity.token_id, incoming.len(), now).map_err(|seconds| ApiError {
+        hub.limit.pass(&identity.token_id, events.len(), now).map_err(|seconds| ApiError {
             retry_after_seconds: Some(seconds),
             ..ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", "this token publishes too fast")
         })?;
     }
-    let (names, events): (Vec<_>, Vec<_>) = incoming.into_iter().unzip();
-    let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
+    let receipts = hub.store.publish(Publish { caller: identity.caller.clone(), events, once }).await?;
     let events = receipts.into_iter().zip(names).map(|(receipt, name)| PublishedEvent::of(receipt, name)).collect();
     Ok(Accepted(Published { events }))
 }
@@ -87,10 +88,10 @@ pub(super) async fn publish(
 /// One event's life: every verdict and what became of its notifications, with times and reasons.
 pub(super) async fn trace(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
 ) -> Result<Json<Trace>, ApiError> {
-    let mut trace = hub.store.trace(identity.caller, id).await?;
+    let mut trace = hub.store.trace(identity.caller.clone(), id).await?;
     if identity.scope == Scope::Agent {
         // An agent is not its person: where mail goes and what was read is theirs.
         trace.told.iter_mut().for_each(Told::hide_the_persons_own);
@@ -98,81 +99,23 @@ pub(super) async fn trace(
     Ok(Json(trace.into()))
 }
 
-/// One event on its way to being checked.
-struct Draft {
-    event: Value,
-    /// The name it is remembered by, where that is not its own id, and a hash of what was sent under it.
-    remembered: Option<Brought>,
-}
-
-fn drafts(headers: &HeaderMap, body: &Bytes, max: usize) -> Result<Vec<Draft>, ApiError> {
-    let kind = body::media_type(headers);
-    if let Some(events) = cloudevents::read(headers, &kind, body)? {
-        check_count(events.len(), max)?;
-        let draft = |(at, event): (usize, Value)| {
-            let content = fingerprint(&event);
-            let (event, id) = cloudevents::into_draft(event).map_err(|error| error.within(at))?;
-            Ok(Draft { event, remembered: Some(Brought { id, content }) })
-        };
-        return events.into_iter().enumerate().map(draft).collect();
-    }
-    let drafts: Vec<Value> = match kind.as_str() {
-        "application/x-ndjson" => {
-            let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-            lines.map(body::read).collect::<Result<_, _>>()?
-        }
-        kind if body::is_json(kind) => match body::read(body)? {
-            Value::Array(drafts) => drafts,
-            one => vec![one],
-        },
-        kind => return Err(body::unsupported(kind, "application/json or application/x-ndjson")),
-    };
-    check_count(drafts.len(), max)?;
-    Ok(drafts.into_iter().map(|event| Draft { event, remembered: None }).collect())
-}
-
-fn check_count(count: usize, max: usize) -> Result<(), ApiError> {
-    match (1..=max).contains(&count) {
-        true => Ok(()),
-        false => Err(ApiError::invalid("events", format!("{count} events came; 1 to {max} are allowed in one call"))),
-    }
-}
-
 /// Checks one event. The name a sender brings stays a name of theirs; the store gives it one of its own.
 fn admit(
     draft: Draft,
-    at: usize,
     now: Time,
     identity: &Identity,
     correlation: &Correlation,
 ) -> Result<(Option<String>, Incoming), ApiError> {
-    let named = |error: ApiError| error.within(at);
-    let Draft { event: sent, remembered } = draft;
-    // Where a value is wrong is known only of a text, so the text is made when it is needed.
-    let event = Object::<NewEvent>::deserialize(&sent).or_else(|_| body::read(sent.to_string().as_bytes()));
-    let Object(event) = event.map_err(named)?;
-    let (name, mut draft) = event.into_draft();
-    if draft.conversation_id.is_none() && draft.user_id.is_none() {
-        draft.conversation_id = identity.caller.conversation_id.clone();
+    let (mut event, brought) = draft.read()?;
+    if !event.is_addressed() {
+        let bound = identity.caller.conversation_id.clone();
+        event.address(bound.ok_or_else(|| {
+            ApiError::invalid("conversation_id", "is missing; an event needs conversation_id or user_id")
+        })?);
     }
-    if draft.conversation_id.is_none() && draft.user_id.is_none() {
-        let message = "is missing; an event needs conversation_id or user_id";
-        return Err(named(ApiError::invalid("conversation_id", message)));
-    }
-    let event = draft.admit(now, &mut Ids::seeded(0)).map_err(|invalid| named(invalid.into()))?;
-    let brought = match &name {
-        // Only what has a name can come again.
-        Some(id) => Some(Brought { id: id.clone(), content: fingerprint(&sent) }),
-        None => remembered,
-    };
-    Ok((name, Incoming { event: event.correlated(&correlation.id), brought }))
-}
-
-/// A hash of an event as it came; key order does not matter. It only compares what one sender sent twice.
-fn fingerprint(draft: &Value) -> [u8; 16] {
-    let mut hasher = SipHasher13::new();
-    hasher.write(bellwire_core::event::canonical_json(draft).as_bytes());
-    hasher.finish128().as_u128().to_le_bytes()
+    let name = event.take_name();
+    let event = event.into_event(now)?.correlated(correlation.id());
+    Ok((name, Incoming { event, brought }))
 }
 
 impl PublishedEvent {
@@ -190,9 +133,9 @@ impl<S: Send + Sync> FromRequest<S> for Events {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let once = once_of(&request)?;
-        let headers = request.headers().clone();
-        let body = body::bytes(request).await?;
-        Ok(Self { once: once.map(|once| once.of(&body)), headers, body })
+        let (parts, body) = request.into_parts();
+        let body = body::bytes(body).await?;
+        Ok(Self { once: once.map(|once| once.of(&body)), headers: parts.headers, body })
     }
 }
 

@@ -5,9 +5,10 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bellwire_store::Once;
 use schemars::JsonSchema;
@@ -21,7 +22,7 @@ use super::shape::{Argument, Reply};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-const HEADER: &str = "idempotency-key";
+static HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 const KEY_MAX: usize = 255;
 
 /// A JSON body, and the caller's name for sending it.
@@ -39,7 +40,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Keyed<T> {
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let once = once_of(&request)?;
         body::check_json(request.headers())?;
-        let bytes = body::bytes(request).await?;
+        let bytes = body::bytes(request.into_body()).await?;
         Ok(Self { once: once.map(|once| once.of(&bytes)), body: body::read_object(&bytes)? })
     }
 }
@@ -49,7 +50,7 @@ impl<S: Send + Sync> FromRequest<S> for Key {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let once = once_of(&request)?;
-        let bytes = body::bytes(request).await?;
+        let bytes = body::bytes(request.into_body()).await?;
         Ok(Self(once.map(|once| once.of(&bytes))))
     }
 }
@@ -114,15 +115,15 @@ impl Unread {
 
 /// The name a caller gave its call, if it gave one.
 pub(super) fn once_of(request: &Request) -> Result<Option<Unread>, ApiError> {
-    let key = key_of(request.headers())?;
-    let token_id = request.extensions().get::<Identity>().map(|identity| identity.token_id.clone());
+    let Some(key) = key_of(request.headers())? else { return Ok(None) };
+    let identity = request.extensions().get::<Arc<Identity>>();
     let route = || format!("{} {}", request.method(), request.uri());
-    Ok(key.zip(token_id).map(|(key, token_id)| Unread { token_id, route: route(), key }))
+    Ok(identity.map(|identity| Unread { token_id: identity.token_id.clone(), route: route(), key }))
 }
 
 /// The key itself, where a call is remembered by something else than its body.
 pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let mut values = headers.get_all(HEADER).iter();
+    let mut values = headers.get_all(&HEADER).iter();
     let key = values.next().map(|value| parse(value.as_bytes())).transpose()?;
     match values.next() {
         None => Ok(key),

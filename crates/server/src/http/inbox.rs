@@ -1,5 +1,7 @@
 //! A person's inbox on the wire.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::{Extension, Json};
 use bellwire_store::{InboxItem, InboxQuery, InboxState, Level, Shelf};
@@ -125,7 +127,7 @@ pub(super) struct Press {
 /// A page of the inbox, newest first.
 pub(super) async fn list(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
     Query(page): Query<InboxPage>,
 ) -> Result<Json<List<Item>>, ApiError> {
@@ -144,7 +146,7 @@ pub(super) async fn list(
 /// How many are unread.
 pub(super) async fn unread_count(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
 ) -> Result<Json<UnreadCount>, ApiError> {
     identity.check_user(&id)?;
@@ -154,7 +156,7 @@ pub(super) async fn unread_count(
 /// Marks one as read or unread.
 pub(super) async fn mark(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     path: ItemPath,
     Body(reading): Body<Reading>,
 ) -> Result<Json<Item>, ApiError> {
@@ -165,7 +167,7 @@ pub(super) async fn mark(
 /// Marks all as read.
 pub(super) async fn read_all(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
     Key(once): Key,
 ) -> Result<Again<Marked>, ApiError> {
@@ -176,7 +178,7 @@ pub(super) async fn read_all(
 /// Takes one out of sight; it is kept and counts as read.
 pub(super) async fn dismiss(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     path: ItemPath,
 ) -> Result<Json<Item>, ApiError> {
     identity.check_user(&path.user_id)?;
@@ -186,7 +188,7 @@ pub(super) async fn dismiss(
 /// Presses a button, as its person.
 pub(super) async fn act(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     path: ButtonPath,
     // A button has its own memory: pressing it again comes to the same under any name.
     Key(_): Key,

@@ -143,7 +143,7 @@ pub(super) async fn inject(
 ) -> Result<Json<Injection>, ApiError> {
     let tool_result = ask.tool_result.take().unwrap_or_default();
     let mut take = ask.into_take(id, identity)?;
-    take.correlation_id = Some(correlation.id.clone());
+    take.correlation_id = Some(correlation.id().to_owned());
     let style = take.request.style;
     let given = hub.store.take(take).await?;
     Ok(Json(Injection::of(given, &tool_result, style)))

@@ -1,7 +1,9 @@
 //! The door to MCP: a line of the router's table like any other, so that who may come in is decided where it is for all.
 
+use std::sync::Arc;
+
 use axum::Extension;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
@@ -22,30 +24,30 @@ pub(super) struct McpAnswer(Response);
 
 /// One message of a client.
 pub(super) async fn send(
-    Extension(endpoint): Extension<Endpoint>,
-    Extension(identity): Extension<Identity>,
+    State(endpoint): State<Endpoint>,
+    Extension(identity): Extension<Arc<Identity>>,
     McpMessage(request): McpMessage,
 ) -> Result<McpAnswer, ApiError> {
-    endpoint.answer(identity, request).await.map(McpAnswer)
+    endpoint.answer(&identity, request).await.map(McpAnswer)
 }
 
 /// What the hub says to a session by itself.
 pub(super) async fn listen(
-    Extension(endpoint): Extension<Endpoint>,
-    Extension(identity): Extension<Identity>,
+    State(endpoint): State<Endpoint>,
+    Extension(identity): Extension<Arc<Identity>>,
     McpRequest(request): McpRequest,
 ) -> Result<McpAnswer, ApiError> {
-    endpoint.answer(identity, request).await.map(McpAnswer)
+    endpoint.answer(&identity, request).await.map(McpAnswer)
 }
 
 /// The end of a session.
 pub(super) async fn end(
-    Extension(endpoint): Extension<Endpoint>,
-    Extension(identity): Extension<Identity>,
+    State(endpoint): State<Endpoint>,
+    Extension(identity): Extension<Arc<Identity>>,
     McpRequest(request): McpRequest,
 ) -> Result<Done, ApiError> {
     // The library says 202, which some clients take for a failure; it is done.
-    let status = endpoint.answer(identity, request).await?.status();
+    let status = endpoint.answer(&identity, request).await?.status();
     if status.is_success() { Ok(Done) } else { Err(ApiError::of_status(status)) }
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use bellwire_core::{EventDraft, Severity};
+use bellwire_core::{AgentName, Event, Invalid, Severity, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -43,22 +43,46 @@ pub(super) struct NewEvent {
 }
 
 impl NewEvent {
-    /// The event for the core to check, and the name its sender brought.
-    pub(super) fn into_draft(self) -> (Option<String>, EventDraft) {
-        let draft = EventDraft {
-            id: None,
-            kind: Some(self.kind),
-            source: Some(self.source),
-            severity: Some(self.severity.0.as_str().to_owned()),
-            timestamp: self.timestamp.map(|at| at.0.to_string()),
-            payload: Some(self.payload),
-            dedupe_key: self.dedupe_key.map(|line| line.0),
-            conversation_id: self.conversation_id.map(|line| line.0),
-            agent: self.agent.map(|line| line.0),
-            user_id: self.user_id.map(|line| line.0),
-            correlation_id: self.correlation_id.map(|line| line.0),
-        };
-        (self.id.map(|line| line.0), draft)
+    /// The name its sender brought.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.id.as_ref().map(|line| line.0.as_str())
+    }
+
+    /// The same, taken from it: the event itself is named by the store.
+    pub(super) fn take_name(&mut self) -> Option<String> {
+        self.id.take().map(|line| line.0)
+    }
+
+    /// Whether it says whom it is for.
+    pub(super) fn is_addressed(&self) -> bool {
+        self.conversation_id.is_some() || self.user_id.is_some()
+    }
+
+    /// Sends it to this conversation.
+    pub(super) fn address(&mut self, conversation_id: String) {
+        self.conversation_id = Some(Line(conversation_id));
+    }
+
+    /// The event, checked by the core; the store names it.
+    pub(super) fn into_event(self, now: Time) -> Result<Event, Invalid> {
+        let mut event = Event::new(&self.kind, &self.source, self.severity.0, self.payload)?;
+        event = event.at(self.timestamp.map_or(now, |at| at.0));
+        if let Some(agent) = self.agent {
+            event = event.for_agent(AgentName::parse(&agent.0)?);
+        }
+        if let Some(key) = self.dedupe_key {
+            event = event.with_dedupe_key(&key.0)?;
+        }
+        if let Some(id) = self.conversation_id {
+            event = event.in_conversation(&id.0);
+        }
+        if let Some(id) = self.user_id {
+            event = event.for_person(&id.0);
+        }
+        Ok(match self.correlation_id {
+            Some(id) => event.correlated(&id.0),
+            None => event,
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! The description of the API, OpenAPI 3.1, made from the router's table and the types it names. Nothing here knows a
 //! route; what all routes have in common (who is asked, what can go wrong) is said once.
 
-use axum::Extension;
 use axum::body::Bytes;
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bellwire_core::subscriber::Subscribers;
@@ -297,11 +297,11 @@ fn name_the_optional(schemas: &mut Map<String, Value>, subscribers: &Subscribers
 pub(super) struct Document(pub(super) Bytes);
 
 /// This description.
-pub(super) async fn serve(Extension(document): Extension<Document>) -> Result<Document, ApiError> {
+pub(super) async fn serve(State(document): State<Document>) -> Result<Document, ApiError> {
     Ok(document)
 }
 
-impl Argument for Extension<Document> {
+impl Argument for State<Document> {
     type Request = ();
 }
 

@@ -3,36 +3,34 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::ApiError;
 
 /// How much happens at once.
 pub(crate) struct Overload {
-    requests: Arc<Semaphore>,
+    requests: Semaphore,
     streams: Arc<Semaphore>,
 }
 
 impl Overload {
     pub(crate) fn new(requests_max: usize, streams_max: usize) -> Self {
-        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
-        Self { requests: semaphore(requests_max), streams: semaphore(streams_max) }
+        let semaphore = |permits: usize| Semaphore::new(permits.min(Semaphore::MAX_PERMITS));
+        Self { requests: semaphore(requests_max), streams: Arc::new(semaphore(streams_max)) }
     }
 
     /// Room for one more request. An open stream no longer counts as one.
-    pub(super) fn request(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        admit(&self.requests, "the hub is busy (limits.concurrent_requests)")
+    pub(super) fn request(&self) -> Result<SemaphorePermit<'_>, ApiError> {
+        self.requests.try_acquire().map_err(|_| full("the hub is busy (limits.concurrent_requests)"))
     }
 
     /// Room for one more stream, for as long as the permit lives.
     pub(crate) fn stream(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        admit(&self.streams, "too many streams are open (limits.streams)")
+        let permit = self.streams.clone().try_acquire_owned();
+        permit.map_err(|_| full("too many streams are open (limits.streams)"))
     }
 }
 
-fn admit(semaphore: &Arc<Semaphore>, message: &str) -> Result<OwnedSemaphorePermit, ApiError> {
-    semaphore.clone().try_acquire_owned().map_err(|_| ApiError {
-        retry_after_seconds: Some(1),
-        ..ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
-    })
+fn full(message: &str) -> ApiError {
+    ApiError { retry_after_seconds: Some(1), ..ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message) }
 }

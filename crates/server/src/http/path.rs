@@ -1,5 +1,7 @@
 //! Paths with more than one name in them.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use bellwire_core::NotificationId;
@@ -52,8 +54,8 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Id(id) = Id::from_request_parts(parts, state).await?;
-        let identity = parts.extensions.get::<Identity>().cloned();
-        let mut identity = identity.ok_or_else(ApiError::unauthorized)?;
+        let identity = parts.extensions.get::<Arc<Identity>>().ok_or_else(ApiError::unauthorized)?;
+        let mut identity = Identity::clone(identity);
         let Query(query) = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await?;
         let mut owners = query.into_iter().filter(|(name, _)| name == OWNER).map(|(_, owner)| owner);
         if let Some(owner) = owners.next() {

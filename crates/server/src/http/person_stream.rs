@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
@@ -75,7 +76,7 @@ impl shape::Reply for PersonStream {
 /// What changes in a person's inbox; from behind `Last-Event-ID` on where there is one.
 pub(super) async fn stream(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     headers: HeaderMap,
     Id(id): Id,
 ) -> Result<PersonStream, ApiError> {
@@ -111,7 +112,7 @@ pub(super) async fn stream(
 
 struct Live {
     hub: Hub,
-    identity: Identity,
+    identity: Arc<Identity>,
     user_id: String,
     /// What was told last.
     position: i64,

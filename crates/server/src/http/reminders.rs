@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::{Extension, Json};
 use bellwire_store::Reminder as Kept;
@@ -48,11 +50,11 @@ pub(super) struct ReminderPage {
 /// What is to be told later, to the caller's person; to everyone, for an admin.
 pub(super) async fn list(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Query(page): Query<ReminderPage>,
 ) -> Result<Json<List<Reminder>>, ApiError> {
     let after = page.cursor.as_deref().map(cursor).transpose()?;
-    let (reminders, next) = hub.store.reminders(identity.caller.user_id, after, limit(page.limit)?).await?;
+    let (reminders, next) = hub.store.reminders(identity.caller.user_id.clone(), after, limit(page.limit)?).await?;
     let items = reminders.into_iter().map(Reminder::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }
@@ -60,10 +62,10 @@ pub(super) async fn list(
 /// Cancels what was to be told later.
 pub(super) async fn cancel(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Name(id): Name,
 ) -> Result<Done, ApiError> {
-    hub.store.cancel_reminder(identity.caller.user_id, id).await?;
+    hub.store.cancel_reminder(identity.caller.user_id.clone(), id).await?;
     Ok(Done)
 }
 

@@ -1,23 +1,20 @@
 //! The API as one table: what there is, who may use it, who answers.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, StatusCode, header};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse as _, Response};
+use axum::extract::{FromRef, MatchedPath, Request};
+use axum::http::{Method, StatusCode};
+use axum::middleware;
 use axum::routing::{MethodFilter, on};
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 use tower::ServiceBuilder;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 
-use super::body::{self, Body};
+use super::body::Body;
 use super::conversations::{Conversation, Message, NewMessage, Page, PutConversation, SystemPrompt};
 use super::deliveries::{Delivery, DeliveryPage};
 use super::docs::DocsPage;
-use super::error::in_our_words;
+use super::entrance::{self, Entrance};
 use super::events::{Events, Published, PublishedEvent};
 use super::health::Health;
 use super::idempotency::Again;
@@ -26,7 +23,6 @@ use super::inject::{InjectRequest, Injection};
 use super::mcp::{McpAnswer, McpMessage};
 use super::metrics::MetricsPage;
 use super::openapi::{Document, Operation};
-use super::origin::Doorkeeper;
 use super::path::OWNER;
 use super::person_stream::PersonStream;
 use super::reminders::{Reminder, ReminderPage};
@@ -38,8 +34,8 @@ use super::tokens::{CreatedToken, NewToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::Trace;
 use super::{
-    ApiError, Hub, conversations, correlation, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi,
-    origin, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
+    ApiError, Hub, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi, origin,
+    person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -70,7 +66,7 @@ pub struct Route {
 
 impl Route {
     /// The line of the table that a request has met.
-    fn of(request: &Request) -> Option<&'static Self> {
+    pub(super) fn of(request: &Request) -> Option<&'static Self> {
         let path = request.extensions().get::<MatchedPath>()?;
         // Axum answers HEAD where there is GET.
         let method = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
@@ -95,7 +91,7 @@ impl Route {
     }
 
     /// Whether the URL may have this parameter, as far as the table knows: a handler knows the others.
-    fn takes_parameter(&self, name: &str) -> bool {
+    pub(super) fn takes_parameter(&self, name: &str) -> bool {
         self.has_query || (name == OWNER && self.takes_owner())
     }
 
@@ -133,7 +129,7 @@ macro_rules! routes {
         },)+)+];
 
         #[allow(unused_parens, reason = "with nothing between them they are the type of nothing")]
-        fn table() -> Router<Hub> {
+        fn table() -> Router<Desk> {
             Router::new()$($(.route(
                 $path,
                 on(MethodFilter::$method, shaped::<_, ($($request)?), $reply, _>($($handler)::+)),
@@ -290,88 +286,42 @@ routes! {
 
 pub(crate) fn router(hub: Hub, config: &Config, endpoint: Endpoint) -> Router {
     let description = openapi::document(&hub.subscribers());
-    let entrance = Entrance {
-        hub: hub.clone(),
-        door: Arc::new(Doorkeeper::new(config)),
-        body_max: config.limits.body_bytes,
-        timeout: config.limits.request_timeout(),
-    };
     // One stack for all: each layer of a router of its own costs every request some memory and a few moves.
     let stack = ServiceBuilder::new()
-        .layer(middleware::from_fn_with_state(hub.clone(), framed))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
-            ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR).into_response()
-        }))
-        .layer(CompressionLayer::new())
+        .layer(middleware::from_fn_with_state(hub.clone(), entrance::framed))
         .layer(origin::cors(config))
-        .layer(middleware::from_fn_with_state(entrance, enter))
-        .layer(Extension(endpoint))
-        .layer(Extension(DocsPage::of(&description)))
-        .layer(Extension(Document(description.to_string().into())));
+        .layer(CompressionLayer::new())
+        .layer(middleware::from_fn_with_state(Arc::new(Entrance::new(hub.clone(), config)), entrance::enter));
+    let docs = DocsPage::of(&description);
+    let desk = Desk(Arc::new(DeskParts { hub, endpoint, docs, document: Document(description.to_string().into()) }));
     table()
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")
         })
         .fallback(|| async { ApiError::not_found("path") })
         .layer(stack)
-        .with_state(hub)
+        .with_state(desk)
 }
 
-/// What a request and its answer carry whatever becomes of them: a name, a place in the count, an error as we write it.
-async fn framed(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    let route = Route::of(&request);
-    correlation::correlate(request, async |request| {
-        let started = Instant::now();
-        let response = in_our_words(next.run(request).await);
-        if let Some(route) = route {
-            hub.metrics.answered(route.method, route.path, response.status().as_u16(), started.elapsed());
-        }
-        response
-    })
-    .await
-}
-
-/// What stands between a request and its handler.
+/// Everything that handlers ask for, each for its own part. Every request has its own, so a copy must cost next to nothing.
 #[derive(Clone)]
-struct Entrance {
+struct Desk(Arc<DeskParts>);
+
+struct DeskParts {
     hub: Hub,
-    door: Arc<Doorkeeper>,
-    body_max: usize,
-    timeout: Duration,
+    endpoint: Endpoint,
+    docs: DocsPage,
+    document: Document,
 }
 
-/// Lets a request in: by a name that is known, while there is room, with a body that is not too large, and with a token
-/// that may do this. Then it has so long to be answered.
-async fn enter(State(entrance): State<Entrance>, request: Request, next: Next) -> Result<Response, ApiError> {
-    entrance.door.check(&request)?;
-    let _permit = entrance.hub.overload.request()?;
-    let request = authorize(&entrance.hub, request).await?;
-    let request = body::limited(request, entrance.body_max)?;
-    let answered = tokio::time::timeout(entrance.timeout, next.run(request)).await;
-    answered.map_err(|_| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))
+macro_rules! on_the_desk {
+    ($($part:ident: $type:ty),+) => {
+        $(impl FromRef<Desk> for $type {
+            fn from_ref(desk: &Desk) -> Self {
+                desk.0.$part.clone()
+            }
+        })+
+    };
 }
 
-/// Finds who asks and whether the table lets them; handlers get the identity and never see the secret.
-async fn authorize(hub: &Hub, mut request: Request) -> Result<Request, ApiError> {
-    let Some(route) = Route::of(&request).filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
-    let mut secrets = request.headers().get_all(header::AUTHORIZATION).iter();
-    let secret = secrets.next().filter(|_| secrets.next().is_none()).and_then(|value| value.to_str().ok());
-    let secret = secret.and_then(bearer).ok_or_else(ApiError::unauthorized)?;
-    let identity = hub.tokens.identify(secret.trim()).await?.ok_or_else(ApiError::unauthorized)?;
-    if !route.scopes.contains(&identity.scope) {
-        let message = format!("a token of scope {} may not do this", identity.scope.as_str());
-        return Err(ApiError::forbidden(message));
-    }
-    let names = request.uri().query().unwrap_or_default().split('&').map(|one| one.split('=').next().unwrap_or(one));
-    if let Some(name) = names.filter(|name| !name.is_empty()).find(|name| !route.takes_parameter(name)) {
-        return Err(ApiError::invalid(name, "is no parameter of this call"));
-    }
-    request.extensions_mut().insert(identity);
-    Ok(request)
-}
-
-/// The secret of an `Authorization` header; the scheme's name may be written in any case.
-fn bearer(value: &str) -> Option<&str> {
-    let (scheme, secret) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
-}
+on_the_desk!(hub: Hub, endpoint: Endpoint, docs: DocsPage, document: Document);

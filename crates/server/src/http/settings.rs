@@ -1,6 +1,7 @@
 //! What a person prefers, on the wire. What the values mean and which are right is the core's business.
 
 use std::fmt;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -206,7 +207,7 @@ impl fmt::Debug for ReadOnly {
 /// What a person prefers.
 pub(super) async fn get(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
 ) -> Result<Json<Settings>, ApiError> {
     identity.check_user(&id)?;
@@ -216,7 +217,7 @@ pub(super) async fn get(
 /// Changes what is named and leaves the rest. A core or unknown subscriber is refused by name.
 pub(super) async fn patch(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
     Body(change): Body<SettingsChange>,
 ) -> Result<Json<Settings>, ApiError> {
@@ -228,7 +229,7 @@ pub(super) async fn patch(
 /// Confirms the address of a person by the code that was mailed there.
 pub(super) async fn confirm(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
     Keyed { once, body: confirmation }: Keyed<Confirmation>,
 ) -> Result<Again<Settings>, ApiError> {

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::subscriber::{Activation, Audience, Preferences, SubscriberState};
-use bellwire_core::{Boundary, Event, Ids, InjectionPoint, Priority, Severity};
+use bellwire_core::{Boundary, Event, InjectionPoint, Priority, Severity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,7 @@ pub(super) struct DryRunResult {
 /// Every subscriber, with whether it is core and whether the caller's person has it on.
 pub(super) async fn list(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
 ) -> Result<Json<List<Subscriber>>, ApiError> {
     let preferences = preferences(&hub, &identity).await?;
     let items = hub.subscribers().iter().map(|one| Subscriber::of(one, &preferences)).collect();
@@ -95,7 +95,7 @@ pub(super) async fn list(
 /// One subscriber.
 pub(super) async fn get(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
 ) -> Result<Json<Subscriber>, ApiError> {
     let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
@@ -114,8 +114,7 @@ pub(super) async fn test(
         return Err(ApiError::invalid("events", message));
     }
     let admit = |(at, Object(event)): (usize, Object<NewEvent>)| {
-        let (_, draft) = event.into_draft();
-        draft.admit(clock::now(), &mut Ids::seeded(0)).map(Arc::new).map_err(|invalid| {
+        event.into_event(clock::now()).map(Arc::new).map_err(|invalid| {
             let error = ApiError::from(invalid);
             ApiError { field: error.field.map(|field| format!("events[{at}].{field}")), ..error }
         })

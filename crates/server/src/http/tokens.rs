@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -116,7 +118,7 @@ pub(super) async fn list(State(hub): State<Hub>) -> Result<Json<List<TokenView>>
 /// Revokes a token at once; its streams end.
 pub(super) async fn revoke(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
 ) -> Result<Done, ApiError> {
     let tokens = hub.store.tokens().await?;

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -59,7 +60,7 @@ pub(super) struct ToolAnswer {
 /// Calls a tool. What the tool itself refuses is its answer, not an error of this call.
 pub(super) async fn call(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     correlation: Extension<Correlation>,
     headers: HeaderMap,
     Id(name): Id,
@@ -69,7 +70,7 @@ pub(super) async fn call(
     let mut asked = call.context.map_or_else(Asked::default, |Object(context)| context.into());
     let key = idempotency::key_of(&headers)?;
     asked.idempotency_key = asked.idempotency_key.or(key);
-    let context = Context::of(identity, asked, &correlation.id)?;
+    let context = Context::of(identity, asked, correlation.id())?;
     let called = tools::call(&hub, tool, context, call.arguments).await;
     Ok(Json(ToolAnswer { value: called.value, call_id: called.call_id }))
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::State;
 
@@ -9,7 +11,7 @@ use crate::auth::Identity;
 /// Erases everything about a person.
 pub(super) async fn erase(
     State(hub): State<Hub>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
 ) -> Result<Done, ApiError> {
     identity.check_user(&id)?;

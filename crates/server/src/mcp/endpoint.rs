@@ -66,7 +66,7 @@ impl Endpoint {
     }
 
     /// Answers one request of somebody who was let in.
-    pub(crate) async fn answer(&self, identity: Identity, request: Request) -> Result<Response, ApiError> {
+    pub(crate) async fn answer(&self, identity: &Identity, request: Request) -> Result<Response, ApiError> {
         let session = session_of(request.headers());
         let method = request.method().clone();
         // Not theirs looks like not there.
@@ -86,7 +86,7 @@ impl Endpoint {
         }
         // Whoever was revoked while this began is not on the list of those who will be.
         let lasts = begun.is_some() || method == Method::GET;
-        if lasts && !self.hub.tokens.is_still_valid(&identity).await? {
+        if lasts && !self.hub.tokens.is_still_valid(identity).await? {
             close(&self.manager, self.sessions.of_token(Some(&identity.token_id))).await;
             return Err(ApiError::unauthorized());
         }

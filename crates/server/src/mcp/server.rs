@@ -54,7 +54,7 @@ impl Server {
     /// Who asks, for the person that the request names and for no other.
     fn speaker(&self, request: &RequestContext<RoleServer>) -> Result<Identity, ErrorData> {
         let context = self.context(request)?;
-        let mut identity = context.identity.clone();
+        let mut identity = Identity::clone(&context.identity);
         identity.caller = context.caller();
         Ok(identity)
     }
@@ -172,11 +172,11 @@ impl ServerHandler for Server {
 }
 
 /// Who was let in with this request, and the thread of work it belongs to.
-fn bearer(request: &RequestContext<RoleServer>) -> Result<(Identity, String), ErrorData> {
+fn bearer(request: &RequestContext<RoleServer>) -> Result<(Arc<Identity>, String), ErrorData> {
     let parts = request.extensions.get::<Parts>();
-    let identity = parts.and_then(|parts| parts.extensions.get::<Identity>()).cloned();
+    let identity = parts.and_then(|parts| parts.extensions.get::<Arc<Identity>>()).cloned();
     let correlation = parts.and_then(|parts| parts.extensions.get::<Correlation>());
-    let correlation_id = correlation.map(|correlation| correlation.id.clone()).unwrap_or_default();
+    let correlation_id = correlation.map(|correlation| correlation.id().to_owned()).unwrap_or_default();
     // Nothing comes here but through the router, which lets in nobody it does not know.
     identity.map(|identity| (identity, correlation_id)).ok_or_else(|| ErrorData::internal_error("who asks?", None))
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bellwire_core::Inject;
 use bellwire_core::event::AgentName;
 use bellwire_store::{Caller, Once};
@@ -12,7 +14,7 @@ use crate::http::{ApiError, ID_MAX};
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     /// Who was authenticated.
-    pub(crate) identity: Identity,
+    pub(crate) identity: Arc<Identity>,
     /// The person the agent works for.
     pub(crate) user_id: Option<String>,
     /// The conversation the call is made in.
@@ -50,7 +52,7 @@ impl Asked {
 
 impl Context {
     /// What was asked for, if the token lets its bearer ask for it. What a token is bound to needs no saying.
-    pub(crate) fn of(identity: Identity, mut asked: Asked, correlation_id: &str) -> Result<Self, ApiError> {
+    pub(crate) fn of(identity: Arc<Identity>, mut asked: Asked, correlation_id: &str) -> Result<Self, ApiError> {
         for (field, text) in asked.fields() {
             let most = if field == "idempotency_key" { Inject::CALL_ID_MAX } else { ID_MAX };
             check(field, text.as_deref(), most)?;

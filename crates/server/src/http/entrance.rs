@@ -1,0 +1,114 @@
+//! What every request passes on its way to a handler, and its answer on the way back.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use tracing::Instrument as _;
+
+use super::correlation::Correlation;
+use super::error::in_our_words;
+use super::origin::Doorkeeper;
+use super::router::Route;
+use super::{ApiError, Hub, body};
+use crate::config::Config;
+
+/// What a request and its answer carry whatever becomes of them: a name, a place in the count, an error as we write it.
+pub(super) async fn framed(State(hub): State<Hub>, mut request: Request, next: Next) -> Response {
+    let route = Route::of(&request);
+    let correlation = Correlation::of(request.headers(), &hub.trace_names);
+    let span = correlation.span(&request);
+    request.extensions_mut().insert(correlation.clone());
+    let answered = async {
+        let started = Instant::now();
+        let response = in_our_words(unless_it_panics(next.run(request)).await);
+        let (status, took) = (response.status().as_u16(), started.elapsed());
+        if let Some(route) = route {
+            hub.metrics.answered(route.method, route.path, status, took);
+        }
+        tracing::debug!(status, elapsed_us = took.as_micros() as u64, "answered");
+        response
+    };
+    let mut response = answered.instrument(span).await;
+    correlation.put(response.headers_mut());
+    response
+}
+
+/// The answer, or that the hub failed. What a handler panicked about was printed when it did.
+async fn unless_it_panics(answer: impl Future<Output = Response>) -> Response {
+    let answered = AssertUnwindSafe(answer).catch_unwind().await;
+    answered.unwrap_or_else(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR).into_response())
+}
+
+/// What stands between a request and its handler.
+pub(super) struct Entrance {
+    hub: Hub,
+    door: Doorkeeper,
+    body_max: usize,
+    timeout: Duration,
+}
+
+impl Entrance {
+    pub(super) fn new(hub: Hub, config: &Config) -> Self {
+        let (body_max, timeout) = (config.limits.body_bytes, config.limits.request_timeout());
+        Self { hub, door: Doorkeeper::new(config), body_max, timeout }
+    }
+}
+
+/// Lets a request in: by a name that is known, while there is room, with a body that is not too large, and with a token
+/// that may do this. Then it has so long to be answered.
+pub(super) async fn enter(
+    State(entrance): State<Arc<Entrance>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    entrance.door.check(&request)?;
+    let _permit = entrance.hub.overload.request()?;
+    let request = authorize(&entrance.hub, request).await?;
+    let request = body::limited(request, entrance.body_max)?;
+    let answered = tokio::time::timeout(entrance.timeout, next.run(request)).await;
+    answered.map_err(|_| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))
+}
+
+/// Finds who asks and whether the table lets them; handlers get the identity and never see the secret.
+async fn authorize(hub: &Hub, mut request: Request) -> Result<Request, ApiError> {
+    let Some(route) = Route::of(&request).filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
+    let mut secrets = request.headers().get_all(header::AUTHORIZATION).iter();
+    let secret = secrets.next().filter(|_| secrets.next().is_none()).and_then(|value| value.to_str().ok());
+    let secret = secret.and_then(bearer).ok_or_else(ApiError::unauthorized)?;
+    let identity = hub.tokens.identify(secret.trim()).await?.ok_or_else(ApiError::unauthorized)?;
+    if !route.scopes.contains(&identity.scope) {
+        let message = format!("a token of scope {} may not do this", identity.scope.as_str());
+        return Err(ApiError::forbidden(message));
+    }
+    let names = request.uri().query().unwrap_or_default().split('&').map(|one| one.split('=').next().unwrap_or(one));
+    if let Some(name) = names.filter(|name| !name.is_empty()).find(|name| !route.takes_parameter(name)) {
+        return Err(ApiError::invalid(name, "is no parameter of this call"));
+    }
+    request.extensions_mut().insert(identity);
+    Ok(request)
+}
+
+/// The secret of an `Authorization` header; the scheme's name may be written in any case.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, secret) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_an_answer_that_the_hub_failed() {
+        let response = unless_it_panics(async { panic!("on purpose") }).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body in memory");
+        assert!(body.starts_with(br#"{"error":{"code":"internal_error""#), "{body:?}");
+    }
+}
