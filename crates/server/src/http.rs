@@ -7,6 +7,7 @@ mod correlation;
 mod deliveries;
 mod docs;
 mod drafts;
+mod dress;
 mod entrance;
 mod error;
 mod events;
@@ -36,6 +37,7 @@ mod unsubscribe;
 mod users;
 
 pub(crate) use correlation::{Correlation, TraceNames};
+pub(crate) use dress::Api;
 pub use error::ApiError;
 pub(crate) use field::ID_MAX;
 pub(crate) use overload::Overload;

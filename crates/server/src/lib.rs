@@ -116,7 +116,7 @@ impl App {
             stopping,
         });
         let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
-        let router = http::router::router(hub, &config, endpoint);
+        let api = http::router::api(hub, &config, endpoint);
         let outbox = smtp.map(|smtp| {
             // Without a public name the link that stops mails works here alone; a warning at the start says so.
             let hub = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
@@ -135,7 +135,7 @@ impl App {
         };
         let serving = tokio::spawn(async move {
             tokio::select! {
-                () = listen::serve(listener, router, connections_max, ended) => Ok(()),
+                () = listen::serve(listener, api, connections_max, ended) => Ok(()),
                 () = grace => Ok(()),
             }
         });

@@ -7,12 +7,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+
+use crate::http::Api;
 
 /// How long a request's head may take, and how long a connection may stay without one.
 const HEAD_WITHIN: Duration = Duration::from_secs(60);
@@ -20,15 +21,10 @@ const HEAD_WITHIN: Duration = Duration::from_secs(60);
 const BREATHE: Duration = Duration::from_millis(100);
 
 /// Answers until `shutdown` resolves, then finishes what was begun.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    router: Router,
-    connections_max: usize,
-    shutdown: impl Future<Output = ()>,
-) {
+pub(crate) async fn serve(listener: TcpListener, api: Api, connections_max: usize, shutdown: impl Future<Output = ()>) {
     let room = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
     let (stop, stopping) = watch::channel(false);
-    let service = TowerToHyperService::new(router);
+    let service = TowerToHyperService::new(api);
     tokio::pin!(shutdown);
     loop {
         let next = async {
@@ -56,7 +52,7 @@ pub(crate) async fn serve(
     stop.closed().await;
 }
 
-async fn connection(stream: TcpStream, service: TowerToHyperService<Router>, mut stopping: watch::Receiver<bool>) {
+async fn connection(stream: TcpStream, service: TowerToHyperService<Api>, mut stopping: watch::Receiver<bool>) {
     // Answers are small and complete: waiting to fill a packet only makes them late.
     let _ = stream.set_nodelay(true);
     let serving = http1::Builder::new()

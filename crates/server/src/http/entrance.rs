@@ -18,18 +18,19 @@ use super::router::Route;
 use super::{ApiError, Hub, body};
 use crate::config::Config;
 
-/// What a request and its answer carry whatever becomes of them: a name, a place in the count, an error as we write it.
-pub(super) async fn framed(State(hub): State<Hub>, mut request: Request, next: Next) -> Response {
+/// What every request passes. Whatever becomes of it, it and its answer carry a name, the answer has a place in the count,
+/// and an error is as we write it.
+pub(super) async fn pass(State(entrance): State<Arc<Entrance>>, mut request: Request, next: Next) -> Response {
     let route = Route::of(&request);
-    let correlation = Correlation::of(request.headers(), &hub.trace_names);
+    let correlation = Correlation::of(request.headers(), &entrance.hub.trace_names);
     let span = correlation.span(&request);
     request.extensions_mut().insert(correlation.clone());
     let answered = async {
         let started = Instant::now();
-        let response = in_our_words(unless_it_panics(next.run(request)).await);
+        let response = in_our_words(unless_it_panics(entrance.enter(route, request, next)).await);
         let (status, took) = (response.status().as_u16(), started.elapsed());
         if let Some(route) = route {
-            hub.metrics.answered(route.method, route.path, status, took);
+            entrance.hub.metrics.answered(route.method, route.path, status, took);
         }
         tracing::debug!(status, elapsed_us = took.as_micros() as u64, "answered");
         response
@@ -40,9 +41,10 @@ pub(super) async fn framed(State(hub): State<Hub>, mut request: Request, next: N
 }
 
 /// The answer, or that the hub failed. What a handler panicked about was printed when it did.
-async fn unless_it_panics(answer: impl Future<Output = Response>) -> Response {
+async fn unless_it_panics(answer: impl Future<Output = Result<Response, ApiError>>) -> Response {
     let answered = AssertUnwindSafe(answer).catch_unwind().await;
-    answered.unwrap_or_else(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR).into_response())
+    let failed = |_| Err(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR));
+    answered.unwrap_or_else(failed).unwrap_or_else(ApiError::into_response)
 }
 
 /// What stands between a request and its handler.
@@ -58,26 +60,22 @@ impl Entrance {
         let (body_max, timeout) = (config.limits.body_bytes, config.limits.request_timeout());
         Self { hub, door: Doorkeeper::new(config), body_max, timeout }
     }
-}
 
-/// Lets a request in: by a name that is known, while there is room, with a body that is not too large, and with a token
-/// that may do this. Then it has so long to be answered.
-pub(super) async fn enter(
-    State(entrance): State<Arc<Entrance>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    entrance.door.check(&request)?;
-    let _permit = entrance.hub.overload.request()?;
-    let request = authorize(&entrance.hub, request).await?;
-    let request = body::limited(request, entrance.body_max)?;
-    let answered = tokio::time::timeout(entrance.timeout, next.run(request)).await;
-    answered.map_err(|_| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))
+    /// Lets a request in: by a name that is known, while there is room, with a body that is not too large, and with a
+    /// token that may do this. Then it has so long to be answered.
+    async fn enter(&self, route: Option<&Route>, request: Request, next: Next) -> Result<Response, ApiError> {
+        self.door.check(&request)?;
+        let _permit = self.hub.overload.request()?;
+        let request = authorize(&self.hub, route, request).await?;
+        let request = body::limited(request, self.body_max)?;
+        let answered = tokio::time::timeout(self.timeout, next.run(request)).await;
+        answered.map_err(|_| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))
+    }
 }
 
 /// Finds who asks and whether the table lets them; handlers get the identity and never see the secret.
-async fn authorize(hub: &Hub, mut request: Request) -> Result<Request, ApiError> {
-    let Some(route) = Route::of(&request).filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
+async fn authorize(hub: &Hub, route: Option<&Route>, mut request: Request) -> Result<Request, ApiError> {
+    let Some(route) = route.filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
     let mut secrets = request.headers().get_all(header::AUTHORIZATION).iter();
     let secret = secrets.next().filter(|_| secrets.next().is_none()).and_then(|value| value.to_str().ok());
     let secret = secret.and_then(bearer).ok_or_else(ApiError::unauthorized)?;

@@ -7,13 +7,12 @@ use axum::http::{Method, StatusCode};
 use axum::middleware;
 use axum::routing::{MethodFilter, on};
 use axum::{Json, Router};
-use tower::ServiceBuilder;
-use tower_http::compression::CompressionLayer;
 
 use super::body::Body;
 use super::conversations::{Conversation, Message, NewMessage, Page, PutConversation, SystemPrompt};
 use super::deliveries::{Delivery, DeliveryPage};
 use super::docs::DocsPage;
+use super::dress::Api;
 use super::entrance::{self, Entrance};
 use super::events::{Events, Published, PublishedEvent};
 use super::health::Health;
@@ -34,7 +33,7 @@ use super::tokens::{CreatedToken, NewToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::Trace;
 use super::{
-    ApiError, Hub, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi, origin,
+    ApiError, Hub, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi,
     person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
@@ -284,23 +283,19 @@ routes! {
     }
 }
 
-pub(crate) fn router(hub: Hub, config: &Config, endpoint: Endpoint) -> Router {
+pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
     let description = openapi::document(&hub.subscribers());
-    // One stack for all: each layer of a router of its own costs every request some memory and a few moves.
-    let stack = ServiceBuilder::new()
-        .layer(middleware::from_fn_with_state(hub.clone(), entrance::framed))
-        .layer(origin::cors(config))
-        .layer(CompressionLayer::new())
-        .layer(middleware::from_fn_with_state(Arc::new(Entrance::new(hub.clone(), config)), entrance::enter));
+    let entrance = Arc::new(Entrance::new(hub.clone(), config));
     let docs = DocsPage::of(&description);
     let desk = Desk(Arc::new(DeskParts { hub, endpoint, docs, document: Document(description.to_string().into()) }));
-    table()
+    let router = table()
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")
         })
         .fallback(|| async { ApiError::not_found("path") })
-        .layer(stack)
-        .with_state(desk)
+        .layer(middleware::from_fn_with_state(entrance, entrance::pass))
+        .with_state(desk);
+    Api::new(router, config)
 }
 
 /// Everything that handlers ask for, each for its own part. Every request has its own, so a copy must cost next to nothing.
