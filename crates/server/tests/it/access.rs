@@ -252,3 +252,34 @@ async fn only_listed_pages_may_call_from_a_browser() {
     assert_eq!(answer.status(), StatusCode::OK);
     assert!(answer.headers()["access-control-allow-headers"].to_str().unwrap().contains("authorization"));
 }
+
+#[tokio::test]
+async fn an_answer_to_what_was_said_is_dressed_for_who_asks_for_it_and_for_nobody_else() {
+    let config = Config { allowed_origins: vec!["https://console.example".into()], ..Config::default() };
+    let hub = TestHub::start_with(config).await;
+    let event = json!({
+        "type": "cli.event", "source": "shell", "severity": "info", "conversation_id": "chat", "payload": {},
+    });
+    let agent = hub.token("agent", "ada").await;
+    let publish = |events: usize, name: &str, value: &str| {
+        let request = hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&agent);
+        request.json(&vec![event.clone(); events]).header(name, value).send()
+    };
+    let from_a_page = publish(1, "origin", "https://console.example").await.unwrap();
+    assert_eq!(from_a_page.status(), StatusCode::ACCEPTED);
+    assert_eq!(from_a_page.headers()["access-control-allow-origin"], "https://console.example");
+    let refused = publish(1, "origin", "https://evil.example").await.unwrap();
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    for (events, packed) in [(1, None), (20, Some("gzip"))] {
+        let answer = publish(events, "accept-encoding", "gzip").await.unwrap();
+        assert_eq!(answer.status(), StatusCode::ACCEPTED);
+        let encoding = answer.headers().get("content-encoding").map(|value| value.to_str().unwrap());
+        assert_eq!(encoding, packed, "{events} events");
+    }
+    let plain = publish(20, "x-nothing", "at all").await.unwrap();
+    assert_eq!(plain.status(), StatusCode::ACCEPTED);
+    for header in ["access-control-allow-origin", "content-encoding"] {
+        assert!(!plain.headers().contains_key(header), "{header}");
+    }
+    assert!(plain.headers().contains_key("x-correlation-id"));
+}
