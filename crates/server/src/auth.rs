@@ -114,7 +114,6 @@ struct Known {
     forgotten: u64,
 }
 
-/// What is kept of a secret.
 type Hash = [u8; 32];
 
 /// More than this and the memory is started anew.

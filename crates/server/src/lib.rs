@@ -106,7 +106,7 @@ impl App {
             batch_max: config.limits.batch_events,
             metrics,
             overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
-            trace_names: TraceNames::seeded(u128::from_le_bytes(clock::random())),
+            trace_names: TraceNames::under(clock::random()),
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
             mails: smtp.is_some(),

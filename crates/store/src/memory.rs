@@ -46,7 +46,8 @@ impl MemoryStore {
     pub fn open(opening: Opening) -> Self {
         let tables = Memory::default();
         // The model for the others has no second memory beside its rows.
-        let writer = writer::start(tables.clone(), opening, Arc::new(Unremembered));
+        let (writer, running) = writer::make(tables.clone(), opening, Arc::new(Unremembered));
+        tokio::spawn(running);
         Self { writer, reader: tables }
     }
 }
@@ -144,8 +145,6 @@ impl Source for Memory {
 }
 
 impl Backend for Memory {
-    const BLOCKS: bool = false;
-
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         let mut tables = self.lock();
         let tables = &mut *tables;

@@ -19,10 +19,12 @@ mod write;
 pub use inspect::Inspection;
 
 use std::fs::File;
+use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::OpenFlags;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -44,11 +46,11 @@ pub struct Sqlite {
 
 /// The writing side, on a thread of its own.
 pub(crate) struct SqliteWriter {
+    /// Looks up what is not in memory, as the readers do.
+    reading: SqliteConnection,
     /// Writes, and waits for the disk in this very thread: with another one in between, a commit of a few rows would
     /// take twice as long.
     connection: rusqlite::Connection,
-    /// Looks up what is not in memory, as the readers do.
-    reading: SqliteConnection,
     /// The file the connection writes, and that others will look for under its name.
     file: identity::Identity,
     /// Which mailboxes are in the log.
@@ -65,7 +67,7 @@ const READERS: u32 = 4;
 const BUSY: Duration = Duration::from_secs(5);
 /// A checkpoint truncates the log to this, so that one burst does not keep the disk for ever.
 const JOURNAL_BYTES: i64 = 64 * 1024 * 1024;
-/// More than there are statements: each is prepared once.
+/// More than there are statements that are kept: what is written often is prepared once.
 const STATEMENTS: usize = 64;
 
 impl SqliteStore {
@@ -103,7 +105,8 @@ impl SqliteStore {
         let (connection, file) = (writing(path).map_err(failed)?, identity::Identity::of(path)?);
         let log = mailbox_log::MailboxLog::read(&connection).map_err(failed)?;
         let backend = SqliteWriter { connection, reading, file, log, sequence, _lock: lock };
-        let writer = writer::start(backend, opening, refusals);
+        let (writer, running) = writer::make(backend, opening, refusals);
+        on_a_thread(running)?;
         Ok(Self { writer, reader: Sqlite { pool } })
     }
 
@@ -116,6 +119,16 @@ impl SqliteStore {
         connection.close().await.map_err(failure)?;
         Ok(applied)
     }
+}
+
+/// Runs the writer on a thread of its own, where waiting for the disk holds up nobody else.
+fn on_a_thread(running: impl Future<Output = ()> + Send + 'static) -> Result<(), StoreError> {
+    let started = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        let thread = std::thread::Builder::new().name("bellwire-writer".to_owned());
+        thread.spawn(move || runtime.block_on(running)).map(drop)
+    };
+    started().map_err(|error| StoreError::new(ErrorKind::Broken, format!("the writer has no thread: {error}")))
 }
 
 /// Whoever had claimed a delivery, or was trying one, was the process before this one, and it is gone: the lock says so.
@@ -139,9 +152,11 @@ fn options(path: &Path) -> SqliteConnectOptions {
 
 /// The same for the one that writes; with memory for the pages it changes, so that a commit reads nothing back (64 MiB,
 /// taken as needed), and a checkpoint every 16 MiB of log, because a mailbox's page is changed many times and need be
-/// copied only once. The file is a log of its own when this opens it: that stays with the file.
+/// copied only once. The file is in WAL mode by then, and stays so.
 fn writing(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
-    let connection = rusqlite::Connection::open(path)?;
+    // A file that is not there any more must not be made anew, empty.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = rusqlite::Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -196,7 +211,11 @@ fn failure(error: sqlx::Error) -> StoreError {
 
 /// The same for the connection that writes.
 fn failed(error: rusqlite::Error) -> StoreError {
-    sorted(error.sqlite_error().map(|error| error.extended_code), &error)
+    use rusqlite::Error::{FromSqlConversionFailure, InvalidColumnType, Utf8Error};
+    match error {
+        FromSqlConversionFailure(..) | InvalidColumnType(..) | Utf8Error(..) => damaged(&error.to_string()),
+        _ => sorted(error.sqlite_error().map(|error| error.extended_code), &error),
+    }
 }
 
 fn sorted(code: Option<i32>, error: &dyn std::error::Error) -> StoreError {

@@ -58,9 +58,6 @@ pub struct Opening {
 
 /// Where rows come from and go to, all or none.
 pub(crate) trait Backend: Source + Send + 'static {
-    /// Whether it waits for the disk in the thread that asks it, which must then be the writer's alone.
-    const BLOCKS: bool;
-
     fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Writes something that means nothing, to see whether a commit would be taken.
     fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -122,8 +119,13 @@ impl Handle {
     }
 }
 
-/// Starts the writer; it ends when it is closed, or when the last handle is gone and everything asked is answered.
-pub(crate) fn start<B: Backend>(backend: B, opening: Opening, refusals: Arc<dyn Refusals>) -> Handle {
+/// A writer, and the end to ask it by. Somebody has to run it; it ends when it is closed, or when the last handle is gone
+/// and everything asked is answered.
+pub(crate) fn make<B: Backend>(
+    backend: B,
+    opening: Opening,
+    refusals: Arc<dyn Refusals>,
+) -> (Handle, impl Future<Output = ()> + Send + 'static) {
     let (jobs, asked) = mpsc::channel(QUEUE_MAX);
     let hints = Arc::new(Board::default());
     let doorbells = Arc::new(Doorbells::default());
@@ -149,21 +151,7 @@ pub(crate) fn start<B: Backend>(backend: B, opening: Opening, refusals: Arc<dyn 
         due: Time::ZERO,
         probed: None,
     };
-    match B::BLOCKS {
-        true => on_a_thread(writer.run(asked)),
-        false => drop(tokio::spawn(writer.run(asked))),
-    }
-    handle
-}
-
-/// Runs the writer on a thread of its own, where waiting for the disk holds up nobody else.
-fn on_a_thread(writer: impl Future<Output = ()> + Send + 'static) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a clock needs nothing of the system");
-    let thread = std::thread::Builder::new().name("bellwire-writer".to_owned());
-    thread.spawn(move || runtime.block_on(writer)).expect("the system gives a thread");
+    (handle, writer.run(asked))
 }
 
 struct Writer<B> {

@@ -3,13 +3,14 @@
 //! `X-Correlation-Id` names it for people, `traceparent` for tracing systems. What is missing or malformed is made up;
 //! nobody is refused for a header that only helps.
 
+use std::hash::Hasher as _;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Bytes;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use bellwire_core::Ids;
+use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use tracing::Span;
 
 static CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id");
@@ -24,9 +25,12 @@ pub(crate) struct Correlation {
     trace: HeaderValue,
 }
 
-/// Makes up names for traces and for our parts of them. They are unique, in every hub, but nobody relies on their being
-/// secret: so the operating system is asked for random bits once, and not for every request.
-pub(crate) struct TraceNames(Mutex<Ids>);
+/// Makes up names for traces and for our parts of them: hashes of a number under a key. So the operating system is asked
+/// for random bits once and not for every request, and yet nobody learns from a name how many there were or will be.
+pub(crate) struct TraceNames {
+    key: [u8; 16],
+    made: AtomicU64,
+}
 
 impl Correlation {
     pub(super) fn of(headers: &HeaderMap, names: &TraceNames) -> Self {
@@ -67,22 +71,24 @@ const TRACE: Range<usize> = 3..35;
 const PART: Range<usize> = 36..52;
 
 impl TraceNames {
-    pub(crate) fn seeded(seed: u128) -> Self {
-        Self(Mutex::new(Ids::seeded(seed)))
+    pub(crate) fn under(key: [u8; 16]) -> Self {
+        Self { key, made: AtomicU64::new(0) }
+    }
+
+    fn bits(&self) -> u128 {
+        let mut hasher = SipHasher13::new_with_key(&self.key);
+        hasher.write_u64(self.made.fetch_add(1, Ordering::Relaxed));
+        hasher.finish128().as_u128()
     }
 
     /// The header of the trace a request continues, or of a new one that nobody records.
     fn traceparent(&self, continued: Option<(&str, bool)>) -> [u8; 55] {
-        let (trace, part) = {
-            let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            (ids.seed(), ids.seed())
-        };
         let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
         match continued {
             Some((trace, _)) => text[TRACE].copy_from_slice(trace.as_bytes()),
-            None => write_hex(&trace.to_be_bytes(), &mut text[TRACE]),
+            None => write_hex(&self.bits().to_be_bytes(), &mut text[TRACE]),
         }
-        write_hex(&part.to_be_bytes()[..8], &mut text[PART]);
+        write_hex(&self.bits().to_be_bytes()[..8], &mut text[PART]);
         text[54] += u8::from(continued.is_some_and(|(_, sampled)| sampled));
         text
     }
@@ -145,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_trace_keeps_its_name_and_gets_a_part_of_ours() {
-        let names = TraceNames::seeded(1);
+        let names = TraceNames::under([1; 16]);
         let value = HeaderValue::from_str(&format!("00-{NAME}-00f067aa0ba902b7-01")).expect("it is ASCII");
         let headers = HeaderMap::from_iter([(TRACE_HEADER.clone(), value)]);
         let [first, second] = [(); 2].map(|()| Correlation::of(&headers, &names));
@@ -159,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_brings_no_name_gets_one_of_its_own() {
-        let names = TraceNames::seeded(1);
+        let names = TraceNames::under([1; 16]);
         let [first, second] = [(); 2].map(|()| Correlation::of(&HeaderMap::new(), &names));
         let trace = first.trace.to_str().expect("it is ASCII");
         assert_eq!(parse_trace(trace), Some((first.id(), false)), "{trace}");

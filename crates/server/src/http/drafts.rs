@@ -113,6 +113,9 @@ fn fingerprint(draft: &Value) -> [u8; 16] {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+    use axum::http::header::CONTENT_TYPE;
+
     use super::*;
 
     const EVENT: &str =
@@ -152,5 +155,51 @@ mod tests {
                 });
             assert_eq!(once, twice);
         }
+    }
+
+    #[test]
+    fn both_readings_refuse_the_same_in_the_same_words() {
+        let deep = EVENT.replace("{}", &format!("{{\"a\":{}{}}}", "[".repeat(129), "]".repeat(129)));
+        let bodies = [
+            "",
+            " ",
+            "null",
+            "7",
+            "[]",
+            "{",
+            r#"["type", "source"]"#,
+            r#"{"type":"cli.event"}"#,
+            &format!("\u{feff}{EVENT}"),
+            &format!("{EVENT} {EVENT}"),
+            &format!("[[{EVENT}]]"),
+            &format!("[{EVENT}, 1]"),
+            &EVENT.replace("info", "loud"),
+            &EVENT.replace("{}", "[]"),
+            &EVENT.replace("{}", "null"),
+            &EVENT.replace("\"chat\"", "\"\""),
+            &EVENT.replacen('{', r#"{"colour":"red","#, 1),
+            &EVENT.replacen('{', r#"{"timestamp":"yesterday","#, 1),
+            &deep,
+        ];
+        let refused = |drafts: Result<Vec<Draft>, ApiError>| {
+            let error = drafts.and_then(events).err()?;
+            Some((error.status, error.field, error.message))
+        };
+        for body in bodies {
+            let as_json = drafts(&HeaderMap::new(), body.as_bytes(), 10);
+            let wrong = refused(as_json);
+            assert!(wrong.is_some(), "{body} is wrong");
+            assert_eq!(wrong, refused(read_as_sent("", body.as_bytes())), "{body}");
+            let ndjson = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(LINES))]);
+            let as_lines = drafts(&ndjson, body.as_bytes(), 10);
+            assert_eq!(refused(as_lines), refused(read_as_sent(LINES, body.as_bytes())), "{body}");
+        }
+    }
+
+    /// The events that drafts come to, all or none.
+    fn events(drafts: Vec<Draft>) -> Result<Vec<bellwire_core::Event>, ApiError> {
+        check_count(drafts.len(), 10)?;
+        let event = |draft: Draft| Ok(draft.read()?.0.into_event(bellwire_core::Time::ZERO)?);
+        drafts.into_iter().map(event).collect()
     }
 }

@@ -18,7 +18,7 @@ use super::router::Route;
 use super::{ApiError, Hub, body};
 use crate::config::Config;
 
-/// What every request passes. Whatever becomes of it, it and its answer carry a name, the answer has a place in the count,
+/// What every request passes but a browser's preflight. Whatever becomes of it, it and its answer carry a name, the answer has a place in the count,
 /// and an error is as we write it.
 pub(super) async fn pass(State(entrance): State<Arc<Entrance>>, mut request: Request, next: Next) -> Response {
     let route = Route::of(&request);

@@ -130,6 +130,8 @@ impl PostRoom {
         room.keep_event(event.clone());
         self.handle(&key, Input::Event(event))?;
         let mut drained = self.drain(&key);
+        // Behind the drain, which still needs the events of what is told now.
+        self.rooms.get_mut(&key).expect("it was entered above").tidy();
         let named = |id: NotificationId| drained.verdicts.iter().any(|one| one.notification_id == Some(id.0));
         for (id, words) in &mut drained.ready {
             if let Some(origin) = origin.filter(|_| words.events == 1 && named(*id)) {
@@ -208,4 +210,32 @@ fn of_person(decision: Decision) -> Decision {
         false => decision.reason,
     };
     Decision { agent: String::new(), reason, ..decision }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwire_core::subscriber::Subscribers;
+    use bellwire_core::{Severity, Time};
+    use serde_json::json;
+
+    use super::*;
+    use crate::command::{Caller, Incoming, Publish};
+    use crate::memory::Memory;
+    use crate::people::PeopleRules;
+
+    #[tokio::test]
+    async fn a_person_who_is_asked_again_and_again_costs_no_memory() -> Result<(), Box<dyn std::error::Error>> {
+        let (mut post, mut rows) =
+            (PostRoom::new(Subscribers::bundled().into(), 1, PeopleRules::default()), Memory::default());
+        post.set_now(Time::from_millis(1_000));
+        for number in 0..500 {
+            let event = Event::new("agent.input.needed", "agent", Severity::Info, json!({ "question": number }))?;
+            let events = vec![Incoming { event: event.in_conversation("chat"), brought: None }];
+            let publish = Publish { caller: Caller::user("ada"), events, once: None };
+            post.publish(publish, &mut rows).await?;
+        }
+        let kept = post.rooms[&MailboxKey::of_person(&"ada".into())].events.len();
+        assert!((1..=300).contains(&kept), "{kept} events");
+        Ok(())
+    }
 }

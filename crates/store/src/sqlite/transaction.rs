@@ -7,6 +7,10 @@ pub(super) fn whole<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
+    // The writer reads by this connection too, and must never see what was refused.
+    if !connection.is_autocommit() {
+        say(connection, "ROLLBACK")?;
+    }
     say(connection, "BEGIN IMMEDIATE")?;
     let done = work(connection).and_then(|value| say(connection, "COMMIT").map(|()| value));
     // On a full disk SQLite has rolled back by itself.

@@ -1,4 +1,4 @@
-//! One commit: every row by a statement that stays prepared, all or none.
+//! One commit, all or none: what is written often by statements that stay prepared.
 
 use bellwire_core::Time;
 use rusqlite::{Connection, params};
@@ -30,8 +30,6 @@ const ERASED: [&str; 11] = [
 ];
 
 impl Backend for SqliteWriter {
-    const BLOCKS: bool = true;
-
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         self.file.check()?;
         let leaving = self.log.leaving();

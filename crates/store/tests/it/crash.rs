@@ -102,3 +102,26 @@ async fn a_file_that_was_deleted_accepts_nothing() {
     backend.publish(failure("sed")).await;
     backend.store().check().await.unwrap();
 }
+
+#[tokio::test]
+async fn of_a_commit_that_failed_nothing_is_remembered_however_many_shared_it() {
+    let backend = std::sync::Arc::new(Backend::sqlite().await);
+    backend.publish(failure("grep")).await;
+    let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
+    let fault = "CREATE TRIGGER fault BEFORE INSERT ON injections BEGIN SELECT RAISE(ABORT, 'on purpose'); END";
+    sqlx::raw_sql(fault).execute(&mut file).await.unwrap();
+    let ask = |number: u32| {
+        let backend = backend.clone();
+        tokio::spawn(async move { backend.store().take(take(AfterTool, &format!("c{number}"))).await })
+    };
+    for asked in (0..40).chain([0]).map(ask).collect::<Vec<_>>() {
+        let error = asked.await.unwrap().expect_err("the commit is refused");
+        assert!(error.message.contains("on purpose"), "{error}");
+    }
+    sqlx::raw_sql("DROP TRIGGER fault").execute(&mut file).await.unwrap();
+    file.close().await.unwrap();
+    let first = backend.take(AfterTool, "c39").await;
+    assert!(first.block.contains("grep"), "{}", first.block);
+    assert_eq!(backend.take(AfterTool, "c0").await.block, "", "it is told once");
+    assert_eq!(backend.take(AfterTool, "c39").await, first);
+}
