@@ -98,7 +98,11 @@ pub fn new_secret() -> (String, Vec<u8>) {
 
 /// What is kept of a secret. A random 256-bit secret needs no slow hash: nobody can guess through it.
 pub fn hash(secret: &str) -> Vec<u8> {
-    Sha256::digest(secret.as_bytes()).to_vec()
+    digest(secret).to_vec()
+}
+
+fn digest(secret: &str) -> Hash {
+    Sha256::digest(secret.as_bytes()).into()
 }
 
 /// Finds tokens by their secrets, and remembers those it found.
@@ -126,7 +130,7 @@ impl Tokens {
 
     /// Who brings this secret, if it is still worth something.
     pub(crate) async fn identify(&self, secret: &str) -> Result<Option<Arc<Identity>>, ApiError> {
-        let hash: Hash = Sha256::digest(secret.as_bytes()).into();
+        let hash = digest(secret);
         let (known, forgotten) = {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             (known.bearers.get(&hash).cloned(), known.forgotten)

@@ -125,3 +125,19 @@ async fn of_a_commit_that_failed_nothing_is_remembered_however_many_shared_it() 
     assert_eq!(backend.take(AfterTool, "c0").await.block, "", "it is told once");
     assert_eq!(backend.take(AfterTool, "c39").await, first);
 }
+
+#[tokio::test]
+async fn a_damaged_answer_concerns_whoever_asks_for_it_and_nobody_else() {
+    let mut backend = Backend::sqlite().await;
+    backend.publish(failure("grep")).await;
+    backend.take(AfterTool, "c1").await;
+    backend.restart().await;
+    let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
+    sqlx::raw_sql("UPDATE injections SET answer = x'ff'").execute(&mut file).await.unwrap();
+    file.close().await.unwrap();
+    // Both wait for the writer when it looks: they share a commit.
+    let store = backend.store();
+    let (again, _) = tokio::join!(store.take(take(AfterTool, "c1")), backend.publish(failure("sed")));
+    assert_eq!(again.expect_err("it cannot be read").kind, ErrorKind::Damaged);
+    assert!(backend.take(AfterTool, "c2").await.block.contains("sed"));
+}
