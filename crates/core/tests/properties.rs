@@ -122,7 +122,7 @@ fn the_worst_that_can_be_done_to_a_mailbox_stays_within_its_bound() {
     adversary.feed_detectors();
     let size = adversary.size();
     assert!(size <= BLOB_MAX, "{size} bytes");
-    assert!(size > BLOB_MAX - 1024, "{size} bytes: this was not the worst");
+    assert!(size > BLOB_MAX - 2 * 1024, "{size} bytes: this was not the worst");
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub use people::{
 };
 pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremembered};
 pub use report::{Observer, Report};
-pub use sqlite::{Inspection, Sqlite, SqliteStore};
+pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
 pub use writer::{Clock, Opening};
 
 use std::future::Future;

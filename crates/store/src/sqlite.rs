@@ -16,7 +16,7 @@ mod insert;
 mod mailbox_log;
 mod write;
 
-pub use inspect::Inspection;
+pub use inspect::{Inspection, SavedMailbox};
 
 use std::fs::File;
 use std::future::Future;
@@ -103,7 +103,7 @@ impl SqliteStore {
         // Old answers go, and with them their numbers: the time is never below any that was given.
         let sequence = latest.max((opening.clock)().as_millis());
         let (connection, file) = (writing(path).map_err(failed)?, identity::Identity::of(path)?);
-        let log = mailbox_log::MailboxLog::read(&connection).map_err(failed)?;
+        let log = mailbox_log::MailboxLog::read(&connection)?;
         let backend = SqliteWriter { connection, reading, file, log, sequence, _lock: lock };
         let (writer, running) = writer::make(backend, opening, refusals);
         on_a_thread(running)?;

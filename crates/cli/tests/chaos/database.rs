@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use bellwire_core::Mailbox;
+use bellwire_store::{SavedMailbox, SqliteStore};
 use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
@@ -51,7 +52,9 @@ impl Database {
             }
         }
         let path = copy.path().join("bellwire.db");
-        let connection = SqliteConnectOptions::new().filename(path).connect().await.expect("the database opens");
+        let mailboxes = SqliteStore::mailboxes(&path).await.expect("the mailboxes can be read");
+        let mut connection = SqliteConnectOptions::new().filename(path).connect().await.expect("the database opens");
+        put_beside(&mut connection, &mailboxes).await.expect("a table of the copy's own");
         Self { connection, _copy: copy }
     }
 
@@ -150,6 +153,23 @@ impl Database {
         let rows = sqlx::query(question).fetch_all(&mut self.connection).await;
         rows.unwrap_or_else(|error| panic!("{question}: {error}"))
     }
+}
+
+/// Puts every mailbox as it is where questions can be asked of it.
+async fn put_beside(connection: &mut SqliteConnection, mailboxes: &[SavedMailbox]) -> sqlx::Result<()> {
+    let table = "CREATE TEMP TABLE newest_mailboxes (owner TEXT, conversation_id TEXT, agent TEXT, state BLOB, \
+                 PRIMARY KEY (owner, conversation_id, agent))";
+    sqlx::query(table).execute(&mut *connection).await?;
+    for mailbox in mailboxes {
+        sqlx::query("INSERT INTO newest_mailboxes VALUES ($1, $2, $3, $4)")
+            .bind(&mailbox.owner)
+            .bind(&mailbox.conversation_id)
+            .bind(&mailbox.agent)
+            .bind(&mailbox.state)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
 }
 
 impl Rows {

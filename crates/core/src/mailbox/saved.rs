@@ -3,7 +3,6 @@
 use std::fmt;
 
 use postcard::ser_flavors::Flavor;
-use serde::ser::SerializeSeq as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::batch::Batches;
@@ -19,10 +18,14 @@ use crate::{EventId, Time};
 
 /// No mailbox takes more than this, whatever happened to it: every part of it is bounded.
 pub const BLOB_MAX: usize = 64 * 1024;
-const VERSION: u8 = 1;
-/// What a quiet mailbox takes, and what a window adds to it: enough that writing seldom has to move.
+/// Two mailboxes that differ little are saved as bytes that differ little, so that a store may write the difference.
+const VERSION: u8 = 2;
+/// In it a window's end was counted from the mailbox's own time, so that every end changed with every event.
+const RELATIVE: u8 = 1;
+/// What a quiet mailbox takes: enough that writing seldom has to move.
 const QUIET_BYTES: usize = 512;
-const WINDOW_BYTES: usize = 43;
+/// What a window adds to it; there may be a thousand of them.
+const WINDOW_BYTES: usize = 48;
 
 /// A mailbox on its way to bytes: the same fields as [`Saved`] in the same order, behind the version, and none of them
 /// copied. It happens once per mailbox and commit.
@@ -41,26 +44,40 @@ struct Saving<'a> {
 }
 
 #[derive(Deserialize)]
-struct Saved {
+struct Saved<W> {
     keeper: Keeper,
     secret: Secret,
     now: Time,
     sequence: u64,
     batches: Batches,
-    windows: Vec<SavedWindow>,
+    windows: W,
     storm: Storm,
     detectors: Option<Box<Detectors>>,
     presence: Presence,
 }
 
-impl Saved {
+impl<W> Saved<W> {
+    fn without_windows(self) -> Saved<()> {
+        Saved {
+            keeper: self.keeper,
+            secret: self.secret,
+            now: self.now,
+            sequence: self.sequence,
+            batches: self.batches,
+            windows: (),
+            storm: self.storm,
+            detectors: self.detectors,
+            presence: self.presence,
+        }
+    }
+
     /// Whether a mailbox can have come to this. Bytes that were damaged may still read as something no mailbox ever was.
     fn is_sound(&self) -> bool {
         self.sequence < u64::MAX / 2 && self.detectors.as_ref().is_none_or(|detectors| detectors.is_sound())
     }
 }
 
-/// The windows worth saving, as a list of [`SavedWindow`].
+/// The windows worth saving, one behind the other.
 struct OpenWindows<'a> {
     dedupe: &'a Dedupe,
     now: Time,
@@ -68,17 +85,42 @@ struct OpenWindows<'a> {
 
 impl Serialize for OpenWindows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.dedupe.open_windows(self.now).count()))?;
+        let mut bytes = Vec::with_capacity(self.dedupe.len() * WINDOW_BYTES);
         for window in self.dedupe.open_windows(self.now) {
-            list.serialize_element(&SavedWindow::of(window, self.now))?;
+            bytes.extend_from_slice(&window.key.to_le_bytes());
+            bytes.extend_from_slice(window.of.0.as_bytes());
+            bytes.extend_from_slice(&window.subscriber.0.to_le_bytes());
+            // Milliseconds for nine thousand years, and counters that end where nobody counts any more.
+            let closes = window.closes.as_millis().clamp(0, (1 << 48) - 1);
+            bytes.extend_from_slice(&closes.to_le_bytes()[..6]);
+            for counter in [window.repeats, window.told] {
+                bytes.extend_from_slice(&counter.min((1 << 24) - 1).to_le_bytes()[..3]);
+            }
         }
-        list.end()
+        serializer.serialize_bytes(&bytes)
     }
 }
 
-/// A window in about 43 bytes: there may be a thousand of them.
-#[derive(Serialize, Deserialize)]
-struct SavedWindow {
+fn window(bytes: &[u8; WINDOW_BYTES]) -> Option<Window> {
+    let (key, rest) = bytes.split_first_chunk()?;
+    let (of, rest) = rest.split_first_chunk()?;
+    let (subscriber, rest) = rest.split_first_chunk()?;
+    let (closes, rest) = rest.split_at_checked(6)?;
+    let (repeats, told) = rest.split_at_checked(3)?;
+    let number = |bytes: &[u8]| bytes.iter().rfold(0, |number, byte| number << 8 | u64::from(*byte));
+    Some(Window {
+        key: u128::from_le_bytes(*key),
+        of: EventId(uuid::Uuid::from_bytes(*of)),
+        subscriber: SubscriberKey(u32::from_le_bytes(*subscriber)),
+        closes: Time::from_millis(number(closes) as i64),
+        repeats: number(repeats) as u32,
+        told: number(told).min(number(repeats)) as u32,
+    })
+}
+
+/// A window as version 1 wrote it.
+#[derive(Deserialize)]
+struct RelativeWindow {
     key: [u8; 16],
     of: [u8; 16],
     subscriber: [u8; 4],
@@ -88,15 +130,15 @@ struct SavedWindow {
     told: u32,
 }
 
-impl SavedWindow {
-    fn of(window: &Window, now: Time) -> Self {
-        Self {
-            key: window.key.to_le_bytes(),
-            of: *window.of.0.as_bytes(),
-            subscriber: window.subscriber.0.to_le_bytes(),
-            closes_in: window.closes.as_millis().saturating_sub(now.as_millis()),
-            repeats: window.repeats,
-            told: window.told,
+impl RelativeWindow {
+    fn at(&self, now: Time) -> Window {
+        Window {
+            key: u128::from_le_bytes(self.key),
+            of: EventId(uuid::Uuid::from_bytes(self.of)),
+            subscriber: SubscriberKey(u32::from_le_bytes(self.subscriber)),
+            closes: Time::from_millis(now.as_millis().saturating_add(self.closes_in)),
+            repeats: self.repeats,
+            told: self.told.min(self.repeats),
         }
     }
 }
@@ -134,7 +176,7 @@ pub enum LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Version(found) => write!(f, "the mailbox has version {found}; this Bellwire reads {VERSION}"),
+            Self::Version(found) => write!(f, "the mailbox has version {found}; this Bellwire reads up to {VERSION}"),
             Self::Damaged => f.write_str("the mailbox is damaged"),
         }
     }
@@ -167,22 +209,22 @@ impl Mailbox {
             return Err(LoadError::Damaged);
         }
         let (version, body) = bytes.split_first().ok_or(LoadError::Damaged)?;
-        if *version != VERSION {
-            return Err(LoadError::Version(*version));
-        }
-        let saved: Saved = postcard::from_bytes(body).map_err(|_| LoadError::Damaged)?;
+        let (saved, windows) = match *version {
+            VERSION => {
+                let saved: Saved<&[u8]> = postcard::from_bytes(body).map_err(|_| LoadError::Damaged)?;
+                let (windows, []) = saved.windows.as_chunks() else { return Err(LoadError::Damaged) };
+                (saved.without_windows(), windows.iter().filter_map(window).collect())
+            }
+            RELATIVE => {
+                let saved: Saved<Vec<RelativeWindow>> = postcard::from_bytes(body).map_err(|_| LoadError::Damaged)?;
+                let windows = saved.windows.iter().map(|window| window.at(saved.now)).collect();
+                (saved.without_windows(), windows)
+            }
+            other => return Err(LoadError::Version(other)),
+        };
         if !saved.is_sound() {
             return Err(LoadError::Damaged);
         }
-        let window = |window: &SavedWindow| Window {
-            key: u128::from_le_bytes(window.key),
-            of: EventId(uuid::Uuid::from_bytes(window.of)),
-            subscriber: SubscriberKey(u32::from_le_bytes(window.subscriber)),
-            closes: Time::from_millis(saved.now.as_millis().saturating_add(window.closes_in)),
-            repeats: window.repeats,
-            told: window.told.min(window.repeats),
-        };
-        let dedupe = Dedupe::restore(saved.windows.iter().map(window).collect());
         pending.sort_by_key(|notification| notification.sequence);
         let mut mailbox = Self {
             keeper: saved.keeper,
@@ -191,7 +233,7 @@ impl Mailbox {
             alarm: Time::NEVER,
             sequence: saved.sequence,
             batches: saved.batches,
-            dedupe,
+            dedupe: Dedupe::restore(windows),
             storm: saved.storm,
             detectors: saved.detectors,
             presence: saved.presence,
@@ -210,6 +252,25 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn what_version_1_wrote_is_the_same_mailbox() {
+        let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
+        agent_in_a_loop(&mut mailbox, Time::from_millis(1_000_000));
+        let digits = WRITTEN_BY_VERSION_1.as_bytes().as_chunks::<2>().0.iter();
+        let digits = digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap());
+        let before = Mailbox::load(&digits.collect::<Vec<_>>(), mailbox.pending().to_vec()).unwrap();
+        assert_eq!(before.save(), mailbox.save());
+    }
+
+    /// The mailbox of an agent in a loop.
+    const WRITTEN_BY_VERSION_1: &str = "\
+        010007070707070707070707070707070707f0b77a030003886ffd727c0c83575adf1eb915b66f9400000000000000000000\
+        000000000000cac12798a01f0300b47148e7dac5a082f1054b2b520aff150000000f42407001beeb8da1658eec677f953ec4\
+        b06d0000538dd9d882fb6a7ae57cc6bf410596ef0000000f4a107000b1c18690ee42c90bb2df294a90c503000003d3b48af5\
+        c48d9ccc3984b87a8cd3ccedc8bdbcbd2094897abdf2f481dde394b756b4a87a010a010000000000000000000004aa8faee9\
+        8792cee51c046772657080897a00aa8faee98792cee51c0467726570d0987a00aa8faee98792cee51c0467726570a0a87a00\
+        aa8faee98792cee51c0467726570f0b77a00000101040680897a0000";
+
+    #[test]
     fn the_bytes_are_those_that_earlier_versions_wrote() {
         use std::hash::Hasher as _;
         let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
@@ -217,7 +278,7 @@ mod tests {
         let saved = mailbox.save();
         let mut hasher = siphasher::sip::SipHasher13::new();
         hasher.write(&saved);
-        assert_eq!((saved.len(), hasher.finish()), (278, 8_767_000_436_959_087_936));
+        assert_eq!((saved.len(), hasher.finish()), (302, 8_557_606_897_222_321_530));
     }
 
     /// Publishes the same failing call a few times, as an agent in a loop would.

@@ -4,9 +4,7 @@ use bellwire_core::Time;
 use bellwire_core::notification::Fate;
 use rusqlite::{Connection, params};
 
-use crate::rows::{
-    BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow, NotificationRow,
-};
+use crate::rows::{BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow};
 
 pub(super) fn conversations<'a>(
     connection: &Connection,
@@ -74,24 +72,6 @@ pub(super) fn brought(connection: &Connection, rows: &[BroughtRow]) -> rusqlite:
     Ok(())
 }
 
-/// Appends to the mailboxes' log; the first row gets this number.
-pub(super) fn mailboxes(
-    connection: &Connection,
-    rows: &[(MailboxKey, MailboxRow)],
-    first: i64,
-) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO mailbox_log (sequence, owner, conversation_id, agent, state, pending, due_at) \
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
-    )?;
-    for ((key, row), sequence) in rows.iter().zip(first..) {
-        let pending: Vec<u8> = row.pending.iter().flat_map(|id| *id.0.as_bytes()).collect();
-        let (owner, conversation, agent) = names(key);
-        insert.execute(params![sequence, owner, conversation, agent, row.state, pending, row.due_at.as_millis()])?;
-    }
-    Ok(())
-}
-
 pub(super) fn notifications<'a>(
     connection: &Connection,
     rows: impl Iterator<Item = &'a NotificationRow>,
@@ -155,11 +135,10 @@ pub(super) fn injections(connection: &Connection, rows: &[InjectionRow], latest:
 }
 
 /// What a commit of publishing and injecting writes.
-pub(super) fn all(connection: &Connection, changes: &Changes, logged: i64, latest: i64) -> rusqlite::Result<()> {
+pub(super) fn all(connection: &Connection, changes: &Changes, latest: i64) -> rusqlite::Result<()> {
     conversations(connection, changes.conversations.values())?;
     events(connection, &changes.events)?;
     brought(connection, &changes.brought)?;
-    mailboxes(connection, &changes.mailbox_rows, logged)?;
     notifications(connection, changes.notifications.values())?;
     injections(connection, &changes.injections, latest)
 }

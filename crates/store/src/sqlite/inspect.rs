@@ -2,8 +2,10 @@ use std::path::Path;
 
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::{SqliteStore, failure, lock, migrate, options};
+use super::mailbox_log::{self, MailboxLog};
+use super::{SqliteStore, failed, failure, lock, migrate, options};
 use crate::error::StoreError;
+use crate::rows::MailboxKey;
 
 /// What an operator wants to know of a database that nobody serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +14,30 @@ pub struct Inspection {
     pub pending: Vec<&'static str>,
     /// What SQLite finds damaged; nothing in a whole database.
     pub damage: Vec<String>,
+}
+
+/// A mailbox, and the bytes that [`bellwire_core::Mailbox::load`] makes it of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedMailbox {
+    /// Whose it is.
+    pub owner: String,
+    /// The conversation; empty where it is the person's own.
+    pub conversation_id: String,
+    /// The agent of the conversation.
+    pub agent: String,
+    /// Its state.
+    pub state: Vec<u8>,
+}
+
+impl SavedMailbox {
+    fn new(key: &MailboxKey, state: &[u8]) -> Self {
+        Self {
+            owner: key.owner().to_string(),
+            conversation_id: key.conversation.id.to_string(),
+            agent: key.agent.to_string(),
+            state: state.to_owned(),
+        }
+    }
 }
 
 impl SqliteStore {
@@ -24,5 +50,24 @@ impl SqliteStore {
         let damage = rows.iter().map(|row| row.get::<String, _>(0)).filter(|line| line != "ok").collect();
         connection.close().await.map_err(failure)?;
         Ok(Inspection { pending, damage })
+    }
+
+    /// Every mailbox of a database that nobody serves, as it was saved last. What changed lately is in the file as
+    /// differences only, so that no query gives it.
+    pub async fn mailboxes(path: &Path) -> Result<Vec<SavedMailbox>, StoreError> {
+        let _lock = lock(path)?;
+        let connection = rusqlite::Connection::open(path).map_err(failed)?;
+        let log = MailboxLog::read(&connection)?;
+        let mut mailboxes: Vec<_> = log.all().map(|(key, state)| SavedMailbox::new(key, state)).collect();
+        let mut query =
+            connection.prepare("SELECT owner, conversation_id, agent, state FROM mailboxes").map_err(failed)?;
+        let mut rows = query.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let key = mailbox_log::key(row, 0).map_err(failed)?;
+            if !log.has(&key) {
+                mailboxes.push(SavedMailbox::new(&key, &row.get::<_, Vec<u8>>(3).map_err(failed)?));
+            }
+        }
+        Ok(mailboxes)
     }
 }

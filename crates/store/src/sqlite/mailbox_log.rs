@@ -1,81 +1,146 @@
-//! The mailboxes that changed lately, in the order they changed.
+//! The mailboxes that changed lately: each as it is in memory, and how it came to that in the file.
 //!
-//! A mailbox is saved whole by every commit that touches it. Written in its place, each would change a page of its own
-//! somewhere in the file, and a commit for eight conversations would be eight pages and more. So new states go to the
-//! end of a log, and only what has not changed again for [`KEPT`] rows moves to its place: the states of a busy mailbox
-//! in between never do. What the log holds is known here, so that nothing is looked for twice.
+//! A mailbox is saved by every commit that touches it. Written in its place, each would change a page of its own somewhere
+//! in the file, and all of it for the few bytes an event changes. So a commit appends one record to a log, with what has
+//! changed in each of its mailboxes; and only what has not changed again for long moves to its place. A record that is
+//! whole comes first, and again as soon as what followed it takes as much: so the log stays short, and reading it back,
+//! which a start does, costs no more than reading the mailboxes twice.
+
+mod change;
+mod difference;
 
 use std::collections::{BTreeSet, VecDeque};
 
 use bellwire_core::Time;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, params};
 
+use crate::error::StoreError;
 use crate::keys::KeyedMap;
 use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
+use change::{Change, Image};
 
-/// How many rows the log keeps, and how many leave it at once: few in a build for tests, where all of this has to happen.
-const KEPT: usize = if cfg!(debug_assertions) { 12 } else { 8_192 };
-const STEP: usize = if cfg!(debug_assertions) { 4 } else { 256 };
-/// The most that leave at once. A commit may bring a thousand, so that more than this is never left for the next.
-const LEAVING_MAX: usize = 4_096;
+/// How many bytes the log keeps, and how many leave it at once: few in a build for tests, where all of this has to happen.
+const KEPT: usize = if cfg!(debug_assertions) { 4 * 1024 } else { 16 * 1024 * 1024 };
+const STEP: usize = if cfg!(debug_assertions) { 1024 } else { 256 * 1024 };
+/// How many mailboxes may move to their places with one commit, give or take those of one record.
+const MOVED_MAX: usize = 4_096;
 
-/// What the log holds, without the states themselves.
+/// What the log holds.
 #[derive(Default)]
 pub(super) struct MailboxLog {
-    /// The number of the oldest row; from there on they are counted through.
+    /// The number of the oldest record; from there on they are counted through.
     first: i64,
-    /// Whose newest state each row is, oldest first; none where a later row has a newer one, or it was erased.
-    rows: VecDeque<Option<MailboxKey>>,
-    newest: KeyedMap<MailboxKey, Newest>,
+    records: VecDeque<Record>,
+    /// How many bytes all records have.
+    bytes: usize,
+    mailboxes: KeyedMap<MailboxKey, Logged>,
     /// Those of them that are not their conversation's own agent's, in order: there are few.
     sub_agents: BTreeSet<MailboxKey>,
-    by_due: BTreeSet<(Time, i64)>,
+    by_due: BTreeSet<(Time, MailboxKey)>,
     /// Up to here, whatever is due in its place has changed again since: it is in the log.
     looked: Time,
     /// What was found to be due in its place when that was last asked, and when that was.
     handed: Option<(Time, Vec<MailboxKey>)>,
 }
 
-#[derive(Copy, Clone)]
-struct Newest {
-    sequence: i64,
-    due_at: Time,
+/// A record, without the changes themselves.
+#[derive(Default)]
+struct Record {
+    bytes: usize,
+    /// The mailboxes that are whole in it, and how many of them are still counted from here.
+    whole: Vec<MailboxKey>,
+    needed: usize,
 }
 
-/// Rows that leave the log: all up to a number, of which some are their mailbox's newest and move to their place.
-pub(super) struct Leaving {
-    pub(super) last: i64,
-    pub(super) settling: Vec<i64>,
+/// A mailbox of the log.
+struct Logged {
+    image: Image,
+    /// The record in which it is whole, and the one with its latest change.
+    since: i64,
+    latest: i64,
+    /// How many bytes the changes after the whole have.
+    spent: usize,
+}
+
+/// What a commit writes of mailboxes, and what the log will be when that has succeeded.
+pub(super) struct Step {
+    number: i64,
+    record: Vec<u8>,
+    changes: Vec<Changed>,
+    /// All records up to this number leave the log.
+    last: Option<i64>,
+    /// Those whose newest state goes with them, and moves to its place.
+    moving: Vec<MailboxKey>,
+}
+
+struct Changed {
+    key: MailboxKey,
+    image: Image,
+    whole: bool,
+    bytes: usize,
 }
 
 impl MailboxLog {
     /// What the log of this file holds.
-    pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
-        let sql = "SELECT sequence, owner, conversation_id, agent, due_at FROM mailbox_log ORDER BY sequence";
-        let mut query = connection.prepare(sql)?;
-        let mut rows = query.query([])?;
+    pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let mut log = Self { first: 1, ..Self::default() };
-        while let Some(row) = rows.next()? {
-            let sequence = row.get(0)?;
-            if log.rows.is_empty() {
-                log.first = sequence;
+        // Mailboxes whose whole has left the log: what is left of their changes is in their place.
+        let mut moved: KeyedMap<MailboxKey, i64> = KeyedMap::default();
+        let mut query =
+            connection.prepare("SELECT sequence, changes FROM mailbox_log ORDER BY sequence").map_err(super::failed)?;
+        let mut rows = query.query([]).map_err(super::failed)?;
+        while let Some(row) = rows.next().map_err(super::failed)? {
+            let number: i64 = row.get(0).map_err(super::failed)?;
+            let record = row.get_ref(1).map_err(super::failed)?.as_blob().unwrap_or_default();
+            if log.records.is_empty() {
+                log.first = number;
             }
-            while log.next() < sequence {
-                log.rows.push_back(None);
+            while log.next() < number {
+                log.records.push_back(Record::default());
             }
-            log.append(key(row, 1)?, Time::from_millis(row.get(4)?));
+            let changes = Change::read(record).ok_or_else(|| {
+                super::damaged(&format!(
+                    "mailbox_log {number}; restore a backup, or delete that row to go on without what it says"
+                ))
+            })?;
+            let mut changed = Vec::with_capacity(changes.len());
+            for (change, bytes) in changes {
+                let key = change.key();
+                let known = log.mailboxes.get(&key).filter(|known| known.latest == change.before);
+                let image = match known {
+                    _ if change.before == 0 => change.whole(),
+                    Some(known) => change.apply(&known.image),
+                    None if change.before < log.first || moved.get(&key) == Some(&change.before) => {
+                        moved.insert(key, number);
+                        continue;
+                    }
+                    None => Image::damaged(),
+                };
+                let whole = known.is_none();
+                changed.push(Changed { key, image, whole, bytes });
+            }
+            log.append(record.len(), changed);
         }
         Ok(log)
     }
 
-    /// The number the next row gets.
-    pub(super) fn next(&self) -> i64 {
-        self.first + self.rows.len() as i64
+    /// The number the next record gets.
+    fn next(&self) -> i64 {
+        self.first + self.records.len() as i64
     }
 
-    /// The row with a mailbox's newest state; none where that is in its place.
-    pub(super) fn newest(&self, key: &MailboxKey) -> Option<i64> {
-        self.newest.get(key).map(|newest| newest.sequence)
+    pub(super) fn has(&self, key: &MailboxKey) -> bool {
+        self.mailboxes.contains_key(key)
+    }
+
+    /// A mailbox's newest state and the ids of what waits in it; none where that is in its place.
+    pub(super) fn newest(&self, key: &MailboxKey) -> Option<(&[u8], &[u8])> {
+        self.mailboxes.get(key).map(|logged| logged.image.parts())
+    }
+
+    /// All mailboxes of the log, with their states.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&MailboxKey, &[u8])> {
+        self.mailboxes.iter().map(|(key, logged)| (key, logged.image.parts().0))
     }
 
     /// The agents of a conversation, besides its own, whose mailboxes are here.
@@ -86,8 +151,7 @@ impl MailboxLog {
 
     /// Which mailboxes of the log are due, the earliest first.
     pub(super) fn due(&self, now: Time, limit: usize) -> impl Iterator<Item = (Time, MailboxKey)> {
-        let due = self.by_due.iter().take_while(move |(due_at, _)| *due_at <= now).take(limit);
-        due.filter_map(move |(due_at, sequence)| Some((*due_at, self.rows.get(self.place(*sequence)?)?.clone()?)))
+        self.by_due.iter().take_while(move |(due_at, _)| *due_at <= now).take(limit).cloned()
     }
 
     /// From which time on something may be due in its place.
@@ -96,7 +160,7 @@ impl MailboxLog {
     /// there is nothing left to find up to then, however many rows still say that they are due.
     pub(super) fn looked(&mut self) -> Time {
         if let Some((at, found)) = self.handed.take()
-            && found.iter().all(|key| self.newest.contains_key(key))
+            && found.iter().all(|key| self.mailboxes.contains_key(key))
         {
             self.looked = self.looked.max(at);
         }
@@ -108,76 +172,159 @@ impl MailboxLog {
         self.handed = Some((now, found));
     }
 
-    /// What is to leave the log with the next commit, if it has become too long.
-    pub(super) fn leaving(&self) -> Option<Leaving> {
-        if self.rows.len() < KEPT + STEP {
-            return None;
-        }
-        let count = (self.rows.len() - KEPT).min(LEAVING_MAX);
-        let oldest = (self.first..).zip(self.rows.iter().take(count));
-        let settling = oldest.filter_map(|(sequence, newest)| newest.is_some().then_some(sequence)).collect();
-        Some(Leaving { last: self.first + count as i64 - 1, settling })
-    }
-
-    /// The commit succeeded: these rows are in the log, and those have left it.
-    pub(super) fn committed(&mut self, rows: &[(MailboxKey, MailboxRow)], left: Option<&Leaving>) {
+    /// What a commit with these rows has to write.
+    pub(super) fn step(&self, rows: &[(MailboxKey, MailboxRow)]) -> Step {
+        let last = self.leaving();
+        let mut record = Vec::new();
+        let mut changes = Vec::with_capacity(rows.len());
         for (key, row) in rows {
-            self.append(key.clone(), row.due_at);
+            let image = Image::of(row);
+            // What is counted from a record that leaves begins anew, and so does what has taken as much as the whole.
+            let goes_on = |logged: &&Logged| last.is_none_or(|last| logged.since > last) && logged.spent < image.len();
+            let before = self.mailboxes.get(key).filter(goes_on).map(|logged| (logged.latest, &logged.image));
+            let bytes = Change::write(key, &image, before, &mut record);
+            changes.push(Changed { key: key.clone(), image, whole: before.is_none(), bytes });
         }
-        while left.is_some_and(|left| self.first <= left.last) {
-            let Some(key) = self.rows.pop_front() else { break };
-            if let Some(newest) = key.and_then(|key| self.take_newest(&key)) {
-                // One that is overdue was not handled yet, and must be found in its place.
-                let before = Time::from_millis(newest.due_at.as_millis().saturating_sub(1));
-                self.looked = self.looked.min(before);
-                self.handed.iter_mut().for_each(|(at, _)| *at = (*at).min(before));
+        let mut moving = last.map_or_else(Vec::new, |last| self.counted_up_to(last));
+        if !moving.is_empty() {
+            let here: std::collections::HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
+            moving.retain(|key| !here.contains(key));
+        }
+        Step { number: self.next(), record, changes, last, moving }
+    }
+
+    /// The same where nothing is to stay in the log: every mailbox moves to its place.
+    pub(super) fn step_to_places(&self, rows: &[(MailboxKey, MailboxRow)]) -> Step {
+        let changed = |(key, row): &(MailboxKey, MailboxRow)| {
+            let (image, bytes) = (Image::of(row), 0);
+            Changed { key: key.clone(), image, whole: true, bytes }
+        };
+        let changes: Vec<Changed> = rows.iter().map(changed).collect();
+        let here: std::collections::HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
+        let moving = self.mailboxes.keys().filter(|key| !here.contains(key)).cloned().collect();
+        Step { number: self.next(), record: Vec::new(), changes, last: Some(i64::MAX), moving }
+    }
+
+    /// Up to which record all leave with the next commit: those that nobody needs, as soon as they are worth it, and the
+    /// oldest where the log has become too long.
+    fn leaving(&self) -> Option<i64> {
+        let too_many = self.bytes.saturating_sub(KEPT);
+        let (mut last, mut bytes, mut moved) = (self.first - 1, 0, 0);
+        for record in &self.records {
+            let stays = record.needed > 0 && (too_many < STEP || bytes >= too_many || moved >= MOVED_MAX);
+            if stays {
+                break;
             }
-            self.first += 1;
+            (last, bytes, moved) = (last + 1, bytes + record.bytes, moved + record.needed);
+        }
+        (bytes >= STEP || moved > 0).then_some(last)
+    }
+
+    /// The mailboxes that are counted from the records up to this one.
+    fn counted_up_to(&self, last: i64) -> Vec<MailboxKey> {
+        let leaving = (self.first..=last).zip(&self.records);
+        let counted = leaving.flat_map(|(number, record)| {
+            let here = move |key: &&MailboxKey| self.mailboxes.get(key).is_some_and(|logged| logged.since == number);
+            record.whole.iter().filter(here).cloned()
+        });
+        counted.collect()
+    }
+
+    /// The commit succeeded.
+    pub(super) fn committed(&mut self, step: Step) {
+        match step.last {
+            Some(i64::MAX) => *self = Self { first: step.number, ..Self::default() },
+            last => {
+                if !step.changes.is_empty() {
+                    self.append(step.record.len(), step.changes);
+                }
+                step.moving.iter().for_each(|key| self.move_out(key));
+                while last.is_some_and(|last| self.first <= last) {
+                    let Some(record) = self.records.pop_front() else { break };
+                    self.bytes -= record.bytes;
+                    self.first += 1;
+                }
+            }
         }
     }
 
-    /// The commit that erased a person succeeded: none of their mailboxes is here.
-    pub(super) fn forget(&mut self, user_id: &str) {
-        for at in 0..self.rows.len() {
-            if let Some(key) = self.rows[at].take_if(|key| &**key.owner() == user_id) {
-                self.take_newest(&key);
-            }
-        }
-    }
-
-    /// Takes out what is known of a mailbox whose row goes.
-    fn take_newest(&mut self, key: &MailboxKey) -> Option<Newest> {
-        let newest = self.newest.remove(key)?;
-        self.by_due.remove(&(newest.due_at, newest.sequence));
+    /// A mailbox has gone to its place.
+    fn move_out(&mut self, key: &MailboxKey) {
+        let Some(logged) = self.mailboxes.remove(key) else { return };
+        let due_at = logged.image.due_at();
+        self.by_due.remove(&(due_at, key.clone()));
         if is_a_sub_agents(key) {
             self.sub_agents.remove(key);
         }
-        Some(newest)
+        // One that is overdue was not handled yet, and must be found in its place.
+        let before = Time::from_millis(due_at.as_millis().saturating_sub(1));
+        self.looked = self.looked.min(before);
+        self.handed.iter_mut().for_each(|(at, _)| *at = (*at).min(before));
     }
 
-    fn append(&mut self, key: MailboxKey, due_at: Time) {
-        let sequence = self.next();
-        match self.newest.insert(key.clone(), Newest { sequence, due_at }) {
-            Some(older) => {
-                self.by_due.remove(&(older.due_at, older.sequence));
-                if let Some(row) = self.place(older.sequence).and_then(|at| self.rows.get_mut(at)) {
-                    *row = None;
+    fn append(&mut self, bytes: usize, changes: Vec<Changed>) {
+        let number = self.next();
+        let mut record = Record { bytes, ..Record::default() };
+        for Changed { key, image, whole, bytes } in changes {
+            let due_at = image.due_at();
+            let older = self.mailboxes.get(&key).map(|older| (older.since, older.spent, older.image.due_at()));
+            let (since, spent) = match older {
+                Some((since, spent, _)) if !whole => (since, spent + bytes),
+                _ => (number, 0),
+            };
+            if let Some((older_since, _, older_due)) = older {
+                if whole && let Some(from) = self.place(older_since).and_then(|at| self.records.get_mut(at)) {
+                    from.needed -= 1;
                 }
+                self.by_due.remove(&(older_due, key.clone()));
+            } else if is_a_sub_agents(&key) {
+                self.sub_agents.insert(key.clone());
             }
-            None if is_a_sub_agents(&key) => drop(self.sub_agents.insert(key.clone())),
-            None => {}
+            // What never is due need not be looked for.
+            if due_at < Time::NEVER {
+                self.by_due.insert((due_at, key.clone()));
+            }
+            if whole {
+                record.whole.push(key.clone());
+                record.needed += 1;
+            }
+            self.mailboxes.insert(key, Logged { image, since, latest: number, spent });
         }
-        // What never is due need not be looked for.
-        if due_at < Time::NEVER {
-            self.by_due.insert((due_at, sequence));
-        }
-        self.rows.push_back(Some(key));
+        self.bytes += bytes;
+        self.records.push_back(record);
     }
 
-    /// Where a row is among those that are here.
-    fn place(&self, sequence: i64) -> Option<usize> {
-        usize::try_from(sequence - self.first).ok()
+    /// Where a record is among those that are here.
+    fn place(&self, number: i64) -> Option<usize> {
+        usize::try_from(number - self.first).ok()
     }
+
+    /// Writes what a step says.
+    pub(super) fn write(&self, connection: &Connection, step: &Step) -> rusqlite::Result<()> {
+        if !step.record.is_empty() {
+            let mut insert = connection.prepare_cached("INSERT INTO mailbox_log (sequence, changes) VALUES (?, ?)")?;
+            insert.execute(params![step.number, step.record])?;
+        }
+        let Some(last) = step.last else { return Ok(()) };
+        let moving = step.moving.iter().filter_map(|key| Some((key, &self.mailboxes.get(key)?.image)));
+        let changed = step.changes.iter().map(|changed| (&changed.key, &changed.image));
+        let stays_here = !step.record.is_empty();
+        for (key, image) in moving.chain(changed.filter(|_| !stays_here)) {
+            move_to_its_place(connection, key, image)?;
+        }
+        connection.prepare_cached("DELETE FROM mailbox_log WHERE sequence <= ?1")?.execute([last]).map(drop)
+    }
+}
+
+fn move_to_its_place(connection: &Connection, key: &MailboxKey, image: &Image) -> rusqlite::Result<()> {
+    let mut place = connection.prepare_cached(
+        "INSERT INTO mailboxes (owner, conversation_id, agent, state, pending, due_at) VALUES (?, ?, ?, ?, ?, ?) \
+         ON CONFLICT (owner, conversation_id, agent) DO UPDATE SET state = excluded.state, \
+         pending = excluded.pending, due_at = excluded.due_at",
+    )?;
+    let (state, pending) = image.parts();
+    let due_at = image.due_at().as_millis();
+    place.execute(params![key.owner(), key.conversation.id, key.agent, state, pending, due_at]).map(drop)
 }
 
 /// A person's mailbox counts as one too; nobody asks for the agents of no conversation.
@@ -192,65 +339,162 @@ pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<MailboxKey> 
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 mod tests {
     use super::*;
+
+    /// A file with nothing in it but mailboxes.
+    fn file() -> Connection {
+        let file = Connection::open_in_memory().unwrap();
+        let tables = "CREATE TABLE mailboxes (owner TEXT, conversation_id TEXT, agent TEXT, state BLOB, pending BLOB, \
+                      due_at BIGINT, PRIMARY KEY (owner, conversation_id, agent)); \
+                      CREATE TABLE mailbox_log (sequence INTEGER NOT NULL PRIMARY KEY, changes BLOB NOT NULL)";
+        file.execute_batch(tables).unwrap();
+        file
+    }
 
     fn mailbox(id: &str) -> MailboxKey {
         MailboxKey::new(&ConversationKey::new("ada", id), "main")
     }
 
-    fn row(id: &str, due_at: i64) -> (MailboxKey, MailboxRow) {
-        let due_at = Time::from_millis(due_at);
-        (mailbox(id), MailboxRow { state: Vec::new(), pending: Vec::new(), due_at })
+    fn row_of(id: &str, state: Vec<u8>, due_at: i64) -> (MailboxKey, MailboxRow) {
+        (mailbox(id), MailboxRow { state, pending: Vec::new(), due_at: Time::from_millis(due_at) })
     }
 
-    /// Commits these rows, and lets go what has to.
-    fn commit(log: &mut MailboxLog, rows: &[(MailboxKey, MailboxRow)]) {
-        let leaving = log.leaving();
-        log.committed(rows, leaving.as_ref());
+    fn row(id: &str, due_at: i64) -> (MailboxKey, MailboxRow) {
+        row_of(id, vec![7; 100], due_at)
+    }
+
+    fn log() -> MailboxLog {
+        MailboxLog::read(&file()).unwrap()
+    }
+
+    fn commit(log: &mut MailboxLog, file: &Connection, rows: &[(MailboxKey, MailboxRow)]) {
+        let step = log.step(rows);
+        log.write(file, &step).unwrap();
+        log.committed(step);
+    }
+
+    /// Enough of others' changes that whatever came before leaves the log.
+    fn push_out(log: &mut MailboxLog, file: &Connection, due_at: i64) {
+        for _ in 0..2 {
+            let many: Vec<_> = (0..2 * KEPT / 100).map(|number| row(&number.to_string(), due_at)).collect();
+            commit(log, file, &many);
+        }
+    }
+
+    /// What a start would find: of each mailbox its state, wherever that is.
+    fn found(file: &Connection) -> Vec<(MailboxKey, Vec<u8>)> {
+        let log = MailboxLog::read(file).unwrap();
+        let mut found: Vec<_> = log.all().map(|(key, state)| (key.clone(), state.to_owned())).collect();
+        let mut query = file.prepare("SELECT owner, conversation_id, agent, state FROM mailboxes").unwrap();
+        let placed = query.query_map([], |row| Ok((key(row, 0)?, row.get(3)?))).unwrap();
+        found.extend(placed.map(Result::unwrap).filter(|(key, _)| !log.has(key)));
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn whatever_changed_and_however_often_a_start_finds_the_newest_of_each() {
+        let (file, mut log) = (file(), log());
+        let mut newest = std::collections::BTreeMap::new();
+        for round in 0..400_usize {
+            // Some change in every commit, some now and then, one only once; the first keep growing and shrinking.
+            let ids = [round % 3, 10 + round % 17, 100 + (round == 5) as usize, 200 + round / 40];
+            let rows: Vec<_> = ids
+                .into_iter()
+                .map(|id| {
+                    let state = (0..40 + (round * id) % 300).flat_map(|at| ((at * at + id) as u16).to_le_bytes());
+                    row_of(&id.to_string(), state.chain(round.to_le_bytes()).collect(), round as i64)
+                })
+                .collect();
+            commit(&mut log, &file, &rows);
+            newest.extend(rows.into_iter().map(|(key, row)| (key, row.state)));
+            if round % 7 == 0 {
+                assert_eq!(found(&file), newest.clone().into_iter().collect::<Vec<_>>(), "after {round}");
+            }
+            if round % 50 == 49 {
+                log = MailboxLog::read(&file).unwrap();
+            }
+        }
+        let placed: i64 = file.query_row("SELECT COUNT(*) FROM mailboxes", [], |row| row.get(0)).unwrap();
+        assert!(placed > 5, "some have come to rest");
+    }
+
+    #[test]
+    fn one_mailbox_that_changes_all_the_time_keeps_the_log_short() {
+        let (file, mut log) = (file(), log());
+        for round in 0..1_000 {
+            let state: Vec<u8> = (0..100_u32).map(|at| (at * at) as u8).chain(i32::to_le_bytes(round)).collect();
+            commit(&mut log, &file, &[row_of("chat", state, 1)]);
+            assert!(log.bytes < 2 * STEP, "{} bytes", log.bytes);
+        }
+        let kept: i64 = file.query_row("SELECT SUM(LENGTH(changes)) FROM mailbox_log", [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, log.bytes as i64);
+    }
+
+    #[test]
+    fn a_mailbox_whose_change_is_missing_is_damaged_and_the_others_are_not() {
+        let (file, mut log) = (file(), log());
+        for number in [1, 2, 3] {
+            let mut state: Vec<u8> = (0..90).collect();
+            state[0] = number;
+            commit(&mut log, &file, &[row_of("chat", state, 5), row_of(&number.to_string(), vec![7; 90], 5)]);
+        }
+        file.execute("DELETE FROM mailbox_log WHERE sequence = 2", []).unwrap();
+        let log = MailboxLog::read(&file).unwrap();
+        assert_eq!(log.newest(&mailbox("chat")), Some((&b""[..], &b""[..])));
+        assert_eq!(log.newest(&mailbox("3")), Some((&[7; 90][..], &b""[..])));
+        assert_eq!(log.due(Time::from_millis(9), 9).count(), 2, "nobody is kept busy with what is damaged");
     }
 
     #[test]
     fn one_that_leaves_the_log_before_it_is_handled_is_looked_for_in_its_place() {
-        let mut log = MailboxLog { first: 1, ..MailboxLog::default() };
-        commit(&mut log, &[row("late", 100)]);
-        let others: Vec<_> = (0..KEPT + STEP).map(|number| row(&number.to_string(), 50)).collect();
-        commit(&mut log, &others);
+        let (file, mut log) = (file(), log());
+        commit(&mut log, &file, &[row("late", 100)]);
         // At 200 all are due and only some are handled; nothing was found in its place.
         assert!(log.looked() < Time::from_millis(100));
         log.hand(Time::from_millis(200), Vec::new());
-        assert_eq!(log.newest(&mailbox("late")), Some(1));
-        commit(&mut log, &[row("0", 900), row("1", 900)]);
-        assert_eq!(log.newest(&mailbox("late")), None, "it has left the log");
+        assert!(log.has(&mailbox("late")));
+        push_out(&mut log, &file, 900);
+        commit(&mut log, &file, &[row("one more", 900)]);
+        assert!(!log.has(&mailbox("late")), "it has left the log");
         assert!(log.looked() < Time::from_millis(100), "and is found where it went");
     }
 
     #[test]
     fn what_was_handled_is_not_looked_for_again() {
-        let mut log = MailboxLog { first: 1, ..MailboxLog::default() };
+        let (file, mut log) = (file(), log());
         assert_eq!(log.looked(), Time::default());
         log.hand(Time::from_millis(200), vec![mailbox("a")]);
         assert_eq!(log.looked(), Time::default(), "it was found and is not in the log: nobody has handled it");
         log.hand(Time::from_millis(200), vec![mailbox("a")]);
-        commit(&mut log, &[row("a", 900)]);
+        commit(&mut log, &file, &[row("a", 900)]);
         assert_eq!(log.looked(), Time::from_millis(200));
     }
 
     #[test]
     fn however_much_a_commit_brings_the_next_one_makes_room() {
-        let mut log = MailboxLog { first: 1, ..MailboxLog::default() };
+        let (file, mut log) = (file(), log());
         let many: Vec<_> = (0..1_000).map(|number| row(&number.to_string(), 50)).collect();
-        commit(&mut log, &many);
-        commit(&mut log, &[row("one", 50)]);
-        assert!(log.rows.len() <= KEPT + 1, "{} rows", log.rows.len());
+        commit(&mut log, &file, &many);
+        commit(&mut log, &file, &[row("one", 50)]);
+        assert!(log.bytes <= KEPT + STEP, "{} bytes", log.bytes);
     }
 
     #[test]
-    fn nothing_of_a_person_who_was_erased_is_due_or_moves_to_its_place() {
-        let mut log = MailboxLog { first: 1, ..MailboxLog::default() };
-        commit(&mut log, &(0..KEPT + STEP).map(|number| row(&number.to_string(), 50)).collect::<Vec<_>>());
-        log.forget("ada");
-        assert_eq!(log.due(Time::from_millis(100), 10).count(), 0);
-        assert!(log.leaving().is_some_and(|leaving| leaving.settling.is_empty()));
+    fn where_nothing_is_to_stay_everything_is_in_its_place() {
+        let (file, mut log) = (file(), log());
+        commit(&mut log, &file, &[row_of("a", vec![1; 50], 5), row_of("b", vec![2; 50], 5)]);
+        let step = log.step_to_places(&[row_of("b", vec![3; 50], 6), row_of("c", vec![4; 50], 7)]);
+        log.write(&file, &step).unwrap();
+        log.committed(step);
+        assert!(log.all().next().is_none() && log.due(Time::NEVER, 9).next().is_none());
+        let expected = [("a", 1), ("b", 3), ("c", 4)].map(|(id, state)| (mailbox(id), vec![state; 50]));
+        assert_eq!(found(&file), expected);
+        let left: i64 = file.query_row("SELECT COUNT(*) FROM mailbox_log", [], |row| row.get(0)).unwrap();
+        assert_eq!((left, log.looked()), (0, Time::default()));
+        commit(&mut log, &file, &[row_of("a", vec![9; 50], 5)]);
+        assert_eq!(found(&file)[0], (mailbox("a"), vec![9; 50]));
     }
 }

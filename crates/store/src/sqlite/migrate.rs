@@ -6,11 +6,12 @@ use super::failure;
 use crate::error::{ErrorKind, StoreError};
 
 /// Every step from an empty file to today's tables, in order. A step that was released never changes.
-const MIGRATIONS: [(&str, &str); 4] = [
+const MIGRATIONS: [(&str, &str); 5] = [
     ("0001_initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("0002_readiness", include_str!("../../migrations/sqlite/0002_readiness.sql")),
     ("0003_people", include_str!("../../migrations/sqlite/0003_people.sql")),
     ("0004_owners", include_str!("../../migrations/sqlite/0004_owners.sql")),
+    ("0005_mailbox_changes", include_str!("../../migrations/sqlite/0005_mailbox_changes.sql")),
 ];
 
 /// Applies what is missing, each step in a transaction of its own; gives the names of what it applied.
@@ -62,19 +63,45 @@ mod tests {
         INSERT INTO injections (conversation_id, agent, call_id, point, at, sequence, answer, taken)
             VALUES ('chat', 'main', 'c1', 'after_tool', 1, 1, '{}', x'');";
 
-    #[tokio::test]
-    async fn what_was_there_before_conversations_had_owners_in_their_keys_is_there_afterwards()
-    -> Result<(), Box<dyn std::error::Error>> {
+    /// A database as a hub left it that knew only so many steps.
+    async fn as_of(steps: usize, rows: &'static str) -> Result<SqliteConnection, Box<dyn std::error::Error>> {
         let mut connection = SqliteConnection::connect("sqlite::memory:").await?;
         sqlx::raw_sql("CREATE TABLE migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)")
             .execute(&mut connection)
             .await?;
-        for (name, sql) in &MIGRATIONS[..3] {
+        for (name, sql) in &MIGRATIONS[..steps] {
             sqlx::raw_sql(*sql).execute(&mut connection).await?;
             sqlx::query("INSERT INTO migrations VALUES ($1, 0)").bind(*name).execute(&mut connection).await?;
         }
-        sqlx::raw_sql(BEFORE).execute(&mut connection).await?;
-        assert_eq!(run(&mut connection, Time::ZERO).await?, [MIGRATIONS[3].0]);
+        sqlx::raw_sql(rows).execute(&mut connection).await?;
+        Ok(connection)
+    }
+
+    #[tokio::test]
+    async fn the_newest_state_of_each_mailbox_is_in_its_place_before_the_log_holds_differences()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let mut connection = as_of(
+            4,
+            "INSERT INTO mailboxes VALUES ('ada', 'a', 'main', x'01', x'', 1), ('ada', 'b', 'main', x'02', x'', 2);
+             INSERT INTO mailbox_log VALUES (1, 'ada', 'b', 'main', x'03', x'aa', 3), (2, 'ada', 'c', 'main', x'04', x'', 4),
+                (3, 'ada', 'b', 'main', x'05', x'bb', 5);",
+        )
+        .await?;
+        assert_eq!(run(&mut connection, Time::ZERO).await?, [MIGRATIONS[4].0]);
+        let sql = "SELECT conversation_id, HEX(state), HEX(pending), due_at FROM mailboxes ORDER BY conversation_id";
+        let rows = sqlx::query(sql).fetch_all(&mut connection).await?;
+        let rows: Vec<(String, String, String, i64)> =
+            rows.iter().map(|row| (row.get(0), row.get(1), row.get(2), row.get(3))).collect();
+        let expected = [("a", "01", "", 1), ("b", "05", "BB", 5), ("c", "04", "", 4)];
+        assert_eq!(rows, expected.map(|(id, state, pending, due)| (id.into(), state.into(), pending.into(), due)));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn what_was_there_before_conversations_had_owners_in_their_keys_is_there_afterwards()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let mut connection = as_of(3, BEFORE).await?;
+        assert_eq!(run(&mut connection, Time::ZERO).await?, [MIGRATIONS[3].0, MIGRATIONS[4].0]);
         let rows = sqlx::query(
             "SELECT 'conversation', user_id, id, '' FROM conversations WHERE registered = 1
              UNION ALL SELECT 'mailbox', owner, conversation_id, agent FROM mailboxes

@@ -76,18 +76,19 @@ impl Source for SqliteWriter {
     }
 
     async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
-        let query = match self.log.newest(key) {
-            Some(sequence) => sqlx::query("SELECT state, pending FROM mailbox_log WHERE sequence = $1").bind(sequence),
+        let (state, pending) = match self.log.newest(key) {
+            Some((state, pending)) => (state.to_owned(), pending.to_owned()),
             None => {
                 let sql =
                     "SELECT state, pending FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent = $3";
-                sqlx::query(sql).bind(&**key.owner()).bind(&*key.conversation.id).bind(&*key.agent)
+                let query = sqlx::query(sql).bind(&**key.owner()).bind(&*key.conversation.id).bind(&*key.agent);
+                let Some(row) = query.fetch_optional(&mut self.reading).await.map_err(failure)? else {
+                    return Ok(None);
+                };
+                (row.get(0), row.get::<Vec<u8>, _>(1))
             }
         };
-        let row = query.fetch_optional(&mut self.reading).await.map_err(failure)?;
-        let Some(row) = row else { return Ok(None) };
-        let state: Vec<u8> = row.get(0);
-        let pending = waiting(&mut self.reading, row.get(1)).await?;
+        let pending = waiting(&mut self.reading, &pending).await?;
         let mailbox = Mailbox::load(&state, pending.clone()).map_err(|error| damaged(&error.to_string()))?;
         let wanted: Vec<EventId> = mailbox.references().collect();
         let events = events(&mut self.reading, &wanted, Verdicts::Without).await?;
@@ -181,7 +182,7 @@ impl Source for SqliteWriter {
             let (full, last) = (page.len() == DUE_PAGE, page.last().map(|row| (row.due_at, row.number)));
             // What changed since it came to its place is in the log, with another time.
             let due = page.into_iter().map(|row| (Time::from_millis(row.due_at), row.key));
-            settled.extend(due.filter(|(_, key)| self.log.newest(key).is_none()));
+            settled.extend(due.filter(|(_, key)| !self.log.has(key)));
             match last.filter(|_| full) {
                 None => break now,
                 // There may be more of the same time.

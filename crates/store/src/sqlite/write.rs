@@ -5,7 +5,6 @@ use rusqlite::{Connection, params};
 use sqlx::Connection as _;
 
 use super::insert::{self, json};
-use super::mailbox_log::Leaving;
 use super::{SqliteWriter, failed, failure, people_write, prune, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
@@ -15,9 +14,8 @@ use crate::writer::{Backend, Before};
 const PROBE_BYTES: i64 = 64 * 1024;
 
 /// What goes with a person, in this order: some is found by what goes later.
-const ERASED: [&str; 11] = [
+const ERASED: [&str; 10] = [
     "DELETE FROM mailboxes WHERE owner = ?1",
-    "DELETE FROM mailbox_log WHERE owner = ?1",
     "DELETE FROM notifications WHERE owner = ?1",
     "DELETE FROM injections WHERE owner = ?1",
     "DELETE FROM brought_ids WHERE event_id IN (SELECT id FROM events WHERE owner = ?1)",
@@ -32,19 +30,20 @@ const ERASED: [&str; 11] = [
 impl Backend for SqliteWriter {
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         self.file.check()?;
-        let leaving = self.log.leaving();
-        let (logged, latest) = (self.log.next(), self.sequence);
+        // A record of the log is about several people. To erase one, all that it says goes to where it can be erased.
+        let step = match changes.erased_users.is_empty() {
+            true => self.log.step(&changes.mailbox_rows),
+            false => self.log.step_to_places(&changes.mailbox_rows),
+        };
+        let (log, latest) = (&self.log, self.sequence);
         let written = transaction::whole(&self.connection, |connection| {
-            insert::all(connection, changes, logged, latest)?;
-            if changes.has_rare() {
-                rare(connection, changes)?;
-            }
-            leaving.as_ref().map_or(Ok(()), |leaving| settle(connection, leaving))
+            insert::all(connection, changes, latest)?;
+            log.write(connection, &step)?;
+            if changes.has_rare() { rare(connection, changes) } else { Ok(()) }
         });
         written.map_err(failed)?;
         self.sequence += changes.injections.len() as i64;
-        self.log.committed(&changes.mailbox_rows, leaving.as_ref());
-        changes.erased_users.iter().for_each(|user| self.log.forget(user));
+        self.log.committed(step);
         Ok(())
     }
 
@@ -67,20 +66,6 @@ impl Backend for SqliteWriter {
         self.reading.close().await.map_err(failure)?;
         self.connection.close().map_err(|(_, error)| failed(error))
     }
-}
-
-/// Moves mailboxes to their place, and takes the oldest rows off their log.
-fn settle(connection: &Connection, leaving: &Leaving) -> rusqlite::Result<()> {
-    let mut place = connection.prepare_cached(
-        "INSERT INTO mailboxes (owner, conversation_id, agent, state, pending, due_at) \
-         SELECT owner, conversation_id, agent, state, pending, due_at FROM mailbox_log WHERE sequence = ?1 \
-         ON CONFLICT (owner, conversation_id, agent) DO UPDATE SET state = excluded.state, \
-         pending = excluded.pending, due_at = excluded.due_at",
-    )?;
-    for sequence in &leaving.settling {
-        place.execute([sequence])?;
-    }
-    connection.prepare_cached("DELETE FROM mailbox_log WHERE sequence <= ?1")?.execute([leaving.last]).map(drop)
 }
 
 /// What is written now and then.

@@ -58,15 +58,24 @@ impl Backend {
 
     /// Throws the process's memory away and opens the file again.
     pub(crate) async fn restart(&mut self) {
-        self.store().close().await.expect("the store closes");
-        self.store = None;
-        self.seed += 1;
+        self.close().await;
         self.open().await;
     }
 
-    async fn open(&mut self) {
-        let store = SqliteStore::open(&self.path(), self.opening()).await.expect("the store opens");
+    pub(crate) async fn close(&mut self) {
+        self.store().close().await.expect("the store closes");
+        self.store = None;
+        self.seed += 1;
+    }
+
+    pub(crate) async fn open(&mut self) {
+        self.try_open().await.expect("the store opens");
+    }
+
+    pub(crate) async fn try_open(&mut self) -> Result<(), StoreError> {
+        let store = SqliteStore::open(&self.path(), self.opening()).await?;
         self.store = Some(Arc::new(store));
+        Ok(())
     }
 
     fn opening(&self) -> Opening {

@@ -3,8 +3,8 @@
 use bellwire_core::Event;
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_store::{Caller, ErrorKind, Incoming, Publish, SqliteStore};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 use crate::backends::{Backend, failure, take};
 
@@ -59,19 +59,47 @@ async fn what_was_told_before_a_restart_and_never_seen_is_told_in_full_after_it(
     assert!(told.block.contains("look here"), "{}", told.block);
 }
 
+/// Makes nonsense of the state in which a conversation's mailbox came to the log, behind its names and its length.
+async fn damage_in_log(file: &mut SqliteConnection, conversation: &str) {
+    let names = format!("\u{3}ada{}{conversation}\u{4}main\u{0}", char::from(conversation.len() as u8));
+    let rows = sqlx::query("SELECT sequence, changes FROM mailbox_log").fetch_all(&mut *file).await.unwrap();
+    let mut found = 0;
+    for row in rows {
+        let mut changes: Vec<u8> = row.get(1);
+        let Some(at) = changes.windows(names.len()).position(|window| window == names.as_bytes()) else { continue };
+        let state = at + names.len() + 2 + 12;
+        assert_eq!(changes[state], 2, "the version");
+        changes[state] = 0;
+        let update = sqlx::query("UPDATE mailbox_log SET changes = $1 WHERE sequence = $2");
+        update.bind(changes).bind(row.get::<i64, _>(0)).execute(&mut *file).await.unwrap();
+        found += 1;
+    }
+    assert_eq!(found, 1);
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_read_is_named_with_what_can_be_done() {
+    let mut backend = Backend::sqlite().await;
+    backend.publish(failure("grep")).await;
+    backend.close().await;
+    let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
+    sqlx::query("UPDATE mailbox_log SET changes = X'05'").execute(&mut file).await.unwrap();
+    file.close().await.unwrap();
+    let error = backend.try_open().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Damaged);
+    assert!(error.message.contains("mailbox_log 1;") && error.message.contains("restore a backup"), "{error}");
+}
+
 #[tokio::test]
 async fn a_damaged_mailbox_stops_nobody_elses_clock() {
     let mut backend = Backend::sqlite().await;
     backend.publish(failure("grep")).await;
     let other = backend.publish(failure("sed").in_conversation("other")).await;
-    backend.restart().await;
-    let options = SqliteConnectOptions::new().filename(backend.path());
-    let mut file = options.connect().await.unwrap();
-    for table in ["mailboxes", "mailbox_log"] {
-        let damage = format!("UPDATE {table} SET state = X'00' WHERE conversation_id = 'chat'");
-        sqlx::query(sqlx::AssertSqlSafe(damage)).execute(&mut file).await.unwrap();
-    }
+    backend.close().await;
+    let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
+    damage_in_log(&mut file, "chat").await;
     file.close().await.unwrap();
+    backend.open().await;
     backend.pass(2_000);
     backend.store().tick().await.unwrap();
     let trace = backend.store().trace(Caller::user("ada"), other.event_id.to_string()).await.unwrap();
