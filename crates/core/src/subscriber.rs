@@ -127,6 +127,11 @@ impl SubscriberId {
         }
     }
 
+    /// The same, for whoever keeps it.
+    pub fn shared(&self) -> Arc<str> {
+        self.0.clone()
+    }
+
     /// The label of what Bellwire itself has to say, such as how much it left out.
     pub(crate) fn bellwire() -> Self {
         Self("bellwire".into())

@@ -3,6 +3,7 @@
 //! Every event ends in exactly one verdict per subscriber that listens for its type, and every verdict carries a
 //! reason a person can read: "why was I (not) told?" is answered here.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::{EventId, NotificationId, Severity, Time};
@@ -105,12 +106,12 @@ impl Verdict {
     }
 
     /// The reason, as one short sentence.
-    pub fn reason(&self) -> String {
+    pub fn reason(&self) -> Cow<'static, str> {
         match self {
             Self::Queued { .. } => "waits for its injection point".into(),
-            Self::Held { until, .. } => format!("held in a batch until {until} at the latest"),
-            Self::Duplicate { of, repeats } => format!("repeat {repeats} of event {of} within the dedupe window"),
-            Self::Filtered(filter) => filter.to_string(),
+            Self::Held { until, .. } => format!("held in a batch until {until} at the latest").into(),
+            Self::Duplicate { of, repeats } => format!("repeat {repeats} of event {of} within the dedupe window").into(),
+            Self::Filtered(filter) => filter.to_string().into(),
             Self::Suppressed => "its source sends too many events; the next block says how many".into(),
         }
     }

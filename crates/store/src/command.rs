@@ -1,15 +1,18 @@
 //! What can be asked of a store, and what comes back.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bellwire_core::conversation::Observed;
 use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
+use bellwire_core::subscriber::SubscriberId;
 use bellwire_core::{Answer, Event, EventId, Inject, NotificationId, Time, Verdict};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::error::StoreError;
+use crate::keys::MailboxKey;
 use crate::people::Told;
 
 /// On whose behalf something is asked. Every path checks it.
@@ -116,15 +119,15 @@ pub struct Receipt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// The subscriber.
-    pub subscriber: String,
+    pub subscriber: Arc<str>,
     /// The conversation it decided for.
-    pub conversation_id: String,
+    pub conversation_id: Arc<str>,
     /// The agent it decided for.
-    pub agent: String,
+    pub agent: Arc<str>,
     /// queued, held, duplicate, filtered or suppressed.
-    pub verdict: String,
+    pub verdict: Cow<'static, str>,
     /// Why.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
     /// The notification it became part of.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub notification_id: Option<Uuid>,
@@ -137,16 +140,16 @@ pub struct Decision {
 }
 
 impl Decision {
-    pub(crate) fn new(subscriber: &str, conversation_id: &str, agent: &str, verdict: &Verdict) -> Self {
+    pub(crate) fn new(subscriber: &SubscriberId, mailbox: &MailboxKey, verdict: &Verdict) -> Self {
         let (of, repeats) = match verdict {
             Verdict::Duplicate { of, repeats } => (Some(of.0), Some(*repeats)),
             _ => (None, None),
         };
         Self {
-            subscriber: subscriber.to_owned(),
-            conversation_id: conversation_id.to_owned(),
-            agent: agent.to_owned(),
-            verdict: verdict.name().to_owned(),
+            subscriber: subscriber.shared(),
+            conversation_id: mailbox.conversation.id.clone(),
+            agent: mailbox.agent.clone(),
+            verdict: verdict.name().into(),
             reason: verdict.reason(),
             notification_id: verdict.notification().map(|id| id.0),
             of,
@@ -157,11 +160,11 @@ impl Decision {
     /// The verdict on an event for a person where no conversation of theirs hears it, or not every one.
     pub(crate) fn nobody(reason: String) -> Self {
         Self {
-            subscriber: "*".to_owned(),
-            conversation_id: String::new(),
-            agent: String::new(),
-            verdict: "filtered".to_owned(),
-            reason,
+            subscriber: "*".into(),
+            conversation_id: "".into(),
+            agent: "".into(),
+            verdict: "filtered".into(),
+            reason: reason.into(),
             notification_id: None,
             of: None,
             repeats: None,

@@ -122,7 +122,7 @@ impl<R: Reader> Store for Front<R> {
             // An event for a person reaches conversations that a caller bound to one of them knows nothing of.
             if let Some(bound) = &caller.conversation_id {
                 // What is decided for the person is decided in no conversation.
-                trace.verdicts.retain(|one| one.conversation_id == *bound || one.conversation_id.is_empty());
+                trace.verdicts.retain(|one| *one.conversation_id == **bound || one.conversation_id.is_empty());
                 trace.told.retain(|one| {
                     let item = one.item.as_ref().and_then(|item| item.conversation_id.as_ref());
                     item.is_none_or(|conversation| conversation == bound)

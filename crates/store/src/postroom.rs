@@ -290,7 +290,7 @@ impl PostRoom {
         while let Some(effect) = self.desk.poll() {
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => {
-                    let decision = Decision::new(subscriber.as_str(), &key.conversation.id, &key.agent, &verdict);
+                    let decision = Decision::new(&subscriber, key, &verdict);
                     match detected.iter_mut().find(|row| row.event.id() == event) {
                         Some(row) => Arc::make_mut(&mut row.verdicts).push(decision),
                         None => drained.verdicts.push(decision),

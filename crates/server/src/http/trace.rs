@@ -1,5 +1,8 @@
 //! An event's life on the wire: the event, every verdict, and what became of its notifications.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use bellwire_core::Severity;
 use bellwire_core::lifecycle::{EventState, NotificationState};
 use bellwire_core::verdict::{Filter, VerdictKind};
@@ -17,16 +20,16 @@ use super::inbox::Item;
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Verdict {
     /// The subscriber; `*` for all of them.
-    subscriber: String,
+    subscriber: Arc<str>,
     /// The conversation it decided for; null where the person has none open.
-    conversation_id: Option<String>,
+    conversation_id: Option<Arc<str>>,
     /// The agent it decided for; null where the person has no conversation open.
-    agent: Option<String>,
+    agent: Option<Arc<str>>,
     /// What it decided.
     #[schemars(extend("enum" = ["queued", "held", "duplicate", "filtered", "suppressed"]))]
-    verdict: String,
+    verdict: Cow<'static, str>,
     /// Why.
-    reason: String,
+    reason: Cow<'static, str>,
     /// The notification it became part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     notification_id: Option<Uuid>,
@@ -98,11 +101,11 @@ pub(super) struct ToldPerson {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Progress {
     /// The subscriber.
-    subscriber: String,
+    subscriber: Arc<str>,
     /// The conversation; null where the person has none open.
-    conversation_id: Option<String>,
+    conversation_id: Option<Arc<str>>,
     /// The agent; null where the person has no conversation open.
-    agent: Option<String>,
+    agent: Option<Arc<str>>,
     /// Where the subscriber stood for the conversation's person.
     #[schemars(extend("enum" = ["active", "disabled"]))]
     subscriber_state: &'static str,
@@ -283,6 +286,6 @@ impl From<NotificationView> for TracedNotification {
 }
 
 /// A name, or none: the store keeps the empty one where there was nobody to decide for, and an empty name is no id.
-fn known(name: String) -> Option<String> {
+fn known(name: Arc<str>) -> Option<Arc<str>> {
     Some(name).filter(|name| !name.is_empty())
 }

@@ -83,10 +83,10 @@ async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: Notify
 
 /// The notification the note became. Where nobody will tell it, the agent must know.
 fn kept(receipt: &Receipt) -> Result<String, Refused> {
-    let waits = |decision: &&Decision| matches!(decision.verdict.as_str(), "queued" | "held" | "duplicate");
+    let waits = |decision: &&Decision| matches!(&*decision.verdict, "queued" | "held" | "duplicate");
     let id = receipt.verdicts.iter().find(waits).and_then(|decision| decision.notification_id);
     id.map(|id| id.to_string()).ok_or_else(|| {
-        let reason = receipt.verdicts.first().map_or("no subscriber listens for notes", |one| one.reason.as_str());
+        let reason = receipt.verdicts.first().map_or("no subscriber listens for notes", |one| &*one.reason);
         Refused::invalid(format!("The note was not kept, and repeating the call will not help: {reason}"))
     })
 }

@@ -206,10 +206,10 @@ impl PostRoom {
 /// What is decided for a person is decided in no conversation and for no agent, so it waits for none.
 fn of_person(decision: Decision) -> Decision {
     let reason = match decision.verdict == VerdictKind::Queued.as_str() {
-        true => "goes to the person's inbox".to_owned(),
+        true => "goes to the person's inbox".into(),
         false => decision.reason,
     };
-    Decision { agent: String::new(), reason, ..decision }
+    Decision { agent: "".into(), reason, ..decision }
 }
 
 #[cfg(test)]

@@ -267,22 +267,28 @@ impl MailboxLog {
         let mut record = Record { bytes, ..Record::default() };
         for Changed { key, image, whole, bytes } in changes {
             let due_at = image.due_at();
-            let older = self.mailboxes.get(&key).map(|older| (older.since, older.spent, older.image.due_at()));
-            let (since, spent) = match older {
-                Some((since, spent, _)) if !whole => (since, spent + bytes),
-                _ => (number, 0),
-            };
-            if let Some((older_since, _, older_due)) = older {
-                if whole && let Some(from) = self.place(older_since).and_then(|at| self.records.get_mut(at)) {
-                    from.needed -= 1;
+            let (mut since, mut spent, mut was_due) = (number, 0, Time::NEVER);
+            match self.mailboxes.get(&key) {
+                Some(logged) => {
+                    was_due = logged.image.due_at();
+                    match whole {
+                        true => {
+                            if let Some(from) = self.place(logged.since).and_then(|at| self.records.get_mut(at)) {
+                                from.needed -= 1;
+                            }
+                        }
+                        false => (since, spent) = (logged.since, logged.spent + bytes),
+                    }
                 }
-                self.by_due.remove(&(older_due, key.clone()));
-            } else if is_a_sub_agents(&key) {
-                self.sub_agents.insert(key.clone());
+                None if is_a_sub_agents(&key) => drop(self.sub_agents.insert(key.clone())),
+                None => {}
             }
             // What never is due need not be looked for.
-            if due_at < Time::NEVER {
-                self.by_due.insert((due_at, key.clone()));
+            if was_due != due_at {
+                self.by_due.remove(&(was_due, key.clone()));
+                if due_at < Time::NEVER {
+                    self.by_due.insert((due_at, key.clone()));
+                }
             }
             if whole {
                 record.whole.push(key.clone());

@@ -164,8 +164,8 @@ on_every_store! {
         };
         let asks = asks.admit(backend.now(), &mut bellwire_core::Ids::seeded(1)).unwrap();
         let receipt = backend.publish(asks).await;
-        let decided: Vec<_> = receipt.verdicts.iter().filter(|one| one.subscriber == "needs_you").collect();
-        assert_eq!((decided.len(), decided[0].verdict.as_str()), (1, "queued"), "{receipt:?}");
+        let decided: Vec<_> = receipt.verdicts.iter().filter(|one| &*one.subscriber == "needs_you").collect();
+        assert_eq!((decided.len(), &*decided[0].verdict), (1, "queued"), "{receipt:?}");
         let items = inbox(&backend, InboxState::All).await;
         assert_eq!(items.len(), 1);
         assert_eq!(items[0].message, "butler needs you: May I?");

@@ -9,7 +9,7 @@ on_every_store! {
         let receipt = backend.publish(failure("grep")).await;
         assert_eq!(receipt.filtered, 14);
         assert_eq!(receipt.verdicts.len(), 1);
-        assert_eq!(receipt.verdicts[0].subscriber, "tool_failure");
+        assert_eq!(&*receipt.verdicts[0].subscriber, "tool_failure");
         assert_eq!(receipt.verdicts[0].verdict, "held");
         assert!(receipt.verdicts[0].notification_id.is_some());
     }
@@ -45,7 +45,7 @@ on_every_store! {
         let draft: bellwire_core::EventDraft = serde_json::from_str(text).unwrap();
         let for_ada = draft.admit(bellwire_core::Time::ZERO, &mut bellwire_core::Ids::seeded(1)).unwrap();
         let receipt = backend.publish_as(Caller::anyone(), for_ada.clone(), None).await.unwrap();
-        let reached: Vec<_> = receipt.verdicts.iter().map(|verdict| verdict.conversation_id.as_str()).collect();
+        let reached: Vec<_> = receipt.verdicts.iter().map(|verdict| &*verdict.conversation_id).collect();
         assert_eq!(reached, ["one", "two"]);
 
         backend.pass(25 * 60 * 60 * 1000);
@@ -95,6 +95,6 @@ on_every_store! {
         let told = receipt.verdicts.iter().filter(|one| one.verdict == "held").count();
         assert_eq!(told, 100);
         assert!(receipt.verdicts.iter().any(|one| one.reason.starts_with("too_many_open_conversations")));
-        assert!(receipt.verdicts.iter().all(|one| one.conversation_id != "c000"), "the one seen first is left out");
+        assert!(receipt.verdicts.iter().all(|one| &*one.conversation_id != "c000"), "the one seen first is left out");
     }
 }
