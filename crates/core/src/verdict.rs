@@ -110,7 +110,9 @@ impl Verdict {
         match self {
             Self::Queued { .. } => "waits for its injection point".into(),
             Self::Held { until, .. } => format!("held in a batch until {until} at the latest").into(),
-            Self::Duplicate { of, repeats } => format!("repeat {repeats} of event {of} within the dedupe window").into(),
+            Self::Duplicate { of, repeats } => {
+                format!("repeat {repeats} of event {of} within the dedupe window").into()
+            }
             Self::Filtered(filter) => filter.to_string().into(),
             Self::Suppressed => "its source sends too many events; the next block says how many".into(),
         }

@@ -1,19 +1,17 @@
 //! What can be asked of a store, and what comes back.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bellwire_core::conversation::Observed;
 use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
-use bellwire_core::subscriber::SubscriberId;
-use bellwire_core::{Answer, Event, EventId, Inject, NotificationId, Time, Verdict};
+use bellwire_core::{Answer, Event, EventId, Inject, NotificationId, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::keys::MailboxKey;
 use crate::people::Told;
+use crate::verdicts::{Decision, Verdicts};
 
 /// On whose behalf something is asked. Every path checks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,65 +109,8 @@ pub struct Receipt {
     pub event_id: EventId,
     /// How many subscribers do not listen for its type.
     pub filtered: u32,
-    /// What it came to, per conversation and listening subscriber; shared with the event's row until that is written.
-    pub verdicts: Arc<Vec<Decision>>,
-}
-
-/// A verdict as it is kept with its event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
-    /// The subscriber.
-    pub subscriber: Arc<str>,
-    /// The conversation it decided for.
-    pub conversation_id: Arc<str>,
-    /// The agent it decided for.
-    pub agent: Arc<str>,
-    /// queued, held, duplicate, filtered or suppressed.
-    pub verdict: Cow<'static, str>,
-    /// Why.
-    pub reason: Cow<'static, str>,
-    /// The notification it became part of.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub notification_id: Option<Uuid>,
-    /// The event it repeats.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub of: Option<Uuid>,
-    /// How many repeats there have been.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub repeats: Option<u32>,
-}
-
-impl Decision {
-    pub(crate) fn new(subscriber: &SubscriberId, mailbox: &MailboxKey, verdict: &Verdict) -> Self {
-        let (of, repeats) = match verdict {
-            Verdict::Duplicate { of, repeats } => (Some(of.0), Some(*repeats)),
-            _ => (None, None),
-        };
-        Self {
-            subscriber: subscriber.shared(),
-            conversation_id: mailbox.conversation.id.clone(),
-            agent: mailbox.agent.clone(),
-            verdict: verdict.name().into(),
-            reason: verdict.reason(),
-            notification_id: verdict.notification().map(|id| id.0),
-            of,
-            repeats,
-        }
-    }
-
-    /// The verdict on an event for a person where no conversation of theirs hears it, or not every one.
-    pub(crate) fn nobody(reason: String) -> Self {
-        Self {
-            subscriber: "*".into(),
-            conversation_id: "".into(),
-            agent: "".into(),
-            verdict: "filtered".into(),
-            reason: reason.into(),
-            notification_id: None,
-            of: None,
-            repeats: None,
-        }
-    }
+    /// What it came to; shared with the event's row until that is written.
+    pub verdicts: Arc<Verdicts>,
 }
 
 /// An agent at an injection point.

@@ -16,11 +16,12 @@ mod refusals;
 mod report;
 mod rows;
 mod sqlite;
+mod verdicts;
 mod writer;
 
 pub use command::{
-    Brought, Caller, ConversationView, Decision, Given, Hint, HintKind, Incoming, InjectionView, Message,
-    NotificationView, Once, Publish, Receipt, Superseded, Take, Token, Trace,
+    Brought, Caller, ConversationView, Given, Hint, HintKind, Incoming, InjectionView, Message, NotificationView, Once,
+    Publish, Receipt, Superseded, Take, Token, Trace,
 };
 pub use error::{ErrorKind, StoreError};
 pub use front::Front;
@@ -34,6 +35,7 @@ pub use people::{
 pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremembered};
 pub use report::{Observer, Report};
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
+pub use verdicts::{Decision, Verdicts};
 pub use writer::{Clock, Opening};
 
 use std::future::Future;

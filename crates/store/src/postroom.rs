@@ -29,7 +29,7 @@ use bellwire_core::person::{Words, words};
 use bellwire_core::subscriber::{Preferences, Subscribers};
 use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Notification, NotificationId, Time};
 
-use crate::command::{Decision, Hint, Once, Token};
+use crate::command::{Hint, Once, Token};
 use crate::error::{ErrorKind, StoreError};
 use crate::keys::KeyedMap;
 use crate::people::PeopleRules;
@@ -37,6 +37,7 @@ use crate::rows::{
     BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow,
     OnceRow, SupersededRow,
 };
+use crate::verdicts::Decision;
 
 /// The most mailboxes kept in memory.
 const HOT_MAX: usize = 20_000;
@@ -292,7 +293,7 @@ impl PostRoom {
                 Effect::Verdict { event, subscriber, verdict } => {
                     let decision = Decision::new(&subscriber, key, &verdict);
                     match detected.iter_mut().find(|row| row.event.id() == event) {
-                        Some(row) => Arc::make_mut(&mut row.verdicts).push(decision),
+                        Some(row) => Arc::make_mut(&mut row.verdicts).extend([decision]),
                         None => drained.verdicts.push(decision),
                     }
                 }

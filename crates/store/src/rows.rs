@@ -9,9 +9,10 @@ use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 
 use bellwire_core::person::Settings;
 
-use crate::command::{Decision, Given, Message, Once, Superseded, Token};
+use crate::command::{Given, Message, Once, Superseded, Token};
 pub(crate) use crate::keys::{ConversationKey, MailboxKey};
 use crate::people::PeopleChanges;
+use crate::verdicts::Verdicts;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ConversationRow {
@@ -30,7 +31,7 @@ pub(crate) struct EventRow {
     pub(crate) owner: Arc<str>,
     pub(crate) accepted_at: Time,
     pub(crate) filtered: u32,
-    pub(crate) verdicts: Arc<Vec<Decision>>,
+    pub(crate) verdicts: Arc<Verdicts>,
 }
 
 #[derive(Clone, Debug)]

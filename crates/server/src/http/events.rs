@@ -5,7 +5,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use bellwire_core::Time;
-use bellwire_store::{Incoming, Once, Publish, Receipt, Told};
+use bellwire_store::{Incoming, Once, Publish, Receipt, Told, Verdicts};
 use schemars::{JsonSchema, json_schema};
 use serde::Serialize;
 
@@ -46,7 +46,8 @@ pub(super) struct PublishedEvent {
     /// How many subscribers do not listen for its type.
     filtered: u32,
     /// What it came to, per conversation and listening subscriber.
-    verdicts: Vec<Verdict>,
+    #[schemars(with = "Vec<Verdict>")]
+    verdicts: Arc<Verdicts>,
 }
 
 /// The body of a publish: JSON, NDJSON or CloudEvents.
@@ -123,7 +124,7 @@ impl PublishedEvent {
         Self {
             id: name.unwrap_or_else(|| receipt.event_id.to_string()),
             filtered: receipt.filtered,
-            verdicts: Arc::unwrap_or_clone(receipt.verdicts).into_iter().map(Verdict::from).collect(),
+            verdicts: receipt.verdicts,
         }
     }
 }

@@ -4,9 +4,10 @@ use bellwire_core::Input;
 use bellwire_core::event::{AgentName, Cause, Event};
 
 use super::{OPEN_MAX, OPEN_MS, PostRoom, Source};
-use crate::command::{Brought, Caller, Decision, Incoming, Publish, Receipt};
+use crate::command::{Brought, Caller, Incoming, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{BroughtRow, ConversationKey, EventRow, MailboxKey};
+use crate::verdicts::{Decision, Verdicts};
 
 /// Where an event goes: the mailboxes it reaches, and whose it is.
 pub(super) struct Address {
@@ -223,7 +224,8 @@ impl PostRoom {
                 at: now,
             });
         }
-        let row = EventRow { event, owner: address.owner, accepted_at: now, filtered, verdicts: verdicts.into() };
+        let verdicts = Arc::new(Verdicts::from(verdicts));
+        let row = EventRow { event, owner: address.owner, accepted_at: now, filtered, verdicts };
         let receipt = receipt_of(&row);
         self.changes.events.push(row);
         Ok(receipt)

@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use super::people::Draft;
 use super::{PostRoom, Source};
-use crate::command::Decision;
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{Level, NewReminder, Reminder, Shelf};
 use crate::rows::MailboxKey;
+use crate::verdicts::Decision;
 
 /// How many reminders one commit tells.
 const DUE_MAX: usize = 256;

@@ -136,7 +136,7 @@ impl PostRoom {
         if let Some(event) = observed {
             let room = self.rooms.get_mut(key).expect("it was entered before");
             room.keep_event(event.clone());
-            let (filtered, verdicts) = (drained.filtered, drained.verdicts.into());
+            let (filtered, verdicts) = (drained.filtered, Arc::new(drained.verdicts.into()));
             let owner = key.owner().clone();
             self.changes.events.push(EventRow { event, owner, accepted_at: now, filtered, verdicts });
         }

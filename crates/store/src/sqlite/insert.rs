@@ -53,7 +53,7 @@ pub(super) fn events(connection: &Connection, rows: &[EventRow]) -> rusqlite::Re
             row.owner,
             row.accepted_at.as_millis(),
             row.filtered,
-            json(&row.verdicts),
+            row.verdicts.json().get(),
         ])?;
     }
     Ok(())

@@ -286,7 +286,7 @@ impl Reader for Sqlite {
             superseded: superseded(&mut connection, id).await?,
             told: told(&mut connection, &row.owner, &ids).await?,
             notifications,
-            verdicts: Arc::unwrap_or_clone(row.verdicts),
+            verdicts: Arc::unwrap_or_clone(row.verdicts).into_list(),
         }))
     }
 

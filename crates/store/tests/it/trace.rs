@@ -11,7 +11,7 @@ on_every_store! {
         backend.take(AfterTool, "c1").await;
         let trace = backend.store().trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
         assert_eq!(trace.event.kind, "tool.call.failure");
-        assert_eq!(trace.verdicts, *receipt.verdicts);
+        assert_eq!(trace.verdicts, **receipt.verdicts);
         let notification = &trace.notifications[0];
         assert_eq!((notification.state.as_str(), notification.call_id.as_deref()), ("injected", Some("c1")));
         assert_eq!(notification.content.as_deref(), Some("tool_fail: grep timeout"));
