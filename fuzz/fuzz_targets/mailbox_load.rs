@@ -45,7 +45,8 @@ fuzz_target!(|bytes: Bytes| {
 impl<'a> Arbitrary<'a> for Bytes {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
         if u.ratio(1, 3)? {
-            return Ok(Self([&[1], u.bytes(u.len())?].concat()));
+            let version = [u.int_in_range(1..=2)?];
+            return Ok(Self([&version, u.bytes(u.len())?].concat()));
         }
         let mut bytes = SAVED.clone();
         for _ in 0..u.int_in_range(0..=8)? {

@@ -150,9 +150,10 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .pragma("journal_size_limit", JOURNAL_BYTES.to_string())
 }
 
-/// The same for the one that writes; with memory for the pages it changes, so that a commit reads nothing back (64 MiB,
-/// taken as needed), and a checkpoint every 16 MiB of log, because a mailbox's page is changed many times and need be
-/// copied only once. The file is in WAL mode by then, and stays so.
+/// The same for the one that writes, with a checkpoint every 16 MiB of log: a page is changed many times and need be copied
+/// only once. The file is in WAL mode by then, and stays so. Its memory for pages is SQLite's own 2 MB: what it writes are
+/// the ends of tables, and a commit after which a tree was balanced looks at every page there is (with 64 MB, a third of
+/// the injections a second were lost to it).
 fn writing(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
     // A file that is not there any more must not be made anew, empty.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -161,7 +162,6 @@ fn writing(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "temp_store", "memory")?;
-    connection.pragma_update(None, "cache_size", -65_536)?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 4_000, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", JOURNAL_BYTES, |_| Ok(()))?;
     Ok(connection)

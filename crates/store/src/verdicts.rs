@@ -21,7 +21,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// They as JSON.
+    /// The list as JSON.
     pub fn json(&self) -> &RawValue {
         self.json.get_or_init(|| to_raw_value(&self.list).expect("plain data becomes JSON"))
     }

@@ -6,7 +6,7 @@ use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::batch::Batches;
-use super::dedupe::{Dedupe, Window};
+use super::dedupe::{Dedupe, WINDOWS_MAX, Window};
 use super::presence::Presence;
 use super::storm::Storm;
 use super::{Keeper, Mailbox};
@@ -26,9 +26,12 @@ const RELATIVE: u8 = 1;
 const QUIET_BYTES: usize = 512;
 /// What a window adds to it; there may be a thousand of them.
 const WINDOW_BYTES: usize = 48;
+/// Milliseconds for nine thousand years, and counters that end where nobody counts any more: six and three bytes.
+const CLOSES_MAX: i64 = (1 << 48) - 1;
+const COUNTED_MAX: u32 = (1 << 24) - 1;
 
-/// A mailbox on its way to bytes: the same fields as [`Saved`] in the same order, behind the version, and none of them
-/// copied. It happens once per mailbox and commit.
+/// A mailbox on its way to bytes: the same fields as [`Saved`] in the same order, behind the version. It happens once per
+/// mailbox and commit.
 #[derive(Serialize)]
 struct Saving<'a> {
     version: u8,
@@ -90,11 +93,9 @@ impl Serialize for OpenWindows<'_> {
             bytes.extend_from_slice(&window.key.to_le_bytes());
             bytes.extend_from_slice(window.of.0.as_bytes());
             bytes.extend_from_slice(&window.subscriber.0.to_le_bytes());
-            // Milliseconds for nine thousand years, and counters that end where nobody counts any more.
-            let closes = window.closes.as_millis().clamp(0, (1 << 48) - 1);
-            bytes.extend_from_slice(&closes.to_le_bytes()[..6]);
+            bytes.extend_from_slice(&window.closes.as_millis().clamp(0, CLOSES_MAX).to_le_bytes()[..6]);
             for counter in [window.repeats, window.told] {
-                bytes.extend_from_slice(&counter.min((1 << 24) - 1).to_le_bytes()[..3]);
+                bytes.extend_from_slice(&counter.min(COUNTED_MAX).to_le_bytes()[..3]);
             }
         }
         serializer.serialize_bytes(&bytes)
@@ -136,9 +137,9 @@ impl RelativeWindow {
             key: u128::from_le_bytes(self.key),
             of: EventId(uuid::Uuid::from_bytes(self.of)),
             subscriber: SubscriberKey(u32::from_le_bytes(self.subscriber)),
-            closes: Time::from_millis(now.as_millis().saturating_add(self.closes_in)),
-            repeats: self.repeats,
-            told: self.told.min(self.repeats),
+            closes: Time::from_millis(now.as_millis().saturating_add(self.closes_in).clamp(0, CLOSES_MAX)),
+            repeats: self.repeats.min(COUNTED_MAX),
+            told: self.told.min(self.repeats).min(COUNTED_MAX),
         }
     }
 }
@@ -167,7 +168,7 @@ impl Flavor for Bytes {
 /// Why bytes are not a mailbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// They were written by a later version of Bellwire.
+    /// They were written by another version of Bellwire.
     Version(u8),
     /// They are damaged.
     Damaged,
@@ -176,7 +177,9 @@ pub enum LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Version(found) => write!(f, "the mailbox has version {found}; this Bellwire reads up to {VERSION}"),
+            Self::Version(found) => {
+                write!(f, "the mailbox has version {found}; this Bellwire reads {RELATIVE} and {VERSION}")
+            }
             Self::Damaged => f.write_str("the mailbox is damaged"),
         }
     }
@@ -209,7 +212,7 @@ impl Mailbox {
             return Err(LoadError::Damaged);
         }
         let (version, body) = bytes.split_first().ok_or(LoadError::Damaged)?;
-        let (saved, windows) = match *version {
+        let (saved, windows): (_, Vec<Window>) = match *version {
             VERSION => {
                 let saved: Saved<&[u8]> = postcard::from_bytes(body).map_err(|_| LoadError::Damaged)?;
                 let (windows, []) = saved.windows.as_chunks() else { return Err(LoadError::Damaged) };
@@ -222,7 +225,7 @@ impl Mailbox {
             }
             other => return Err(LoadError::Version(other)),
         };
-        if !saved.is_sound() {
+        if !saved.is_sound() || windows.len() > WINDOWS_MAX {
             return Err(LoadError::Damaged);
         }
         pending.sort_by_key(|notification| notification.sequence);
@@ -271,7 +274,7 @@ mod tests {
         aa8faee98792cee51c0467726570f0b77a00000101040680897a0000";
 
     #[test]
-    fn the_bytes_are_those_that_earlier_versions_wrote() {
+    fn the_bytes_of_version_2_stay_what_they_are() {
         use std::hash::Hasher as _;
         let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
         agent_in_a_loop(&mut mailbox, Time::from_millis(1_000_000));

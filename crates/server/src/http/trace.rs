@@ -285,7 +285,7 @@ impl From<NotificationView> for TracedNotification {
     }
 }
 
-/// A name, or none: the store keeps the empty one where there was nobody to decide for, and an empty name is no id.
+/// A name, or none: it is empty where there was nobody to decide for, and an empty name is no id.
 fn known(name: Arc<str>) -> Option<Arc<str>> {
     Some(name).filter(|name| !name.is_empty())
 }

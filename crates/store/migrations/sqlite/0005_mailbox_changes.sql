@@ -1,6 +1,7 @@
 -- The mailboxes' log keeps what changed in them, one record a commit; what was whole in it moves to its place.
 INSERT INTO mailboxes (owner, conversation_id, agent, state, pending, due_at)
-    SELECT owner, conversation_id, agent, state, pending, due_at FROM newest_mailboxes WHERE sequence > 0
+    SELECT owner, conversation_id, agent, state, pending, due_at FROM mailbox_log
+    WHERE sequence IN (SELECT MAX(sequence) FROM mailbox_log GROUP BY owner, conversation_id, agent)
     ON CONFLICT (owner, conversation_id, agent) DO UPDATE SET state = excluded.state, pending = excluded.pending,
     due_at = excluded.due_at;
 DROP VIEW newest_mailboxes;

@@ -47,8 +47,13 @@ impl SqliteStore {
         let mut connection = options(path).read_only(true).connect().await.map_err(failure)?;
         let pending = migrate::pending(&mut connection).await?;
         let rows = sqlx::query("PRAGMA quick_check(20)").fetch_all(&mut connection).await.map_err(failure)?;
-        let damage = rows.iter().map(|row| row.get::<String, _>(0)).filter(|line| line != "ok").collect();
+        let mut damage: Vec<String> = rows.iter().map(|row| row.get(0)).filter(|line| line != "ok").collect();
         connection.close().await.map_err(failure)?;
+        // Where steps are missing, the log is another one.
+        if pending.is_empty() {
+            let log = super::writing(path).map_err(failed).and_then(|connection| MailboxLog::read(&connection));
+            damage.extend(log.err().map(|error| error.message));
+        }
         Ok(Inspection { pending, damage })
     }
 
@@ -56,7 +61,7 @@ impl SqliteStore {
     /// differences only, so that no query gives it.
     pub async fn mailboxes(path: &Path) -> Result<Vec<SavedMailbox>, StoreError> {
         let _lock = lock(path)?;
-        let connection = rusqlite::Connection::open(path).map_err(failed)?;
+        let connection = super::writing(path).map_err(failed).map_err(|error| super::named(path, error))?;
         let log = MailboxLog::read(&connection)?;
         let mut mailboxes: Vec<_> = log.all().map(|(key, state)| SavedMailbox::new(key, state)).collect();
         let mut query =

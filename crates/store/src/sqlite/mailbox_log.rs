@@ -2,9 +2,9 @@
 //!
 //! A mailbox is saved by every commit that touches it. Written in its place, each would change a page of its own somewhere
 //! in the file, and all of it for the few bytes an event changes. So a commit appends one record to a log, with what has
-//! changed in each of its mailboxes; and only what has not changed again for long moves to its place. A record that is
-//! whole comes first, and again as soon as what followed it takes as much: so the log stays short, and reading it back,
-//! which a start does, costs no more than reading the mailboxes twice.
+//! changed in each of its mailboxes; and only what has not changed again for long moves to its place. The first change of
+//! a mailbox is the whole of it, and so is the next as soon as those in between take as much: the log stays short, and a
+//! start reads about twice what the mailboxes have.
 
 mod change;
 mod difference;
@@ -19,11 +19,14 @@ use crate::keys::KeyedMap;
 use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
 use change::{Change, Image};
 
-/// How many bytes the log keeps, and how many leave it at once: few in a build for tests, where all of this has to happen.
+/// How many bytes the log keeps, and about how many leave it at once: few in a build for tests, where all of this has to
+/// happen.
 const KEPT: usize = if cfg!(debug_assertions) { 4 * 1024 } else { 16 * 1024 * 1024 };
-const STEP: usize = if cfg!(debug_assertions) { 1024 } else { 256 * 1024 };
+const LEAVING: usize = if cfg!(debug_assertions) { 1024 } else { 256 * 1024 };
 /// How many mailboxes may move to their places with one commit, give or take those of one record.
 const MOVED_MAX: usize = 4_096;
+/// Records are counted through; where so many are missing, the numbers are wrong and not the records gone.
+const GAP_MAX: i64 = 1_000_000;
 
 /// What the log holds.
 #[derive(Default)]
@@ -63,14 +66,24 @@ struct Logged {
 }
 
 /// What a commit writes of mailboxes, and what the log will be when that has succeeded.
-pub(super) struct Step {
+pub(super) struct Plan {
     number: i64,
+    /// What the log gets; nothing where no mailbox changed, or none is to stay in the log.
     record: Vec<u8>,
     changes: Vec<Changed>,
-    /// All records up to this number leave the log.
-    last: Option<i64>,
-    /// Those whose newest state goes with them, and moves to its place.
+    leaving: Leaving,
+    /// Those whose newest state leaves with a record, and moves to its place.
     moving: Vec<MailboxKey>,
+}
+
+/// Which records leave the log.
+#[derive(Copy, Clone)]
+enum Leaving {
+    None,
+    /// All up to this number.
+    UpTo(i64),
+    /// All, and what this commit changes goes to its place at once.
+    Everything,
 }
 
 struct Changed {
@@ -91,18 +104,15 @@ impl MailboxLog {
         let mut rows = query.query([]).map_err(super::failed)?;
         while let Some(row) = rows.next().map_err(super::failed)? {
             let number: i64 = row.get(0).map_err(super::failed)?;
-            let record = row.get_ref(1).map_err(super::failed)?.as_blob().unwrap_or_default();
+            let record = row.get_ref(1).map_err(super::failed)?.as_blob().ok();
             if log.records.is_empty() {
                 log.first = number;
             }
+            let changes = record.and_then(Change::read).filter(|_| number - log.next() < GAP_MAX);
+            let (Some(record), Some(changes)) = (record, changes) else { return Err(unreadable(number)) };
             while log.next() < number {
                 log.records.push_back(Record::default());
             }
-            let changes = Change::read(record).ok_or_else(|| {
-                super::damaged(&format!(
-                    "mailbox_log {number}; restore a backup, or delete that row to go on without what it says"
-                ))
-            })?;
             let mut changed = Vec::with_capacity(changes.len());
             for (change, bytes) in changes {
                 let key = change.key();
@@ -173,7 +183,7 @@ impl MailboxLog {
     }
 
     /// What a commit with these rows has to write.
-    pub(super) fn step(&self, rows: &[(MailboxKey, MailboxRow)]) -> Step {
+    pub(super) fn plan(&self, rows: &[(MailboxKey, MailboxRow)]) -> Plan {
         let last = self.leaving();
         let mut record = Vec::new();
         let mut changes = Vec::with_capacity(rows.len());
@@ -190,11 +200,12 @@ impl MailboxLog {
             let here: std::collections::HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
             moving.retain(|key| !here.contains(key));
         }
-        Step { number: self.next(), record, changes, last, moving }
+        let leaving = last.map_or(Leaving::None, Leaving::UpTo);
+        Plan { number: self.next(), record, changes, leaving, moving }
     }
 
     /// The same where nothing is to stay in the log: every mailbox moves to its place.
-    pub(super) fn step_to_places(&self, rows: &[(MailboxKey, MailboxRow)]) -> Step {
+    pub(super) fn plan_to_empty(&self, rows: &[(MailboxKey, MailboxRow)]) -> Plan {
         let changed = |(key, row): &(MailboxKey, MailboxRow)| {
             let (image, bytes) = (Image::of(row), 0);
             Changed { key: key.clone(), image, whole: true, bytes }
@@ -202,7 +213,7 @@ impl MailboxLog {
         let changes: Vec<Changed> = rows.iter().map(changed).collect();
         let here: std::collections::HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
         let moving = self.mailboxes.keys().filter(|key| !here.contains(key)).cloned().collect();
-        Step { number: self.next(), record: Vec::new(), changes, last: Some(i64::MAX), moving }
+        Plan { number: self.next(), record: Vec::new(), changes, leaving: Leaving::Everything, moving }
     }
 
     /// Up to which record all leave with the next commit: those that nobody needs, as soon as they are worth it, and the
@@ -211,13 +222,13 @@ impl MailboxLog {
         let too_many = self.bytes.saturating_sub(KEPT);
         let (mut last, mut bytes, mut moved) = (self.first - 1, 0, 0);
         for record in &self.records {
-            let stays = record.needed > 0 && (too_many < STEP || bytes >= too_many || moved >= MOVED_MAX);
-            if stays {
+            let is_needed = record.needed > 0 && (too_many < LEAVING || moved >= MOVED_MAX);
+            if is_needed || bytes >= too_many.max(LEAVING) {
                 break;
             }
             (last, bytes, moved) = (last + 1, bytes + record.bytes, moved + record.needed);
         }
-        (bytes >= STEP || moved > 0).then_some(last)
+        (bytes >= LEAVING || moved > 0).then_some(last)
     }
 
     /// The mailboxes that are counted from the records up to this one.
@@ -231,20 +242,20 @@ impl MailboxLog {
     }
 
     /// The commit succeeded.
-    pub(super) fn committed(&mut self, step: Step) {
-        match step.last {
-            Some(i64::MAX) => *self = Self { first: step.number, ..Self::default() },
-            last => {
-                if !step.changes.is_empty() {
-                    self.append(step.record.len(), step.changes);
-                }
-                step.moving.iter().for_each(|key| self.move_out(key));
-                while last.is_some_and(|last| self.first <= last) {
-                    let Some(record) = self.records.pop_front() else { break };
-                    self.bytes -= record.bytes;
-                    self.first += 1;
-                }
-            }
+    pub(super) fn committed(&mut self, plan: Plan) {
+        let last = match plan.leaving {
+            Leaving::Everything => return *self = Self { first: plan.number, ..Self::default() },
+            Leaving::None => 0,
+            Leaving::UpTo(last) => last,
+        };
+        if !plan.changes.is_empty() {
+            self.append(plan.record.len(), plan.changes);
+        }
+        plan.moving.iter().for_each(|key| self.move_out(key));
+        while self.first <= last {
+            let Some(record) = self.records.pop_front() else { break };
+            self.bytes -= record.bytes;
+            self.first += 1;
         }
     }
 
@@ -305,21 +316,39 @@ impl MailboxLog {
         usize::try_from(number - self.first).ok()
     }
 
-    /// Writes what a step says.
-    pub(super) fn write(&self, connection: &Connection, step: &Step) -> rusqlite::Result<()> {
-        if !step.record.is_empty() {
+    /// Writes what is planned.
+    pub(super) fn write(&self, connection: &Connection, plan: &Plan) -> rusqlite::Result<()> {
+        if !plan.record.is_empty() {
             let mut insert = connection.prepare_cached("INSERT INTO mailbox_log (sequence, changes) VALUES (?, ?)")?;
-            insert.execute(params![step.number, step.record])?;
+            insert.execute(params![plan.number, plan.record])?;
         }
-        let Some(last) = step.last else { return Ok(()) };
-        let moving = step.moving.iter().filter_map(|key| Some((key, &self.mailboxes.get(key)?.image)));
-        let changed = step.changes.iter().map(|changed| (&changed.key, &changed.image));
-        let stays_here = !step.record.is_empty();
-        for (key, image) in moving.chain(changed.filter(|_| !stays_here)) {
-            move_to_its_place(connection, key, image)?;
+        for key in &plan.moving {
+            if let Some(logged) = self.mailboxes.get(key) {
+                move_to_its_place(connection, key, &logged.image)?;
+            }
         }
-        connection.prepare_cached("DELETE FROM mailbox_log WHERE sequence <= ?1")?.execute([last]).map(drop)
+        match plan.leaving {
+            Leaving::None => Ok(()),
+            Leaving::UpTo(last) => {
+                connection.prepare_cached("DELETE FROM mailbox_log WHERE sequence <= ?1")?.execute([last]).map(drop)
+            }
+            Leaving::Everything => {
+                for changed in &plan.changes {
+                    move_to_its_place(connection, &changed.key, &changed.image)?;
+                }
+                connection.execute("DELETE FROM mailbox_log", []).map(drop)
+            }
+        }
     }
+}
+
+/// Without its changes the row says nothing, and whoever has to be told that something is missing is told. If it were
+/// gone, and the first, then what follows it would look as if it were in its place.
+fn unreadable(number: i64) -> StoreError {
+    super::damaged(&format!(
+        "mailbox_log {number}; restore a backup, or go on without what it says: \
+         UPDATE mailbox_log SET changes = x'' WHERE sequence = {number}"
+    ))
 }
 
 fn move_to_its_place(connection: &Connection, key: &MailboxKey, image: &Image) -> rusqlite::Result<()> {
@@ -347,6 +376,8 @@ pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<MailboxKey> 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 mod tests {
+    use bellwire_core::{Ids, NotificationId};
+
     use super::*;
 
     /// A file with nothing in it but mailboxes.
@@ -376,9 +407,9 @@ mod tests {
     }
 
     fn commit(log: &mut MailboxLog, file: &Connection, rows: &[(MailboxKey, MailboxRow)]) {
-        let step = log.step(rows);
-        log.write(file, &step).unwrap();
-        log.committed(step);
+        let plan = log.plan(rows);
+        log.write(file, &plan).unwrap();
+        log.committed(plan);
     }
 
     /// Enough of others' changes that whatever came before leaves the log.
@@ -389,33 +420,41 @@ mod tests {
         }
     }
 
-    /// What a start would find: of each mailbox its state, wherever that is.
-    fn found(file: &Connection) -> Vec<(MailboxKey, Vec<u8>)> {
+    /// What a start would find: each mailbox, wherever it is.
+    fn found(file: &Connection) -> Vec<(MailboxKey, Image)> {
         let log = MailboxLog::read(file).unwrap();
-        let mut found: Vec<_> = log.all().map(|(key, state)| (key.clone(), state.to_owned())).collect();
-        let mut query = file.prepare("SELECT owner, conversation_id, agent, state FROM mailboxes").unwrap();
-        let placed = query.query_map([], |row| Ok((key(row, 0)?, row.get(3)?))).unwrap();
-        found.extend(placed.map(Result::unwrap).filter(|(key, _)| !log.has(key)));
-        found.sort();
+        let mut found: Vec<_> = log.mailboxes.iter().map(|(key, logged)| (key.clone(), logged.image.clone())).collect();
+        let mut query =
+            file.prepare("SELECT owner, conversation_id, agent, state, pending, due_at FROM mailboxes").unwrap();
+        let placed = query.query_map([], |row| {
+            let pending: Vec<u8> = row.get(4)?;
+            let pending = pending.as_chunks().0.iter().map(|id| NotificationId(uuid::Uuid::from_bytes(*id))).collect();
+            let saved = MailboxRow { state: row.get(3)?, pending, due_at: Time::from_millis(row.get(5)?) };
+            Ok((key(row, 0)?, Image::of(&saved)))
+        });
+        found.extend(placed.unwrap().map(Result::unwrap).filter(|(key, _)| !log.has(key)));
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
         found
     }
 
     #[test]
     fn whatever_changed_and_however_often_a_start_finds_the_newest_of_each() {
         let (file, mut log) = (file(), log());
-        let mut newest = std::collections::BTreeMap::new();
+        let (mut newest, mut ids) = (std::collections::BTreeMap::new(), Ids::seeded(1));
         for round in 0..400_usize {
             // Some change in every commit, some now and then, one only once; the first keep growing and shrinking.
-            let ids = [round % 3, 10 + round % 17, 100 + (round == 5) as usize, 200 + round / 40];
-            let rows: Vec<_> = ids
+            let changing = [round % 3, 10 + round % 17, 100 + (round == 5) as usize, 200 + round / 40];
+            let rows: Vec<_> = changing
                 .into_iter()
                 .map(|id| {
                     let state = (0..40 + (round * id) % 300).flat_map(|at| ((at * at + id) as u16).to_le_bytes());
-                    row_of(&id.to_string(), state.chain(round.to_le_bytes()).collect(), round as i64)
+                    let mut row = row_of(&id.to_string(), state.chain(round.to_le_bytes()).collect(), round as i64);
+                    row.1.pending = (0..round % 5).map(|_| ids.notification(Time::ZERO)).collect();
+                    row
                 })
                 .collect();
             commit(&mut log, &file, &rows);
-            newest.extend(rows.into_iter().map(|(key, row)| (key, row.state)));
+            newest.extend(rows.into_iter().map(|(key, row)| (key, Image::of(&row))));
             if round % 7 == 0 {
                 assert_eq!(found(&file), newest.clone().into_iter().collect::<Vec<_>>(), "after {round}");
             }
@@ -433,7 +472,7 @@ mod tests {
         for round in 0..1_000 {
             let state: Vec<u8> = (0..100_u32).map(|at| (at * at) as u8).chain(i32::to_le_bytes(round)).collect();
             commit(&mut log, &file, &[row_of("chat", state, 1)]);
-            assert!(log.bytes < 2 * STEP, "{} bytes", log.bytes);
+            assert!(log.bytes < 2 * LEAVING, "{} bytes", log.bytes);
         }
         let kept: i64 = file.query_row("SELECT SUM(LENGTH(changes)) FROM mailbox_log", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, log.bytes as i64);
@@ -452,6 +491,39 @@ mod tests {
         assert_eq!(log.newest(&mailbox("chat")), Some((&b""[..], &b""[..])));
         assert_eq!(log.newest(&mailbox("3")), Some((&[7; 90][..], &b""[..])));
         assert_eq!(log.due(Time::from_millis(9), 9).count(), 2, "nobody is kept busy with what is damaged");
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_refused_and_without_it_nothing_old_passes_for_new() {
+        let (file, mut log) = (file(), log());
+        for number in 1..4 {
+            commit(&mut log, &file, &[row_of("chat", [&[number; 1][..], &[7; 90]].concat(), 5)]);
+        }
+        file.execute("UPDATE mailbox_log SET changes = x'05' WHERE sequence = 1", []).unwrap();
+        let refused = MailboxLog::read(&file).err().unwrap().message;
+        let advice = refused.split_once("go on without what it says: ").unwrap().1;
+        file.execute(advice, []).unwrap();
+        assert_eq!(MailboxLog::read(&file).unwrap().newest(&mailbox("chat")), Some((&b""[..], &b""[..])));
+        file.execute("INSERT INTO mailbox_log VALUES (1 << 40, x'')", []).unwrap();
+        assert!(MailboxLog::read(&file).is_err(), "numbers that were damaged take no memory");
+    }
+
+    #[test]
+    fn what_nobody_needs_leaves_a_little_at_a_time() {
+        let (file, mut log) = (file(), log());
+        commit(&mut log, &file, &[row("idle", 1)]);
+        let before = log.first;
+        // All of it is held by the one that is idle, and nobody needs it any more when that has moved.
+        for round in 0..KEPT as u32 {
+            let state = (0..100_u32).map(|at| (at * at) as u8).chain(round.to_le_bytes()).collect();
+            let (first, bytes) = (log.first, log.bytes);
+            commit(&mut log, &file, &[row_of("busy", state, 1)]);
+            assert!(bytes < log.bytes + 3 * LEAVING, "from {bytes} bytes to {} at once", log.bytes);
+            if first == before && log.first > before {
+                return;
+            }
+        }
+        panic!("the log became {} bytes long", log.bytes);
     }
 
     #[test]
@@ -485,22 +557,23 @@ mod tests {
         let many: Vec<_> = (0..1_000).map(|number| row(&number.to_string(), 50)).collect();
         commit(&mut log, &file, &many);
         commit(&mut log, &file, &[row("one", 50)]);
-        assert!(log.bytes <= KEPT + STEP, "{} bytes", log.bytes);
+        assert!(log.bytes <= KEPT + LEAVING, "{} bytes", log.bytes);
     }
 
     #[test]
     fn where_nothing_is_to_stay_everything_is_in_its_place() {
         let (file, mut log) = (file(), log());
         commit(&mut log, &file, &[row_of("a", vec![1; 50], 5), row_of("b", vec![2; 50], 5)]);
-        let step = log.step_to_places(&[row_of("b", vec![3; 50], 6), row_of("c", vec![4; 50], 7)]);
-        log.write(&file, &step).unwrap();
-        log.committed(step);
+        let plan = log.plan_to_empty(&[row_of("b", vec![3; 50], 6), row_of("c", vec![4; 50], 7)]);
+        log.write(&file, &plan).unwrap();
+        log.committed(plan);
         assert!(log.all().next().is_none() && log.due(Time::NEVER, 9).next().is_none());
-        let expected = [("a", 1), ("b", 3), ("c", 4)].map(|(id, state)| (mailbox(id), vec![state; 50]));
+        let image = |id: &str, state: u8, due_at: i64| (mailbox(id), Image::of(&row_of(id, vec![state; 50], due_at).1));
+        let expected = [image("a", 1, 5), image("b", 3, 6), image("c", 4, 7)];
         assert_eq!(found(&file), expected);
         let left: i64 = file.query_row("SELECT COUNT(*) FROM mailbox_log", [], |row| row.get(0)).unwrap();
         assert_eq!((left, log.looked()), (0, Time::default()));
         commit(&mut log, &file, &[row_of("a", vec![9; 50], 5)]);
-        assert_eq!(found(&file)[0], (mailbox("a"), vec![9; 50]));
+        assert_eq!(found(&file)[0], image("a", 9, 5));
     }
 }

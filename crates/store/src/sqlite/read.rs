@@ -27,7 +27,7 @@ const DUE_PAGE: usize = 1024;
 /// Whether an event is wanted with what it came to. A mailbox needs the event alone, and the verdicts on one for many
 /// conversations are long.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Verdicts {
+enum Decided {
     With,
     Without,
 }
@@ -91,7 +91,7 @@ impl Source for SqliteWriter {
         let pending = waiting(&mut self.reading, &pending).await?;
         let mailbox = Mailbox::load(&state, pending.clone()).map_err(|error| damaged(&error.to_string()))?;
         let wanted: Vec<EventId> = mailbox.references().collect();
-        let events = events(&mut self.reading, &wanted, Verdicts::Without).await?;
+        let events = events(&mut self.reading, &wanted, Decided::Without).await?;
         Ok(Some(LoadedMailbox { state, pending, events: events.into_iter().map(|row| row.event).collect() }))
     }
 
@@ -127,7 +127,7 @@ impl Source for SqliteWriter {
             content: row.get::<Vec<u8>, _>(1).try_into().map_err(|_| damaged("brought_ids.content"))?,
             at: Time::from_millis(row.get(2)),
         };
-        let event = events(&mut self.reading, &[brought.event_id], Verdicts::With).await?.pop();
+        let event = events(&mut self.reading, &[brought.event_id], Decided::With).await?.pop();
         Ok(event.map(|event| (brought, event)))
     }
 
@@ -170,7 +170,7 @@ impl Source for SqliteWriter {
     }
 
     async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
-        let rows = events(&mut self.reading, ids, Verdicts::Without).await?;
+        let rows = events(&mut self.reading, ids, Decided::Without).await?;
         Ok(rows.into_iter().map(|row| row.event).collect())
     }
 
@@ -274,7 +274,7 @@ impl Reader for Sqlite {
             None => crate::event_id(id),
         };
         let Some(id) = id else { return Ok(None) };
-        let Some(row) = events(&mut connection, &[id], Verdicts::With).await?.pop() else { return Ok(None) };
+        let Some(row) = events(&mut connection, &[id], Decided::With).await?.pop() else { return Ok(None) };
         let ids: Vec<Uuid> = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).collect();
         let notifications = notifications(&mut connection, &ids).await?;
         Ok(Some(Trace {
@@ -363,12 +363,12 @@ async fn waiting(connection: &mut SqliteConnection, ids: &[u8]) -> Result<Vec<No
 async fn events(
     connection: &mut SqliteConnection,
     ids: &[EventId],
-    verdicts: Verdicts,
+    verdicts: Decided,
 ) -> Result<Vec<EventRow>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let last = if verdicts == Verdicts::With { "verdicts" } else { "'[]'" };
+    let last = if verdicts == Decided::With { "verdicts" } else { "'[]'" };
     let mut sql = QueryBuilder::<Driver>::new(format!("SELECT {EVENT_COLUMNS}, {last} FROM events WHERE id IN ("));
     let mut list = sql.separated(", ");
     for id in ids {

@@ -31,19 +31,19 @@ impl Backend for SqliteWriter {
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         self.file.check()?;
         // A record of the log is about several people. To erase one, all that it says goes to where it can be erased.
-        let step = match changes.erased_users.is_empty() {
-            true => self.log.step(&changes.mailbox_rows),
-            false => self.log.step_to_places(&changes.mailbox_rows),
+        let plan = match changes.erased_users.is_empty() {
+            true => self.log.plan(&changes.mailbox_rows),
+            false => self.log.plan_to_empty(&changes.mailbox_rows),
         };
         let (log, latest) = (&self.log, self.sequence);
         let written = transaction::whole(&self.connection, |connection| {
             insert::all(connection, changes, latest)?;
-            log.write(connection, &step)?;
+            log.write(connection, &plan)?;
             if changes.has_rare() { rare(connection, changes) } else { Ok(()) }
         });
         written.map_err(failed)?;
         self.sequence += changes.injections.len() as i64;
-        self.log.committed(step);
+        self.log.committed(plan);
         Ok(())
     }
 

@@ -78,6 +78,27 @@ async fn damage_in_log(file: &mut SqliteConnection, conversation: &str) {
 }
 
 #[tokio::test]
+async fn of_an_erased_person_the_file_keeps_nothing_and_of_the_others_everything() {
+    let mut backend = Backend::sqlite().await;
+    let bob = Caller::user("bob");
+    backend.publish(failure("grep")).await;
+    backend.publish_as(bob.clone(), failure("sed"), None).await.unwrap();
+    backend.publish_as(bob.clone(), failure("awk"), None).await.unwrap();
+    backend.store().erase_user("ada".into()).await.unwrap();
+    backend.publish_as(bob.clone(), failure("cut"), None).await.unwrap();
+    backend.close().await;
+    let left = SqliteStore::mailboxes(&backend.path()).await.unwrap();
+    let mut owners: Vec<_> = left.iter().map(|mailbox| mailbox.owner.as_str()).collect();
+    owners.dedup();
+    assert_eq!(owners, ["bob"]);
+    backend.open().await;
+    let mut ask = take(AfterTool, "c1");
+    ask.caller = bob;
+    let told = backend.store().take(ask).await.unwrap().block;
+    assert!(["sed", "awk", "cut"].iter().all(|tool| told.contains(tool)), "{told}");
+}
+
+#[tokio::test]
 async fn a_log_that_cannot_be_read_is_named_with_what_can_be_done() {
     let mut backend = Backend::sqlite().await;
     backend.publish(failure("grep")).await;
@@ -85,6 +106,8 @@ async fn a_log_that_cannot_be_read_is_named_with_what_can_be_done() {
     let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
     sqlx::query("UPDATE mailbox_log SET changes = X'05'").execute(&mut file).await.unwrap();
     file.close().await.unwrap();
+    let damage = SqliteStore::inspect(&backend.path()).await.unwrap().damage;
+    assert!(damage.iter().any(|line| line.contains("mailbox_log 1;")), "{damage:?}");
     let error = backend.try_open().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Damaged);
     assert!(error.message.contains("mailbox_log 1;") && error.message.contains("restore a backup"), "{error}");

@@ -119,14 +119,18 @@ impl Fault {
     ) -> Result<T, StoreError> {
         let Some((table, way)) = self.at else { return step().await };
         let mut file = SqliteConnectOptions::new().filename(store.path()).connect().await.unwrap();
-        for moment in ["INSERT", "UPDATE"] {
+        for moment in ["INSERT", "UPDATE", "DELETE"] {
             let trigger = format!(
                 "CREATE TRIGGER fault_{moment} BEFORE {moment} ON {table} BEGIN SELECT RAISE({way}, '{FAULT}'); END"
             );
             execute(&mut file, trigger).await;
         }
         let given = step().await;
-        execute(&mut file, "DROP TRIGGER fault_INSERT; DROP TRIGGER fault_UPDATE".to_owned()).await;
+        execute(
+            &mut file,
+            "DROP TRIGGER fault_INSERT; DROP TRIGGER fault_UPDATE; DROP TRIGGER fault_DELETE".to_owned(),
+        )
+        .await;
         file.close().await.unwrap();
         given
     }
