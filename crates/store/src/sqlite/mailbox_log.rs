@@ -108,7 +108,8 @@ impl MailboxLog {
             if log.records.is_empty() {
                 log.first = number;
             }
-            let changes = record.and_then(Change::read).filter(|_| number - log.next() < GAP_MAX);
+            let is_next = (1..i64::MAX / 2).contains(&number) && number - log.next() < GAP_MAX;
+            let changes = record.and_then(Change::read).filter(|_| is_next);
             let (Some(record), Some(changes)) = (record, changes) else { return Err(unreadable(number)) };
             while log.next() < number {
                 log.records.push_back(Record::default());
@@ -504,8 +505,10 @@ mod tests {
         let advice = refused.split_once("go on without what it says: ").unwrap().1;
         file.execute(advice, []).unwrap();
         assert_eq!(MailboxLog::read(&file).unwrap().newest(&mailbox("chat")), Some((&b""[..], &b""[..])));
-        file.execute("INSERT INTO mailbox_log VALUES (1 << 40, x'')", []).unwrap();
-        assert!(MailboxLog::read(&file).is_err(), "numbers that were damaged take no memory");
+        for number in [1 << 40, i64::MAX, 0, i64::MIN] {
+            file.execute("UPDATE mailbox_log SET sequence = ?1 WHERE sequence NOT IN (1, 2)", [number]).unwrap();
+            assert!(MailboxLog::read(&file).is_err(), "a number that was damaged takes neither memory nor the hub");
+        }
     }
 
     #[test]
