@@ -1,9 +1,10 @@
 use std::path::Path;
 
+use rusqlite::{Connection, OpenFlags};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 use super::mailbox_log::{self, MailboxLog};
-use super::{SqliteStore, failed, failure, lock, migrate, options};
+use super::{BUSY, SqliteStore, failed, failure, lock, migrate, options};
 use crate::error::StoreError;
 use crate::rows::MailboxKey;
 
@@ -51,7 +52,7 @@ impl SqliteStore {
         connection.close().await.map_err(failure)?;
         // Where steps are missing, the log is another one.
         if pending.is_empty() {
-            let log = super::writing(path).map_err(failed).and_then(|connection| MailboxLog::read(&connection));
+            let log = looking(path).and_then(|connection| MailboxLog::read(&connection));
             damage.extend(log.err().map(|error| error.message));
         }
         Ok(Inspection { pending, damage })
@@ -61,7 +62,7 @@ impl SqliteStore {
     /// differences only, so that no query gives it.
     pub async fn mailboxes(path: &Path) -> Result<Vec<SavedMailbox>, StoreError> {
         let _lock = lock(path)?;
-        let connection = super::writing(path).map_err(failed).map_err(|error| super::named(path, error))?;
+        let connection = looking(path).map_err(|error| super::named(path, error))?;
         let log = MailboxLog::read(&connection)?;
         let mut mailboxes: Vec<_> = log.all().map(|(key, state)| SavedMailbox::new(key, state)).collect();
         let mut query =
@@ -75,4 +76,12 @@ impl SqliteStore {
         }
         Ok(mailboxes)
     }
+}
+
+/// A connection that changes nothing, also where the file may not be written.
+fn looking(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    Ok(connection)
 }

@@ -9,7 +9,7 @@
 mod change;
 mod difference;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use bellwire_core::Time;
 use rusqlite::{Connection, Row, params};
@@ -198,7 +198,7 @@ impl MailboxLog {
         }
         let mut moving = last.map_or_else(Vec::new, |last| self.counted_up_to(last));
         if !moving.is_empty() {
-            let here: std::collections::HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
+            let here: HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
             moving.retain(|key| !here.contains(key));
         }
         let leaving = last.map_or(Leaving::None, Leaving::UpTo);
@@ -212,7 +212,7 @@ impl MailboxLog {
             Changed { key: key.clone(), image, whole: true, bytes }
         };
         let changes: Vec<Changed> = rows.iter().map(changed).collect();
-        let here: std::collections::HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
+        let here: HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
         let moving = self.mailboxes.keys().filter(|key| !here.contains(key)).cloned().collect();
         Plan { number: self.next(), record: Vec::new(), changes, leaving: Leaving::Everything, moving }
     }

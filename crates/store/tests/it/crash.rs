@@ -99,6 +99,22 @@ async fn of_an_erased_person_the_file_keeps_nothing_and_of_the_others_everything
 }
 
 #[tokio::test]
+async fn to_look_a_database_over_changes_nothing_of_what_a_crash_left() {
+    let backend = Backend::sqlite().await;
+    backend.publish(failure("grep")).await;
+    let copy = tempfile::tempdir().unwrap();
+    let path = copy.path().join("bellwire.db");
+    for name in ["bellwire.db", "bellwire.db-wal"] {
+        std::fs::copy(backend.path().with_file_name(name), copy.path().join(name)).unwrap();
+    }
+    let read = || ["bellwire.db", "bellwire.db-wal"].map(|name| std::fs::read(copy.path().join(name)).unwrap());
+    let before = read();
+    assert_eq!(SqliteStore::inspect(&path).await.unwrap().damage, Vec::<String>::new());
+    assert_eq!(SqliteStore::mailboxes(&path).await.unwrap().len(), 1);
+    assert!(read() == before);
+}
+
+#[tokio::test]
 async fn a_log_that_cannot_be_read_is_named_with_what_can_be_done() {
     let mut backend = Backend::sqlite().await;
     backend.publish(failure("grep")).await;
