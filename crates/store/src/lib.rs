@@ -10,6 +10,7 @@ mod front;
 mod hints;
 mod keys;
 mod memory;
+mod packed;
 mod people;
 mod postroom;
 mod refusals;

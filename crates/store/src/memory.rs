@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwire_core::notification::Fate;
-use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
+use bellwire_core::{EventId, Notification, NotificationId, Time};
 
 use crate::command::{InjectionView, Message, NotificationView, Once, Token, Trace};
 use crate::error::StoreError;
 use crate::front::{Front, Reader};
+use crate::packed::Packed;
 use crate::postroom::{LoadedMailbox, Source};
 use crate::refusals::Unremembered;
 use crate::rows::{
@@ -90,7 +91,7 @@ impl Source for Memory {
             row.owner == *key.owner() && (key.is_a_persons() || row.event.agent().as_str() == &*key.agent)
         };
         let events = tables.events.values().filter(is_for);
-        let events = events.map(|row| row.event.clone()).collect();
+        let events = events.map(|row| (row.event.id(), row.packed.clone())).collect();
         Ok(Some(LoadedMailbox { state: row.state.clone(), pending, events }))
     }
 
@@ -131,9 +132,9 @@ impl Source for Memory {
         Ok(found.map(|(_, row)| row.clone()))
     }
 
-    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, Packed)>, StoreError> {
         let tables = self.lock();
-        Ok(ids.iter().filter_map(|id| tables.events.get(id)).map(|row| row.event.clone()).collect())
+        Ok(ids.iter().filter_map(|id| tables.events.get(id)).map(|row| (row.event.id(), row.packed.clone())).collect())
     }
 
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {

@@ -4,6 +4,7 @@
 //! decides what anybody is told. Mailboxes stay hot here within a bound; a failed commit evicts all it touched, because
 //! memory must never know more than the disk.
 
+mod bound;
 mod conversation;
 mod inbox;
 mod once;
@@ -14,24 +15,26 @@ mod preferences;
 mod publish;
 mod remind;
 mod room;
+mod shelf;
 mod take;
 
 pub(crate) use conversation::only;
 pub(crate) use people::PeopleSource;
-use room::{Room, Stored};
+use room::Room;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
 use bellwire_core::notification::{Fate, Kind};
 use bellwire_core::person::{Words, words};
 use bellwire_core::subscriber::{Preferences, Subscribers};
-use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Notification, NotificationId, Time};
+use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Notification, NotificationId, Time, Verdict};
 
 use crate::command::{Hint, Once, Token};
 use crate::error::{ErrorKind, StoreError};
 use crate::keys::KeyedMap;
+use crate::packed::Packed;
 use crate::people::PeopleRules;
 use crate::rows::{
     BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow,
@@ -39,8 +42,6 @@ use crate::rows::{
 };
 use crate::verdicts::Decision;
 
-/// The most mailboxes kept in memory.
-const HOT_MAX: usize = 20_000;
 /// A conversation is open for a day after it was last seen.
 const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
 /// How many open conversations one event for a person reaches.
@@ -80,7 +81,7 @@ pub(crate) trait Source: PeopleSource {
         key: &MailboxKey,
         call_id: &str,
     ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
-    fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<Arc<Event>>, StoreError>> + Send;
+    fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<(EventId, Packed)>, StoreError>> + Send;
     fn due(&mut self, now: Time, limit: usize) -> impl Future<Output = Result<Vec<MailboxKey>, StoreError>> + Send;
 }
 
@@ -88,7 +89,7 @@ pub(crate) trait Source: PeopleSource {
 pub(crate) struct LoadedMailbox {
     pub(crate) state: Vec<u8>,
     pub(crate) pending: Vec<Notification>,
-    pub(crate) events: Vec<Arc<Event>>,
+    pub(crate) events: Vec<(EventId, Packed)>,
 }
 
 /// The hot state and the desk it is handled at.
@@ -104,6 +105,8 @@ pub(crate) struct PostRoom {
     /// What detectors found, for the person's own mailbox to decide on.
     came_up: Vec<(Arc<str>, Arc<Event>)>,
     uses: u64,
+    /// Bytes of events that came in since the mailboxes were weighed.
+    unweighed: usize,
     pub(crate) changes: Changes,
 }
 
@@ -119,6 +122,7 @@ impl PostRoom {
             rules,
             came_up: Vec::new(),
             uses: 0,
+            unweighed: 0,
             changes: Changes::default(),
         }
     }
@@ -155,6 +159,7 @@ impl PostRoom {
         for user in &changes.erased_users {
             self.evict_user(user);
         }
+        self.unweighed += changes.events.iter().map(|row| row.packed.bytes()).sum::<usize>();
         self.keep_bound();
         hints
     }
@@ -291,6 +296,7 @@ impl PostRoom {
         while let Some(effect) = self.desk.poll() {
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => {
+                    drained.to_show |= !matches!(verdict, Verdict::Filtered(_) | Verdict::Duplicate { .. });
                     let decision = Decision::new(&subscriber, key, &verdict);
                     match detected.iter_mut().find(|row| row.event.id() == event) {
                         Some(row) => Arc::make_mut(&mut row.verdicts).extend([decision]),
@@ -302,17 +308,25 @@ impl PostRoom {
                     None => drained.filtered = unmatched,
                 },
                 Effect::Detected(event) => {
-                    room.keep_event(event.clone());
+                    let packed = Packed::of(&event);
+                    room.shelf.keep(event.id(), packed.clone());
                     let owner = key.owner().clone();
                     self.came_up.push((owner.clone(), event.clone()));
-                    detected.push(EventRow { event, owner, accepted_at: now, filtered: 0, verdicts: Arc::default() });
+                    detected.push(EventRow {
+                        event,
+                        packed,
+                        owner,
+                        accepted_at: now,
+                        filtered: 0,
+                        verdicts: Arc::default(),
+                    });
                 }
                 Effect::Superseded { event, subscriber, by } => {
                     let subscriber = subscriber.to_string();
                     self.changes.superseded.push(SupersededRow { event_id: event, subscriber, by, at: now });
                 }
                 Effect::Ready(notification) => {
-                    let words = words(&notification, &self.desk.subscribers, &Stored(&room.events));
+                    let words = words(&notification, &self.desk.subscribers, &room.shelf);
                     drained.ready.push((notification.id, words));
                     // It waited as a row of its own while it was counted; now the inbox has it.
                     if matches!(notification.kind, Kind::LeftOut(_)) {
@@ -346,33 +360,6 @@ impl PostRoom {
         self.names.retain(|_, key| &**key.owner() != user_id);
         self.preferences.remove(user_id);
     }
-
-    /// Lets the mailboxes that were not used for longest go; they are on disk.
-    fn keep_bound(&mut self) {
-        // Looking at a conversation or a person's settings makes no mailbox hot, but is remembered too.
-        if self.conversations.len() > 2 * HOT_MAX {
-            self.conversations.clear();
-            self.names.clear();
-        }
-        if self.preferences.len() > HOT_MAX {
-            self.preferences.clear();
-        }
-        if self.people.len() > HOT_MAX {
-            self.people.clear();
-        }
-        if self.rooms.len() <= HOT_MAX {
-            return;
-        }
-        let mut used: Vec<u64> = self.rooms.values().map(|room| room.used).collect();
-        used.sort_unstable();
-        let oldest_kept = used[used.len() - HOT_MAX / 2];
-        self.rooms.retain(|_, room| room.used >= oldest_kept);
-        let kept: HashSet<&ConversationKey> = self.rooms.keys().map(|key| &key.conversation).collect();
-        self.conversations.retain(|key, _| kept.contains(key));
-        self.names.retain(|_, key| kept.contains(&key.conversation));
-        self.preferences.clear();
-        self.people.clear();
-    }
 }
 
 /// What one mailbox's effects came to.
@@ -380,6 +367,8 @@ impl PostRoom {
 struct Drained {
     verdicts: Vec<Decision>,
     filtered: u32,
+    /// Whether the mailbox may still have to show the event.
+    to_show: bool,
     answer: Option<Answer>,
     /// What a person's mailbox is done with.
     ready: Vec<(NotificationId, Words)>,

@@ -11,6 +11,7 @@ use bellwire_core::person::Settings;
 
 use crate::command::{Given, Message, Once, Superseded, Token};
 pub(crate) use crate::keys::{ConversationKey, MailboxKey};
+use crate::packed::Packed;
 use crate::people::PeopleChanges;
 use crate::verdicts::Verdicts;
 
@@ -28,6 +29,7 @@ pub(crate) struct ConversationRow {
 #[derive(Clone, Debug)]
 pub(crate) struct EventRow {
     pub(crate) event: Arc<Event>,
+    pub(crate) packed: Packed,
     pub(crate) owner: Arc<str>,
     pub(crate) accepted_at: Time,
     pub(crate) filtered: u32,

@@ -6,6 +6,7 @@ use bellwire_core::event::{AgentName, Cause, Event};
 use super::{OPEN_MAX, OPEN_MS, PostRoom, Source};
 use crate::command::{Brought, Caller, Incoming, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
+use crate::packed::Packed;
 use crate::rows::{BroughtRow, ConversationKey, EventRow, MailboxKey};
 use crate::verdicts::{Decision, Verdicts};
 
@@ -186,6 +187,7 @@ impl PostRoom {
     ) -> Result<Receipt, StoreError> {
         let now = self.desk.now;
         let event = Arc::new(incoming.event.with_id(self.desk.ids.event(now)));
+        let packed = Packed::of(&event);
         let (mut filtered, mut verdicts) = (0, address.shortcomings());
         for key in &address.mailboxes {
             if address.create {
@@ -201,9 +203,13 @@ impl PostRoom {
                 return Err(refused);
             }
             let room = self.rooms.get_mut(key).expect("it was entered above");
-            room.keep_event(event.clone());
             room.tidy();
             let drained = self.drain(key);
+            let room = self.rooms.get_mut(key).expect("it was entered above");
+            debug_assert!(drained.to_show || room.mailbox.references().all(|id| id != event.id()));
+            if drained.to_show {
+                room.shelf.keep(event.id(), packed.clone());
+            }
             filtered = drained.filtered;
             match verdicts.is_empty() {
                 true => verdicts = drained.verdicts,
@@ -225,7 +231,7 @@ impl PostRoom {
             });
         }
         let verdicts = Arc::new(Verdicts::from(verdicts));
-        let row = EventRow { event, owner: address.owner, accepted_at: now, filtered, verdicts };
+        let row = EventRow { event, packed, owner: address.owner, accepted_at: now, filtered, verdicts };
         let receipt = receipt_of(&row);
         self.changes.events.push(row);
         Ok(receipt)

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::people::Draft;
 use super::{PostRoom, Source};
 use crate::error::{ErrorKind, StoreError};
+use crate::packed::Packed;
 use crate::people::{Level, NewReminder, Reminder, Shelf};
 use crate::rows::MailboxKey;
 use crate::verdicts::Decision;
@@ -127,7 +128,7 @@ impl PostRoom {
         let key = MailboxKey::of_person(owner);
         self.enter(&key, source).await?;
         let room = self.rooms.get_mut(&key).expect("it was entered above");
-        room.keep_event(event.clone());
+        room.shelf.keep(event.id(), Packed::of(event));
         self.handle(&key, Input::Event(event))?;
         let mut drained = self.drain(&key);
         // Behind the drain, which still needs the events of what is told now.
@@ -234,7 +235,7 @@ mod tests {
             let publish = Publish { caller: Caller::user("ada"), events, once: None };
             post.publish(publish, &mut rows).await?;
         }
-        let kept = post.rooms[&MailboxKey::of_person(&"ada".into())].events.len();
+        let kept = post.rooms[&MailboxKey::of_person(&"ada".into())].shelf.len();
         assert!((1..=300).contains(&kept), "{kept} events");
         Ok(())
     }

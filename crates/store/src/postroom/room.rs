@@ -1,37 +1,33 @@
 //! One hot mailbox: the state machine, the events it may still show, the answers it gave lately, and what the commit that
 //! is being made has to say of it.
 
-use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
-use std::sync::Arc;
 
 use bellwire_core::event::AgentName;
-use bellwire_core::mailbox::EventLookup;
-use bellwire_core::{Event, EventId, InjectionPoint, Keeper, Mailbox, NotificationId};
+use bellwire_core::{InjectionPoint, Keeper, Mailbox, NotificationId};
 
 use super::LoadedMailbox;
+use super::shelf::Shelf;
 use crate::command::{Hint, HintKind};
 use crate::error::{ErrorKind, StoreError};
-use crate::keys::KeyedMap;
 use crate::rows::{Changes, InjectionRow, MailboxKey, MailboxRow, NotificationRow};
 
 /// How many answers a mailbox remembers without asking the database.
 const ANSWERS_HOT: usize = 32;
 /// How many calls a mailbox that was never put away knows for certain; four bytes each.
 const CALLS_MAX: usize = 1024;
-/// Below so many events nobody looks for those that are no longer needed.
-const EVENTS_TIDY: usize = 64;
 
 pub(super) struct Room {
     pub(super) key: MailboxKey,
     agent: AgentName,
     pub(super) mailbox: Mailbox,
-    pub(super) events: KeyedMap<EventId, Arc<Event>>,
-    tidy_at: usize,
+    pub(super) shelf: Shelf,
     answers: Vec<InjectionRow>,
     calls: Calls,
     /// When it was last used, for whoever has to make room.
     pub(super) used: u64,
+    /// How much it took when it was saved last.
+    saved: usize,
     /// Whether this commit has to save it.
     changed: bool,
     /// The notifications that wait since this commit, or wait changed; in order.
@@ -44,27 +40,28 @@ impl Room {
     /// A mailbox that was never saved, and so has never answered a call.
     pub(super) fn empty(key: &MailboxKey, secret: [u8; 16]) -> Self {
         let calls = Calls(Some(Vec::new()));
-        Self { calls, ..Self::with(key, Mailbox::new(keeper(key), secret), KeyedMap::default()) }
+        Self { calls, ..Self::with(key, Mailbox::new(keeper(key), secret), Shelf::default()) }
     }
 
     pub(super) fn load(key: &MailboxKey, loaded: LoadedMailbox) -> Result<Self, StoreError> {
         let mailbox = Mailbox::load(&loaded.state, loaded.pending)
             .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
-        let events = loaded.events.into_iter().map(|event| (event.id(), event)).collect();
-        Ok(Self::with(key, mailbox, events))
+        let mut shelf = Shelf::default();
+        loaded.events.into_iter().for_each(|(id, packed)| shelf.keep(id, packed));
+        Ok(Self::with(key, mailbox, shelf))
     }
 
-    fn with(key: &MailboxKey, mailbox: Mailbox, events: KeyedMap<EventId, Arc<Event>>) -> Self {
+    fn with(key: &MailboxKey, mailbox: Mailbox, shelf: Shelf) -> Self {
         Self {
             key: key.clone(),
             // A person's mailbox is no agent's, and tells no stream.
             agent: AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main()),
             mailbox,
-            events,
-            tidy_at: EVENTS_TIDY,
+            shelf,
             answers: Vec::new(),
             calls: Calls(None),
             used: 0,
+            saved: 0,
             changed: false,
             waiting: Vec::new(),
             hints: Vec::new(),
@@ -86,10 +83,6 @@ impl Room {
         }
     }
 
-    pub(super) fn keep_event(&mut self, event: Arc<Event>) {
-        self.events.insert(event.id(), event);
-    }
-
     /// The answer it gave to this call, if that was lately.
     pub(super) fn answer(&self, call_id: &str) -> Option<&InjectionRow> {
         self.answers.iter().find(|row| row.call_id == call_id)
@@ -106,13 +99,15 @@ impl Room {
         self.answers.push(row);
     }
 
-    /// Forgets events nobody refers to, once there are twice as many as there were needed the last time.
+    /// How much memory it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        let answers = self.answers.iter().map(|row| row.answer.block.len()).sum::<usize>();
+        size_of::<Self>() + self.saved + self.shelf.bytes() + 2 * answers
+    }
+
+    /// Forgets events nobody refers to.
     pub(super) fn tidy(&mut self) {
-        if self.events.len() > self.tidy_at {
-            let kept: HashSet<EventId> = self.mailbox.references().collect();
-            self.events.retain(|id, _| kept.contains(id));
-            self.tidy_at = EVENTS_TIDY.max(2 * self.events.len());
-        }
+        self.shelf.tidy(&self.mailbox);
     }
 
     /// Gathers what streams will be told, once per kind however often it changes within a commit.
@@ -160,7 +155,9 @@ impl Room {
     pub(super) fn seal(&mut self) -> MailboxRow {
         self.changed = false;
         let pending = self.mailbox.pending().iter().map(|one| one.id).collect();
-        MailboxRow { state: self.mailbox.save(), pending, due_at: self.mailbox.wakes_at() }
+        let state = self.mailbox.save();
+        self.saved = state.len();
+        MailboxRow { state, pending, due_at: self.mailbox.wakes_at() }
     }
 
     /// The rows of what waits since this commit. What has ended meanwhile has its row already.
@@ -210,15 +207,6 @@ fn keeper(key: &MailboxKey) -> Keeper {
         _ if key.is_a_persons() => Keeper::Person,
         "main" => Keeper::MainAgent,
         _ => Keeper::SubAgent,
-    }
-}
-
-/// The events a room has at hand.
-pub(super) struct Stored<'a>(pub(super) &'a KeyedMap<EventId, Arc<Event>>);
-
-impl EventLookup for Stored<'_> {
-    fn event(&self, id: EventId) -> Option<Arc<Event>> {
-        self.0.get(&id).cloned()
     }
 }
 

@@ -4,9 +4,10 @@ use bellwire_core::mailbox::InjectInput;
 use bellwire_core::notification::Notification;
 use bellwire_core::{Answer, Event, EventId, Input};
 
-use super::{Drained, PostRoom, Source, Stored};
+use super::{Drained, PostRoom, Source};
 use crate::command::{Given, Message, Take};
 use crate::error::{ErrorKind, StoreError};
+use crate::packed::Packed;
 use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
 
 impl PostRoom {
@@ -30,7 +31,7 @@ impl PostRoom {
             request: &take.request,
             observed: observed.clone(),
             returned,
-            events: &Stored(&room.events),
+            events: &room.shelf,
             boundary: &boundary,
         };
         let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
@@ -112,14 +113,15 @@ impl PostRoom {
     ) -> Result<(), StoreError> {
         let room = self.rooms.get_mut(key).expect("it was entered before");
         let wanted = returned.iter().flat_map(|notification| notification.events.iter().map(|entry| entry.event));
-        let wanted: Vec<EventId> = wanted.filter(|id| !room.events.contains_key(id)).collect();
+        let wanted: Vec<EventId> = wanted.filter(|id| !room.shelf.has(*id)).collect();
         if wanted.is_empty() {
             return Ok(());
         }
         let stored = source.events(&wanted).await?;
         // What this very commit took in is not stored yet.
-        let fresh = self.changes.events.iter().map(|row| &row.event).filter(|event| wanted.contains(&event.id()));
-        room.events.extend(stored.iter().chain(fresh).map(|event| (event.id(), event.clone())));
+        let fresh = self.changes.events.iter().filter(|row| wanted.contains(&row.event.id()));
+        let fresh = fresh.map(|row| (row.event.id(), row.packed.clone()));
+        stored.into_iter().chain(fresh).for_each(|(id, packed)| room.shelf.keep(id, packed));
         Ok(())
     }
 
@@ -135,10 +137,11 @@ impl PostRoom {
         let answer = drained.answer.expect("a mailbox answers every injection");
         if let Some(event) = observed {
             let room = self.rooms.get_mut(key).expect("it was entered before");
-            room.keep_event(event.clone());
+            let packed = Packed::of(&event);
+            room.shelf.keep(event.id(), packed.clone());
             let (filtered, verdicts) = (drained.filtered, Arc::new(drained.verdicts.into()));
             let owner = key.owner().clone();
-            self.changes.events.push(EventRow { event, owner, accepted_at: now, filtered, verdicts });
+            self.changes.events.push(EventRow { event, packed, owner, accepted_at: now, filtered, verdicts });
         }
         self.word(&answer);
         let row = InjectionRow {

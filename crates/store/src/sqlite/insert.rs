@@ -43,7 +43,7 @@ pub(super) fn events(connection: &Connection, rows: &[EventRow]) -> rusqlite::Re
             event.source().as_str(),
             event.severity().as_str(),
             event.timestamp().as_millis(),
-            json(event.payload().as_map()),
+            row.packed.payload(),
             event.dedupe_key(),
             event.conversation_id(),
             event.agent().as_str(),

@@ -15,6 +15,7 @@ use super::{Sqlite, SqliteWriter, damaged, failed, failure, mailbox_log};
 use crate::command::{InjectionView, Message, NotificationView, Once, Superseded, Token, Trace};
 use crate::error::StoreError;
 use crate::front::Reader;
+use crate::packed::Packed;
 use crate::postroom::{LoadedMailbox, Source};
 use crate::rows::{BroughtRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, OnceRow};
 
@@ -92,7 +93,8 @@ impl Source for SqliteWriter {
         let mailbox = Mailbox::load(&state, pending.clone()).map_err(|error| damaged(&error.to_string()))?;
         let wanted: Vec<EventId> = mailbox.references().collect();
         let events = events(&mut self.reading, &wanted, Decided::Without).await?;
-        Ok(Some(LoadedMailbox { state, pending, events: events.into_iter().map(|row| row.event).collect() }))
+        let events = events.into_iter().map(|row| (row.event.id(), row.packed)).collect();
+        Ok(Some(LoadedMailbox { state, pending, events }))
     }
 
     async fn sub_agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
@@ -169,9 +171,9 @@ impl Source for SqliteWriter {
         }))
     }
 
-    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<Arc<Event>>, StoreError> {
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, Packed)>, StoreError> {
         let rows = events(&mut self.reading, ids, Decided::Without).await?;
-        Ok(rows.into_iter().map(|row| row.event).collect())
+        Ok(rows.into_iter().map(|row| (row.event.id(), row.packed)).collect())
     }
 
     async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
@@ -405,8 +407,10 @@ fn event_row(row: &SqliteRow) -> Result<EventRow, StoreError> {
         correlation_id: row.get(10),
         cause: Cause::parse(row.get(11)).ok_or_else(|| damaged("events.cause"))?,
     };
+    let event = Event::from_stored(stored).map_err(|error| damaged(&error.to_string()))?;
     Ok(EventRow {
-        event: Arc::new(Event::from_stored(stored).map_err(|error| damaged(&error.to_string()))?),
+        packed: Packed::of(&event),
+        event: Arc::new(event),
         owner: row.get::<String, _>(12).into(),
         accepted_at: Time::from_millis(row.get(13)),
         filtered: u32::try_from(row.get::<i64, _>(14)).unwrap_or(0),

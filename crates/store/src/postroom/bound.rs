@@ -1,0 +1,94 @@
+//! How much stays in memory. Whatever goes is on disk, and comes back when somebody asks for it.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use super::PostRoom;
+use crate::rows::ConversationKey;
+
+/// The most mailboxes kept in memory.
+const HOT_MAX: usize = 20_000;
+/// The most bytes they take, about. A debug build keeps so little that tests go beyond it.
+const HOT_BYTES: usize = if cfg!(any(test, debug_assertions)) { 256 << 10 } else { 512 << 20 };
+
+impl PostRoom {
+    /// Lets the mailboxes that were not used for longest go, half of what there may be, once there is too much.
+    pub(super) fn keep_bound(&mut self) {
+        // Looking at a conversation or a person's settings makes no mailbox hot, but is remembered too.
+        if self.conversations.len() > 2 * HOT_MAX {
+            self.conversations.clear();
+            self.names.clear();
+        }
+        if self.preferences.len() > HOT_MAX {
+            self.preferences.clear();
+        }
+        if self.people.len() > HOT_MAX {
+            self.people.clear();
+        }
+        if self.rooms.len() > HOT_MAX || self.is_heavy() {
+            self.keep_the_latest();
+        }
+    }
+
+    /// Whether the mailboxes take too much. They are weighed when enough has come in to make a difference.
+    fn is_heavy(&mut self) -> bool {
+        if self.unweighed <= HOT_BYTES / 8 {
+            return false;
+        }
+        self.unweighed = 0;
+        self.rooms.values().map(|room| room.bytes()).sum::<usize>() > HOT_BYTES
+    }
+
+    fn keep_the_latest(&mut self) {
+        let mut rooms: Vec<_> = self.rooms.values().map(|room| (Reverse(room.used), room.bytes())).collect();
+        rooms.sort_unstable();
+        let mut bytes = 0;
+        let latest = rooms.iter().take(HOT_MAX / 2).take_while(|(_, more)| {
+            bytes += more;
+            bytes <= HOT_BYTES / 2
+        });
+        let oldest_kept = latest.last().map_or(u64::MAX, |(Reverse(used), _)| *used);
+        self.rooms.retain(|_, room| room.used >= oldest_kept);
+        let kept: HashSet<&ConversationKey> = self.rooms.keys().map(|key| &key.conversation).collect();
+        self.conversations.retain(|key, _| kept.contains(key));
+        self.names.retain(|_, key| kept.contains(&key.conversation));
+        self.preferences.clear();
+        self.people.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwire_core::{Event, Severity, Subscribers, Time};
+    use serde_json::json;
+
+    use super::*;
+    use crate::command::{Caller, Incoming, Publish};
+    use crate::memory::Memory;
+    use crate::people::PeopleRules;
+    use crate::rows::MailboxKey;
+
+    #[tokio::test]
+    async fn few_mailboxes_of_many_events_go_too_the_oldest_first() -> Result<(), Box<dyn std::error::Error>> {
+        let mut post = PostRoom::new(Subscribers::bundled().into(), 1, PeopleRules::default());
+        let mut rows = Memory::default();
+        post.set_now(Time::from_millis(1_000));
+        for number in 0..20 {
+            let told = json!({ "tool_name": number, "error_message": "x".repeat(HOT_BYTES / 18) });
+            let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, told)?;
+            let event = event.in_conversation(&format!("chat-{number}"));
+            let events = vec![Incoming { event, brought: None }];
+            post.publish(Publish { caller: Caller::user("ada"), events, once: None }, &mut rows).await?;
+            post.seal();
+            post.committed();
+            let bytes: usize = post.rooms.values().map(|room| room.bytes()).sum();
+            assert!(bytes <= HOT_BYTES * 9 / 8 + HOT_BYTES / 18, "{bytes} after {number}");
+        }
+        let hot = |number: u32| {
+            let conversation = ConversationKey::new("ada", &format!("chat-{number}"));
+            post.rooms.contains_key(&MailboxKey::new(&conversation, "main"))
+        };
+        assert!(hot(19) && !hot(0));
+        Ok(())
+    }
+}
