@@ -47,8 +47,9 @@ impl MemoryStore {
     pub fn open(opening: Opening) -> Self {
         let tables = Memory::default();
         // The model for the others has no second memory beside its rows.
-        let (writer, running) = writer::make(tables.clone(), opening, Arc::new(Unremembered));
-        tokio::spawn(running);
+        let (writer, deciding, committing) = writer::make(tables.clone(), opening, Arc::new(Unremembered));
+        tokio::spawn(deciding);
+        tokio::spawn(committing);
         Self { writer, reader: tables }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Room {
     pub(super) mailbox: Mailbox,
     pub(super) shelf: Shelf,
     answers: Vec<InjectionRow>,
+    /// How many of them are new since it was saved.
+    fresh: usize,
     calls: Calls,
     /// When it was last used, for whoever has to make room.
     pub(super) used: u64,
@@ -59,6 +61,7 @@ impl Room {
             mailbox,
             shelf,
             answers: Vec::new(),
+            fresh: 0,
             calls: Calls(None),
             used: 0,
             saved: 0,
@@ -97,6 +100,7 @@ impl Room {
         self.calls.add(&row.call_id);
         self.answers.retain(|known| known.call_id != row.call_id);
         self.answers.push(row);
+        self.fresh += 1;
     }
 
     /// How much memory it takes, about.
@@ -151,9 +155,14 @@ impl Room {
         }
     }
 
-    /// What this commit writes of it.
-    pub(super) fn seal(&mut self) -> MailboxRow {
+    /// What this commit writes of it, and what streams are told then.
+    pub(super) fn seal(&mut self, hints: &mut Vec<Hint>) -> MailboxRow {
         self.changed = false;
+        self.waiting.clear();
+        self.fresh = 0;
+        let count = self.mailbox.pending().len();
+        self.hints.sort_by_key(|hint| hint.kind);
+        hints.extend(self.hints.drain(..).map(|hint| Hint { count, ..hint }));
         let pending = self.mailbox.pending().iter().map(|one| one.id).collect();
         let state = self.mailbox.save();
         self.saved = state.len();
@@ -166,14 +175,10 @@ impl Room {
         waiting.map(|notification| NotificationRow::waiting(&self.key, notification.clone()))
     }
 
-    /// The commit succeeded: this is what streams are told of it.
-    pub(super) fn committed(&mut self, hints: &mut Vec<Hint>) {
-        self.waiting.clear();
-        // Until now they were nowhere else.
-        self.answers.drain(..self.answers.len().saturating_sub(ANSWERS_HOT));
-        let count = self.mailbox.pending().len();
-        self.hints.sort_by_key(|hint| hint.kind);
-        hints.extend(self.hints.drain(..).map(|hint| Hint { count, ..hint }));
+    /// Its commit succeeded. Until now the answers of it were nowhere else, and those given since still are not.
+    pub(super) fn committed(&mut self) {
+        let kept = ANSWERS_HOT.max(self.fresh);
+        self.answers.drain(..self.answers.len().saturating_sub(kept));
     }
 }
 
