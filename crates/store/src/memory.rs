@@ -47,9 +47,8 @@ impl MemoryStore {
     pub fn open(opening: Opening) -> Self {
         let tables = Memory::default();
         // The model for the others has no second memory beside its rows.
-        let (writer, deciding, committing) = writer::make(tables.clone(), opening, Arc::new(Unremembered));
-        tokio::spawn(deciding);
-        tokio::spawn(committing);
+        let (writer, running) = writer::make(tables.clone(), opening, Arc::new(Unremembered));
+        tokio::spawn(running);
         Self { writer, reader: tables }
     }
 }

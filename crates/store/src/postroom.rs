@@ -137,33 +137,36 @@ impl PostRoom {
         self.desk.now = now;
     }
 
-    /// What is to be written, and what streams are told of it once it is. The rows of what was touched are made here, once.
-    pub(crate) fn seal(&mut self) -> (Changes, Vec<Hint>) {
-        let (mut changes, mut hints) = (std::mem::take(&mut self.changes), Vec::new());
-        for key in std::mem::take(&mut changes.mailboxes) {
+    /// The rows of what was touched, made once per commit.
+    pub(crate) fn seal(&mut self) {
+        for key in std::mem::take(&mut self.changes.mailboxes) {
             let Some(room) = self.rooms.get_mut(&key) else { continue };
-            changes.notifications.extend(room.waiting_rows().map(|row| (row.notification.id, row)));
-            changes.mailbox_rows.push((key, room.seal(&mut hints)));
+            let waiting = room.waiting_rows().map(|row| (row.notification.id, row));
+            self.changes.notifications.extend(waiting);
+            self.changes.mailbox_rows.push((key, room.seal()));
         }
-        self.unweighed += changes.events.iter().map(|row| row.packed.bytes()).sum::<usize>();
-        self.keep_bound();
-        (changes, hints)
     }
 
-    /// It is written.
-    pub(crate) fn committed(&mut self, changes: &Changes) {
+    /// The commit succeeded: the changes are history, the hints may go out.
+    pub(crate) fn committed(&mut self) -> Vec<Hint> {
+        let changes = std::mem::take(&mut self.changes);
+        let mut hints = Vec::new();
         for (key, _) in &changes.mailbox_rows {
             if let Some(room) = self.rooms.get_mut(key) {
-                room.committed();
+                room.committed(&mut hints);
             }
         }
         for user in &changes.erased_users {
             self.evict_user(user);
         }
+        self.unweighed += changes.events.iter().map(|row| row.packed.bytes()).sum::<usize>();
+        self.keep_bound();
+        hints
     }
 
-    /// It is not written: whatever it touched is forgotten and will be loaded again.
-    pub(crate) fn roll_back(&mut self, changes: Changes) {
+    /// The commit failed: whatever it touched is forgotten and will be loaded again.
+    pub(crate) fn rolled_back(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
         for (key, _) in &changes.mailbox_rows {
             self.rooms.remove(key);
         }
@@ -188,6 +191,12 @@ impl PostRoom {
             self.people.remove(person);
         }
         self.came_up.clear();
+    }
+
+    /// When the next hot mailbox has something to do by itself.
+    pub(crate) fn next_due(&self) -> Time {
+        let mailboxes = self.changes.mailbox_rows.iter().map(|(_, row)| row.due_at).min();
+        mailboxes.unwrap_or(Time::NEVER).min(self.next_reminder())
     }
 
     /// Lets time pass for the mailboxes that are due; true if there may be more.

@@ -138,19 +138,11 @@ impl Changes {
         self.notifications.insert(row.notification.id, row);
     }
 
-    /// When the first of what it wrote has something to do by itself.
-    pub(crate) fn next_due(&self) -> Time {
-        let mailboxes = self.mailbox_rows.iter().map(|(_, row)| row.due_at);
-        let reminders = self.people.reminders.values().filter(|one| one.ended_at.is_none()).map(|one| one.due_at);
-        mailboxes.chain(reminders).min().unwrap_or(Time::NEVER)
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.conversations.is_empty()
             && self.events.is_empty()
             && self.once.is_empty()
             && self.mailboxes.is_empty()
-            && self.mailbox_rows.is_empty()
             && self.notifications.is_empty()
             && self.injections.is_empty()
             && self.unseen.is_empty()

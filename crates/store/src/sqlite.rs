@@ -105,9 +105,8 @@ impl SqliteStore {
         let (connection, file) = (writing(path).map_err(failed)?, identity::Identity::of(path)?);
         let log = mailbox_log::MailboxLog::read(&connection)?;
         let backend = SqliteWriter { connection, reading, file, log, sequence, _lock: lock };
-        let (writer, deciding, committing) = writer::make(backend, opening, refusals);
-        on_a_thread("bellwire-disk", committing)?;
-        on_a_thread("bellwire-writer", deciding)?;
+        let (writer, running) = writer::make(backend, opening, refusals);
+        on_a_thread(running)?;
         Ok(Self { writer, reader: Sqlite { pool } })
     }
 
@@ -122,11 +121,11 @@ impl SqliteStore {
     }
 }
 
-/// Runs a half of the writer on a thread of its own, where waiting for the disk holds up nobody else.
-fn on_a_thread(name: &str, running: impl Future<Output = ()> + Send + 'static) -> Result<(), StoreError> {
+/// Runs the writer on a thread of its own, where waiting for the disk holds up nobody else.
+fn on_a_thread(running: impl Future<Output = ()> + Send + 'static) -> Result<(), StoreError> {
     let started = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-        let thread = std::thread::Builder::new().name(name.to_owned());
+        let thread = std::thread::Builder::new().name("bellwire-writer".to_owned());
         thread.spawn(move || runtime.block_on(running)).map(drop)
     };
     started().map_err(|error| StoreError::new(ErrorKind::Broken, format!("the writer has no thread: {error}")))

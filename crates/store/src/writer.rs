@@ -1,15 +1,6 @@
 //! One writer, many askers: whatever has been asked meanwhile goes into the next commit together.
 //!
-//! That is where throughput comes from: a commit costs one wait for the disk, however many answers it carries. And while
-//! one commit is written the next is decided: the writer has two halves, and the backend goes to and fro between them.
-
-mod committing;
-mod deciding;
-mod disk;
-
-use committing::Hearers;
-use deciding::Writer;
-use disk::Disk;
+//! That is where throughput comes from: a commit costs one wait for the disk, however many answers it carries.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -26,13 +17,24 @@ use crate::command::{Caller, ConversationView, Given, Hint, Once, Publish, Recei
 use crate::error::{ErrorKind, StoreError};
 use crate::hints::{Board, Hints};
 use crate::people::{Doorbells, Errand, PeopleRules};
-use crate::postroom::Source;
+use crate::postroom::{PostRoom, Source};
 use crate::refusals::Refusals;
-use crate::report::Observer;
+use crate::report::{Observer, Report};
 use crate::rows::{Changes, ConversationKey};
 
+/// The most commands one commit carries.
+const GROUP_MAX: usize = 256;
+/// After this many events a commit takes no further command.
+const EVENTS_MAX: usize = 1000;
 /// How many commands may wait before askers wait too.
 const QUEUE_MAX: usize = 4096;
+/// How many due mailboxes one commit handles.
+const DUE_MAX: usize = 256;
+/// Timers are looked at this often even if nobody expects them: another process may have set them.
+const LOOK_MS: u64 = 1_000;
+
+/// What a probe found holds for so long, so that asking often costs no more than asking once a second.
+const PROBED_FOR: Duration = Duration::from_secs(1);
 
 /// Tells the time. Handed in, so that tests have a clock of their own.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
@@ -117,17 +119,16 @@ impl Handle {
     }
 }
 
-/// A writer: the end to ask it by, and its two halves. Somebody has to run each; they end when the writer is closed, or when
-/// the last handle is gone and everything asked is answered.
+/// A writer, and the end to ask it by. Somebody has to run it; it ends when it is closed, or when the last handle is gone
+/// and everything asked is answered.
 pub(crate) fn make<B: Backend>(
     backend: B,
     opening: Opening,
     refusals: Arc<dyn Refusals>,
-) -> (Handle, impl Future<Output = ()> + Send + 'static, impl Future<Output = ()> + Send + 'static) {
+) -> (Handle, impl Future<Output = ()> + Send + 'static) {
     let (jobs, asked) = mpsc::channel(QUEUE_MAX);
-    let (trips, taken) = mpsc::unbounded_channel();
-    let (ended, end) = oneshot::channel();
-    let (hints, doorbells) = (Arc::new(Board::default()), Arc::new(Doorbells::default()));
+    let hints = Arc::new(Board::default());
+    let doorbells = Arc::new(Doorbells::default());
     let handle = Handle {
         jobs,
         hints: hints.clone(),
@@ -136,27 +137,37 @@ pub(crate) fn make<B: Backend>(
         rules: opening.people,
         refusals: refusals.clone(),
     };
-    let hearers = Hearers { observer: opening.observer.clone(), hints, doorbells, refusals, rules: opening.people };
-    let writer = Writer::new(opening, Disk::new(backend, trips), hearers.clone(), end);
-    (handle, writer.run(asked), committing::run(taken, hearers, ended))
+    let room = PostRoom::new(opening.subscribers, opening.seed, opening.people);
+    let writer = Writer {
+        room,
+        backend,
+        clock: opening.clock,
+        timers: opening.timers,
+        observer: opening.observer,
+        hints,
+        doorbells,
+        rules: opening.people,
+        refusals,
+        due: Time::ZERO,
+        probed: None,
+    };
+    (handle, writer.run(asked))
 }
 
-/// What is answered together.
-struct Group {
-    held: Vec<Held>,
-    /// What streams are told of it.
-    hints: Vec<Hint>,
-    /// How many events were asked to be taken in.
-    events: usize,
-    /// How long the first had waited for its turn.
-    waited: Duration,
-    started: Instant,
-}
-
-impl Group {
-    fn new() -> Self {
-        Self { held: Vec::new(), hints: Vec::new(), events: 0, waited: Duration::ZERO, started: Instant::now() }
-    }
+struct Writer<B> {
+    room: PostRoom,
+    backend: B,
+    clock: Clock,
+    timers: bool,
+    observer: Option<Observer>,
+    hints: Arc<Board>,
+    doorbells: Arc<Doorbells>,
+    rules: PeopleRules,
+    refusals: Arc<dyn Refusals>,
+    /// When a timer is due, as far as this writer knows.
+    due: Time,
+    /// Whether a commit would be taken, as far as is known, and since when.
+    probed: Option<(Instant, Result<(), StoreError>)>,
 }
 
 /// An answer that waits for its commit.
@@ -169,6 +180,197 @@ pub(crate) fn hold<T: Send + 'static>(reply: Reply<T>, result: Result<T, StoreEr
     })
 }
 
+impl<B: Backend> Writer<B> {
+    async fn run(mut self, mut asked: mpsc::Receiver<(Instant, Job)>) {
+        let mut group = Vec::with_capacity(GROUP_MAX);
+        loop {
+            let received = match self.until_due() {
+                Some(wait) => tokio::time::timeout(wait, asked.recv_many(&mut group, GROUP_MAX)).await.ok(),
+                None => Some(asked.recv_many(&mut group, GROUP_MAX).await),
+            };
+            if received == Some(0) {
+                self.doorbells.close();
+                return self.hints.close();
+            }
+            let waited = group.first().map_or(Duration::ZERO, |(asked, _): &(Instant, Job)| asked.elapsed());
+            let jobs = group.drain(..).map(|(_, job)| job);
+            let (closing, jobs): (Vec<Job>, Vec<Job>) = jobs.partition(|job| matches!(job, Job::Close(_)));
+            for jobs in commits(jobs) {
+                self.carry_out(jobs, waited).await;
+            }
+            if !closing.is_empty() {
+                return self.close(closing).await;
+            }
+        }
+    }
+
+    /// Lets the file go before it says so: whoever waited may open it again.
+    async fn close(self, closing: Vec<Job>) {
+        self.doorbells.close();
+        self.hints.close();
+        let closed = self.backend.close().await;
+        for job in closing {
+            if let Job::Close(reply) = job {
+                let _ = reply.send(closed.clone());
+            }
+        }
+    }
+
+    /// How long nothing is due; none where timers do not fire by themselves.
+    fn until_due(&self) -> Option<Duration> {
+        let wait = self.due.millis_since((self.clock)()).min(LOOK_MS);
+        self.timers.then(|| Duration::from_millis(wait))
+    }
+
+    /// One group, one commit. What is refused has changed nothing; if the store itself fails, everyone hears of it.
+    async fn carry_out(&mut self, jobs: Vec<Job>, waited: Duration) {
+        let started = Instant::now();
+        let commands = jobs.len();
+        self.room.set_now((self.clock)());
+        let (reads, jobs): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| matches!(job, Job::Conversation(..)));
+        let mut held = Vec::with_capacity(jobs.len());
+        let mut failed = None;
+        if self.timers && self.due <= (self.clock)() {
+            failed = self.fire_timers().await.err();
+        }
+        for job in jobs {
+            held.push(match failed.clone() {
+                Some(error) => refuse(job, error),
+                None => self.answer(job, &mut failed).await,
+            });
+        }
+        let committed = match failed {
+            Some(error) => Err(error),
+            None => self.commit().await,
+        };
+        if let Some(observer) = &self.observer {
+            let failed = committed.as_ref().err().map(|error| error.kind);
+            observer(&Report { commands, waited, took: started.elapsed(), failed, ..Report::of(&self.room.changes) });
+        }
+        match &committed {
+            Ok(()) => {
+                self.due = self.due.min(self.room.next_due());
+                self.doorbells.ring(&self.room.changes.people);
+                self.tell_refusals();
+                let hints = self.room.committed();
+                hints.into_iter().for_each(|hint| self.hints.post(hint));
+            }
+            Err(_) => self.room.rolled_back(),
+        }
+        for answer in held {
+            answer(committed.clone());
+        }
+        // Reading needs no commit, and must go on where none is taken.
+        for read in reads {
+            self.answer(read, &mut None).await(Ok(()));
+        }
+    }
+
+    /// Has remembered what this commit refused and forgotten whom it erased, before anybody hears of either.
+    fn tell_refusals(&self) {
+        let Changes { erased_users, people, .. } = &self.room.changes;
+        people.refused.iter().for_each(|(quota, until)| self.refusals.remember(quota, *until));
+        erased_users.iter().for_each(|user| self.refusals.forget(&self.rules.quotas(user)));
+    }
+
+    async fn commit(&mut self) -> Result<(), StoreError> {
+        self.room.seal();
+        if self.room.changes.is_empty() && self.room.changes.mailbox_rows.is_empty() {
+            return Ok(());
+        }
+        let committed = self.backend.commit(&self.room.changes).await;
+        // A commit that failed is as good as a probe. One that succeeded may have been smaller than one: ask anew.
+        match &committed {
+            Ok(()) => drop(self.probed.take_if(|(_, found)| found.is_err())),
+            Err(error) => self.probed = Some((Instant::now(), Err(error.clone()))),
+        }
+        committed
+    }
+
+    async fn fire_timers(&mut self) -> Result<(), StoreError> {
+        // Where it fails it is tried again, but not at once.
+        self.due = (self.clock)().plus(LOOK_MS);
+        let more = self.room.tick(DUE_MAX, &mut self.backend).await?;
+        if more {
+            self.due = Time::ZERO;
+        }
+        Ok(())
+    }
+
+    /// Whether a commit would be taken: what is known, or a try if that is too old.
+    async fn probe(&mut self) -> Result<(), StoreError> {
+        if let Some((at, found)) = &self.probed
+            && at.elapsed() < PROBED_FOR
+        {
+            return found.clone();
+        }
+        let found = self.backend.probe().await;
+        self.probed = Some((Instant::now(), found.clone()));
+        found
+    }
+
+    async fn answer(&mut self, job: Job, failed: &mut Option<StoreError>) -> Held {
+        let (room, backend) = (&mut self.room, &mut self.backend);
+        match job {
+            Job::Publish(publish, reply) => hold(reply, noted(room.publish(publish, backend).await, failed)),
+            Job::Take(take, reply) => hold(reply, noted(room.take(&take, backend).await, failed)),
+            Job::PutConversation(caller, id, user, title, reply) => {
+                hold(reply, noted(room.put_conversation(&caller, &id, &user, title, backend).await, failed))
+            }
+            Job::Conversation(caller, id, reply) => hold(reply, noted(room.view(&caller, &id, backend).await, failed)),
+            Job::Connect(caller, id, reply) => hold(reply, noted(room.connect(&caller, &id, backend).await, failed)),
+            Job::Rotate(caller, id, once, reply) => {
+                hold(reply, noted(room.rotate(&caller, &id, once.as_ref(), backend).await, failed))
+            }
+            Job::Errand(errand) => errand.carry_out(room, backend, failed).await,
+            Job::PutToken(token, once, reply) => {
+                hold(reply, noted(room.put_token(*token, once.as_ref(), backend).await, failed))
+            }
+            Job::AnswerOnce(once, answer, reply) => {
+                hold(reply, noted(room.answer_once(&once, answer, backend).await, failed))
+            }
+            Job::EraseUser(user, reply) => {
+                room.erase_user(&user);
+                hold(reply, Ok(()))
+            }
+            Job::Prune(Kept { events, answers, inbox }, limit, reply) => {
+                let once = Time::from_millis((self.clock)().as_millis().saturating_sub_unsigned(Once::KEPT_MS));
+                hold(reply, backend.prune(&Before { events, answers, inbox, once }, limit).await)
+            }
+            Job::Tick(reply) => {
+                let ticked = room.tick(usize::MAX, backend).await.map(drop);
+                hold(reply, noted(ticked, failed))
+            }
+            Job::SetSubscribers(subscribers, reply) => {
+                room.set_subscribers(subscribers);
+                hold(reply, Ok(()))
+            }
+            Job::Check(reply) => hold(reply, self.probe().await),
+            Job::Close(reply) => hold(reply, Ok(())),
+        }
+    }
+}
+
+/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. Many events are
+/// spread over several commits, so that nobody waits for all of them. Without any jobs there is still one commit, for
+/// what is due.
+fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    let (mut commits, mut alone, mut events) = (vec![Vec::new()], false, 0);
+    for job in jobs {
+        let erases = matches!(job, Job::EraseUser(..));
+        let full = events >= EVENTS_MAX;
+        if (erases || alone || full) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
+            commits.push(Vec::new());
+            events = 0;
+        }
+        alone = erases;
+        events += if let Job::Publish(publish, _) = &job { publish.events.len() } else { 0 };
+        commits.last_mut().expect("there is always one").push(job);
+    }
+    commits
+}
+
 /// A refusal concerns one asker; a failure of the store concerns the whole commit.
 pub(crate) fn noted<T>(result: Result<T, StoreError>, failed: &mut Option<StoreError>) -> Result<T, StoreError> {
     if let Err(error) = &result
@@ -177,4 +379,21 @@ pub(crate) fn noted<T>(result: Result<T, StoreError>, failed: &mut Option<StoreE
         *failed = Some(error.clone());
     }
     result
+}
+
+fn refuse(job: Job, error: StoreError) -> Held {
+    match job {
+        Job::Publish(_, reply) => hold(reply, Err(error)),
+        Job::Take(_, reply) => hold(reply, Err(error)),
+        Job::PutConversation(.., reply) | Job::Conversation(.., reply) => hold(reply, Err(error)),
+        Job::Connect(.., reply) => hold(reply, Err(error)),
+        Job::Rotate(.., reply) => hold(reply, Err(error)),
+        Job::Errand(errand) => errand.refuse(error),
+        Job::PutToken(.., reply) | Job::EraseUser(_, reply) => hold(reply, Err(error)),
+        Job::AnswerOnce(.., reply) => hold(reply, Err(error)),
+        Job::Prune(.., reply) => hold(reply, Err(error)),
+        Job::Tick(reply) | Job::SetSubscribers(_, reply) | Job::Check(reply) | Job::Close(reply) => {
+            hold(reply, Err(error))
+        }
+    }
 }

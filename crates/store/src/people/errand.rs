@@ -32,6 +32,13 @@ macro_rules! errands {
                     })+
                 }
             }
+
+            /// The store failed before it came to this.
+            pub(crate) fn refuse(self, error: StoreError) -> Held {
+                match self {
+                    $(Self::$name { reply, .. } => hold(reply, Err(error)),)+
+                }
+            }
         }
     };
 }

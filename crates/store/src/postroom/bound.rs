@@ -80,6 +80,7 @@ mod tests {
             let events = vec![Incoming { event, brought: None }];
             post.publish(Publish { caller: Caller::user("ada"), events, once: None }, &mut rows).await?;
             post.seal();
+            post.committed();
             let bytes: usize = post.rooms.values().map(|room| room.bytes()).sum();
             assert!(bytes <= HOT_BYTES * 9 / 8 + HOT_BYTES / 18, "{bytes} after {number}");
         }

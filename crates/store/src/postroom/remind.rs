@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwire_core::Time;
 use bellwire_core::person::Words;
 use bellwire_core::verdict::VerdictKind;
 use bellwire_core::{Event, Input, NotificationId};
@@ -104,6 +105,12 @@ impl PostRoom {
             self.changes.people.reminders.insert(told.id, told);
         }
         Ok(())
+    }
+
+    /// When the next of what this commit keeps for later is due.
+    pub(super) fn next_reminder(&self) -> Time {
+        let waiting = self.changes.people.reminders.values().filter(|one| one.ended_at.is_none());
+        waiting.map(|one| one.due_at).min().unwrap_or(Time::NEVER)
     }
 
     /// Lets the person's own mailbox decide on an event that subscribers would tell them of: once, wherever it goes. What

@@ -23,8 +23,6 @@ pub(super) struct Room {
     pub(super) mailbox: Mailbox,
     pub(super) shelf: Shelf,
     answers: Vec<InjectionRow>,
-    /// How many of them are new since it was saved.
-    fresh: usize,
     calls: Calls,
     /// When it was last used, for whoever has to make room.
     pub(super) used: u64,
@@ -61,7 +59,6 @@ impl Room {
             mailbox,
             shelf,
             answers: Vec::new(),
-            fresh: 0,
             calls: Calls(None),
             used: 0,
             saved: 0,
@@ -100,7 +97,6 @@ impl Room {
         self.calls.add(&row.call_id);
         self.answers.retain(|known| known.call_id != row.call_id);
         self.answers.push(row);
-        self.fresh += 1;
     }
 
     /// How much memory it takes, about.
@@ -155,14 +151,9 @@ impl Room {
         }
     }
 
-    /// What this commit writes of it, and what streams are told then.
-    pub(super) fn seal(&mut self, hints: &mut Vec<Hint>) -> MailboxRow {
+    /// What this commit writes of it.
+    pub(super) fn seal(&mut self) -> MailboxRow {
         self.changed = false;
-        self.waiting.clear();
-        self.fresh = 0;
-        let count = self.mailbox.pending().len();
-        self.hints.sort_by_key(|hint| hint.kind);
-        hints.extend(self.hints.drain(..).map(|hint| Hint { count, ..hint }));
         let pending = self.mailbox.pending().iter().map(|one| one.id).collect();
         let state = self.mailbox.save();
         self.saved = state.len();
@@ -175,10 +166,14 @@ impl Room {
         waiting.map(|notification| NotificationRow::waiting(&self.key, notification.clone()))
     }
 
-    /// Its commit succeeded. Until now the answers of it were nowhere else, and those given since still are not.
-    pub(super) fn committed(&mut self) {
-        let kept = ANSWERS_HOT.max(self.fresh);
-        self.answers.drain(..self.answers.len().saturating_sub(kept));
+    /// The commit succeeded: this is what streams are told of it.
+    pub(super) fn committed(&mut self, hints: &mut Vec<Hint>) {
+        self.waiting.clear();
+        // Until now they were nowhere else.
+        self.answers.drain(..self.answers.len().saturating_sub(ANSWERS_HOT));
+        let count = self.mailbox.pending().len();
+        self.hints.sort_by_key(|hint| hint.kind);
+        hints.extend(self.hints.drain(..).map(|hint| Hint { count, ..hint }));
     }
 }
 
