@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::error::StoreError;
+use crate::packed::Packed;
 use crate::people::Told;
 use crate::verdicts::{Decision, Verdicts};
 
@@ -87,10 +88,17 @@ impl Once {
 /// One event on its way in.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    /// The event; the store names it.
-    pub event: Event,
-    /// The name its sender brought.
-    pub brought: Option<Brought>,
+    pub(crate) event: Event,
+    pub(crate) brought: Option<Brought>,
+    pub(crate) packed: Packed,
+}
+
+impl Incoming {
+    /// An event, which the store will name, and the name its sender brought. How it is kept is made up here, by whoever
+    /// brings it: the one that writes has enough to do.
+    pub fn new(event: Event, brought: Option<Brought>) -> Self {
+        Self { packed: Packed::of(&event), event, brought }
+    }
 }
 
 /// A name a sender brought, and what it stands for.

@@ -9,14 +9,21 @@ use bellwire_core::event::{Cause, StoredEvent};
 use bellwire_core::{Event, EventId, Severity, Time};
 use serde::{Deserialize, Serialize};
 
+/// Enough for most events.
+const ROOM: usize = 1024;
+
 /// An event but for its name.
 #[derive(Clone, Debug)]
-pub(crate) struct Packed(Arc<[u8]>);
+pub(crate) struct Packed {
+    /// The columns, then the payload's JSON.
+    bytes: Arc<[u8]>,
+    /// Where the payload begins.
+    payload: usize,
+}
 
-/// The payload comes first, so that a row can have it without the rest.
+/// What an event is besides its payload.
 #[derive(Serialize, Deserialize)]
 struct Columns<'a> {
-    payload: &'a str,
     kind: &'a str,
     source: &'a str,
     severity: &'a str,
@@ -31,9 +38,7 @@ struct Columns<'a> {
 
 impl Packed {
     pub(crate) fn of(event: &Event) -> Self {
-        let payload = serde_json::to_string(event.payload().as_map()).expect("plain data becomes JSON");
         let columns = Columns {
-            payload: &payload,
             kind: event.kind().as_str(),
             source: event.source().as_str(),
             severity: event.severity().as_str(),
@@ -45,19 +50,21 @@ impl Packed {
             correlation_id: event.correlation_id(),
             cause: event.cause().as_str(),
         };
-        let bytes = Vec::with_capacity(payload.len() + 192);
-        let bytes = postcard::to_extend(&columns, bytes).expect("plain data becomes bytes");
-        Self(bytes.into())
+        let bytes = Vec::with_capacity(ROOM);
+        let mut bytes = postcard::to_extend(&columns, bytes).expect("plain data becomes bytes");
+        let payload = bytes.len();
+        serde_json::to_writer(&mut bytes, event.payload().as_map()).expect("plain data becomes JSON");
+        Self { bytes: bytes.into(), payload }
     }
 
     /// What the event carries, as JSON.
     pub(crate) fn payload(&self) -> &str {
-        postcard::take_from_bytes(&self.0).map_or("{}", |(payload, _)| payload)
+        str::from_utf8(&self.bytes[self.payload..]).expect("JSON is text")
     }
 
     /// The event again, by its name.
     pub(crate) fn unpack(&self, id: EventId) -> Option<Event> {
-        let columns: Columns<'_> = postcard::from_bytes(&self.0).ok()?;
+        let columns: Columns<'_> = postcard::from_bytes(&self.bytes[..self.payload]).ok()?;
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let stored = StoredEvent {
             id,
@@ -65,7 +72,7 @@ impl Packed {
             source: columns.source.to_owned(),
             severity: Severity::parse(columns.severity).ok()?,
             timestamp: columns.timestamp,
-            payload: columns.payload.to_owned(),
+            payload: self.payload().to_owned(),
             dedupe_key: owned(columns.dedupe_key),
             agent: columns.agent.to_owned(),
             conversation_id: owned(columns.conversation_id),
@@ -78,7 +85,7 @@ impl Packed {
 
     /// How much memory it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.0.len()
+        self.bytes.len()
     }
 }
 

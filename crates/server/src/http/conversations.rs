@@ -154,7 +154,7 @@ pub(super) async fn say(
     hub.store.conversation(identity.caller.clone(), id.clone()).await?;
     let event =
         Event::user_message(&message.text.0)?.in_conversation(&id).at(clock::now()).correlated(correlation.id());
-    let events = vec![Incoming { event, brought: None }];
+    let events = vec![Incoming::new(event, None)];
     let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
     let receipt = receipts.into_iter().next().ok_or_else(|| ApiError::not_found("conversation"))?;
     Ok(Accepted(PublishedEvent::of(receipt, None)))

@@ -116,7 +116,7 @@ fn admit(
     }
     let name = event.take_name();
     let event = event.into_event(now)?.correlated(correlation.id());
-    Ok((name, Incoming { event, brought }))
+    Ok((name, Incoming::new(event, brought)))
 }
 
 impl PublishedEvent {

@@ -74,7 +74,7 @@ async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: Notify
     let event = note.into_event().map_err(|invalid| failed(invalid.into()))?;
     let event = event.in_conversation(conversation_id).for_agent(context.agent()).at(now);
     let event = event.correlated(&context.correlation_id).by_agent();
-    let events = vec![Incoming { event, brought: None }];
+    let events = vec![Incoming::new(event, None)];
     let once = context.once(NAME, &meaning);
     let receipts = hub.store.publish(Publish { caller: context.caller(), events, once }).await;
     let receipt = receipts.map_err(|error| failed(error.into()))?.into_iter().next();

@@ -77,7 +77,7 @@ mod tests {
             let told = json!({ "tool_name": number, "error_message": "x".repeat(HOT_BYTES / 18) });
             let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, told)?;
             let event = event.in_conversation(&format!("chat-{number}"));
-            let events = vec![Incoming { event, brought: None }];
+            let events = vec![Incoming::new(event, None)];
             post.publish(Publish { caller: Caller::user("ada"), events, once: None }, &mut rows).await?;
             post.seal();
             post.committed();

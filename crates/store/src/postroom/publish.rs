@@ -6,7 +6,6 @@ use bellwire_core::event::{AgentName, Cause, Event};
 use super::{OPEN_MAX, OPEN_MS, PostRoom, Source};
 use crate::command::{Brought, Caller, Incoming, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
-use crate::packed::Packed;
 use crate::rows::{BroughtRow, ConversationKey, EventRow, MailboxKey};
 use crate::verdicts::{Decision, Verdicts};
 
@@ -186,8 +185,8 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<Receipt, StoreError> {
         let now = self.desk.now;
-        let event = Arc::new(incoming.event.with_id(self.desk.ids.event(now)));
-        let packed = Packed::of(&event);
+        let Incoming { event, brought, packed } = incoming;
+        let event = Arc::new(event.with_id(self.desk.ids.event(now)));
         let (mut filtered, mut verdicts) = (0, address.shortcomings());
         for key in &address.mailboxes {
             if address.create {
@@ -218,7 +217,7 @@ impl PostRoom {
         }
         verdicts.extend(self.tell_person(&address.owner, &event, caller.origin.as_deref(), source).await?);
         self.tell_what_came_up(source).await?;
-        if let Some(brought) = incoming.brought {
+        if let Some(brought) = brought {
             let name = (caller.token_owner.clone(), brought.id.clone());
             // The event's own row comes next, behind what detectors made of it.
             self.changes.brought_here.insert(name, (self.changes.brought.len(), self.changes.events.len()));

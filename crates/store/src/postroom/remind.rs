@@ -231,7 +231,7 @@ mod tests {
         post.set_now(Time::from_millis(1_000));
         for number in 0..500 {
             let event = Event::new("agent.input.needed", "agent", Severity::Info, json!({ "question": number }))?;
-            let events = vec![Incoming { event: event.in_conversation("chat"), brought: None }];
+            let events = vec![Incoming::new(event.in_conversation("chat"), None)];
             let publish = Publish { caller: Caller::user("ada"), events, once: None };
             post.publish(publish, &mut rows).await?;
         }

@@ -112,7 +112,7 @@ impl Backend {
         event: Event,
         brought: Option<Brought>,
     ) -> Result<Receipt, StoreError> {
-        let publish = Publish { caller, events: vec![Incoming { event, brought }], once: None };
+        let publish = Publish { caller, events: vec![Incoming::new(event, brought)], once: None };
         self.store().publish(publish).await.map(|mut receipts| receipts.remove(0))
     }
 

@@ -147,7 +147,7 @@ async fn a_damaged_mailbox_stops_nobody_elses_clock() {
     // Whoever asks for it is told; whoever shares the commit is not concerned.
     let other = Publish {
         caller: Caller::user("ada"),
-        events: vec![Incoming { event: failure("awk").in_conversation("other"), brought: None }],
+        events: vec![Incoming::new(failure("awk").in_conversation("other"), None)],
         once: None,
     };
     let (refused, accepted) = tokio::join!(store.take(take(AfterTool, "c1")), store.publish(other));

@@ -8,7 +8,7 @@ fn once(route: &str, content: u8) -> Once {
 }
 
 fn publish(tool: &str, content: u8) -> Publish {
-    let events = vec![Incoming { event: failure(tool), brought: None }];
+    let events = vec![Incoming::new(failure(tool), None)];
     Publish { caller: Caller::user("ada"), events, once: Some(once("POST /v1/events", content)) }
 }
 
@@ -45,7 +45,7 @@ on_every_store! {
     }
 
     async fn the_same_name_twice_in_one_call_is_one_event(backend: Backend) {
-        let twice = || Incoming { event: failure("grep"), brought: brought(1) };
+        let twice = || Incoming::new(failure("grep"), brought(1));
         let publish = Publish { caller: Caller::user("ada"), events: vec![twice(), twice()], once: None };
         let receipts = backend.store().publish(publish).await.unwrap();
         assert_eq!(receipts[0], receipts[1]);
@@ -79,7 +79,7 @@ on_every_store! {
 
     async fn a_refused_call_leaves_its_name_free(backend: Backend) {
         let mut refused = publish("grep", 1);
-        refused.events[0].event = failure("grep").in_conversation("not there");
+        refused.events[0] = Incoming::new(failure("grep").in_conversation("not there"), None);
         refused.caller = Caller::anyone();
         assert_eq!(backend.store().publish(refused).await.unwrap_err().kind, ErrorKind::NotFound);
         assert!(backend.store().publish(publish("sed", 2)).await.is_ok());

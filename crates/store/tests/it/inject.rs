@@ -78,7 +78,7 @@ on_every_store! {
     async fn many_events_in_one_commit_are_one_hint(backend: Backend) {
         let mut hints = backend.store().hints("ada", "chat");
         let done = |task: usize| event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": task}));
-        let events = (0..20).map(|task| Incoming { event: done(task), brought: None }).collect();
+        let events = (0..20).map(|task| Incoming::new(done(task), None)).collect();
         backend.store().publish(Publish { caller: Caller::user("ada"), events, once: None }).await.unwrap();
         let mut heard = Vec::new();
         while let Some(Heard::Hint(hint)) = hints.try_next() {

@@ -25,8 +25,8 @@ on_every_store! {
     async fn events_are_taken_in_together_or_not_at_all(backend: Backend) {
         backend.publish(failure("first")).await;
         let events = vec![
-            Incoming { event: failure("second"), brought: None },
-            Incoming { event: failure("third").in_conversation("somebody elses"), brought: None },
+            Incoming::new(failure("second"), None),
+            Incoming::new(failure("third").in_conversation("somebody elses"), None),
         ];
         let caller = Caller { conversation_id: Some("chat".into()), ..Caller::user("ada") };
         let refused = backend.store().publish(Publish { caller, events, once: None }).await.unwrap_err();

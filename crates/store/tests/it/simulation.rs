@@ -312,7 +312,7 @@ fn happening(number: u64, dice: &mut Dice) -> Incoming {
     let name = if dice.percent(10) { dice.below(number + 1) } else { number };
     let content = [if dice.percent(90) { 1 } else { 2 }; 16];
     let brought = dice.percent(50).then(|| Brought { id: format!("name-{name}"), content });
-    Incoming { event, brought }
+    Incoming::new(event, brought)
 }
 
 fn asking(number: u64, dice: &mut Dice) -> Take {
