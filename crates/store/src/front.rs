@@ -142,8 +142,8 @@ impl<R: Reader> Store for Front<R> {
         Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), Some(once), reply)))
     }
 
-    fn answer_once(&self, once: Once, answer: String) -> Answering<'_, String> {
-        Box::pin(self.writer.ask(|reply| Job::AnswerOnce(once, answer, reply)))
+    fn answer_once(&self, once: Once, answer: String, about: Option<String>) -> Answering<'_, String> {
+        Box::pin(self.writer.ask(|reply| Job::AnswerOnce(once, answer, about, reply)))
     }
 
     fn token_by_secret(&self, secret_hash: Vec<u8>) -> Answering<'_, Option<Token>> {

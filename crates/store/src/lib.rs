@@ -87,8 +87,9 @@ pub trait Store: People {
     fn put_token(&self, token: Token) -> Answering<'_, ()>;
     /// Keeps a new token. Asking again under the same name is a conflict: its secret was shown and cannot be again.
     fn put_token_once(&self, token: Token, once: Once) -> Answering<'_, ()>;
-    /// Remembers the answer to a call that changes nothing, or gives the one that was remembered before.
-    fn answer_once(&self, once: Once, answer: String) -> Answering<'_, String>;
+    /// Remembers the answer to a call that changes nothing, or gives the one that was remembered before. It is erased with
+    /// whom it is about.
+    fn answer_once(&self, once: Once, answer: String, about: Option<String>) -> Answering<'_, String>;
     /// The token with this secret.
     fn token_by_secret(&self, secret_hash: Vec<u8>) -> Answering<'_, Option<Token>>;
     /// Every token, oldest first.

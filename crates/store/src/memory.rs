@@ -234,7 +234,7 @@ impl Tables {
         let of_user = |token: &Token| token.user_id.as_deref() == Some(user);
         let gone: Vec<String> =
             self.tokens.values().filter(|token| of_user(token)).map(|token| token.id.clone()).collect();
-        self.once.retain(|row| !gone.contains(&row.once.token_id));
+        self.once.retain(|row| !gone.contains(&row.once.token_id) && !row.people.contains(user));
         self.tokens.retain(|_, token| !of_user(token));
     }
 }

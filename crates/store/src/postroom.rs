@@ -228,7 +228,7 @@ impl PostRoom {
             let message = format!("this call made token {id} before; its secret cannot be shown again");
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
-        self.remember(once, &token.id);
+        self.remember(once, &token.id, token.user_id.as_deref());
         self.changes.tokens.insert(token.id.clone(), token);
         Ok(())
     }

@@ -51,6 +51,8 @@ pub(crate) struct OnceRow {
     pub(crate) once: Once,
     /// JSON of the answer.
     pub(crate) answer: String,
+    /// Whom the answer is about.
+    pub(crate) people: BTreeSet<String>,
     pub(crate) at: Time,
 }
 

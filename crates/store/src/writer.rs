@@ -85,7 +85,7 @@ pub(crate) enum Job {
     Rotate(Caller, String, Option<Once>, Reply<Boundary>),
     Errand(Errand),
     PutToken(Box<Token>, Option<Once>, Reply<()>),
-    AnswerOnce(Once, String, Reply<String>),
+    AnswerOnce(Once, String, Option<String>, Reply<String>),
     EraseUser(String, Reply<()>),
     Prune(Kept, usize, Reply<usize>),
     Tick(Reply<()>),
@@ -327,8 +327,8 @@ impl<B: Backend> Writer<B> {
             Job::PutToken(token, once, reply) => {
                 hold(reply, noted(room.put_token(*token, once.as_ref(), backend).await, failed))
             }
-            Job::AnswerOnce(once, answer, reply) => {
-                hold(reply, noted(room.answer_once(&once, answer, backend).await, failed))
+            Job::AnswerOnce(once, answer, about, reply) => {
+                hold(reply, noted(room.answer_once(&once, answer, about.as_deref(), backend).await, failed))
             }
             Job::EraseUser(user, reply) => {
                 room.erase_user(&user);

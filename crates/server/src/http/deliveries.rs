@@ -77,7 +77,7 @@ pub(super) async fn retry(
     Name(id): Name,
     Key(once): Key,
 ) -> Result<Again<Delivery>, ApiError> {
-    let retried = async { Ok(hub.store.retry_delivery(identity.caller.user_id.clone(), id).await?.into()) };
+    let retried = async { Ok(of_person(hub.store.retry_delivery(identity.caller.user_id.clone(), id).await?)) };
     Again::or(&hub, once, retried).await
 }
 
@@ -88,8 +88,13 @@ pub(super) async fn cancel(
     Name(id): Name,
     Key(once): Key,
 ) -> Result<Again<Delivery>, ApiError> {
-    let cancelled = async { Ok(hub.store.cancel_delivery(identity.caller.user_id.clone(), id).await?.into()) };
+    let cancelled = async { Ok(of_person(hub.store.cancel_delivery(identity.caller.user_id.clone(), id).await?)) };
     Again::or(&hub, once, cancelled).await
+}
+
+/// A delivery, and whom it is for.
+fn of_person(kept: Kept) -> (String, Delivery) {
+    (kept.user_id.clone(), kept.into())
 }
 
 impl From<Kept> for Delivery {

@@ -69,18 +69,21 @@ impl Argument for Key {
 pub(super) struct Again<T>(String, PhantomData<T>);
 
 impl<T: Serialize> Again<T> {
-    /// The answer that is known under this name, or this one from now on.
+    /// The answer that is known under this name, or this one from now on: whom it is about, and what it says.
     pub(super) async fn or(
         hub: &Hub,
         once: Option<Once>,
-        answer: impl Future<Output = Result<T, ApiError>>,
+        answer: impl Future<Output = Result<(String, T), ApiError>>,
     ) -> Result<Self, ApiError> {
         let text = |answer: &T| serde_json::to_string(answer).expect("an answer is JSON");
-        let Some(once) = once else { return Ok(Self(text(&answer.await?), PhantomData)) };
+        let Some(once) = once else { return Ok(Self(text(&answer.await?.1), PhantomData)) };
         let _alone = hub.again.lock().await;
         let known = match hub.store.recall(once.clone()).await? {
             Some(known) => known,
-            None => hub.store.answer_once(once, text(&answer.await?)).await?,
+            None => {
+                let (person, answer) = answer.await?;
+                hub.store.answer_once(once, text(&answer), Some(person)).await?
+            }
         };
         Ok(Self(known, PhantomData))
     }

@@ -172,7 +172,8 @@ pub(super) async fn read_all(
     Key(once): Key,
 ) -> Result<Again<Marked>, ApiError> {
     identity.check_user(&id)?;
-    Again::or(&hub, once, async { Ok(Marked { updated: hub.store.read_all(id).await? }) }).await
+    let marked = async { Ok((id.clone(), Marked { updated: hub.store.read_all(id).await? })) };
+    Again::or(&hub, once, marked).await
 }
 
 /// Takes one out of sight; it is kept and counts as read.

@@ -239,9 +239,9 @@ pub(super) async fn confirm(
             let message = "this hub sends no mail, so no code went out; its operator has to set up [email] first";
             return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
         }
-        let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim())).await?;
+        let settings = hub.store.confirm_address(id.clone(), auth::hash(confirmation.code.0.trim())).await?;
         match settings.email.confirmed {
-            true => Ok(settings.into()),
+            true => Ok((id, settings.into())),
             false => Err(ApiError::new(StatusCode::CONFLICT, "conflict", "this is not the code that was mailed")),
         }
     };

@@ -125,7 +125,8 @@ pub(super) async fn test(
     let content = document.ok().map(|document| document.to_toon());
     let result = DryRunResult { subscriber: id, content, problem };
     let Some(once) = once else { return Ok(Json(result)) };
-    let told = hub.store.answer_once(once, serde_json::to_string(&result).expect("texts are JSON")).await?;
+    let result = serde_json::to_string(&result).expect("texts are JSON");
+    let told = hub.store.answer_once(once, result, None).await?;
     let told = serde_json::from_str(&told).map_err(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
     Ok(Json(told))
 }

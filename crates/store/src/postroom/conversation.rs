@@ -181,8 +181,9 @@ impl PostRoom {
         }
         row.boundary = Boundary::from_seed(self.desk.ids.seed());
         let boundary = row.boundary.clone();
+        let owner = row.key.owner.clone();
         self.put(row);
-        self.remember(once, &boundary.as_str());
+        self.remember(once, &boundary.as_str(), [&*owner]);
         Ok(boundary)
     }
 

@@ -31,11 +31,17 @@ impl PostRoom {
         answer.map(Some).map_err(|_| StoreError::new(ErrorKind::Broken, "a remembered answer is damaged"))
     }
 
-    /// Remembers a success in the commit that makes it one.
-    pub(super) fn remember<T: Serialize>(&mut self, once: Option<&Once>, answer: &T) {
+    /// Remembers a success in the commit that makes it one, until those it is about are erased.
+    pub(super) fn remember<'a, T: Serialize>(
+        &mut self,
+        once: Option<&Once>,
+        answer: &T,
+        about: impl IntoIterator<Item = &'a str>,
+    ) {
         if let Some(once) = once {
             let answer = serde_json::to_string(answer).expect("plain data becomes JSON");
-            self.changes.once.push(OnceRow { once: once.clone(), answer, at: self.desk.now });
+            let people = about.into_iter().map(str::to_owned).collect();
+            self.changes.once.push(OnceRow { once: once.clone(), answer, people, at: self.desk.now });
         }
     }
 
@@ -53,12 +59,13 @@ impl PostRoom {
         &mut self,
         once: &Once,
         answer: String,
+        about: Option<&str>,
         source: &mut impl Source,
     ) -> Result<String, StoreError> {
         if let Some(known) = self.answered(Some(once), source).await? {
             return Ok(known);
         }
-        self.remember(Some(once), &answer);
+        self.remember(Some(once), &answer, about);
         Ok(answer)
     }
 }

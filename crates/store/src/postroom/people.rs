@@ -128,12 +128,12 @@ impl PostRoom {
         if let Some(known) = self.answered(draft.once.as_ref(), source).await? {
             return Ok(known);
         }
-        let once = draft.once.clone();
+        let (once, person) = (draft.once.clone(), draft.user_id.clone());
         let now = self.desk.now;
         match self.admit(Draft::of(*draft), source).await? {
             Ok(id) => {
                 let sent = Sent::Told { id, at: now };
-                self.remember(once.as_ref(), &sent);
+                self.remember(once.as_ref(), &sent, [&*person]);
                 Ok(sent)
             }
             Err(free) => Ok(Sent::Limited { retry_after_seconds: free.millis_since(now).div_ceil(1000).max(1) }),

@@ -36,8 +36,8 @@ impl Address {
 
 /// What is to be done with one event of a call.
 enum Plan {
-    /// It was sent before under the same name; this is what it came to.
-    Known(Receipt),
+    /// It was sent before under the same name; this is what it came to, and whose it is.
+    Known(Receipt, Arc<str>),
     /// It is new, and goes there.
     New(Address),
 }
@@ -57,18 +57,23 @@ impl PostRoom {
         for incoming in events {
             planned.push((self.prepare(&caller, &incoming, source).await?, incoming));
         }
+        let whose = |(plan, _): &(Plan, Incoming)| match plan {
+            Plan::Known(_, owner) => owner.clone(),
+            Plan::New(address) => address.owner.clone(),
+        };
+        let people: Vec<Arc<str>> = once.iter().flat_map(|_| planned.iter().map(whose)).collect();
         let mut receipts: Vec<Receipt> = Vec::with_capacity(planned.len());
         for (plan, incoming) in planned {
             receipts.push(match plan {
-                Plan::Known(receipt) => receipt,
+                Plan::Known(receipt, _) => receipt,
                 // The same name twice in one call: the second finds what the first became.
                 Plan::New(address) => match self.just_brought(&caller, &incoming)? {
-                    Some(receipt) => receipt,
+                    Some((receipt, _)) => receipt,
                     None => self.take_in(&caller, incoming, address, source).await?,
                 },
             });
         }
-        self.remember(once.as_ref(), &receipts);
+        self.remember(once.as_ref(), &receipts, people.iter().map(|person| &**person));
         Ok(receipts)
     }
 
@@ -78,8 +83,8 @@ impl PostRoom {
         incoming: &Incoming,
         source: &mut impl Source,
     ) -> Result<Plan, StoreError> {
-        if let Some(receipt) = self.known(caller, incoming, source).await? {
-            return Ok(Plan::Known(receipt));
+        if let Some((receipt, owner)) = self.known(caller, incoming, source).await? {
+            return Ok(Plan::Known(receipt, owner));
         }
         let mut address = self.address(caller, &incoming.event, source).await?;
         // A mailbox that cannot be loaded refuses the call here, before anything is decided.
@@ -89,30 +94,30 @@ impl PostRoom {
         Ok(Plan::New(address))
     }
 
-    /// What an event came to when it was sent before under the same name.
+    /// What an event came to when it was sent before under the same name, and whose it is.
     async fn known(
         &mut self,
         caller: &Caller,
         incoming: &Incoming,
         source: &mut impl Source,
-    ) -> Result<Option<Receipt>, StoreError> {
+    ) -> Result<Option<(Receipt, Arc<str>)>, StoreError> {
         let Some(brought) = &incoming.brought else { return Ok(None) };
-        if let Some(receipt) = self.just_brought(caller, incoming)? {
-            return Ok(Some(receipt));
+        if let Some(known) = self.just_brought(caller, incoming)? {
+            return Ok(Some(known));
         }
         match source.brought(&caller.token_owner, &brought.id).await? {
-            Some((row, event)) => same_content(brought, &row.content).map(|()| Some(receipt_of(&event))),
+            Some((row, event)) => same_content(brought, &row.content).map(|()| Some(known(&event))),
             None => Ok(None),
         }
     }
 
     /// The same, for names brought earlier in this very commit.
-    fn just_brought(&self, caller: &Caller, incoming: &Incoming) -> Result<Option<Receipt>, StoreError> {
+    fn just_brought(&self, caller: &Caller, incoming: &Incoming) -> Result<Option<(Receipt, Arc<str>)>, StoreError> {
         let Some(brought) = &incoming.brought else { return Ok(None) };
         let name = (caller.token_owner.clone(), brought.id.clone());
         let Some((row, event)) = self.changes.brought_here.get(&name) else { return Ok(None) };
         same_content(brought, &self.changes.brought[*row].content)?;
-        Ok(self.changes.events.get(*event).map(receipt_of))
+        Ok(self.changes.events.get(*event).map(known))
     }
 
     pub(super) async fn address(
@@ -235,6 +240,11 @@ impl PostRoom {
         self.changes.events.push(row);
         Ok(receipt)
     }
+}
+
+/// What an event came to, and whose it is.
+fn known(row: &EventRow) -> (Receipt, Arc<str>) {
+    (receipt_of(row), row.owner.clone())
 }
 
 fn receipt_of(row: &EventRow) -> Receipt {

@@ -57,7 +57,7 @@ impl PostRoom {
             ended_at: None,
             notification_id: None,
         };
-        self.remember(new.once.as_ref(), &reminder.id);
+        self.remember(new.once.as_ref(), &reminder.id, [reminder.user_id.as_str()]);
         self.changes.people.reminders.insert(reminder.id, reminder.clone());
         Ok(reminder)
     }

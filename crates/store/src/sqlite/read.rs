@@ -1,5 +1,6 @@
 //! Rows back into what they were.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bellwire_core::event::{Cause, StoredEvent};
@@ -146,7 +147,7 @@ impl Source for SqliteWriter {
         row.map(|row| {
             let content = row.get::<Vec<u8>, _>(0).try_into().map_err(|_| damaged("idempotency_keys.content"))?;
             let once = Once { content, ..once.clone() };
-            Ok(OnceRow { once, answer: row.get(1), at: Time::from_millis(row.get(2)) })
+            Ok(OnceRow { once, answer: row.get(1), people: BTreeSet::new(), at: Time::from_millis(row.get(2)) })
         })
         .transpose()
     }

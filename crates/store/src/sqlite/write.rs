@@ -14,13 +14,14 @@ use crate::writer::{Backend, Before};
 const PROBE_BYTES: i64 = 64 * 1024;
 
 /// What goes with a person, in this order: some is found by what goes later.
-const ERASED: [&str; 10] = [
+const ERASED: [&str; 11] = [
     "DELETE FROM mailboxes WHERE owner = ?1",
     "DELETE FROM notifications WHERE owner = ?1",
     "DELETE FROM injections WHERE owner = ?1",
     "DELETE FROM brought_ids WHERE event_id IN (SELECT id FROM events WHERE owner = ?1)",
     "DELETE FROM superseded WHERE event_id IN (SELECT id FROM events WHERE owner = ?1)",
     "DELETE FROM idempotency_keys WHERE token_id IN (SELECT id FROM tokens WHERE user_id = ?1)",
+    "DELETE FROM idempotency_keys WHERE EXISTS (SELECT 1 FROM json_each(people) WHERE value = ?1)",
     "DELETE FROM events WHERE owner = ?1",
     "DELETE FROM conversations WHERE user_id = ?1",
     "DELETE FROM user_settings WHERE user_id = ?1",
@@ -97,13 +98,14 @@ fn unseen(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
 fn once(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
     // After a day a name may be used again, also while its old row waits to be deleted.
     let mut insert = connection.prepare_cached(
-        "INSERT INTO idempotency_keys (token_id, route, name, content, answer, at) VALUES (?, ?, ?, ?, ?, ?) \
+        "INSERT INTO idempotency_keys (token_id, route, name, content, answer, people, at) VALUES (?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (token_id, route, name) DO UPDATE SET content = excluded.content, \
-         answer = excluded.answer, at = excluded.at",
+         answer = excluded.answer, people = excluded.people, at = excluded.at",
     )?;
     for row in &changes.once {
         let once = &row.once;
-        insert.execute(params![once.token_id, once.route, once.key, once.content, row.answer, row.at.as_millis()])?;
+        let (people, at) = (json(&row.people), row.at.as_millis());
+        insert.execute(params![once.token_id, once.route, once.key, once.content, row.answer, people, at])?;
     }
     Ok(())
 }

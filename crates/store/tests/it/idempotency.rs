@@ -97,8 +97,8 @@ on_every_store! {
 
     async fn an_answer_that_changes_nothing_is_remembered_too(backend: Backend) {
         let store = backend.store();
-        assert_eq!(store.answer_once(once("test", 1), "first".into()).await.unwrap(), "first");
-        assert_eq!(store.answer_once(once("test", 1), "second".into()).await.unwrap(), "first");
-        assert_eq!(store.answer_once(once("test", 2), "third".into()).await.unwrap_err().kind, ErrorKind::Conflict);
+        assert_eq!(store.answer_once(once("test", 1), "first".into(), None).await.unwrap(), "first");
+        assert_eq!(store.answer_once(once("test", 1), "second".into(), None).await.unwrap(), "first");
+        assert_eq!(store.answer_once(once("test", 2), "third".into(), None).await.unwrap_err().kind, ErrorKind::Conflict);
     }
 }

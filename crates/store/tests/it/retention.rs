@@ -1,6 +1,6 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::Time;
-use bellwire_store::{Brought, Caller, ErrorKind, Kept};
+use bellwire_store::{Brought, Caller, ErrorKind, Incoming, Kept, Once, Publish};
 
 use crate::backends::{Backend, START, failure, on_every_store};
 
@@ -74,5 +74,37 @@ on_every_store! {
         assert!(store.trace(Caller::anyone(), receipt.event_id.to_string()).await.is_err());
         let again = backend.publish(failure("grep")).await;
         assert_eq!(again.verdicts[0].verdict, "held", "the old window is forgotten with the rest");
+    }
+
+    async fn what_others_were_answered_about_an_erased_person_goes_with_them(backend: Backend) {
+        let store = backend.store();
+        let once = |key: &str| {
+            let names = ["admin", "POST /v1/events", key].map(str::to_owned);
+            let [token_id, route, key] = names;
+            Some(Once { token_id, route, key, content: [7; 32] })
+        };
+        let say = |key: &str, conversations: &[&str]| {
+            let told = |id: &&str| Incoming::new(failure("grep").in_conversation(id), None);
+            let events = conversations.iter().map(told).collect();
+            store.publish(Publish { caller: Caller::anyone(), events, once: once(key) })
+        };
+        for (user, id) in [("ada", "adas"), ("bob", "bobs")] {
+            store.put_conversation(Caller::anyone(), id.into(), user.into(), None).await.unwrap();
+        }
+        say("to ada", &["adas"]).await.unwrap();
+        say("to both", &["bobs", "adas"]).await.unwrap();
+        let to_bob = say("to bob", &["bobs"]).await.unwrap();
+        for user in ["ada", "bob"] {
+            let about = Some(user.to_owned());
+            store.answer_once(once(user).unwrap(), "before".into(), about).await.unwrap();
+        }
+        store.erase_user("ada".into()).await.unwrap();
+        for (key, conversations) in [("to ada", &["adas"][..]), ("to both", &["bobs", "adas"])] {
+            assert_eq!(say(key, conversations).await.unwrap_err().kind, ErrorKind::NotFound, "{key} is not known");
+        }
+        assert_eq!(say("to bob", &["bobs"]).await.unwrap(), to_bob);
+        for (user, said) in [("ada", "after"), ("bob", "before")] {
+            assert_eq!(store.answer_once(once(user).unwrap(), "after".into(), None).await.unwrap(), said, "{user}");
+        }
     }
 }
