@@ -94,8 +94,8 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// An event, which the store will name, and the name its sender brought. How it is kept is made up here, by whoever
-    /// brings it: the one that writes has enough to do.
+    /// An event, which the store will name, and the name its sender brought. It is packed here, by whoever brings it: the
+    /// one that writes has enough to do.
     pub fn new(event: Event, brought: Option<Brought>) -> Self {
         Self { packed: Packed::of(&event), event, brought }
     }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwire_core::notification::Fate;
-use bellwire_core::{EventId, Notification, NotificationId, Time};
+use bellwire_core::{EventId, Mailbox, Notification, NotificationId, Time};
 
 use crate::command::{InjectionView, Message, NotificationView, Once, Token, Trace};
-use crate::error::StoreError;
+use crate::error::{ErrorKind, StoreError};
 use crate::front::{Front, Reader};
 use crate::packed::Packed;
 use crate::postroom::{LoadedMailbox, Source};
@@ -87,11 +87,9 @@ impl Source for Memory {
         let Some(row) = tables.mailboxes.get(key) else { return Ok(None) };
         let waiting = tables.notifications.values().filter(|row| row.key == *key && row.fate.is_none());
         let pending: Vec<Notification> = waiting.map(|row| row.notification.clone()).collect();
-        let is_for = |row: &&EventRow| {
-            row.owner == *key.owner() && (key.is_a_persons() || row.event.agent().as_str() == &*key.agent)
-        };
-        let events = tables.events.values().filter(is_for);
-        let events = events.map(|row| (row.event.id(), row.packed.clone())).collect();
+        let mailbox = Mailbox::load(&row.state, pending.clone())
+            .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
+        let events = mailbox.references().filter_map(|id| Some((id, tables.events.get(&id)?.packed.clone()))).collect();
         Ok(Some(LoadedMailbox { state: row.state.clone(), pending, events }))
     }
 

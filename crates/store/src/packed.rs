@@ -1,7 +1,7 @@
 //! An event as one piece of memory.
 //!
 //! A mailbox that nobody empties keeps its events for long. As they came they are some twenty pieces of memory and two
-//! kilobytes; packed, one piece of a few hundred bytes, which shares its text with the event's row.
+//! kilobytes; packed, one piece of a few hundred bytes, and until the commit the text of the event's row too.
 
 use std::sync::Arc;
 
@@ -36,6 +36,12 @@ struct Columns<'a> {
     cause: &'a str,
 }
 
+impl Columns<'_> {
+    fn written(&self) -> Vec<u8> {
+        postcard::to_extend(self, Vec::with_capacity(ROOM)).expect("plain data becomes bytes")
+    }
+}
+
 impl Packed {
     pub(crate) fn of(event: &Event) -> Self {
         let columns = Columns {
@@ -50,10 +56,29 @@ impl Packed {
             correlation_id: event.correlation_id(),
             cause: event.cause().as_str(),
         };
-        let bytes = Vec::with_capacity(ROOM);
-        let mut bytes = postcard::to_extend(&columns, bytes).expect("plain data becomes bytes");
+        let mut bytes = columns.written();
         let payload = bytes.len();
         serde_json::to_writer(&mut bytes, event.payload().as_map()).expect("plain data becomes JSON");
+        Self { bytes: bytes.into(), payload }
+    }
+
+    /// The same from a row, whose payload is text already.
+    pub(crate) fn of_stored(stored: &StoredEvent) -> Self {
+        let columns = Columns {
+            kind: &stored.kind,
+            source: &stored.source,
+            severity: stored.severity.as_str(),
+            timestamp: stored.timestamp,
+            dedupe_key: stored.dedupe_key.as_deref(),
+            agent: &stored.agent,
+            conversation_id: stored.conversation_id.as_deref(),
+            user_id: stored.user_id.as_deref(),
+            correlation_id: stored.correlation_id.as_deref(),
+            cause: stored.cause.as_str(),
+        };
+        let mut bytes = columns.written();
+        let payload = bytes.len();
+        bytes.extend_from_slice(stored.payload.as_bytes());
         Self { bytes: bytes.into(), payload }
     }
 
@@ -97,13 +122,14 @@ mod tests {
 
     #[test]
     fn what_is_unpacked_is_what_was_packed() -> Result<(), Box<dyn std::error::Error>> {
-        let payload = json!({"b": [1, 2.5, null], "a": {"text": "line\nline", "big": u64::MAX}, "": "é"});
+        let payload = json!({"b": [1, 2.5, null], "a": {"text": "line\nline", "big": u64::MAX}, "": "é", "fine": 9.2681893583e-241});
         let event = Event::new("ci.build.failed", "ci", Severity::Error, payload)?;
         let id = EventId(uuid::Uuid::from_u128(7));
         let event = event.with_dedupe_key("k")?.at(Time::from_millis(-5)).by_agent().with_id(id);
         let event = event.in_conversation("chat").for_person("ada").correlated("c");
         let packed = Packed::of(&event);
         assert_eq!(packed.unpack(id), Some(event.clone()));
+        assert_eq!(Packed::of_stored(&event.to_stored()).bytes, packed.bytes);
         assert_eq!(packed.payload(), serde_json::to_string(event.payload().as_map())?);
         let message = Event::user_message("hello")?;
         assert_eq!(Packed::of(&message).unpack(message.id()), Some(message));

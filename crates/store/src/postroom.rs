@@ -6,6 +6,7 @@
 
 mod bound;
 mod conversation;
+mod drawer;
 mod inbox;
 mod once;
 mod outbox;
@@ -15,7 +16,7 @@ mod preferences;
 mod publish;
 mod remind;
 mod room;
-mod shelf;
+
 mod take;
 
 pub(crate) use conversation::only;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 use bellwire_core::notification::{Fate, Kind};
 use bellwire_core::person::{Words, words};
 use bellwire_core::subscriber::{Preferences, Subscribers};
-use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Notification, NotificationId, Time, Verdict};
+use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Notification, NotificationId, Time};
 
 use crate::command::{Hint, Once, Token};
 use crate::error::{ErrorKind, StoreError};
@@ -103,9 +104,9 @@ pub(crate) struct PostRoom {
     people: HashMap<Arc<str>, people::Person>,
     rules: PeopleRules,
     /// What detectors found, for the person's own mailbox to decide on.
-    came_up: Vec<(Arc<str>, Arc<Event>)>,
+    came_up: Vec<(Arc<str>, Arc<Event>, Packed)>,
     uses: u64,
-    /// Bytes of events that came in since the mailboxes were weighed.
+    /// Bytes that came in or were loaded since the mailboxes were weighed.
     unweighed: usize,
     pub(crate) changes: Changes,
 }
@@ -252,6 +253,7 @@ impl PostRoom {
             None => Room::empty(key, self.desk.ids.seed().to_le_bytes()),
         };
         room.used = self.uses;
+        self.unweighed += room.bytes();
         self.rooms.insert(key.clone(), room);
         Ok(key.clone())
     }
@@ -296,11 +298,13 @@ impl PostRoom {
         while let Some(effect) = self.desk.poll() {
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => {
-                    drained.to_show |= !matches!(verdict, Verdict::Filtered(_) | Verdict::Duplicate { .. });
                     let decision = Decision::new(&subscriber, key, &verdict);
                     match detected.iter_mut().find(|row| row.event.id() == event) {
                         Some(row) => Arc::make_mut(&mut row.verdicts).extend([decision]),
-                        None => drained.verdicts.push(decision),
+                        None => {
+                            drained.to_show |= decision.notification_id.is_some();
+                            drained.verdicts.push(decision);
+                        }
                     }
                 }
                 Effect::Decided { event, unmatched } => match detected.iter_mut().find(|row| row.event.id() == event) {
@@ -309,9 +313,9 @@ impl PostRoom {
                 },
                 Effect::Detected(event) => {
                     let packed = Packed::of(&event);
-                    room.shelf.keep(event.id(), packed.clone());
+                    room.drawer.keep(event.id(), packed.clone());
                     let owner = key.owner().clone();
-                    self.came_up.push((owner.clone(), event.clone()));
+                    self.came_up.push((owner.clone(), event.clone(), packed.clone()));
                     detected.push(EventRow {
                         event,
                         packed,
@@ -326,7 +330,7 @@ impl PostRoom {
                     self.changes.superseded.push(SupersededRow { event_id: event, subscriber, by, at: now });
                 }
                 Effect::Ready(notification) => {
-                    let words = words(&notification, &self.desk.subscribers, &room.shelf);
+                    let words = words(&notification, &self.desk.subscribers, &room.drawer);
                     drained.ready.push((notification.id, words));
                     // It waited as a row of its own while it was counted; now the inbox has it.
                     if matches!(notification.kind, Kind::LeftOut(_)) {

@@ -104,6 +104,17 @@ pub(crate) struct InjectionRow {
     pub(crate) messages: Vec<Message>,
 }
 
+impl InjectionRow {
+    /// How much memory it takes, about: its texts, each as often as it is in there.
+    pub(crate) fn bytes(&self) -> usize {
+        let said = self.messages.iter().map(|message| size_of::<Message>() + message.content.len()).sum::<usize>();
+        let taken = size_of_val(self.taken.as_slice());
+        // Synthetic messages say what the block would have said.
+        let answer = if self.answer.messages.is_empty() { self.answer.block.len() } else { said };
+        size_of::<Self>() + said + taken + answer
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct MailboxRow {
     pub(crate) state: Vec<u8>,

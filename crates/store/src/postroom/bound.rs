@@ -1,4 +1,4 @@
-//! How much stays in memory. Whatever goes is on disk, and comes back when somebody asks for it.
+//! How much stays in memory. Whatever goes is in the store, and comes back when somebody asks for it.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -43,12 +43,14 @@ impl PostRoom {
         let mut rooms: Vec<_> = self.rooms.values().map(|room| (Reverse(room.used), room.bytes())).collect();
         rooms.sort_unstable();
         let mut bytes = 0;
-        let latest = rooms.iter().take(HOT_MAX / 2).take_while(|(_, more)| {
-            bytes += more;
-            bytes <= HOT_BYTES / 2
+        // One that is too large goes by itself, and not with all that are older.
+        rooms.retain(|(_, more)| {
+            let fits = bytes + more <= HOT_BYTES / 2;
+            bytes += if fits { *more } else { 0 };
+            fits
         });
-        let oldest_kept = latest.last().map_or(u64::MAX, |(Reverse(used), _)| *used);
-        self.rooms.retain(|_, room| room.used >= oldest_kept);
+        let latest: HashSet<u64> = rooms.iter().take(HOT_MAX / 2).map(|(Reverse(used), _)| *used).collect();
+        self.rooms.retain(|_, room| latest.contains(&room.used));
         let kept: HashSet<&ConversationKey> = self.rooms.keys().map(|key| &key.conversation).collect();
         self.conversations.retain(|key, _| kept.contains(key));
         self.names.retain(|_, key| kept.contains(&key.conversation));

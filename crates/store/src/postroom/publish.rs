@@ -91,6 +91,9 @@ impl PostRoom {
         for key in &mut address.mailboxes {
             *key = self.enter(key, source).await?;
         }
+        if self.desk.subscribers.tell_a_person_of(incoming.event.kind()) {
+            self.enter(&MailboxKey::of_person(&address.owner), source).await?;
+        }
         Ok(Plan::New(address))
     }
 
@@ -212,7 +215,7 @@ impl PostRoom {
             let room = self.rooms.get_mut(key).expect("it was entered above");
             debug_assert!(drained.to_show || room.mailbox.references().all(|id| id != event.id()));
             if drained.to_show {
-                room.shelf.keep(event.id(), packed.clone());
+                room.drawer.keep(event.id(), packed.clone());
             }
             filtered = drained.filtered;
             match verdicts.is_empty() {
@@ -220,7 +223,7 @@ impl PostRoom {
                 false => verdicts.extend(drained.verdicts),
             }
         }
-        verdicts.extend(self.tell_person(&address.owner, &event, caller.origin.as_deref(), source).await?);
+        verdicts.extend(self.tell_person(&address.owner, (&event, &packed), caller.origin.as_deref(), source).await?);
         self.tell_what_came_up(source).await?;
         if let Some(brought) = brought {
             let name = (caller.token_owner.clone(), brought.id.clone());

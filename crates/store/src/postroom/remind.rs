@@ -118,7 +118,7 @@ impl PostRoom {
     pub(super) async fn tell_person(
         &mut self,
         owner: &Arc<str>,
-        event: &Arc<Event>,
+        (event, packed): (&Arc<Event>, &Packed),
         origin: Option<&str>,
         source: &mut impl Source,
     ) -> Result<Vec<Decision>, StoreError> {
@@ -128,7 +128,7 @@ impl PostRoom {
         let key = MailboxKey::of_person(owner);
         self.enter(&key, source).await?;
         let room = self.rooms.get_mut(&key).expect("it was entered above");
-        room.shelf.keep(event.id(), Packed::of(event));
+        room.drawer.keep(event.id(), packed.clone());
         self.handle(&key, Input::Event(event))?;
         let mut drained = self.drain(&key);
         // Behind the drain, which still needs the events of what is told now.
@@ -145,8 +145,12 @@ impl PostRoom {
 
     /// The same for events that came up on the way: those of detectors, and tool calls that were observed.
     pub(super) async fn tell_what_came_up(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
-        for (owner, event) in std::mem::take(&mut self.came_up) {
-            let verdicts = self.tell_person(&owner, &event, None, source).await?;
+        for (owner, event, packed) in std::mem::take(&mut self.came_up) {
+            let verdicts = match self.tell_person(&owner, (&event, &packed), None, source).await {
+                // What it came up from is decided by now. Whoever asks for the person's mailbox hears that it is damaged.
+                Err(error) if error.kind == ErrorKind::Damaged => continue,
+                told => told?,
+            };
             if let Some(row) = self.changes.events.iter_mut().find(|row| row.event.id() == event.id()) {
                 Arc::make_mut(&mut row.verdicts).extend(verdicts);
             }
@@ -235,7 +239,7 @@ mod tests {
             let publish = Publish { caller: Caller::user("ada"), events, once: None };
             post.publish(publish, &mut rows).await?;
         }
-        let kept = post.rooms[&MailboxKey::of_person(&"ada".into())].shelf.len();
+        let kept = post.rooms[&MailboxKey::of_person(&"ada".into())].drawer.len();
         assert!((1..=300).contains(&kept), "{kept} events");
         Ok(())
     }

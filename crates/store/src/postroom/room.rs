@@ -7,7 +7,7 @@ use bellwire_core::event::AgentName;
 use bellwire_core::{InjectionPoint, Keeper, Mailbox, NotificationId};
 
 use super::LoadedMailbox;
-use super::shelf::Shelf;
+use super::drawer::Drawer;
 use crate::command::{Hint, HintKind};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{Changes, InjectionRow, MailboxKey, MailboxRow, NotificationRow};
@@ -21,7 +21,7 @@ pub(super) struct Room {
     pub(super) key: MailboxKey,
     agent: AgentName,
     pub(super) mailbox: Mailbox,
-    pub(super) shelf: Shelf,
+    pub(super) drawer: Drawer,
     answers: Vec<InjectionRow>,
     calls: Calls,
     /// When it was last used, for whoever has to make room.
@@ -40,24 +40,25 @@ impl Room {
     /// A mailbox that was never saved, and so has never answered a call.
     pub(super) fn empty(key: &MailboxKey, secret: [u8; 16]) -> Self {
         let calls = Calls(Some(Vec::new()));
-        Self { calls, ..Self::with(key, Mailbox::new(keeper(key), secret), Shelf::default()) }
+        Self { calls, ..Self::with(key, Mailbox::new(keeper(key), secret), Drawer::default()) }
     }
 
     pub(super) fn load(key: &MailboxKey, loaded: LoadedMailbox) -> Result<Self, StoreError> {
+        let saved = loaded.state.len();
         let mailbox = Mailbox::load(&loaded.state, loaded.pending)
             .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
-        let mut shelf = Shelf::default();
-        loaded.events.into_iter().for_each(|(id, packed)| shelf.keep(id, packed));
-        Ok(Self::with(key, mailbox, shelf))
+        let mut drawer = Drawer::default();
+        loaded.events.into_iter().for_each(|(id, packed)| drawer.keep(id, packed));
+        Ok(Self { saved, ..Self::with(key, mailbox, drawer) })
     }
 
-    fn with(key: &MailboxKey, mailbox: Mailbox, shelf: Shelf) -> Self {
+    fn with(key: &MailboxKey, mailbox: Mailbox, drawer: Drawer) -> Self {
         Self {
             key: key.clone(),
             // A person's mailbox is no agent's, and tells no stream.
             agent: AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main()),
             mailbox,
-            shelf,
+            drawer,
             answers: Vec::new(),
             calls: Calls(None),
             used: 0,
@@ -101,13 +102,14 @@ impl Room {
 
     /// How much memory it takes, about.
     pub(super) fn bytes(&self) -> usize {
-        let answers = self.answers.iter().map(|row| row.answer.block.len()).sum::<usize>();
-        size_of::<Self>() + self.saved + self.shelf.bytes() + 2 * answers
+        let answers = self.answers.iter().map(InjectionRow::bytes).sum::<usize>();
+        let waiting = size_of_val(self.mailbox.pending());
+        size_of::<Self>() + self.saved + waiting + self.drawer.bytes() + answers
     }
 
-    /// Forgets events nobody refers to.
+    /// Forgets events nobody refers to, once there are many.
     pub(super) fn tidy(&mut self) {
-        self.shelf.tidy(&self.mailbox);
+        self.drawer.tidy(&self.mailbox);
     }
 
     /// Gathers what streams will be told, once per kind however often it changes within a commit.

@@ -29,16 +29,16 @@ impl PostRoom {
         room.change(&mut self.changes);
         let input = InjectInput {
             request: &take.request,
-            observed: observed.clone(),
+            observed: observed.as_ref().map(|(event, _)| event.clone()),
             returned,
-            events: &room.shelf,
+            events: &room.drawer,
             boundary: &boundary,
         };
         let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
         let drained = self.drain(&key);
-        if let Some(event) = &observed {
-            self.came_up.push((key.owner().clone(), event.clone()));
+        if let Some((event, packed)) = &observed {
+            self.came_up.push((key.owner().clone(), event.clone(), packed.clone()));
         }
         let given = self.keep(&key, take, observed, drained)?;
         self.tell_what_came_up(source).await?;
@@ -73,16 +73,18 @@ impl PostRoom {
         }
     }
 
-    fn observed(&mut self, take: &Take) -> Result<Option<Arc<Event>>, StoreError> {
+    fn observed(&mut self, take: &Take) -> Result<Option<(Arc<Event>, Packed)>, StoreError> {
         let Some(observed) = take.observed.clone() else { return Ok(None) };
         let event = observed.into_event().map_err(|error| StoreError::new(ErrorKind::Conflict, error.to_string()))?;
         let now = self.desk.now;
         let event = event.with_id(self.desk.ids.event(now)).at(now);
         let event = event.for_agent(take.agent.clone()).in_conversation(&take.conversation_id);
-        Ok(Some(Arc::new(match &take.correlation_id {
+        let event = match &take.correlation_id {
             Some(id) => event.correlated(id),
             None => event,
-        })))
+        };
+        let packed = Packed::of(&event);
+        Ok(Some((Arc::new(event), packed)))
     }
 
     /// What earlier answers took and the model never saw; those call ids are used up.
@@ -113,7 +115,7 @@ impl PostRoom {
     ) -> Result<(), StoreError> {
         let room = self.rooms.get_mut(key).expect("it was entered before");
         let wanted = returned.iter().flat_map(|notification| notification.events.iter().map(|entry| entry.event));
-        let wanted: Vec<EventId> = wanted.filter(|id| !room.shelf.has(*id)).collect();
+        let wanted: Vec<EventId> = wanted.filter(|id| !room.drawer.has(*id)).collect();
         if wanted.is_empty() {
             return Ok(());
         }
@@ -121,7 +123,10 @@ impl PostRoom {
         // What this very commit took in is not stored yet.
         let fresh = self.changes.events.iter().filter(|row| wanted.contains(&row.event.id()));
         let fresh = fresh.map(|row| (row.event.id(), row.packed.clone()));
-        stored.into_iter().chain(fresh).for_each(|(id, packed)| room.shelf.keep(id, packed));
+        for (id, packed) in stored.into_iter().chain(fresh) {
+            self.unweighed += packed.bytes();
+            room.drawer.keep(id, packed);
+        }
         Ok(())
     }
 
@@ -130,15 +135,16 @@ impl PostRoom {
         &mut self,
         key: &MailboxKey,
         take: &Take,
-        observed: Option<Arc<Event>>,
+        observed: Option<(Arc<Event>, Packed)>,
         drained: Drained,
     ) -> Result<Given, StoreError> {
         let now = self.desk.now;
         let answer = drained.answer.expect("a mailbox answers every injection");
-        if let Some(event) = observed {
+        if let Some((event, packed)) = observed {
             let room = self.rooms.get_mut(key).expect("it was entered before");
-            let packed = Packed::of(&event);
-            room.shelf.keep(event.id(), packed.clone());
+            if drained.to_show {
+                room.drawer.keep(event.id(), packed.clone());
+            }
             let (filtered, verdicts) = (drained.filtered, Arc::new(drained.verdicts.into()));
             let owner = key.owner().clone();
             self.changes.events.push(EventRow { event, packed, owner, accepted_at: now, filtered, verdicts });

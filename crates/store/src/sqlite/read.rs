@@ -408,9 +408,10 @@ fn event_row(row: &SqliteRow) -> Result<EventRow, StoreError> {
         correlation_id: row.get(10),
         cause: Cause::parse(row.get(11)).ok_or_else(|| damaged("events.cause"))?,
     };
+    let packed = Packed::of_stored(&stored);
     let event = Event::from_stored(stored).map_err(|error| damaged(&error.to_string()))?;
     Ok(EventRow {
-        packed: Packed::of(&event),
+        packed,
         event: Arc::new(event),
         owner: row.get::<String, _>(12).into(),
         accepted_at: Time::from_millis(row.get(13)),

@@ -1,12 +1,13 @@
 //! What a process that dies leaves behind. Only durable stores have anything to lose.
 
-use bellwire_core::Event;
 use bellwire_core::InjectionPoint::AfterTool;
+use bellwire_core::{Event, Severity};
 use bellwire_store::{Caller, ErrorKind, Incoming, Publish, SqliteStore};
+use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use crate::backends::{Backend, failure, take};
+use crate::backends::{Backend, event, failure, take};
 
 #[tokio::test]
 async fn everything_that_was_answered_is_there_after_a_restart_at_any_moment() {
@@ -60,14 +61,16 @@ async fn what_was_told_before_a_restart_and_never_seen_is_told_in_full_after_it(
 }
 
 /// Makes nonsense of the state in which a conversation's mailbox came to the log, behind its names and its length.
-async fn damage_in_log(file: &mut SqliteConnection, conversation: &str) {
-    let names = format!("\u{3}ada{}{conversation}\u{4}main\u{0}", char::from(conversation.len() as u8));
+async fn damage_in_log(file: &mut SqliteConnection, conversation: &str, agent: &str) {
+    let counted = |name: &str| format!("{}{name}", char::from(name.len() as u8));
+    let names = ["ada", conversation, agent].map(counted).concat() + "\u{0}";
     let rows = sqlx::query("SELECT sequence, changes FROM mailbox_log").fetch_all(&mut *file).await.unwrap();
     let mut found = 0;
     for row in rows {
         let mut changes: Vec<u8> = row.get(1);
         let Some(at) = changes.windows(names.len()).position(|window| window == names.as_bytes()) else { continue };
-        let state = at + names.len() + 2 + 12;
+        let length = at + names.len();
+        let state = length + if changes[length] < 128 { 1 } else { 2 } + 12;
         assert_eq!(changes[state], 2, "the version");
         changes[state] = 0;
         let update = sqlx::query("UPDATE mailbox_log SET changes = $1 WHERE sequence = $2");
@@ -130,13 +133,31 @@ async fn a_log_that_cannot_be_read_is_named_with_what_can_be_done() {
 }
 
 #[tokio::test]
+async fn a_call_for_a_person_whose_mailbox_is_damaged_is_refused_before_anything_is_decided() {
+    let mut backend = Backend::sqlite().await;
+    let asks = |question: &str| event("agent.input.needed", Severity::Info, json!({ "message": question }));
+    backend.publish(asks("May I?")).await;
+    backend.close().await;
+    let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
+    damage_in_log(&mut file, "", "").await;
+    file.close().await.unwrap();
+    backend.open().await;
+    let events = [failure("sed"), asks("And now?")].map(|event| Incoming::new(event, None)).into();
+    let publish = Publish { caller: Caller::user("ada"), events, once: None };
+    assert_eq!(backend.store().publish(publish).await.unwrap_err().kind, ErrorKind::Damaged);
+    backend.publish(failure("grep")).await;
+    let told = backend.take(AfterTool, "c1").await.block;
+    assert!(told.contains("grep") && !told.contains("sed"), "{told}");
+}
+
+#[tokio::test]
 async fn a_damaged_mailbox_stops_nobody_elses_clock() {
     let mut backend = Backend::sqlite().await;
     backend.publish(failure("grep")).await;
     let other = backend.publish(failure("sed").in_conversation("other")).await;
     backend.close().await;
     let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
-    damage_in_log(&mut file, "chat").await;
+    damage_in_log(&mut file, "chat", "main").await;
     file.close().await.unwrap();
     backend.open().await;
     backend.pass(2_000);

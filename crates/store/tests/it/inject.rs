@@ -1,4 +1,5 @@
 use bellwire_core::InjectionPoint::{AfterTool, TurnEnd, TurnStart};
+use bellwire_core::Severity;
 use bellwire_core::conversation::{Observed, Outcome};
 use bellwire_core::event::AgentName;
 use bellwire_store::{Caller, ErrorKind, Heard, HintKind, Incoming, Publish};
@@ -7,6 +8,28 @@ use serde_json::json;
 use crate::backends::{Backend, event, failure, on_every_store, take};
 
 on_every_store! {
+    /// A debug build keeps some 256 KB of mailboxes in memory; this fills it twice over with others.
+    async fn what_has_left_memory_is_told_all_the_same(backend: Backend) {
+        let done = |task: &str| event("task.background.complete", Severity::Info, json!({ "task_id": task }));
+        backend.publish(done("early")).await;
+        let unseen = backend.take(AfterTool, "c0").await;
+        assert!(unseen.block.contains("early"), "{}", unseen.block);
+        for _ in 0..3 {
+            backend.publish(failure("grep")).await;
+        }
+        backend.publish(done("late")).await;
+        for number in 0..20 {
+            let told = json!({ "task_id": number, "message": "x".repeat(30_000) });
+            let other = event("task.background.complete", Severity::Info, told);
+            backend.publish(other.in_conversation(&format!("other-{number}"))).await;
+        }
+        let mut ask = take(AfterTool, "c1");
+        ask.unseen = vec!["c0".into()];
+        let told = backend.store().take(ask).await.unwrap().block;
+        assert!(["early", "late", "grep"].iter().all(|one| told.contains(one)), "{told}");
+        assert_eq!(backend.publish(failure("grep")).await.verdicts[0].verdict, "duplicate", "its window is still open");
+    }
+
     async fn an_agent_gets_its_mail_once(backend: Backend) {
         backend.publish(failure("grep")).await;
         let first = backend.take(AfterTool, "c1").await;

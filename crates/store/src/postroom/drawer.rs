@@ -10,18 +10,18 @@ use crate::packed::Packed;
 /// Below so many events nobody looks for those that are no longer needed.
 const TIDY_FROM: usize = 64;
 /// What an event takes besides its bytes: its name, its place, the head of its piece of memory.
-const EACH: usize = 64;
+const EACH: usize = 96;
 
 /// The events a mailbox may still have to show.
 #[derive(Default)]
-pub(super) struct Shelf {
+pub(super) struct Drawer {
     events: KeyedMap<EventId, Packed>,
     /// How many were needed when it was tidied last.
     needed: usize,
     bytes: usize,
 }
 
-impl Shelf {
+impl Drawer {
     pub(super) fn keep(&mut self, id: EventId, packed: Packed) {
         self.bytes += packed.bytes();
         if let Some(known) = self.events.insert(id, packed) {
@@ -51,11 +51,12 @@ impl Shelf {
         let kept: HashSet<EventId> = mailbox.references().collect();
         self.events.retain(|id, _| kept.contains(id));
         self.needed = self.events.len();
+        self.events.shrink_to(2 * self.needed);
         self.bytes = self.events.values().map(Packed::bytes).sum();
     }
 }
 
-impl EventLookup for Shelf {
+impl EventLookup for Drawer {
     fn event(&self, id: EventId) -> Option<Arc<Event>> {
         self.events.get(&id)?.unpack(id).map(Arc::new)
     }
