@@ -16,7 +16,6 @@ mod preferences;
 mod publish;
 mod remind;
 mod room;
-
 mod take;
 
 pub(crate) use conversation::only;
