@@ -87,10 +87,10 @@ impl Source for Memory {
         let Some(row) = tables.mailboxes.get(key) else { return Ok(None) };
         let waiting = tables.notifications.values().filter(|row| row.key == *key && row.fate.is_none());
         let pending: Vec<Notification> = waiting.map(|row| row.notification.clone()).collect();
-        let mailbox = Mailbox::load(&row.state, pending.clone())
+        let mailbox = Mailbox::load(&row.state, pending)
             .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
         let events = mailbox.references().filter_map(|id| Some((id, tables.events.get(&id)?.packed.clone()))).collect();
-        Ok(Some(LoadedMailbox { state: row.state.clone(), pending, events }))
+        Ok(Some(LoadedMailbox { mailbox, saved: row.state.len(), events }))
     }
 
     async fn sub_agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use bellwire_core::notification::{Fate, Kind};
 use bellwire_core::person::{Words, words};
 use bellwire_core::subscriber::{Preferences, Subscribers};
-use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Notification, NotificationId, Time};
+use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Mailbox, NotificationId, Time};
 
 use crate::command::{Hint, Once, Token};
 use crate::error::{ErrorKind, StoreError};
@@ -87,8 +87,9 @@ pub(crate) trait Source: PeopleSource {
 
 /// A mailbox and everything it refers to.
 pub(crate) struct LoadedMailbox {
-    pub(crate) state: Vec<u8>,
-    pub(crate) pending: Vec<Notification>,
+    pub(crate) mailbox: Mailbox,
+    /// How many bytes it had.
+    pub(crate) saved: usize,
     pub(crate) events: Vec<(EventId, Packed)>,
 }
 
@@ -248,7 +249,7 @@ impl PostRoom {
             return Ok(room.key.clone());
         }
         let mut room = match source.mailbox(key).await? {
-            Some(loaded) => Room::load(key, loaded)?,
+            Some(loaded) => Room::load(key, loaded),
             None => Room::empty(key, self.desk.ids.seed().to_le_bytes()),
         };
         room.used = self.uses;
@@ -301,7 +302,7 @@ impl PostRoom {
                     match detected.iter_mut().find(|row| row.event.id() == event) {
                         Some(row) => Arc::make_mut(&mut row.verdicts).extend([decision]),
                         None => {
-                            drained.to_show |= decision.notification_id.is_some();
+                            drained.to_show |= decision.is_told();
                             drained.verdicts.push(decision);
                         }
                     }
@@ -312,7 +313,6 @@ impl PostRoom {
                 },
                 Effect::Detected(event) => {
                     let packed = Packed::of(&event);
-                    room.drawer.keep(event.id(), packed.clone());
                     let owner = key.owner().clone();
                     self.came_up.push((owner.clone(), event.clone(), packed.clone()));
                     detected.push(EventRow {
@@ -347,6 +347,9 @@ impl PostRoom {
                 Effect::Wake(ids) => wake = ids,
                 Effect::Answer(answer) => drained.answer = Some(*answer),
             }
+        }
+        for row in &detected {
+            room.keep(row.event.id(), &row.packed, row.verdicts.iter().any(Decision::is_told));
         }
         self.changes.events.extend(detected);
         // Only what begins or ends to wait changes what a stream is told; most events do neither.

@@ -119,6 +119,11 @@ impl Decision {
         }
     }
 
+    /// Whether a notification tells of the event, so that the event is needed until it is shown.
+    pub(crate) fn is_told(&self) -> bool {
+        self.notification_id.is_some()
+    }
+
     /// The verdict on an event for a person where no conversation of theirs hears it, or not every one.
     pub(crate) fn nobody(reason: String) -> Self {
         Self {

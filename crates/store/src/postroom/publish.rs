@@ -209,14 +209,10 @@ impl PostRoom {
                 self.drain(key);
                 return Err(refused);
             }
-            let room = self.rooms.get_mut(key).expect("it was entered above");
-            room.tidy();
             let drained = self.drain(key);
             let room = self.rooms.get_mut(key).expect("it was entered above");
-            debug_assert!(drained.to_show || room.mailbox.references().all(|id| id != event.id()));
-            if drained.to_show {
-                room.drawer.keep(event.id(), packed.clone());
-            }
+            room.keep(event.id(), &packed, drained.to_show);
+            room.tidy();
             filtered = drained.filtered;
             match verdicts.is_empty() {
                 true => verdicts = drained.verdicts,

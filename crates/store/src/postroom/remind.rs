@@ -126,7 +126,11 @@ impl PostRoom {
             return Ok(Vec::new());
         }
         let key = MailboxKey::of_person(owner);
-        self.enter(&key, source).await?;
+        match self.enter(&key, source).await {
+            // By now the event is decided on. Whoever asks for the person's mailbox hears that it is damaged.
+            Err(error) if error.kind == ErrorKind::Damaged => return Ok(Vec::new()),
+            entered => entered?,
+        };
         let room = self.rooms.get_mut(&key).expect("it was entered above");
         room.drawer.keep(event.id(), packed.clone());
         self.handle(&key, Input::Event(event))?;
@@ -146,11 +150,7 @@ impl PostRoom {
     /// The same for events that came up on the way: those of detectors, and tool calls that were observed.
     pub(super) async fn tell_what_came_up(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
         for (owner, event, packed) in std::mem::take(&mut self.came_up) {
-            let verdicts = match self.tell_person(&owner, (&event, &packed), None, source).await {
-                // What it came up from is decided by now. Whoever asks for the person's mailbox hears that it is damaged.
-                Err(error) if error.kind == ErrorKind::Damaged => continue,
-                told => told?,
-            };
+            let verdicts = self.tell_person(&owner, (&event, &packed), None, source).await?;
             if let Some(row) = self.changes.events.iter_mut().find(|row| row.event.id() == event.id()) {
                 Arc::make_mut(&mut row.verdicts).extend(verdicts);
             }

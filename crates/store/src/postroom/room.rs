@@ -4,12 +4,12 @@
 use std::hash::{DefaultHasher, Hasher as _};
 
 use bellwire_core::event::AgentName;
-use bellwire_core::{InjectionPoint, Keeper, Mailbox, NotificationId};
+use bellwire_core::{EventId, InjectionPoint, Keeper, Mailbox, NotificationId};
 
 use super::LoadedMailbox;
 use super::drawer::Drawer;
 use crate::command::{Hint, HintKind};
-use crate::error::{ErrorKind, StoreError};
+use crate::packed::Packed;
 use crate::rows::{Changes, InjectionRow, MailboxKey, MailboxRow, NotificationRow};
 
 /// How many answers a mailbox remembers without asking the database.
@@ -43,13 +43,11 @@ impl Room {
         Self { calls, ..Self::with(key, Mailbox::new(keeper(key), secret), Drawer::default()) }
     }
 
-    pub(super) fn load(key: &MailboxKey, loaded: LoadedMailbox) -> Result<Self, StoreError> {
-        let saved = loaded.state.len();
-        let mailbox = Mailbox::load(&loaded.state, loaded.pending)
-            .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
+    pub(super) fn load(key: &MailboxKey, loaded: LoadedMailbox) -> Self {
+        let LoadedMailbox { mailbox, saved, events } = loaded;
         let mut drawer = Drawer::default();
-        loaded.events.into_iter().for_each(|(id, packed)| drawer.keep(id, packed));
-        Ok(Self { saved, ..Self::with(key, mailbox, drawer) })
+        events.into_iter().for_each(|(id, packed)| drawer.keep(id, packed));
+        Self { saved, ..Self::with(key, mailbox, drawer) }
     }
 
     fn with(key: &MailboxKey, mailbox: Mailbox, drawer: Drawer) -> Self {
@@ -105,6 +103,14 @@ impl Room {
         let answers = self.answers.iter().map(InjectionRow::bytes).sum::<usize>();
         let waiting = size_of_val(self.mailbox.pending());
         size_of::<Self>() + self.saved + waiting + self.drawer.bytes() + answers
+    }
+
+    /// Keeps an event that the mailbox has decided on, if it may have to show it.
+    pub(super) fn keep(&mut self, id: EventId, packed: &Packed, to_show: bool) {
+        debug_assert!(to_show || self.mailbox.references().all(|kept| kept != id));
+        if to_show {
+            self.drawer.keep(id, packed.clone());
+        }
     }
 
     /// Forgets events nobody refers to, once there are many.

@@ -142,9 +142,7 @@ impl PostRoom {
         let answer = drained.answer.expect("a mailbox answers every injection");
         if let Some((event, packed)) = observed {
             let room = self.rooms.get_mut(key).expect("it was entered before");
-            if drained.to_show {
-                room.drawer.keep(event.id(), packed.clone());
-            }
+            room.keep(event.id(), &packed, drained.to_show);
             let (filtered, verdicts) = (drained.filtered, Arc::new(drained.verdicts.into()));
             let owner = key.owner().clone();
             self.changes.events.push(EventRow { event, packed, owner, accepted_at: now, filtered, verdicts });

@@ -91,11 +91,11 @@ impl Source for SqliteWriter {
             }
         };
         let pending = waiting(&mut self.reading, &pending).await?;
-        let mailbox = Mailbox::load(&state, pending.clone()).map_err(|error| damaged(&error.to_string()))?;
+        let mailbox = Mailbox::load(&state, pending).map_err(|error| damaged(&error.to_string()))?;
         let wanted: Vec<EventId> = mailbox.references().collect();
         let events = events(&mut self.reading, &wanted, Decided::Without).await?;
         let events = events.into_iter().map(|row| (row.event.id(), row.packed)).collect();
-        Ok(Some(LoadedMailbox { state, pending, events }))
+        Ok(Some(LoadedMailbox { mailbox, saved: state.len(), events }))
     }
 
     async fn sub_agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
