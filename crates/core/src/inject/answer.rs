@@ -31,6 +31,8 @@ pub struct Answer {
     pub taken: Vec<Notification>,
     /// Templates that failed; the built-in form spoke for them.
     pub problems: Vec<(SubscriberId, String)>,
+    /// How many items were rendered, for counting the work of an injection. At least `showing`.
+    pub rendered: usize,
 }
 
 /// One thing that was said.
@@ -106,6 +108,7 @@ impl Answer {
             told: Vec::new(),
             taken: Vec::new(),
             problems: Vec::new(),
+            rendered: 0,
         }
     }
 }

@@ -95,6 +95,7 @@ impl Mailbox {
         }
         let rendered = worded(&items, &request.limits, |item| {
             let Rendered { shown, problem } = render_item(item, &desk.subscribers, events, boundary);
+            answer.rendered += 1;
             answer.problems.extend(problem.map(|problem| (item.subscriber.clone(), problem)));
             shown
         });
