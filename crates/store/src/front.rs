@@ -6,6 +6,7 @@ mod people;
 pub(crate) use people::PeopleReader;
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bellwire_core::Time;
@@ -13,6 +14,7 @@ use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 
 use crate::command::{Caller, ConversationView, Given, Hint, Message, Once, Publish, Receipt, Take, Token, Trace};
+use crate::ended::Ended;
 use crate::error::StoreError;
 use crate::hints::Hints;
 use crate::postroom::only;
@@ -184,6 +186,10 @@ impl<R: Reader> Store for Front<R> {
             self.reader.close().await;
             self.writer.ask(Job::Close).await
         })
+    }
+
+    fn ended(&self) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        Box::pin(self.writer.ended())
     }
 
     fn hints(&self, user_id: &str, conversation_id: &str) -> Hints {

@@ -5,6 +5,7 @@
 //! memory store is the shortest right implementation and the model for the others; one conformance suite runs on all.
 
 mod command;
+mod ended;
 mod error;
 mod front;
 mod hints;
@@ -24,6 +25,7 @@ pub use command::{
     Brought, Caller, ConversationView, Given, Hint, HintKind, Incoming, InjectionView, Message, NotificationView, Once,
     Publish, Receipt, Superseded, Take, Token, Trace,
 };
+pub use ended::Ended;
 pub use error::{ErrorKind, StoreError};
 pub use front::Front;
 pub use hints::{Heard, Hints};
@@ -108,6 +110,8 @@ pub trait Store: People {
     fn check(&self) -> Answering<'_, ()>;
     /// Finishes what was asked and lets the data go. Nothing can be asked afterwards.
     fn close(&self) -> Answering<'_, ()>;
+    /// Completes when the writer has ended, and says why. From then on every command fails, so a hub must not go on.
+    fn ended(&self) -> Pin<Box<dyn Future<Output = Ended> + Send>>;
     /// Hints for one conversation's streams, each sent after its commit. Who is too slow misses some and asks anew.
     fn hints(&self, user_id: &str, conversation_id: &str) -> Hints;
 }

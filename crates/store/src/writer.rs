@@ -9,11 +9,12 @@ use std::time::Duration;
 use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::Kept;
 use crate::command::{Caller, ConversationView, Given, Hint, Once, Publish, Receipt, Take, Token};
+use crate::ended::{self, Ended};
 use crate::error::{ErrorKind, StoreError};
 use crate::hints::{Board, Hints};
 use crate::people::{Doorbells, Errand, PeopleRules};
@@ -98,6 +99,7 @@ pub(crate) enum Job {
 #[derive(Clone)]
 pub(crate) struct Handle {
     jobs: mpsc::Sender<(Instant, Job)>,
+    ended: watch::Receiver<Option<Ended>>,
     hints: Arc<Board>,
     pub(crate) doorbells: Arc<Doorbells>,
     pub(crate) clock: Clock,
@@ -109,9 +111,19 @@ impl Handle {
     /// Asks, and waits until the commit that answers.
     pub(crate) async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let stopped = || StoreError::new(ErrorKind::Retry, "the store is shutting down");
-        self.jobs.send((Instant::now(), job(reply))).await.map_err(|_| stopped())?;
-        answer.await.map_err(|_| stopped())?
+        if self.jobs.send((Instant::now(), job(reply))).await.is_err() {
+            return Err(self.ended().await.error());
+        }
+        match answer.await {
+            Ok(answer) => answer,
+            // The writer drops what it did not answer only when it ends.
+            Err(_) => Err(self.ended().await.error()),
+        }
+    }
+
+    /// Completes when the writer has ended.
+    pub(crate) fn ended(&self) -> impl Future<Output = Ended> + Send + 'static {
+        ended::wait(self.ended.clone())
     }
 
     pub(crate) fn hints(&self, conversation: ConversationKey) -> Hints {
@@ -127,10 +139,12 @@ pub(crate) fn make<B: Backend>(
     refusals: Arc<dyn Refusals>,
 ) -> (Handle, impl Future<Output = ()> + Send + 'static) {
     let (jobs, asked) = mpsc::channel(QUEUE_MAX);
+    let (end, ended) = watch::channel(None);
     let hints = Arc::new(Board::default());
     let doorbells = Arc::new(Doorbells::default());
     let handle = Handle {
         jobs,
+        ended,
         hints: hints.clone(),
         doorbells: doorbells.clone(),
         clock: opening.clock.clone(),
@@ -144,14 +158,21 @@ pub(crate) fn make<B: Backend>(
         clock: opening.clock,
         timers: opening.timers,
         observer: opening.observer,
-        hints,
-        doorbells,
+        hints: hints.clone(),
+        doorbells: doorbells.clone(),
         rules: opening.people,
         refusals,
         due: Time::ZERO,
         probed: None,
     };
-    (handle, writer.run(asked))
+    let running = async move {
+        let why = ended::run(writer.run(asked)).await;
+        // Those who wait for news hear that none will come, also after a panic.
+        doorbells.close();
+        hints.close();
+        end.send_replace(Some(why));
+    };
+    (handle, running)
 }
 
 struct Writer<B> {
@@ -189,8 +210,7 @@ impl<B: Backend> Writer<B> {
                 None => Some(asked.recv_many(&mut group, GROUP_MAX).await),
             };
             if received == Some(0) {
-                self.doorbells.close();
-                return self.hints.close();
+                return;
             }
             let waited = group.first().map_or(Duration::ZERO, |(asked, _): &(Instant, Job)| asked.elapsed());
             let jobs = group.drain(..).map(|(_, job)| job);

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Severity, Subscribers, Time};
 use bellwire_store::{
-    Brought, Caller, Given, Incoming, MemoryStore, Opening, PeopleRules, Publish, Receipt, SqliteStore, Store,
-    StoreError, Take,
+    Brought, Caller, Given, Incoming, MemoryStore, Observer, Opening, PeopleRules, Publish, Receipt, SqliteStore,
+    Store, StoreError, Take,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ pub(crate) struct Backend {
     folder: Option<tempfile::TempDir>,
     seed: u128,
     rules: PeopleRules,
+    observer: Option<Observer>,
 }
 
 pub(crate) const START: i64 = 1_767_454_200_000;
@@ -30,7 +31,7 @@ impl Backend {
     }
 
     pub(crate) async fn memory_with(rules: PeopleRules) -> Self {
-        let mut backend = Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder: None, seed: 1, rules };
+        let mut backend = Self::closed(None, rules);
         backend.store = Some(Arc::new(MemoryStore::open(backend.opening())));
         backend
     }
@@ -40,11 +41,22 @@ impl Backend {
     }
 
     pub(crate) async fn sqlite_with(rules: PeopleRules) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut backend =
-            Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder: Some(folder), seed: 1, rules };
+        let mut backend = Self::closed(Some(tempfile::tempdir().expect("a folder")), rules);
         backend.open().await;
         backend
+    }
+
+    fn closed(folder: Option<tempfile::TempDir>, rules: PeopleRules) -> Self {
+        Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder, seed: 1, rules, observer: None }
+    }
+
+    /// Opens the store anew with an observer. What a store without a file had is gone.
+    pub(crate) async fn observe(&mut self, observer: Observer) {
+        self.observer = Some(observer);
+        match self.is_durable() {
+            true => self.restart().await,
+            false => self.store = Some(Arc::new(MemoryStore::open(self.opening()))),
+        }
     }
 
     /// Whether what was committed survives the process.
@@ -85,7 +97,7 @@ impl Backend {
             seed: self.seed,
             clock: Arc::new(move || Time::from_millis(clock.load(Ordering::SeqCst))),
             timers: false,
-            observer: None,
+            observer: self.observer.clone(),
             people: self.rules,
         }
     }

@@ -6,6 +6,7 @@ mod backends;
 
 mod concurrency;
 mod crash;
+mod ended;
 mod idempotency;
 mod inbox;
 mod inject;
