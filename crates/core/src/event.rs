@@ -123,6 +123,11 @@ impl Event {
         self
     }
 
+    /// Names the event, for a driver that shares it before it has a name.
+    pub fn set_id(&mut self, id: EventId) {
+        self.id = id;
+    }
+
     /// The same event, at this time. The time is for display; windows run on the mailbox's own clock.
     pub fn at(mut self, timestamp: Time) -> Self {
         self.timestamp = timestamp;

@@ -88,7 +88,7 @@ impl Once {
 /// One event on its way in.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    pub(crate) event: Event,
+    pub(crate) event: Arc<Event>,
     pub(crate) brought: Option<Brought>,
     pub(crate) packed: Packed,
 }
@@ -97,7 +97,14 @@ impl Incoming {
     /// An event, which the store will name, and the name its sender brought. It is packed here, by whoever brings it: the
     /// one that writes has enough to do.
     pub fn new(event: Event, brought: Option<Brought>) -> Self {
-        Self { packed: Packed::of(&event), event, brought }
+        Self { packed: Packed::of(&event), event: Arc::new(event), brought }
+    }
+
+    /// The event under this id. A command that is decided a second time names its events again.
+    pub(crate) fn named(&mut self, id: EventId) -> Arc<Event> {
+        // Nothing else refers to the event yet, or any more, so it is not copied.
+        Arc::make_mut(&mut self.event).set_id(id);
+        self.event.clone()
     }
 }
 

@@ -15,6 +15,7 @@ mod packed;
 mod people;
 mod postroom;
 mod refusals;
+mod reply;
 mod report;
 mod rows;
 mod sqlite;

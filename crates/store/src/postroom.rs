@@ -16,11 +16,13 @@ mod preferences;
 mod publish;
 mod remind;
 mod room;
+mod staged;
 mod take;
 
 pub(crate) use conversation::only;
 pub(crate) use people::PeopleSource;
 use room::Room;
+use staged::Staged;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -37,8 +39,8 @@ use crate::keys::KeyedMap;
 use crate::packed::Packed;
 use crate::people::PeopleRules;
 use crate::rows::{
-    BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow,
-    OnceRow, SupersededRow,
+    BroughtRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow, OnceRow,
+    SupersededRow,
 };
 use crate::verdicts::Decision;
 
@@ -108,7 +110,8 @@ pub(crate) struct PostRoom {
     uses: u64,
     /// Bytes that came in or were loaded since the mailboxes were weighed.
     unweighed: usize,
-    pub(crate) changes: Changes,
+    /// What the commands of the group have changed so far.
+    pub(crate) changes: Staged,
 }
 
 impl PostRoom {
@@ -124,7 +127,7 @@ impl PostRoom {
             came_up: Vec::new(),
             uses: 0,
             unweighed: 0,
-            changes: Changes::default(),
+            changes: Staged::default(),
         }
     }
 
@@ -150,7 +153,7 @@ impl PostRoom {
 
     /// The commit succeeded: the changes are history, the hints may go out.
     pub(crate) fn committed(&mut self) -> Vec<Hint> {
-        let changes = std::mem::take(&mut self.changes);
+        let changes = self.changes.take();
         let mut hints = Vec::new();
         for (key, _) in &changes.mailbox_rows {
             if let Some(room) = self.rooms.get_mut(key) {
@@ -165,9 +168,9 @@ impl PostRoom {
         hints
     }
 
-    /// The commit failed: whatever it touched is forgotten and will be loaded again.
-    pub(crate) fn rolled_back(&mut self) {
-        let changes = std::mem::take(&mut self.changes);
+    /// Drops what was staged: whatever it touched is evicted and will be loaded again.
+    pub(crate) fn roll_back(&mut self) {
+        let changes = self.changes.take();
         for (key, _) in &changes.mailbox_rows {
             self.rooms.remove(key);
         }
@@ -192,6 +195,8 @@ impl PostRoom {
             self.people.remove(person);
         }
         self.came_up.clear();
+        // A command that failed may have left effects behind that nobody asked for.
+        while self.desk.poll().is_some() {}
     }
 
     /// When the next hot mailbox has something to do by itself.

@@ -204,6 +204,7 @@ fn private(path: &Path) -> Result<(), StoreError> {
 fn failure(error: sqlx::Error) -> StoreError {
     let code = match &error {
         sqlx::Error::Database(database) => database.code().and_then(|code| code.parse().ok()),
+        sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => return damaged(&error.to_string()),
         _ => None,
     };
     sorted(code, &error)
@@ -219,12 +220,13 @@ fn failed(error: rusqlite::Error) -> StoreError {
 }
 
 fn sorted(code: Option<i32>, error: &dyn std::error::Error) -> StoreError {
-    // The low byte is the primary result code: 13 full, 5 busy, 6 locked, 10 input/output. Beyond a quota or a limit
+    // The low byte is the primary result code: 13 full, 5 busy, 6 locked, 10 input/output, 11 a corrupt page. Beyond a quota or a limit
     // on file sizes the disk is as full as any, and SQLite calls it 778, a write that failed; 4874 is the same for the
     // index of its log.
     let kind = match code.map(|code| (code, code & 0xff)) {
         Some((778 | 4874, _) | (_, 13)) => ErrorKind::NoSpace,
         Some((_, 5 | 6 | 10)) => ErrorKind::Retry,
+        Some((_, 11)) => ErrorKind::Damaged,
         _ => ErrorKind::Broken,
     };
     let message = match kind {

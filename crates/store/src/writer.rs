@@ -1,15 +1,17 @@
 //! One writer, many askers: whatever has been asked meanwhile goes into the next commit together.
 //!
-//! That is where throughput comes from: a commit costs one wait for the disk, however many answers it carries.
+//! That is where throughput comes from: a commit costs one wait for the disk, however many answers it carries. A job that
+//! fails does not fail the others of its group.
 
 use std::future::Future;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::Kept;
@@ -20,6 +22,7 @@ use crate::hints::{Board, Hints};
 use crate::people::{Doorbells, Errand, PeopleRules};
 use crate::postroom::{PostRoom, Source};
 use crate::refusals::Refusals;
+use crate::reply::Reply;
 use crate::report::{Observer, Report};
 use crate::rows::{Changes, ConversationKey};
 
@@ -75,8 +78,6 @@ pub(crate) struct Before {
     pub(crate) once: Time,
 }
 
-pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
-
 pub(crate) enum Job {
     Publish(Publish, Reply<Vec<Receipt>>),
     Take(Box<Take>, Reply<Given>),
@@ -95,6 +96,26 @@ pub(crate) enum Job {
     Close(Reply<()>),
 }
 
+impl Job {
+    /// Sends the answer after the commit.
+    fn answer(self, committed: Result<(), StoreError>) {
+        match self {
+            Self::Publish(_, reply) => reply.send(committed),
+            Self::Take(_, reply) => reply.send(committed),
+            Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.send(committed),
+            Self::Connect(.., reply) => reply.send(committed),
+            Self::Rotate(.., reply) => reply.send(committed),
+            Self::Errand(errand) => errand.answer(committed),
+            Self::PutToken(.., reply) | Self::EraseUser(_, reply) => reply.send(committed),
+            Self::AnswerOnce(.., reply) => reply.send(committed),
+            Self::Prune(.., reply) => reply.send(committed),
+            Self::Tick(reply) | Self::SetSubscribers(_, reply) | Self::Check(reply) | Self::Close(reply) => {
+                reply.send(committed)
+            }
+        }
+    }
+}
+
 /// The asking end of a writer.
 #[derive(Clone)]
 pub(crate) struct Handle {
@@ -110,7 +131,7 @@ pub(crate) struct Handle {
 impl Handle {
     /// Asks, and waits until the commit that answers.
     pub(crate) async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, answer) = Reply::new();
         if self.jobs.send((Instant::now(), job(reply))).await.is_err() {
             return Err(self.ended().await.error());
         }
@@ -191,16 +212,6 @@ struct Writer<B> {
     probed: Option<(Instant, Result<(), StoreError>)>,
 }
 
-/// An answer that waits for its commit.
-pub(crate) type Held = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-
-pub(crate) fn hold<T: Send + 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> Held {
-    Box::new(move |committed| {
-        // An asker that has gone away wants no answer.
-        let _ = reply.send(committed.and(result));
-    })
-}
-
 impl<B: Backend> Writer<B> {
     async fn run(mut self, mut asked: mpsc::Receiver<(Instant, Job)>) {
         let mut group = Vec::with_capacity(GROUP_MAX);
@@ -229,10 +240,11 @@ impl<B: Backend> Writer<B> {
         self.doorbells.close();
         self.hints.close();
         let closed = self.backend.close().await;
-        for job in closing {
-            if let Job::Close(reply) = job {
-                let _ = reply.send(closed.clone());
+        for mut job in closing {
+            if let Job::Close(reply) = &mut job {
+                let _ = reply.hold(closed.clone());
             }
+            job.answer(Ok(()));
         }
     }
 
@@ -242,54 +254,90 @@ impl<B: Backend> Writer<B> {
         self.timers.then(|| Duration::from_millis(wait))
     }
 
-    /// One group, one commit. What is refused has changed nothing; if the store itself fails, everyone hears of it.
+    /// Carries out a group of jobs in one commit where all goes well. A job that fails concerns its asker alone: where it
+    /// had staged changes before it failed, everything staged is dropped and the other jobs are decided again.
     async fn carry_out(&mut self, jobs: Vec<Job>, waited: Duration) {
-        let started = Instant::now();
-        let commands = jobs.len();
-        self.room.set_now((self.clock)());
-        let (reads, jobs): (Vec<Job>, Vec<Job>) =
+        let now = (self.clock)();
+        self.room.set_now(now);
+        let (reads, mut jobs): (Vec<Job>, Vec<Job>) =
             jobs.into_iter().partition(|job| matches!(job, Job::Conversation(..)));
-        let mut held = Vec::with_capacity(jobs.len());
-        let mut failed = None;
-        if self.timers && self.due <= (self.clock)() {
-            failed = self.fire_timers().await.err();
-        }
-        for job in jobs {
-            held.push(match failed.clone() {
-                Some(error) => refuse(job, error),
-                None => self.answer(job, &mut failed).await,
-            });
-        }
-        let committed = match failed {
-            Some(error) => Err(error),
-            None => self.commit().await,
-        };
-        if let Some(observer) = &self.observer {
-            let failed = committed.as_ref().err().map(|error| error.kind);
-            observer(&Report { commands, waited, took: started.elapsed(), failed, ..Report::of(&self.room.changes) });
-        }
-        match &committed {
-            Ok(()) => {
-                self.due = self.due.min(self.room.next_due());
-                self.doorbells.ring(&self.room.changes.people);
-                self.tell_refusals();
-                let hints = self.room.committed();
-                hints.into_iter().for_each(|hint| self.hints.post(hint));
+        let mut committed: Vec<Result<(), StoreError>> = vec![Ok(()); jobs.len()];
+        let fires = self.timers && self.due <= now;
+        // What is still to be done, the next step last.
+        let mut steps = vec![Step { jobs: 0..jobs.len(), fires }];
+        while let Some(step) = steps.pop() {
+            let started = Instant::now();
+            let more = step.fires && self.fire_timers().await;
+            let decided = step.jobs.start + self.decide(&mut jobs[step.jobs.clone()]).await;
+            if decided < step.jobs.end {
+                self.room.roll_back();
+                steps.extend(step.without(decided));
+                continue;
             }
-            Err(_) => self.room.rolled_back(),
+            let done = self.commit().await;
+            if let Err(error) = &done
+                && step.is_divisible()
+                && self.is_about_rows(error).await
+            {
+                self.room.roll_back();
+                steps.extend(step.halves());
+                continue;
+            }
+            self.observe(step.jobs.len(), waited, started, &done);
+            self.end(step.fires, more, &done);
+            committed[step.jobs].fill(done);
         }
-        for answer in held {
-            answer(committed.clone());
+        for (job, committed) in jobs.into_iter().zip(committed) {
+            job.answer(committed);
         }
         // Reading needs no commit, and must go on where none is taken.
-        for read in reads {
-            self.answer(read, &mut None).await(Ok(()));
+        for mut read in reads {
+            let _ = self.decide_one(&mut read).await;
+            read.answer(Ok(()));
         }
+    }
+
+    /// Decides jobs in order up to the first that fails after it has staged changes; how many come before it.
+    async fn decide(&mut self, jobs: &mut [Job]) -> usize {
+        for (at, job) in jobs.iter_mut().enumerate() {
+            self.room.changes.begin();
+            if self.decide_one(job).await.is_err() && self.room.changes.is_touched() {
+                return at;
+            }
+        }
+        jobs.len()
+    }
+
+    /// Whether a commit failed because of what it writes, so that a smaller one may succeed: the store itself works.
+    async fn is_about_rows(&mut self, error: &StoreError) -> bool {
+        matches!(error.kind, ErrorKind::Broken | ErrorKind::Damaged) && self.backend.probe().await.is_ok()
+    }
+
+    fn observe(&self, commands: usize, waited: Duration, started: Instant, done: &Result<(), StoreError>) {
+        if let Some(observer) = &self.observer {
+            let failed = done.as_ref().err().map(|error| error.kind);
+            observer(&Report { commands, waited, took: started.elapsed(), failed, ..Report::of(&self.room.changes) });
+        }
+    }
+
+    /// What follows from a commit, or from its failure.
+    fn end(&mut self, fired: bool, more: bool, done: &Result<(), StoreError>) {
+        if fired {
+            self.due = if more { Time::ZERO } else { (self.clock)().plus(LOOK_MS) };
+        }
+        if done.is_err() {
+            return self.room.roll_back();
+        }
+        self.due = self.due.min(self.room.next_due());
+        self.doorbells.ring(&self.room.changes.people);
+        self.tell_refusals();
+        let hints = self.room.committed();
+        hints.into_iter().for_each(|hint| self.hints.post(hint));
     }
 
     /// Has remembered what this commit refused and forgotten whom it erased, before anybody hears of either.
     fn tell_refusals(&self) {
-        let Changes { erased_users, people, .. } = &self.room.changes;
+        let Changes { erased_users, people, .. } = &*self.room.changes;
         people.refused.iter().for_each(|(quota, until)| self.refusals.remember(quota, *until));
         erased_users.iter().for_each(|user| self.refusals.forget(&self.rules.quotas(user)));
     }
@@ -308,14 +356,13 @@ impl<B: Backend> Writer<B> {
         committed
     }
 
-    async fn fire_timers(&mut self) -> Result<(), StoreError> {
-        // Where it fails it is tried again, but not at once.
-        self.due = (self.clock)().plus(LOOK_MS);
-        let more = self.room.tick(DUE_MAX, &mut self.backend).await?;
-        if more {
-            self.due = Time::ZERO;
-        }
-        Ok(())
+    /// Lets time pass for what is due; true if there may be more. Commands go on where this fails.
+    async fn fire_timers(&mut self) -> bool {
+        let ticked = self.room.tick(DUE_MAX, &mut self.backend).await;
+        ticked.unwrap_or_else(|_| {
+            self.room.roll_back();
+            false
+        })
     }
 
     /// Whether a commit would be taken: what is known, or a try if that is too old.
@@ -330,45 +377,68 @@ impl<B: Backend> Writer<B> {
         found
     }
 
-    async fn answer(&mut self, job: Job, failed: &mut Option<StoreError>) -> Held {
+    async fn decide_one(&mut self, job: &mut Job) -> Result<(), StoreError> {
         let (room, backend) = (&mut self.room, &mut self.backend);
         match job {
-            Job::Publish(publish, reply) => hold(reply, noted(room.publish(publish, backend).await, failed)),
-            Job::Take(take, reply) => hold(reply, noted(room.take(&take, backend).await, failed)),
+            Job::Publish(publish, reply) => reply.hold(room.publish(publish, backend).await),
+            Job::Take(take, reply) => reply.hold(room.take(take, backend).await),
             Job::PutConversation(caller, id, user, title, reply) => {
-                hold(reply, noted(room.put_conversation(&caller, &id, &user, title, backend).await, failed))
+                reply.hold(room.put_conversation(caller, id, user, title.clone(), backend).await)
             }
-            Job::Conversation(caller, id, reply) => hold(reply, noted(room.view(&caller, &id, backend).await, failed)),
-            Job::Connect(caller, id, reply) => hold(reply, noted(room.connect(&caller, &id, backend).await, failed)),
-            Job::Rotate(caller, id, once, reply) => {
-                hold(reply, noted(room.rotate(&caller, &id, once.as_ref(), backend).await, failed))
-            }
-            Job::Errand(errand) => errand.carry_out(room, backend, failed).await,
+            Job::Conversation(caller, id, reply) => reply.hold(room.view(caller, id, backend).await),
+            Job::Connect(caller, id, reply) => reply.hold(room.connect(caller, id, backend).await),
+            Job::Rotate(caller, id, once, reply) => reply.hold(room.rotate(caller, id, once.as_ref(), backend).await),
+            Job::Errand(errand) => errand.decide(room, backend).await,
             Job::PutToken(token, once, reply) => {
-                hold(reply, noted(room.put_token(*token, once.as_ref(), backend).await, failed))
+                reply.hold(room.put_token(Token::clone(token), once.as_ref(), backend).await)
             }
             Job::AnswerOnce(once, answer, about, reply) => {
-                hold(reply, noted(room.answer_once(&once, answer, about.as_deref(), backend).await, failed))
+                reply.hold(room.answer_once(once, answer.clone(), about.as_deref(), backend).await)
             }
             Job::EraseUser(user, reply) => {
-                room.erase_user(&user);
-                hold(reply, Ok(()))
+                room.erase_user(user);
+                reply.hold(Ok(()))
             }
             Job::Prune(Kept { events, answers, inbox }, limit, reply) => {
                 let once = Time::from_millis((self.clock)().as_millis().saturating_sub_unsigned(Once::KEPT_MS));
-                hold(reply, backend.prune(&Before { events, answers, inbox, once }, limit).await)
+                let before = Before { events: *events, answers: *answers, inbox: *inbox, once };
+                reply.hold(backend.prune(&before, *limit).await)
             }
-            Job::Tick(reply) => {
-                let ticked = room.tick(usize::MAX, backend).await.map(drop);
-                hold(reply, noted(ticked, failed))
-            }
+            Job::Tick(reply) => reply.hold(room.tick(usize::MAX, backend).await.map(drop)),
             Job::SetSubscribers(subscribers, reply) => {
-                room.set_subscribers(subscribers);
-                hold(reply, Ok(()))
+                room.set_subscribers(subscribers.clone());
+                reply.hold(Ok(()))
             }
-            Job::Check(reply) => hold(reply, self.probe().await),
-            Job::Close(reply) => hold(reply, Ok(())),
+            Job::Check(reply) => reply.hold(self.probe().await),
+            Job::Close(reply) => reply.hold(Ok(())),
         }
+    }
+}
+
+/// Jobs that are decided and committed together, and whether timers are handled before them.
+struct Step {
+    jobs: Range<usize>,
+    fires: bool,
+}
+
+impl Step {
+    /// The jobs before and behind one that failed, the former last.
+    fn without(self, failed: usize) -> [Self; 2] {
+        let (before, behind) = (self.jobs.start..failed, failed + 1..self.jobs.end);
+        [Self { jobs: behind, fires: false }, Self { jobs: before, fires: self.fires }]
+    }
+
+    fn is_divisible(&self) -> bool {
+        self.jobs.len() + usize::from(self.fires) > 1
+    }
+
+    /// The timers alone, then one half of the jobs, then the other; the first last.
+    fn halves(self) -> Vec<Self> {
+        let Range { start, end } = self.jobs;
+        let middle = start + (end - start) / 2;
+        let timers = self.fires.then_some(Self { jobs: start..start, fires: true });
+        let halves = [middle..end, start..middle].into_iter().filter(|jobs| !jobs.is_empty());
+        halves.map(|jobs| Self { jobs, fires: false }).chain(timers).collect()
     }
 }
 
@@ -389,31 +459,4 @@ fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
         commits.last_mut().expect("there is always one").push(job);
     }
     commits
-}
-
-/// A refusal concerns one asker; a failure of the store concerns the whole commit.
-pub(crate) fn noted<T>(result: Result<T, StoreError>, failed: &mut Option<StoreError>) -> Result<T, StoreError> {
-    if let Err(error) = &result
-        && matches!(error.kind, ErrorKind::Retry | ErrorKind::Broken | ErrorKind::NoSpace)
-    {
-        *failed = Some(error.clone());
-    }
-    result
-}
-
-fn refuse(job: Job, error: StoreError) -> Held {
-    match job {
-        Job::Publish(_, reply) => hold(reply, Err(error)),
-        Job::Take(_, reply) => hold(reply, Err(error)),
-        Job::PutConversation(.., reply) | Job::Conversation(.., reply) => hold(reply, Err(error)),
-        Job::Connect(.., reply) => hold(reply, Err(error)),
-        Job::Rotate(.., reply) => hold(reply, Err(error)),
-        Job::Errand(errand) => errand.refuse(error),
-        Job::PutToken(.., reply) | Job::EraseUser(_, reply) => hold(reply, Err(error)),
-        Job::AnswerOnce(.., reply) => hold(reply, Err(error)),
-        Job::Prune(.., reply) => hold(reply, Err(error)),
-        Job::Tick(reply) | Job::SetSubscribers(_, reply) | Job::Check(reply) | Job::Close(reply) => {
-            hold(reply, Err(error))
-        }
-    }
 }

@@ -13,7 +13,8 @@ use crate::people::{
     Catchup, Claim, Delivery, DeliveryState, Doorbell, Errand, Finish, InboxItem, InboxQuery, Letter, NewReminder,
     NewSettings, NotificationDraft, People, Pressed, Reminder, Sent,
 };
-use crate::writer::{Job, Reply};
+use crate::reply::Reply;
+use crate::writer::Job;
 
 /// What of people can be read without the writer, from committed rows only.
 pub trait PeopleReader {

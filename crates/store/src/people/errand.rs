@@ -8,7 +8,7 @@ use super::{
 use crate::command::Once;
 use crate::error::StoreError;
 use crate::postroom::{PostRoom, Source};
-use crate::writer::{Held, Reply, hold, noted};
+use crate::reply::Reply;
 
 /// A line says: what is asked, with what, for which answer, and which verb of the post room answers.
 macro_rules! errands {
@@ -19,24 +19,23 @@ macro_rules! errands {
         }
 
         impl Errand {
-            /// Lets the post room decide; the answer waits for the commit.
-            pub(crate) async fn carry_out(
-                self,
+            /// Lets the post room decide; the answer waits for the commit. It may be decided again.
+            pub(crate) async fn decide(
+                &mut self,
                 room: &mut PostRoom,
                 source: &mut impl Source,
-                failed: &mut Option<StoreError>,
-            ) -> Held {
+            ) -> Result<(), StoreError> {
                 match self {
                     $(Self::$name { $($argument,)* reply } => {
-                        hold(reply, noted(room.$verb($($argument,)* source).await, failed))
+                        reply.hold(room.$verb($($argument.clone(),)* source).await)
                     })+
                 }
             }
 
-            /// The store failed before it came to this.
-            pub(crate) fn refuse(self, error: StoreError) -> Held {
+            /// Sends the answer after the commit.
+            pub(crate) fn answer(self, committed: Result<(), StoreError>) {
                 match self {
-                    $(Self::$name { reply, .. } => hold(reply, Err(error)),)+
+                    $(Self::$name { reply, .. } => reply.send(committed),)+
                 }
             }
         }

@@ -80,7 +80,7 @@ mod tests {
             let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, told)?;
             let event = event.in_conversation(&format!("chat-{number}"));
             let events = vec![Incoming::new(event, None)];
-            post.publish(Publish { caller: Caller::user("ada"), events, once: None }, &mut rows).await?;
+            post.publish(&mut Publish { caller: Caller::user("ada"), events, once: None }, &mut rows).await?;
             post.seal();
             post.committed();
             let bytes: usize = post.rooms.values().map(|room| room.bytes()).sum();

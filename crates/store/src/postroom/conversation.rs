@@ -177,7 +177,7 @@ impl PostRoom {
     ) -> Result<Boundary, StoreError> {
         let mut row = self.owned(caller, id, source).await?;
         if let Some(known) = self.answered::<String>(once, source).await? {
-            return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Broken, "a boundary is damaged"));
+            return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Damaged, "a boundary is damaged"));
         }
         row.boundary = Boundary::from_seed(self.desk.ids.seed());
         let boundary = row.boundary.clone();

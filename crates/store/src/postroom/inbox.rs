@@ -109,7 +109,7 @@ impl PostRoom {
         };
         let caller = Caller::user(&item.user_id);
         let address = self.address(&caller, &event, source).await?;
-        let receipt = self.take_in(&caller, Incoming::new(event, None), address, source).await?;
+        let receipt = self.take_in(&caller, &mut Incoming::new(event, None), address, source).await?;
         Ok(receipt.event_id)
     }
 

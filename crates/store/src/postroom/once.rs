@@ -28,7 +28,7 @@ impl PostRoom {
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
         let answer = serde_json::from_str(&row.answer);
-        answer.map(Some).map_err(|_| StoreError::new(ErrorKind::Broken, "a remembered answer is damaged"))
+        answer.map(Some).map_err(|_| StoreError::new(ErrorKind::Damaged, "a remembered answer is damaged"))
     }
 
     /// Remembers a success in the commit that makes it one, until those it is about are erased.

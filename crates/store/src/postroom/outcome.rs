@@ -217,6 +217,6 @@ impl PostRoom {
             Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
             address => address?,
         };
-        self.take_in(&caller, Incoming::new(event, None), address, source).await.map(drop)
+        self.take_in(&caller, &mut Incoming::new(event, None), address, source).await.map(drop)
     }
 }

@@ -46,7 +46,7 @@ impl PostRoom {
     /// Takes in events, all or none: what could refuse one of them is looked at before anything is decided.
     pub(crate) async fn publish(
         &mut self,
-        publish: Publish,
+        publish: &mut Publish,
         source: &mut impl Source,
     ) -> Result<Vec<Receipt>, StoreError> {
         let Publish { caller, events, once } = publish;
@@ -54,22 +54,22 @@ impl PostRoom {
             return Ok(receipts);
         }
         let mut planned = Vec::with_capacity(events.len());
-        for incoming in events {
-            planned.push((self.prepare(&caller, &incoming, source).await?, incoming));
+        for incoming in events.iter() {
+            planned.push(self.prepare(caller, incoming, source).await?);
         }
-        let whose = |(plan, _): &(Plan, Incoming)| match plan {
+        let whose = |plan: &Plan| match plan {
             Plan::Known(_, owner) => owner.clone(),
             Plan::New(address) => address.owner.clone(),
         };
         let people: Vec<Arc<str>> = once.iter().flat_map(|_| planned.iter().map(whose)).collect();
         let mut receipts: Vec<Receipt> = Vec::with_capacity(planned.len());
-        for (plan, incoming) in planned {
+        for (plan, incoming) in planned.into_iter().zip(events) {
             receipts.push(match plan {
                 Plan::Known(receipt, _) => receipt,
                 // The same name twice in one call: the second finds what the first became.
-                Plan::New(address) => match self.just_brought(&caller, &incoming)? {
+                Plan::New(address) => match self.just_brought(caller, incoming)? {
                     Some((receipt, _)) => receipt,
-                    None => self.take_in(&caller, incoming, address, source).await?,
+                    None => self.take_in(caller, incoming, address, source).await?,
                 },
             });
         }
@@ -188,13 +188,13 @@ impl PostRoom {
     pub(super) async fn take_in(
         &mut self,
         caller: &Caller,
-        incoming: Incoming,
+        incoming: &mut Incoming,
         address: Address,
         source: &mut impl Source,
     ) -> Result<Receipt, StoreError> {
         let now = self.desk.now;
-        let Incoming { event, brought, packed } = incoming;
-        let event = Arc::new(event.with_id(self.desk.ids.event(now)));
+        let event = incoming.named(self.desk.ids.event(now));
+        let Incoming { brought, packed, .. } = &*incoming;
         let (mut filtered, mut verdicts) = (0, address.shortcomings());
         for key in &address.mailboxes {
             if address.create {
@@ -211,7 +211,7 @@ impl PostRoom {
             }
             let drained = self.drain(key);
             let room = self.rooms.get_mut(key).expect("it was entered above");
-            room.keep(event.id(), &packed, drained.to_show);
+            room.keep(event.id(), packed, drained.to_show);
             room.tidy();
             filtered = drained.filtered;
             match verdicts.is_empty() {
@@ -219,21 +219,23 @@ impl PostRoom {
                 false => verdicts.extend(drained.verdicts),
             }
         }
-        verdicts.extend(self.tell_person(&address.owner, (&event, &packed), caller.origin.as_deref(), source).await?);
+        verdicts.extend(self.tell_person(&address.owner, (&event, packed), caller.origin.as_deref(), source).await?);
         self.tell_what_came_up(source).await?;
         if let Some(brought) = brought {
             let name = (caller.token_owner.clone(), brought.id.clone());
             // The event's own row comes next, behind what detectors made of it.
-            self.changes.brought_here.insert(name, (self.changes.brought.len(), self.changes.events.len()));
+            let rows = (self.changes.brought.len(), self.changes.events.len());
+            self.changes.brought_here.insert(name, rows);
             self.changes.brought.push(BroughtRow {
                 token_owner: caller.token_owner.clone(),
-                id: brought.id,
+                id: brought.id.clone(),
                 event_id: event.id(),
                 content: brought.content,
                 at: now,
             });
         }
         let verdicts = Arc::new(Verdicts::from(verdicts));
+        let packed = packed.clone();
         let row = EventRow { event, packed, owner: address.owner, accepted_at: now, filtered, verdicts };
         let receipt = receipt_of(&row);
         self.changes.events.push(row);

@@ -236,8 +236,8 @@ mod tests {
         for number in 0..500 {
             let event = Event::new("agent.input.needed", "agent", Severity::Info, json!({ "question": number }))?;
             let events = vec![Incoming::new(event.in_conversation("chat"), None)];
-            let publish = Publish { caller: Caller::user("ada"), events, once: None };
-            post.publish(publish, &mut rows).await?;
+            let mut publish = Publish { caller: Caller::user("ada"), events, once: None };
+            post.publish(&mut publish, &mut rows).await?;
         }
         let kept = post.rooms[&MailboxKey::of_person(&"ada".into())].drawer.len();
         assert!((1..=300).contains(&kept), "{kept} events");

@@ -1,9 +1,10 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
-use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::mailbox_log::{self, MailboxLog};
+use super::read::column;
 use super::{BUSY, SqliteStore, failed, failure, lock, migrate, options};
 use crate::error::StoreError;
 use crate::rows::MailboxKey;
@@ -48,7 +49,9 @@ impl SqliteStore {
         let mut connection = options(path).read_only(true).connect().await.map_err(failure)?;
         let pending = migrate::pending(&mut connection).await?;
         let rows = sqlx::query("PRAGMA quick_check(20)").fetch_all(&mut connection).await.map_err(failure)?;
-        let mut damage: Vec<String> = rows.iter().map(|row| row.get(0)).filter(|line| line != "ok").collect();
+        let lines: Result<Vec<String>, StoreError> = rows.iter().map(|row| column(row, 0)).collect();
+        let mut damage = lines?;
+        damage.retain(|line| line != "ok");
         connection.close().await.map_err(failure)?;
         // Where steps are missing, the log is another one.
         if pending.is_empty() {

@@ -1,8 +1,9 @@
 use bellwire_core::Time;
+use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{Connection as _, Row as _};
 
 use super::failure;
+use super::read::column;
 use crate::error::{ErrorKind, StoreError};
 
 /// Every step from an empty file to today's tables, in order. A step that was released never changes.
@@ -41,7 +42,7 @@ pub(super) async fn run(connection: &mut SqliteConnection, now: Time) -> Result<
 /// The steps that are missing, in order. A database of a newer Bellwire is refused.
 pub(super) async fn pending(connection: &mut SqliteConnection) -> Result<Vec<&'static str>, StoreError> {
     let known = sqlx::query("SELECT name FROM migrations").fetch_all(&mut *connection).await.map_err(failure)?;
-    let known: Vec<String> = known.iter().map(|row| row.get(0)).collect();
+    let known: Vec<String> = known.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
     if let Some(newer) = known.iter().find(|name| !MIGRATIONS.iter().any(|(ours, _)| ours == name)) {
         let message = format!("the database was made by a newer Bellwire (step {newer}); use that version");
         return Err(StoreError::new(ErrorKind::Broken, message));
@@ -52,6 +53,8 @@ pub(super) async fn pending(connection: &mut SqliteConnection) -> Result<Vec<&'s
 
 #[cfg(test)]
 mod tests {
+    use sqlx::Row as _;
+
     use super::*;
 
     /// A hub that was used before conversations had owners in their keys.

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use bellwire_core::person::Settings;
 use bellwire_core::{NotificationId, Time};
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
-use sqlx::{Connection as _, QueryBuilder, Row as _};
+use sqlx::{Connection as _, QueryBuilder};
 use uuid::Uuid;
 
-use super::read::{first, parse_json, uuid};
+use super::read::{column, first, parse_json, uuid};
 use super::{Sqlite, SqliteWriter, damaged, failed, failure};
 use crate::error::StoreError;
 use crate::front::PeopleReader;
@@ -41,16 +41,16 @@ impl PeopleSource for SqliteWriter {
         let mut person = LoadedPerson { settings: settings(connection, user_id).await?, ..LoadedPerson::default() };
         let position = sqlx::query("SELECT position FROM inbox_positions WHERE user_id = $1").bind(user_id);
         let position = position.fetch_optional(&mut *connection).await.map_err(failure)?;
-        person.position = position.map(|row| row.get(0));
+        person.position = position.map(|row| column(&row, 0)).transpose()?;
         let rows = sqlx::query(
             "SELECT shelf, type, created_at FROM inbox WHERE user_id = $1 AND id > $2 AND created_at > $3 ORDER BY created_at",
         );
         let rows = rows.bind(user_id).bind(first_name(since)).bind(since.as_millis());
         let rows = rows.fetch_all(connection).await.map_err(failure)?;
-        for row in rows {
-            let shelf = Shelf::parse(row.get(0)).ok_or_else(|| damaged("inbox.shelf"))?;
-            let level = Level::parse(row.get(1)).ok_or_else(|| damaged("inbox.type"))?;
-            person.told.push((shelf, level, Time::from_millis(row.get(2))));
+        for row in &rows {
+            let shelf = Shelf::parse(column(row, 0)?).ok_or_else(|| damaged("inbox.shelf"))?;
+            let level = Level::parse(column(row, 1)?).ok_or_else(|| damaged("inbox.type"))?;
+            person.told.push((shelf, level, Time::from_millis(column(row, 2)?)));
         }
         Ok(person)
     }
@@ -126,24 +126,25 @@ impl PeopleSource for SqliteWriter {
         let sql = "SELECT COUNT(*) FROM deliveries WHERE user_id = $1 AND notification_id IS NULL AND created_at > $2";
         let row = sqlx::query(sql).bind(user_id).bind(since.as_millis());
         let row = row.fetch_one(&mut self.reading).await.map_err(failure)?;
-        Ok(usize::try_from(row.get::<i64, _>(0)).unwrap_or(0))
+        Ok(usize::try_from(column::<i64>(&row, 0)?).unwrap_or(0))
     }
 
     async fn confirmation(&mut self, user_id: &str) -> Result<Option<ConfirmationRow>, StoreError> {
         let row = sqlx::query("SELECT address, code, expires_at, tries FROM confirmations WHERE user_id = $1");
         let row = row.bind(user_id).fetch_optional(&mut self.reading).await.map_err(failure)?;
-        Ok(row.map(|row| ConfirmationRow {
-            address: row.get(0),
-            code: row.get(1),
-            expires_at: Time::from_millis(row.get(2)),
-            tries: row.get(3),
+        let Some(row) = &row else { return Ok(None) };
+        Ok(Some(ConfirmationRow {
+            address: column(row, 0)?,
+            code: column(row, 1)?,
+            expires_at: Time::from_millis(column(row, 2)?),
+            tries: column(row, 3)?,
         }))
     }
 
     async fn secret(&mut self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let row = sqlx::query("SELECT value FROM secrets WHERE name = $1").bind(name);
         let row = row.fetch_optional(&mut self.reading).await.map_err(failure)?;
-        Ok(row.map(|row| row.get(0)))
+        row.map(|row| column(&row, 0)).transpose()
     }
 }
 
@@ -180,12 +181,12 @@ impl PeopleReader for Sqlite {
         let mut moment = connection.begin().await.map_err(failure)?;
         let position = sqlx::query("SELECT position FROM inbox_positions WHERE user_id = $1").bind(user_id);
         let position = position.fetch_optional(&mut *moment).await.map_err(failure)?;
-        let mut position = position.map_or(0, |row| row.get(0));
+        let mut position = position.map_or(Ok(0), |row| column(&row, 0))?;
         let mut changes = Vec::new();
         if let Some(after) = after {
             let rows = sqlx::query(CHANGES).bind(user_id).bind(after).bind(count(limit + 1));
             let rows = rows.fetch_all(&mut *moment).await.map_err(failure)?;
-            let change = |row| Ok(Change { position: SqliteRow::get(row, 16), item: inbox_item(row)? });
+            let change = |row| Ok(Change { position: column(row, 16)?, item: inbox_item(row)? });
             changes = rows.iter().map(change).collect::<Result<Vec<_>, StoreError>>()?;
         }
         let more = changes.len() > limit;
@@ -241,8 +242,8 @@ impl PeopleReader for Sqlite {
     async fn outbox(&self) -> Result<(usize, Option<Time>), StoreError> {
         let row = sqlx::query("SELECT COUNT(*), MIN(not_before) FROM deliveries WHERE state = 'waiting'");
         let row = row.fetch_one(&self.pool).await.map_err(failure)?;
-        let waiting = usize::try_from(row.get::<i64, _>(0)).unwrap_or(0);
-        Ok((waiting, row.get::<Option<i64>, _>(1).map(Time::from_millis)))
+        let waiting = usize::try_from(column::<i64>(&row, 0)?).unwrap_or(0);
+        Ok((waiting, column::<Option<i64>>(&row, 1)?.map(Time::from_millis)))
     }
 }
 
@@ -282,34 +283,34 @@ async fn all<T>(
 async fn settings(connection: &mut SqliteConnection, user_id: &str) -> Result<Settings, StoreError> {
     let row = sqlx::query("SELECT settings_json FROM user_settings WHERE user_id = $1").bind(user_id);
     let row = row.fetch_optional(connection).await.map_err(failure)?;
-    row.map_or(Ok(Settings::default()), |row| parse_json(row.get(0), "user_settings.settings_json"))
+    row.map_or(Ok(Settings::default()), |row| parse_json(column(&row, 0)?, "user_settings.settings_json"))
 }
 
 async fn unread(connection: &mut SqliteConnection, user_id: &str) -> Result<usize, StoreError> {
     let row = sqlx::query("SELECT COUNT(*) FROM inbox WHERE user_id = $1 AND read_at IS NULL").bind(user_id);
     let row = row.fetch_one(connection).await.map_err(failure)?;
-    Ok(usize::try_from(row.get::<i64, _>(0)).unwrap_or(0))
+    Ok(usize::try_from(column::<i64>(&row, 0)?).unwrap_or(0))
 }
 
 fn inbox_item(row: &SqliteRow) -> Result<InboxItem, StoreError> {
-    let toast: Option<&str> = row.get(8);
+    let toast: Option<&str> = column(row, 8)?;
     Ok(InboxItem {
-        user_id: row.get(0),
+        user_id: column(row, 0)?,
         id: NotificationId(uuid(row, 1)?),
-        shelf: Shelf::parse(row.get(2)).ok_or_else(|| damaged("inbox.shelf"))?,
-        level: Level::parse(row.get(3)).ok_or_else(|| damaged("inbox.type"))?,
-        origin: row.get(4),
-        conversation_id: row.get(5),
-        title: row.get(6),
-        message: row.get(7),
+        shelf: Shelf::parse(column(row, 2)?).ok_or_else(|| damaged("inbox.shelf"))?,
+        level: Level::parse(column(row, 3)?).ok_or_else(|| damaged("inbox.type"))?,
+        origin: column(row, 4)?,
+        conversation_id: column(row, 5)?,
+        title: column(row, 6)?,
+        message: column(row, 7)?,
         toast: toast.map(|text| parse_json(text, "inbox.toast_json")).transpose()?,
-        correlation_id: row.get(9),
-        created_at: Time::from_millis(row.get(10)),
-        read_at: time(row, 11),
-        dismissed_at: time(row, 12),
-        acted: parse_json(row.get(13), "inbox.acted_json")?,
-        created_sequence: row.get(14),
-        changed_sequence: row.get(15),
+        correlation_id: column(row, 9)?,
+        created_at: Time::from_millis(column(row, 10)?),
+        read_at: time(row, 11)?,
+        dismissed_at: time(row, 12)?,
+        acted: parse_json(column(row, 13)?, "inbox.acted_json")?,
+        created_sequence: column(row, 14)?,
+        changed_sequence: column(row, 15)?,
     })
 }
 
@@ -317,35 +318,35 @@ fn delivery(row: &SqliteRow) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         id: uuid(row, 0)?,
         notification_id: optional(row, 1)?.map(NotificationId),
-        user_id: row.get(2),
-        channel: Channel::parse(row.get(3)).ok_or_else(|| damaged("deliveries.channel"))?,
-        target: row.get(4),
-        state: DeliveryState::parse(row.get(5)).ok_or_else(|| damaged("deliveries.state"))?,
-        reason: row.get(6),
-        attempts: u32::try_from(row.get::<i64, _>(7)).unwrap_or(u32::MAX),
-        not_before: Time::from_millis(row.get(8)),
-        lease_until: time(row, 9),
-        fence: row.get(10),
+        user_id: column(row, 2)?,
+        channel: Channel::parse(column(row, 3)?).ok_or_else(|| damaged("deliveries.channel"))?,
+        target: column(row, 4)?,
+        state: DeliveryState::parse(column(row, 5)?).ok_or_else(|| damaged("deliveries.state"))?,
+        reason: column(row, 6)?,
+        attempts: u32::try_from(column::<i64>(row, 7)?).unwrap_or(u32::MAX),
+        not_before: Time::from_millis(column(row, 8)?),
+        lease_until: time(row, 9)?,
+        fence: column(row, 10)?,
         letter_id: optional(row, 11)?,
-        created_at: Time::from_millis(row.get(12)),
-        ended_at: time(row, 13),
+        created_at: Time::from_millis(column(row, 12)?),
+        ended_at: time(row, 13)?,
     })
 }
 
 fn reminder(row: &SqliteRow) -> Result<Reminder, StoreError> {
     Ok(Reminder {
         id: uuid(row, 0)?,
-        user_id: row.get(1),
-        origin: row.get(2),
-        conversation_id: row.get(3),
-        message: row.get(4),
-        level: Level::parse(row.get(5)).ok_or_else(|| damaged("reminders.type"))?,
-        asked: row.get::<i64, _>(6) != 0,
-        at: Time::from_millis(row.get(7)),
-        due_at: Time::from_millis(row.get(8)),
-        correlation_id: row.get(9),
-        created_at: Time::from_millis(row.get(10)),
-        ended_at: time(row, 11),
+        user_id: column(row, 1)?,
+        origin: column(row, 2)?,
+        conversation_id: column(row, 3)?,
+        message: column(row, 4)?,
+        level: Level::parse(column(row, 5)?).ok_or_else(|| damaged("reminders.type"))?,
+        asked: column::<i64>(row, 6)? != 0,
+        at: Time::from_millis(column(row, 7)?),
+        due_at: Time::from_millis(column(row, 8)?),
+        correlation_id: column(row, 9)?,
+        created_at: Time::from_millis(column(row, 10)?),
+        ended_at: time(row, 11)?,
         notification_id: optional(row, 12)?.map(NotificationId),
     })
 }
@@ -358,12 +359,12 @@ fn first_name(since: Time) -> Vec<u8> {
     millis.to_be_bytes()[2..].to_vec()
 }
 
-fn time(row: &SqliteRow, column: usize) -> Option<Time> {
-    row.get::<Option<i64>, _>(column).map(Time::from_millis)
+fn time(row: &SqliteRow, index: usize) -> Result<Option<Time>, StoreError> {
+    Ok(column::<Option<i64>>(row, index)?.map(Time::from_millis))
 }
 
-fn optional(row: &SqliteRow, column: usize) -> Result<Option<Uuid>, StoreError> {
-    let bytes: Option<&[u8]> = row.get(column);
+fn optional(row: &SqliteRow, index: usize) -> Result<Option<Uuid>, StoreError> {
+    let bytes: Option<&[u8]> = column(row, index)?;
     bytes.map(|bytes| Uuid::from_slice(bytes).map_err(|_| damaged("an id"))).transpose()
 }
 

@@ -8,7 +8,7 @@ use bellwire_core::render::Boundary;
 use bellwire_core::{Event, EventId, InjectionPoint, Mailbox, Notification, NotificationId, Severity, Time};
 use rusqlite::{Connection, Params, Row, params};
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
-use sqlx::{QueryBuilder, Row as _};
+use sqlx::{Column as _, Decode, QueryBuilder, Row as _, Type};
 use uuid::Uuid;
 
 use super::people_read::told;
@@ -74,7 +74,7 @@ impl Source for SqliteWriter {
             .fetch_all(&mut self.reading)
             .await
             .map_err(failure)?;
-        Ok(rows.iter().map(|row| row.get::<String, _>(0).into()).collect())
+        rows.iter().map(|row| Ok(column::<String>(row, 0)?.into())).collect()
     }
 
     async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
@@ -87,7 +87,7 @@ impl Source for SqliteWriter {
                 let Some(row) = query.fetch_optional(&mut self.reading).await.map_err(failure)? else {
                     return Ok(None);
                 };
-                (row.get(0), row.get::<Vec<u8>, _>(1))
+                (column(&row, 0)?, column::<Vec<u8>>(&row, 1)?)
             }
         };
         let pending = waiting(&mut self.reading, &pending).await?;
@@ -102,8 +102,8 @@ impl Source for SqliteWriter {
         let sql = "SELECT agent FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent <> 'main'";
         let rows =
             sqlx::query(sql).bind(&*key.owner).bind(&*key.id).fetch_all(&mut self.reading).await.map_err(failure)?;
-        let settled = rows.iter().map(|row| row.get::<String, _>(0).into());
-        Ok(self.log.sub_agents(key).map(|key| key.agent.clone()).chain(settled).collect())
+        let settled = rows.iter().map(|row| Ok(column::<String>(row, 0)?.into()));
+        self.log.sub_agents(key).map(|key| Ok(key.agent.clone())).chain(settled).collect()
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
@@ -112,7 +112,7 @@ impl Source for SqliteWriter {
             .fetch_optional(&mut self.reading)
             .await
             .map_err(failure)?;
-        row.map_or(Ok(Vec::new()), |row| parse_json(row.get(0), "user_settings.disabled_subscribers_json"))
+        row.map_or(Ok(Vec::new()), |row| parse_json(column(&row, 0)?, "user_settings.disabled_subscribers_json"))
     }
 
     async fn brought(&mut self, owner: &str, id: &str) -> Result<Option<(BroughtRow, EventRow)>, StoreError> {
@@ -127,8 +127,8 @@ impl Source for SqliteWriter {
             token_owner: owner.to_owned(),
             id: id.to_owned(),
             event_id: EventId(uuid(&row, 0)?),
-            content: row.get::<Vec<u8>, _>(1).try_into().map_err(|_| damaged("brought_ids.content"))?,
-            at: Time::from_millis(row.get(2)),
+            content: column::<Vec<u8>>(&row, 1)?.try_into().map_err(|_| damaged("brought_ids.content"))?,
+            at: Time::from_millis(column(&row, 2)?),
         };
         let event = events(&mut self.reading, &[brought.event_id], Decided::With).await?.pop();
         Ok(event.map(|event| (brought, event)))
@@ -145,9 +145,10 @@ impl Source for SqliteWriter {
         .await
         .map_err(failure)?;
         row.map(|row| {
-            let content = row.get::<Vec<u8>, _>(0).try_into().map_err(|_| damaged("idempotency_keys.content"))?;
+            let content = column::<Vec<u8>>(&row, 0)?.try_into().map_err(|_| damaged("idempotency_keys.content"))?;
             let once = Once { content, ..once.clone() };
-            Ok(OnceRow { once, answer: row.get(1), people: BTreeSet::new(), at: Time::from_millis(row.get(2)) })
+            let (answer, at) = (column(&row, 1)?, Time::from_millis(column(&row, 2)?));
+            Ok(OnceRow { once, answer, people: BTreeSet::new(), at })
         })
         .transpose()
     }
@@ -228,7 +229,7 @@ impl Reader for Sqlite {
     async fn owners(&self, conversation_id: &str) -> Result<Vec<(String, bool)>, StoreError> {
         let sql = "SELECT user_id, registered FROM conversations WHERE id = $1 ORDER BY registered DESC LIMIT 2";
         let rows = sqlx::query(sql).bind(conversation_id).fetch_all(&self.pool).await.map_err(failure)?;
-        Ok(rows.iter().map(|row| (row.get(0), row.get::<i64, _>(1) != 0)).collect())
+        rows.iter().map(|row| Ok((column(row, 0)?, column::<i64>(row, 1)? != 0))).collect()
     }
 
     async fn has(&self, user_id: &str, conversation_id: &str) -> Result<bool, StoreError> {
@@ -259,7 +260,8 @@ impl Reader for Sqlite {
         .fetch_all(&self.pool)
         .await
         .map_err(failure)?;
-        let parse = |row: &SqliteRow| Ok((row.get(0), parse_json(row.get(1), "injections.system_messages_json")?));
+        let parse =
+            |row: &SqliteRow| Ok((column(row, 0)?, parse_json(column(row, 1)?, "injections.system_messages_json")?));
         let rows: Result<Vec<_>, StoreError> = rows.iter().map(parse).collect();
         Ok(crate::rows::page(rows?.into_iter(), limit))
     }
@@ -302,7 +304,7 @@ impl Reader for Sqlite {
         .fetch_optional(&self.pool)
         .await
         .map_err(failure)?;
-        Ok(row.as_ref().map(token))
+        row.as_ref().map(token).transpose()
     }
 
     async fn waiting(&self) -> Result<(usize, Option<Time>), StoreError> {
@@ -311,8 +313,9 @@ impl Reader for Sqlite {
             .fetch_one(&self.pool)
             .await
             .map_err(failure)?;
-        let oldest = row.get::<Option<Vec<u8>>, _>(1).map(|id| Uuid::from_slice(&id).map_err(|_| damaged("an id")));
-        let count = usize::try_from(row.get::<i64, _>(0)).unwrap_or(0);
+        let oldest: Option<Vec<u8>> = column(&row, 1)?;
+        let oldest = oldest.map(|id| Uuid::from_slice(&id).map_err(|_| damaged("an id")));
+        let count = usize::try_from(column::<i64>(&row, 0)?).unwrap_or(0);
         Ok((count, oldest.transpose()?.map(crate::minted_at)))
     }
 
@@ -324,7 +327,7 @@ impl Reader for Sqlite {
         .fetch_all(&self.pool)
         .await
         .map_err(failure)?;
-        Ok(rows.iter().map(token).collect())
+        rows.iter().map(token).collect()
     }
 
     async fn close(&self) {
@@ -358,9 +361,10 @@ async fn waiting(connection: &mut SqliteConnection, ids: &[u8]) -> Result<Vec<No
     }
     sql.push(") ORDER BY id");
     let rows = sql.build().fetch_all(connection).await.map_err(failure)?;
-    let parse = |row: &SqliteRow| postcard::from_bytes::<Notification>(row.get(0));
-    let pending: Result<Vec<_>, _> = rows.iter().map(parse).collect();
-    pending.map_err(|_| damaged("notifications.waiting"))
+    let parse = |row: &SqliteRow| {
+        postcard::from_bytes::<Notification>(column(row, 0)?).map_err(|_| damaged("notifications.waiting"))
+    };
+    rows.iter().map(parse).collect()
 }
 
 async fn events(
@@ -384,39 +388,39 @@ async fn events(
 
 fn conversation_row(row: &SqliteRow) -> Result<ConversationRow, StoreError> {
     Ok(ConversationRow {
-        key: ConversationKey::new(row.get(1), row.get(0)),
-        registered: row.get::<i64, _>(2) != 0,
-        title: row.get(3),
-        boundary: Boundary::parse(row.get(4)).ok_or_else(|| damaged("conversations.boundary"))?,
-        created_at: Time::from_millis(row.get(5)),
-        seen_at: Time::from_millis(row.get(6)),
+        key: ConversationKey::new(column(row, 1)?, column(row, 0)?),
+        registered: column::<i64>(row, 2)? != 0,
+        title: column(row, 3)?,
+        boundary: Boundary::parse(column(row, 4)?).ok_or_else(|| damaged("conversations.boundary"))?,
+        created_at: Time::from_millis(column(row, 5)?),
+        seen_at: Time::from_millis(column(row, 6)?),
     })
 }
 
 fn event_row(row: &SqliteRow) -> Result<EventRow, StoreError> {
     let stored = StoredEvent {
         id: EventId(uuid(row, 0)?),
-        kind: row.get(1),
-        source: row.get(2),
-        severity: Severity::parse(row.get(3)).map_err(|_| damaged("events.severity"))?,
-        timestamp: Time::from_millis(row.get(4)),
-        payload: row.get(5),
-        dedupe_key: row.get(6),
-        conversation_id: row.get(7),
-        agent: row.get(8),
-        user_id: row.get(9),
-        correlation_id: row.get(10),
-        cause: Cause::parse(row.get(11)).ok_or_else(|| damaged("events.cause"))?,
+        kind: column(row, 1)?,
+        source: column(row, 2)?,
+        severity: Severity::parse(column(row, 3)?).map_err(|_| damaged("events.severity"))?,
+        timestamp: Time::from_millis(column(row, 4)?),
+        payload: column(row, 5)?,
+        dedupe_key: column(row, 6)?,
+        conversation_id: column(row, 7)?,
+        agent: column(row, 8)?,
+        user_id: column(row, 9)?,
+        correlation_id: column(row, 10)?,
+        cause: Cause::parse(column(row, 11)?).ok_or_else(|| damaged("events.cause"))?,
     };
     let packed = Packed::of_stored(&stored);
     let event = Event::from_stored(stored).map_err(|error| damaged(&error.to_string()))?;
     Ok(EventRow {
         packed,
         event: Arc::new(event),
-        owner: row.get::<String, _>(12).into(),
-        accepted_at: Time::from_millis(row.get(13)),
-        filtered: u32::try_from(row.get::<i64, _>(14)).unwrap_or(0),
-        verdicts: parse_json(row.get(15), "events.verdicts")?,
+        owner: column::<String>(row, 12)?.into(),
+        accepted_at: Time::from_millis(column(row, 13)?),
+        filtered: u32::try_from(column::<i64>(row, 14)?).unwrap_or(0),
+        verdicts: parse_json(column(row, 15)?, "events.verdicts")?,
     })
 }
 
@@ -446,14 +450,15 @@ async fn injections(
         .await
         .map_err(failure)?;
         // Answers are kept for a shorter time than events.
-        injections.extend(row.map(|row| InjectionView {
+        let Some(row) = &row else { continue };
+        injections.push(InjectionView {
             conversation_id: one.conversation_id.clone(),
             agent: one.agent.clone(),
             call_id: call_id.to_owned(),
-            point: row.get(0),
-            at: Time::from_millis(row.get(1)),
-            unseen: row.get::<i64, _>(2) != 0,
-        }));
+            point: column(row, 0)?,
+            at: Time::from_millis(column(row, 1)?),
+            unseen: column::<i64>(row, 2)? != 0,
+        });
     }
     injections.sort_by_key(|one| one.at);
     Ok(injections)
@@ -466,7 +471,11 @@ async fn superseded(connection: &mut SqliteConnection, id: EventId) -> Result<Ve
         .await
         .map_err(failure)?;
     let view = |row: &SqliteRow| {
-        Ok(Superseded { subscriber: row.get(0), by: EventId(uuid(row, 1)?), at: Time::from_millis(row.get(2)) })
+        Ok(Superseded {
+            subscriber: column(row, 0)?,
+            by: EventId(uuid(row, 1)?),
+            at: Time::from_millis(column(row, 2)?),
+        })
     };
     rows.iter().map(view).collect()
 }
@@ -488,39 +497,47 @@ async fn notifications(connection: &mut SqliteConnection, ids: &[Uuid]) -> Resul
     let view = |row: &SqliteRow| {
         Ok(NotificationView {
             id: NotificationId(uuid(row, 0)?),
-            subscriber_id: row.get(1),
-            conversation_id: row.get(2),
-            agent: row.get(3),
-            priority: row.get(4),
-            inject_at: row.get(5),
-            state: row.get(6),
-            reason: row.get(7),
-            content: row.get(8),
-            call_id: row.get(9),
-            created_at: Time::from_millis(row.get(10)),
-            ended_at: row.get::<Option<i64>, _>(11).map(Time::from_millis),
+            subscriber_id: column(row, 1)?,
+            conversation_id: column(row, 2)?,
+            agent: column(row, 3)?,
+            priority: column(row, 4)?,
+            inject_at: column(row, 5)?,
+            state: column(row, 6)?,
+            reason: column(row, 7)?,
+            content: column(row, 8)?,
+            call_id: column(row, 9)?,
+            created_at: Time::from_millis(column(row, 10)?),
+            ended_at: column::<Option<i64>>(row, 11)?.map(Time::from_millis),
         })
     };
     rows.iter().map(view).collect()
 }
 
-fn token(row: &SqliteRow) -> Token {
-    Token {
-        id: row.get(0),
-        secret_hash: row.get(1),
-        scope: row.get(2),
-        name: row.get(3),
-        user_id: row.get(4),
-        origin: row.get(5),
-        conversation_id: row.get(6),
-        created_at: Time::from_millis(row.get(7)),
-        expires_at: row.get::<Option<i64>, _>(8).map(Time::from_millis),
-        revoked_at: row.get::<Option<i64>, _>(9).map(Time::from_millis),
-    }
+fn token(row: &SqliteRow) -> Result<Token, StoreError> {
+    Ok(Token {
+        id: column(row, 0)?,
+        secret_hash: column(row, 1)?,
+        scope: column(row, 2)?,
+        name: column(row, 3)?,
+        user_id: column(row, 4)?,
+        origin: column(row, 5)?,
+        conversation_id: column(row, 6)?,
+        created_at: Time::from_millis(column(row, 7)?),
+        expires_at: column::<Option<i64>>(row, 8)?.map(Time::from_millis),
+        revoked_at: column::<Option<i64>>(row, 9)?.map(Time::from_millis),
+    })
 }
 
-pub(super) fn uuid(row: &SqliteRow, column: usize) -> Result<Uuid, StoreError> {
-    Uuid::from_slice(row.get(column)).map_err(|_| damaged("an id"))
+/// A column of a row. One that holds another type than it should is damage, and no reason to panic.
+pub(super) fn column<'r, T>(row: &'r SqliteRow, index: usize) -> Result<T, StoreError>
+where
+    T: Decode<'r, Driver> + Type<Driver>,
+{
+    row.try_get(index).map_err(|error| damaged(&format!("column {}: {error}", row.column(index).name())))
+}
+
+pub(super) fn uuid(row: &SqliteRow, index: usize) -> Result<Uuid, StoreError> {
+    Uuid::from_slice(column(row, index)?).map_err(|_| damaged("an id"))
 }
 
 pub(super) fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T, StoreError> {

@@ -10,6 +10,7 @@ mod ended;
 mod idempotency;
 mod inbox;
 mod inject;
+mod neighbours;
 mod notify;
 mod outbox;
 mod ownership;

@@ -1,8 +1,8 @@
 //! A store whose commits fail at random says, in the end, exactly what one says whose commits never do.
 //!
-//! The same random commands go to the memory store, which is the model, and to SQLite, where a trigger set from a second
-//! connection makes the commit fail in a table of its choice, in each of the ways in which a statement can fail. What
-//! failed is asked again. Every answer must be the model's, whatever happened before it.
+//! The same random commands go to the memory store, which is the model, and to SQLite, where a second connection makes a
+//! table fail: by a trigger that makes the commit fail, in each of the ways in which a statement can fail, or by renaming
+//! it, so that every read of it fails too, at whatever moment of a command that is. What failed is asked again. Every answer must be the model's, whatever happened before it.
 //!
 //! Every simulation follows from its seed, which a failure prints. `BELLWIRE_SIM_SEEDS=200` runs more of them,
 //! `BELLWIRE_SIM_FIRST=17` begins with that one.
@@ -71,6 +71,8 @@ fn refusal(error: StoreError) -> String {
 }
 
 const FAULT: &str = "an injected fault";
+/// The way in which every read of a table fails.
+const GONE: &str = "GONE";
 
 /// Where a commit fails, and how; none = it does not.
 struct Fault {
@@ -95,8 +97,10 @@ impl Fault {
             "inbox",
             "inbox_positions",
             "deliveries",
+            "reminders",
+            "user_settings",
         ];
-        let ways = ["ABORT", "FAIL", "ROLLBACK"];
+        let ways = ["ABORT", "FAIL", "ROLLBACK", GONE, GONE, GONE];
         let at = dice.percent(50).then(|| (dice.choose(&tables), dice.choose(&ways)));
         Self { at, ..Self::none() }
     }
@@ -104,7 +108,7 @@ impl Fault {
     /// One step under the fault, and again without it where it failed.
     async fn step<T>(&self, store: &Backend, step: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
         match self.during(store, &step).await {
-            Err(error) if error.message.contains(FAULT) => {
+            Err(error) if error.message.contains(FAULT) || error.message.contains("no such table") => {
                 self.happened.set(self.happened.get() + 1);
                 step().await
             }
@@ -119,20 +123,28 @@ impl Fault {
     ) -> Result<T, StoreError> {
         let Some((table, way)) = self.at else { return step().await };
         let mut file = SqliteConnectOptions::new().filename(store.path()).connect().await.unwrap();
-        for moment in ["INSERT", "UPDATE", "DELETE"] {
-            let trigger = format!(
-                "CREATE TRIGGER fault_{moment} BEFORE {moment} ON {table} BEGIN SELECT RAISE({way}, '{FAULT}'); END"
-            );
-            execute(&mut file, trigger).await;
-        }
+        execute(&mut file, fault(table, way)).await;
         let given = step().await;
-        execute(
-            &mut file,
-            "DROP TRIGGER fault_INSERT; DROP TRIGGER fault_UPDATE; DROP TRIGGER fault_DELETE".to_owned(),
-        )
-        .await;
+        execute(&mut file, repair(table, way)).await;
         file.close().await.unwrap();
         given
+    }
+}
+
+fn fault(table: &str, way: &str) -> String {
+    if way == GONE {
+        return format!("ALTER TABLE {table} RENAME TO {table}_away");
+    }
+    let trigger = |moment: &str| {
+        format!("CREATE TRIGGER fault_{moment} BEFORE {moment} ON {table} BEGIN SELECT RAISE({way}, '{FAULT}'); END;")
+    };
+    ["INSERT", "UPDATE", "DELETE"].map(trigger).concat()
+}
+
+fn repair(table: &str, way: &str) -> String {
+    match way {
+        GONE => format!("ALTER TABLE {table}_away RENAME TO {table}"),
+        _ => "DROP TRIGGER fault_INSERT; DROP TRIGGER fault_UPDATE; DROP TRIGGER fault_DELETE".to_owned(),
     }
 }
 
