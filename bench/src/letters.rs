@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bellwire_core::person::{MessageType, SettingsChange};
 use bellwire_core::{Subscribers, Time};
 use bellwire_store::{
-    Caller, Finish, Letter, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules, Saying, SqliteStore, Store,
+    Caller, Clock, Finish, Letter, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules, Saying, SqliteStore,
+    Store,
 };
 use tokio::task::JoinSet;
 
@@ -66,7 +67,7 @@ async fn open(folder: &Path) -> Arc<dyn Store> {
     let opening = Opening {
         subscribers: Arc::new(Subscribers::bundled()),
         seed: u128::from(std::process::id()),
-        clock: Arc::new(now),
+        clock: Clock::set_by(now),
         timers: false,
         observer: None,
         people: PeopleRules { email: true, notifications_per_hour: 10_000, ..PeopleRules::default() },

@@ -51,6 +51,11 @@ impl Detectors {
         self.repetition.next_turn();
     }
 
+    /// Moves everything that was observed back by this many milliseconds.
+    pub(crate) fn set_back(&mut self, millis: u64) {
+        self.repetition.set_back(millis);
+    }
+
     /// Whether they can have come to be as they are.
     pub(crate) fn is_sound(&self) -> bool {
         self.repetition.is_sound()

@@ -12,6 +12,7 @@ mod dedupe;
 mod presence;
 mod queue;
 mod saved;
+mod set_back;
 mod storm;
 mod take;
 

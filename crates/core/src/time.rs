@@ -41,6 +41,14 @@ impl Time {
         Self(self.0.saturating_add_unsigned(millis))
     }
 
+    /// The moment `millis` earlier; stops at the beginning of time instead of wrapping. [`Time::NEVER`] stays what it is.
+    pub const fn minus(self, millis: u64) -> Self {
+        match self {
+            Self::NEVER => Self::NEVER,
+            Self(time) => Self(time.saturating_sub_unsigned(millis)),
+        }
+    }
+
     /// How long after `earlier` this is; zero if it is not after it.
     pub const fn millis_since(self, earlier: Self) -> u64 {
         let millis = self.0.saturating_sub(earlier.0);

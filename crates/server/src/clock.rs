@@ -1,16 +1,18 @@
 //! The one file that reads the time and the operating system's randomness.
 
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bellwire_core::Time;
 use bellwire_store::Clock;
 
-/// The machine's time.
+/// The machine's wall clock and monotonic clock, as a store reads them.
 pub fn system() -> Clock {
-    Arc::new(now)
+    let start = Instant::now();
+    Clock::new(now, move || start.elapsed())
 }
 
+/// The wall clock, for times that come from outside, such as when a token expires. What is compared with stored times asks
+/// the store for its time instead.
 pub(crate) fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

@@ -312,7 +312,7 @@ async fn forget_what_is_old(store: Arc<dyn Store>, kept: Retention, mut stopping
             _ = stopping.changed() => return,
         }
         let before = |days: u64| {
-            bellwire_core::Time::from_millis(clock::now().as_millis().saturating_sub_unsigned(days * DAY_MS))
+            bellwire_core::Time::from_millis(store.now().as_millis().saturating_sub_unsigned(days * DAY_MS))
         };
         let old = Kept {
             events: before(kept.events_days),

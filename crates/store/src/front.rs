@@ -176,6 +176,10 @@ impl<R: Reader> Store for Front<R> {
         Box::pin(self.writer.ask(move |reply| Job::SetSubscribers(subscribers, reply)))
     }
 
+    fn now(&self) -> Time {
+        self.writer.clock.now()
+    }
+
     fn check(&self) -> Answering<'_, ()> {
         Box::pin(self.writer.ask(Job::Check))
     }

@@ -4,6 +4,7 @@
 //! post room, and is committed in groups by one writer; an answer leaves only after the commit that decided it. The
 //! memory store is the shortest right implementation and the model for the others; one conformance suite runs on all.
 
+mod clock;
 mod command;
 mod ended;
 mod error;
@@ -22,6 +23,7 @@ mod sqlite;
 mod verdicts;
 mod writer;
 
+pub use clock::Clock;
 pub use command::{
     Brought, Caller, ConversationView, Given, Hint, HintKind, Incoming, InjectionView, Message, NotificationView, Once,
     Publish, Receipt, Superseded, Take, Token, Trace,
@@ -40,7 +42,7 @@ pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremem
 pub use report::{Observer, Report};
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
 pub use verdicts::{Decision, Verdicts};
-pub use writer::{Clock, Opening};
+pub use writer::Opening;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -107,6 +109,8 @@ pub trait Store: People {
     fn tick(&self) -> Answering<'_, ()>;
     /// Other subscribers, from the next event on.
     fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> Answering<'_, ()>;
+    /// The hub's time: stored times are compared with this one, not with the wall clock, which can be set back.
+    fn now(&self) -> Time;
     /// Whether the store can write.
     fn check(&self) -> Answering<'_, ()>;
     /// Finishes what was asked and lets the data go. Nothing can be asked afterwards.

@@ -46,6 +46,7 @@ impl MemoryStore {
     /// An empty store.
     pub fn open(opening: Opening) -> Self {
         let tables = Memory::default();
+        opening.clock.start(None);
         // The model for the others has no second memory beside its rows.
         let (writer, running) = writer::make(tables.clone(), opening, Arc::new(Unremembered));
         tokio::spawn(running);
@@ -140,6 +141,16 @@ impl Source for Memory {
         let mut due: Vec<_> = tables.mailboxes.iter().filter(|(_, row)| row.due_at <= now).collect();
         due.sort_by_key(|(_, row)| row.due_at);
         Ok(due.into_iter().take(limit).map(|(key, _)| key.clone()).collect())
+    }
+
+    async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {
+        let tables = self.lock();
+        let due = tables.mailboxes.values().map(|row| row.due_at).chain(tables.people.reminders_due());
+        Ok(due.filter(|at| *at > after).min().unwrap_or(Time::NEVER))
+    }
+
+    async fn next_delivery(&mut self, after: Time) -> Result<Time, StoreError> {
+        Ok(self.lock().people.deliveries_due().filter(|at| *at > after).min().unwrap_or(Time::NEVER))
     }
 }
 

@@ -37,7 +37,7 @@ use crate::command::{Hint, Once, Token};
 use crate::error::{ErrorKind, StoreError};
 use crate::keys::KeyedMap;
 use crate::packed::Packed;
-use crate::people::PeopleRules;
+use crate::people::{Delivery, PeopleRules};
 use crate::rows::{
     BroughtRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow, OnceRow,
     SupersededRow,
@@ -85,6 +85,10 @@ pub(crate) trait Source: PeopleSource {
     ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
     fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<(EventId, Packed)>, StoreError>> + Send;
     fn due(&mut self, now: Time, limit: usize) -> impl Future<Output = Result<Vec<MailboxKey>, StoreError>> + Send;
+    /// When the next mailbox or reminder is due after this time, or earlier than that; `NEVER` if none is.
+    fn next_due(&mut self, after: Time) -> impl Future<Output = Result<Time, StoreError>> + Send;
+    /// When the next waiting delivery is due, or the next lease ends, after this time; `NEVER` if none does.
+    fn next_delivery(&mut self, after: Time) -> impl Future<Output = Result<Time, StoreError>> + Send;
 }
 
 /// A mailbox and everything it refers to.
@@ -143,6 +147,7 @@ impl PostRoom {
 
     /// The rows of what was touched, made once per commit.
     pub(crate) fn seal(&mut self) {
+        self.changes.at = self.desk.now;
         for key in std::mem::take(&mut self.changes.mailboxes) {
             let Some(room) = self.rooms.get_mut(&key) else { continue };
             let waiting = room.waiting_rows().map(|row| (row.notification.id, row));
@@ -205,10 +210,16 @@ impl PostRoom {
         mailboxes.unwrap_or(Time::NEVER).min(self.next_reminder())
     }
 
+    /// When the next delivery of this commit is due, or its lease ends.
+    pub(crate) fn next_delivery(&self) -> Time {
+        let due = self.changes.people.deliveries.values().filter_map(Delivery::due_at).min();
+        due.unwrap_or(Time::NEVER)
+    }
+
     /// Lets time pass for the mailboxes that are due; true if there may be more.
     pub(crate) async fn tick(&mut self, limit: usize, source: &mut impl Source) -> Result<bool, StoreError> {
         let due = source.due(self.desk.now, limit).await?;
-        let more = due.len() == limit;
+        let mut more = due.len() == limit;
         for key in due {
             match self.enter(&key, source).await {
                 // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
@@ -219,7 +230,7 @@ impl PostRoom {
             let drained = self.drain(&key);
             self.hand_over(key.owner(), drained.ready, source).await?;
         }
-        self.tell_what_is_due(source).await?;
+        more |= self.tell_what_is_due(source).await?;
         Ok(more)
     }
 
@@ -258,6 +269,7 @@ impl PostRoom {
             None => Room::empty(key, self.desk.ids.seed().to_le_bytes()),
         };
         room.used = self.uses;
+        room.set_back(self.desk.now, &mut self.changes);
         self.unweighed += room.bytes();
         self.rooms.insert(key.clone(), room);
         Ok(key.clone())

@@ -126,6 +126,8 @@ pub(crate) struct MailboxRow {
 /// Everything one commit writes, each row once.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
+    /// The hub's time at this commit.
+    pub(crate) at: Time,
     pub(crate) conversations: BTreeMap<ConversationKey, ConversationRow>,
     pub(crate) events: Vec<EventRow>,
     pub(crate) brought: Vec<BroughtRow>,

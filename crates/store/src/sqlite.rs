@@ -3,6 +3,7 @@
 //! The writer keeps mailboxes in memory, so no second process may write the same file: a lock file beside it sees to
 //! that. Readers have connections of their own and see committed rows only.
 
+mod hub_time;
 mod identity;
 mod inspect;
 mod migrate;
@@ -55,6 +56,7 @@ pub(crate) struct SqliteWriter {
     file: identity::Identity,
     /// Which mailboxes are in the log.
     log: mailbox_log::MailboxLog,
+    time: hub_time::HubTime,
     /// The number of the latest injection: they are counted through, so that each conversation's are in order.
     sequence: i64,
     /// Held for as long as the store is open.
@@ -89,7 +91,7 @@ impl SqliteStore {
         let lock = lock(path)?;
         private(path)?;
         let mut reading = options(path).create_if_missing(true).connect().await.map_err(failure)?;
-        migrate::run(&mut reading, (opening.clock)()).await?;
+        migrate::run(&mut reading, opening.clock.now()).await?;
         end_leases(&mut reading).await?;
         let pool = SqlitePoolOptions::new()
             .max_connections(READERS)
@@ -100,11 +102,19 @@ impl SqliteStore {
             .fetch_one(&mut reading)
             .await
             .map_err(failure)?;
-        // Old answers go, and with them their numbers: the time is never below any that was given.
-        let sequence = latest.max((opening.clock)().as_millis());
         let (connection, file) = (writing(path).map_err(failed)?, identity::Identity::of(path)?);
-        let log = mailbox_log::MailboxLog::read(&connection)?;
-        let backend = SqliteWriter { connection, reading, file, log, sequence, _lock: lock };
+        let mut log = mailbox_log::MailboxLog::read(&connection)?;
+        let mut time = hub_time::HubTime::read(&connection).map_err(failed)?;
+        if let Some(ahead_ms) = opening.clock.start(time.last_now()) {
+            tracing::warn!(
+                ahead_ms,
+                "stored times are ahead of the clock; the clock is followed, and they count as now"
+            );
+            time = hub_time::set_back(&connection, &mut log, opening.clock.now()).map_err(failed)?;
+        }
+        // Old answers go, and with them their numbers: the time is never below any that was given.
+        let sequence = latest.max(opening.clock.now().as_millis());
+        let backend = SqliteWriter { connection, reading, file, log, time, sequence, _lock: lock };
         let (writer, running) = writer::make(backend, opening, refusals);
         on_a_thread(running)?;
         Ok(Self { writer, reader: Sqlite { pool } })

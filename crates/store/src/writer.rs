@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::Kept;
+use crate::clock::Clock;
 use crate::command::{Caller, ConversationView, Given, Hint, Once, Publish, Receipt, Take, Token};
 use crate::ended::{self, Ended};
 use crate::error::{ErrorKind, StoreError};
@@ -34,14 +35,14 @@ const EVENTS_MAX: usize = 1000;
 const QUEUE_MAX: usize = 4096;
 /// How many due mailboxes one commit handles.
 const DUE_MAX: usize = 256;
-/// Timers are looked at this often even if nobody expects them: another process may have set them.
-const LOOK_MS: u64 = 1_000;
+/// Timers that could not be handled, because the database failed, are tried again after this long.
+const RETRY_MS: u64 = 1_000;
+/// While a timer is set, the clock is read this often: a wall clock that is set forward makes timers due that the
+/// monotonic wait does not know of. Less than the 100 ms that a timer may be late.
+const CLOCK_MS: u64 = 50;
 
 /// What a probe found holds for so long, so that asking often costs no more than asking once a second.
 const PROBED_FOR: Duration = Duration::from_secs(1);
-
-/// Tells the time. Handed in, so that tests have a clock of their own.
-pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// What a store is opened with.
 #[derive(Clone)]
@@ -50,7 +51,7 @@ pub struct Opening {
     pub subscribers: Arc<Subscribers>,
     /// Random bits for ids, secrets and boundaries.
     pub seed: u128,
-    /// The time.
+    /// The time. Handed in, so that tests have a clock of their own.
     pub clock: Clock,
     /// Whether timers fire by themselves; a test with a clock of its own asks for them.
     pub timers: bool,
@@ -184,6 +185,7 @@ pub(crate) fn make<B: Backend>(
         rules: opening.people,
         refusals,
         due: Time::ZERO,
+        mail_due: Time::ZERO,
         probed: None,
     };
     let running = async move {
@@ -206,8 +208,10 @@ struct Writer<B> {
     doorbells: Arc<Doorbells>,
     rules: PeopleRules,
     refusals: Arc<dyn Refusals>,
-    /// When a timer is due, as far as this writer knows.
+    /// When the next mailbox or reminder is due. Never later than it is; earlier costs one look.
     due: Time,
+    /// The same for deliveries that wait or are leased: the outbox is told then.
+    mail_due: Time,
     /// Whether a commit would be taken, as far as is known, and since when.
     probed: Option<(Instant, Result<(), StoreError>)>,
 }
@@ -222,6 +226,9 @@ impl<B: Backend> Writer<B> {
             };
             if received == Some(0) {
                 return;
+            }
+            if received.is_none() && !self.is_due() {
+                continue;
             }
             let waited = group.first().map_or(Duration::ZERO, |(asked, _): &(Instant, Job)| asked.elapsed());
             let jobs = group.drain(..).map(|(_, job)| job);
@@ -248,16 +255,22 @@ impl<B: Backend> Writer<B> {
         }
     }
 
-    /// How long nothing is due; none where timers do not fire by themselves.
+    /// How long to wait for commands before the clock is read again; none where no timer is set, or where timers do not
+    /// fire by themselves.
     fn until_due(&self) -> Option<Duration> {
-        let wait = self.due.millis_since((self.clock)()).min(LOOK_MS);
-        self.timers.then(|| Duration::from_millis(wait))
+        let due = self.due.min(self.mail_due);
+        let wait = due.millis_since(self.clock.now()).min(CLOCK_MS);
+        (self.timers && due < Time::NEVER).then(|| Duration::from_millis(wait))
+    }
+
+    fn is_due(&self) -> bool {
+        self.timers && self.due.min(self.mail_due) <= self.clock.now()
     }
 
     /// Carries out a group of jobs in one commit where all goes well. A job that fails concerns its asker alone: where it
     /// had staged changes before it failed, everything staged is dropped and the other jobs are decided again.
     async fn carry_out(&mut self, jobs: Vec<Job>, waited: Duration) {
-        let now = (self.clock)();
+        let now = self.clock.now();
         self.room.set_now(now);
         let (reads, mut jobs): (Vec<Job>, Vec<Job>) =
             jobs.into_iter().partition(|job| matches!(job, Job::Conversation(..)));
@@ -267,7 +280,7 @@ impl<B: Backend> Writer<B> {
         let mut steps = vec![Step { jobs: 0..jobs.len(), fires }];
         while let Some(step) = steps.pop() {
             let started = Instant::now();
-            let more = step.fires && self.fire_timers().await;
+            let fired = if step.fires { self.fire_timers().await } else { Fired::Nothing };
             let decided = step.jobs.start + self.decide(&mut jobs[step.jobs.clone()]).await;
             if decided < step.jobs.end {
                 self.room.roll_back();
@@ -284,8 +297,12 @@ impl<B: Backend> Writer<B> {
                 continue;
             }
             self.observe(step.jobs.len(), waited, started, &done);
-            self.end(step.fires, more, &done);
+            self.end(now, fired, &done).await;
             committed[step.jobs].fill(done);
+        }
+        if self.timers && self.mail_due <= now {
+            self.doorbells.ring_outbox();
+            self.mail_due = self.backend.next_delivery(now).await.unwrap_or_else(|_| now.plus(RETRY_MS));
         }
         for (job, committed) in jobs.into_iter().zip(committed) {
             job.answer(committed);
@@ -321,14 +338,20 @@ impl<B: Backend> Writer<B> {
     }
 
     /// What follows from a commit, or from its failure.
-    fn end(&mut self, fired: bool, more: bool, done: &Result<(), StoreError>) {
-        if fired {
-            self.due = if more { Time::ZERO } else { (self.clock)().plus(LOOK_MS) };
+    async fn end(&mut self, now: Time, fired: Fired, done: &Result<(), StoreError>) {
+        match fired {
+            Fired::Nothing => {}
+            Fired::Part if done.is_ok() => {}
+            Fired::All if done.is_ok() => {
+                self.due = self.backend.next_due(now).await.unwrap_or_else(|_| now.plus(RETRY_MS));
+            }
+            _ => self.due = now.plus(RETRY_MS),
         }
         if done.is_err() {
             return self.room.roll_back();
         }
         self.due = self.due.min(self.room.next_due());
+        self.mail_due = self.mail_due.min(self.room.next_delivery());
         self.doorbells.ring(&self.room.changes.people);
         self.tell_refusals();
         let hints = self.room.committed();
@@ -356,13 +379,16 @@ impl<B: Backend> Writer<B> {
         committed
     }
 
-    /// Lets time pass for what is due; true if there may be more. Commands go on where this fails.
-    async fn fire_timers(&mut self) -> bool {
-        let ticked = self.room.tick(DUE_MAX, &mut self.backend).await;
-        ticked.unwrap_or_else(|_| {
-            self.room.roll_back();
-            false
-        })
+    /// Handles what is due. Commands go on where this fails.
+    async fn fire_timers(&mut self) -> Fired {
+        match self.room.tick(DUE_MAX, &mut self.backend).await {
+            Ok(true) => Fired::Part,
+            Ok(false) => Fired::All,
+            Err(_) => {
+                self.room.roll_back();
+                Fired::Failed
+            }
+        }
     }
 
     /// Whether a commit would be taken: what is known, or a try if that is too old.
@@ -400,7 +426,7 @@ impl<B: Backend> Writer<B> {
                 reply.hold(Ok(()))
             }
             Job::Prune(Kept { events, answers, inbox }, limit, reply) => {
-                let once = Time::from_millis((self.clock)().as_millis().saturating_sub_unsigned(Once::KEPT_MS));
+                let once = self.clock.now().minus(Once::KEPT_MS);
                 let before = Before { events: *events, answers: *answers, inbox: *inbox, once };
                 reply.hold(backend.prune(&before, *limit).await)
             }
@@ -413,6 +439,18 @@ impl<B: Backend> Writer<B> {
             Job::Close(reply) => reply.hold(Ok(())),
         }
     }
+}
+
+/// How much of what was due a step has handled.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Fired {
+    /// It was not to handle anything.
+    Nothing,
+    /// There may be more.
+    Part,
+    All,
+    /// It could not; this is tried again later.
+    Failed,
 }
 
 /// Jobs that are decided and committed together, and whether timers are handled before them.

@@ -87,6 +87,12 @@ impl Repetition {
         }
     }
 
+    /// Moves the calls back by this many milliseconds.
+    pub(crate) fn set_back(&mut self, millis: u64) {
+        let calls = self.calls.iter_mut().map(|call| &mut call.at);
+        calls.chain(self.running.as_mut().map(|running| &mut running.since)).for_each(|at| *at = at.minus(millis));
+    }
+
     /// Whether it can have come to be as it is; what was saved and has been damaged since may not.
     pub(crate) fn is_sound(&self) -> bool {
         let cycles = 1..=CYCLE_MAX as u32;

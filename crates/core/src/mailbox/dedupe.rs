@@ -141,6 +141,11 @@ impl Dedupe {
         dedupe
     }
 
+    /// Lets every window close this many milliseconds earlier.
+    pub(crate) fn set_back(&mut self, millis: u64) {
+        self.windows.iter_mut().for_each(|window| window.closes = window.closes.minus(millis).max(Time::ZERO));
+    }
+
     /// Lets go of the memory of everything that has elapsed.
     pub(crate) fn rest(&mut self, now: Time) {
         self.sweep(now);

@@ -66,6 +66,11 @@ impl Presence {
         }
     }
 
+    /// Moves everything that was seen back by this many milliseconds.
+    pub(crate) fn set_back(&mut self, millis: u64) {
+        self.working.iter_mut().chain(&mut self.wakes).for_each(|time| *time = time.minus(millis));
+    }
+
     pub(crate) fn rest(&mut self, now: Time) {
         self.wakes.retain(|wake| wake.plus(HOUR_MS) > now);
         self.wakes.shrink_to_fit();

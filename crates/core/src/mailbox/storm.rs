@@ -63,6 +63,11 @@ impl Storm {
         pressure
     }
 
+    /// Lets every bucket be empty this many milliseconds earlier.
+    pub(crate) fn set_back(&mut self, millis: u64) {
+        self.buckets.iter_mut().for_each(|bucket| bucket.empty_at = bucket.empty_at.minus(millis));
+    }
+
     /// Forgets the sources whose buckets are empty.
     pub(crate) fn rest(&mut self, now: Time) {
         self.buckets.retain(|bucket| bucket.empty_at > now);

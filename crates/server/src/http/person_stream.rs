@@ -30,7 +30,6 @@ use super::openapi::Operation;
 use super::stream::{end_of, ended};
 use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
-use crate::clock;
 use crate::metrics::StreamGuard;
 
 /// Proxies close what is silent for longer.
@@ -105,7 +104,7 @@ pub(super) async fn stream(
         revoked,
         _open: open,
     };
-    live.tell(caught, clock::now());
+    live.tell(caught, live.hub.store.now());
     let lines = stream::unfold(live, |mut live| async move { live.next().await.map(|line| (Ok(line), live)) });
     Ok(PersonStream(Sse::new(lines.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))))
 }
@@ -141,7 +140,7 @@ impl Live {
                 return None;
             }
             let caught = self.hub.store.catch_up(self.user_id.clone(), Some(self.position), STEP).await.ok()?;
-            self.tell(caught, clock::now());
+            self.tell(caught, self.hub.store.now());
         }
     }
 

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::schema;
 use super::tool::{Call, Done, Hints, Refused, Tool};
-use crate::clock;
 
 const NAME: &str = "remind";
 
@@ -52,10 +51,10 @@ async fn run(call: Call) -> Result<Done, Refused> {
         "at": arguments.text("at").ok().flatten(), "in_minutes": arguments.integer("in_minutes").ok().flatten(),
     });
     let once = context.once(NAME, &meaning);
-    let remind = match (Remind::parse(&arguments, clock::now()), &once) {
+    let remind = match (Remind::parse(&arguments, hub.store.now()), &once) {
         // A time that has passed since was right when this very call was first made.
         (Err(wrong), Some(once)) => match hub.store.recall(once.clone()).await {
-            Ok(Some(_)) => Remind { message: message.trim().to_owned(), at: clock::now() },
+            Ok(Some(_)) => Remind { message: message.trim().to_owned(), at: hub.store.now() },
             _ => return Err(Refused::invalid(wrong)),
         },
         (parsed, _) => parsed.map_err(Refused::invalid)?,

@@ -10,7 +10,7 @@ use crate::people::send;
 /// It is quiet for Ada, so that what is told waits.
 async fn with_seven_that_wait(server: &MailServer) -> Post<'_> {
     let post = Post::open(server, "x").await;
-    let hour = bellwire_server::clock::system()().as_millis() / 3_600_000;
+    let hour = bellwire_server::clock::system().now().as_millis() / 3_600_000;
     let at = |hour: i64| format!("{:02}:30", hour.rem_euclid(24));
     post.change(json!({"quiet_hours": {"start": at(hour - 2), "end": at(hour + 2), "timezone": "UTC"}})).await;
     for number in 0..7 {

@@ -7,8 +7,8 @@ use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{NotificationId, Subscribers, Time};
 use bellwire_server::deliver::{Outbox, Sender};
 use bellwire_store::{
-    Caller, Claim, DeliveryState, MemoryStore, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules, Purpose,
-    Saying, Sent, SqliteStore, Store,
+    Caller, Claim, Clock, DeliveryState, MemoryStore, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules,
+    Purpose, Saying, Sent, SqliteStore, Store,
 };
 
 /// A store with a clock of its own, and whatever its outbox sends.
@@ -43,7 +43,7 @@ impl Post {
         let opening = Opening {
             subscribers: Arc::new(Subscribers::bundled()),
             seed: u128::from(read.load(Ordering::SeqCst).unsigned_abs()),
-            clock: Arc::new(move || Time::from_millis(read.load(Ordering::SeqCst))),
+            clock: Clock::set_by(move || Time::from_millis(read.load(Ordering::SeqCst))),
             timers: false,
             observer: None,
             people,

@@ -205,7 +205,7 @@ async fn each_tool_refuses_in_its_own_shape_also_what_cannot_be_read_at_all() {
 async fn a_reminder_asked_for_again_after_its_time_is_the_one_that_was_set() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
-    let at = bellwire_server::clock::system()().plus(1_500).to_string();
+    let at = bellwire_server::clock::system().now().plus(1_500).to_string();
     let body = json!({"arguments": {"message": "Stand up", "at": at}, "context": {"idempotency_key": "r1"}});
     let first = call(&hub, &agent, "remind", body.clone()).await;
     assert_eq!(first["success"], true, "{first}");

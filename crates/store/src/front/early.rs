@@ -22,7 +22,7 @@ impl<R: Reader> Front<R> {
         let quota = self.writer.rules.quota(draft).filter(|_| speaks_for && speaks_in);
         let Some(quota) = quota else { return Ok(None) };
         let Some(until) = self.writer.refusals.until(&quota).await else { return Ok(None) };
-        let wait_ms = until.millis_since((self.writer.clock)());
+        let wait_ms = until.millis_since(self.writer.clock.now());
         if !(1..=HOUR_MS).contains(&wait_ms) {
             return Ok(None);
         }

@@ -80,6 +80,14 @@ impl PeopleTables {
         self.inbox.values().filter(move |item| item.user_id == user_id)
     }
 
+    pub(super) fn reminders_due(&self) -> impl Iterator<Item = Time> {
+        self.reminders.values().filter(|row| row.ended_at.is_none()).map(|row| row.due_at)
+    }
+
+    pub(super) fn deliveries_due(&self) -> impl Iterator<Item = Time> {
+        self.deliveries.values().filter_map(Delivery::due_at)
+    }
+
     fn waiting(&self) -> impl Iterator<Item = &Delivery> {
         self.deliveries.values().filter(|row| row.state == DeliveryState::Waiting)
     }

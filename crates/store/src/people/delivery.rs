@@ -172,6 +172,15 @@ impl Delivery {
         self.state == DeliveryState::Waiting && self.reason.as_deref() == Some(Self::QUIET)
     }
 
+    /// When something has to be done about it: it may be sent, or its lease ends.
+    pub(crate) fn due_at(&self) -> Option<Time> {
+        match self.state {
+            DeliveryState::Waiting => Some(self.not_before),
+            DeliveryState::Claimed | DeliveryState::Started => self.lease_until,
+            _ => None,
+        }
+    }
+
     /// Whether somebody has promised to try it, or tries it.
     pub(crate) fn is_leased(&self) -> bool {
         matches!(self.state, DeliveryState::Claimed | DeliveryState::Started)

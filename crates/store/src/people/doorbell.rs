@@ -55,7 +55,7 @@ impl Doorbells {
     /// Rings for what a commit has changed.
     pub(crate) fn ring(&self, changes: &PeopleChanges) {
         if !changes.deliveries.is_empty() {
-            self.outbox.send_replace(());
+            self.ring_outbox();
         }
         if changes.positions.is_empty() {
             return;
@@ -64,6 +64,11 @@ impl Doorbells {
         for bell in changes.positions.keys().filter_map(|person| inboxes.get(person)) {
             bell.send_replace(());
         }
+    }
+
+    /// Rings because a delivery has become due, or a lease has ended.
+    pub(crate) fn ring_outbox(&self) {
+        self.outbox.send_replace(());
     }
 
     /// Tells everyone that it will not ring again.

@@ -80,9 +80,11 @@ impl PostRoom {
         Ok(())
     }
 
-    /// Tells what is due; where the hour has no room, it waits until it has.
-    pub(super) async fn tell_what_is_due(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
-        for reminder in source.due_reminders(self.desk.now, DUE_MAX).await? {
+    /// Tells what is due; where the hour has no room, it waits until it has. True if there may be more.
+    pub(super) async fn tell_what_is_due(&mut self, source: &mut impl Source) -> Result<bool, StoreError> {
+        let due = source.due_reminders(self.desk.now, DUE_MAX).await?;
+        let more = due.len() == DUE_MAX;
+        for reminder in due {
             if self.changes.people.reminders.contains_key(&reminder.id) {
                 continue;
             }
@@ -104,7 +106,7 @@ impl PostRoom {
             };
             self.changes.people.reminders.insert(told.id, told);
         }
-        Ok(())
+        Ok(more)
     }
 
     /// When the next of what this commit keeps for later is due.

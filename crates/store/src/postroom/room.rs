@@ -4,10 +4,11 @@
 use std::hash::{DefaultHasher, Hasher as _};
 
 use bellwire_core::event::AgentName;
-use bellwire_core::{EventId, InjectionPoint, Keeper, Mailbox, NotificationId};
+use bellwire_core::{EventId, InjectionPoint, Keeper, Mailbox, NotificationId, Time};
 
 use super::LoadedMailbox;
 use super::drawer::Drawer;
+use super::staged::Staged;
 use crate::command::{Hint, HintKind};
 use crate::packed::Packed;
 use crate::rows::{Changes, InjectionRow, MailboxKey, MailboxRow, NotificationRow};
@@ -71,6 +72,15 @@ impl Room {
     pub(super) fn change(&mut self, changes: &mut Changes) {
         if !std::mem::replace(&mut self.changed, true) {
             changes.mailboxes.push(self.key.clone());
+        }
+    }
+
+    /// If it was saved at a time that has not come yet, all its times move back with the clock.
+    pub(super) fn set_back(&mut self, now: Time, changes: &mut Staged) {
+        if self.mailbox.set_back(now) {
+            self.change(changes);
+            self.waiting = self.mailbox.pending().iter().map(|one| one.id).collect();
+            self.waiting.sort();
         }
     }
 

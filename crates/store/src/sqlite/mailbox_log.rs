@@ -165,6 +165,11 @@ impl MailboxLog {
         self.by_due.iter().take_while(move |(due_at, _)| *due_at <= now).take(limit).cloned()
     }
 
+    /// When the next mailbox of the log is due after this time.
+    pub(super) fn next_due(&self, after: Time) -> Time {
+        self.by_due.iter().map(|(due_at, _)| *due_at).find(|due_at| *due_at > after).unwrap_or(Time::NEVER)
+    }
+
     /// From which time on something may be due in its place.
     ///
     /// What is due is handled, and what is handled is appended to the log. So once everything that was found is here,

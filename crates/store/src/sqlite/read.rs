@@ -199,6 +199,32 @@ impl Source for SqliteWriter {
         due.sort();
         Ok(due.into_iter().map(|(_, key)| key).take(limit).collect())
     }
+
+    async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {
+        // A row whose mailbox is in the log has an older time: then this is too early, which costs one look.
+        let settled = "SELECT due_at FROM mailboxes WHERE due_at > ?1 ORDER BY due_at LIMIT 1";
+        let reminder = "SELECT due_at FROM reminders WHERE ended_at IS NULL AND due_at > ?1 ORDER BY due_at LIMIT 1";
+        let stored = earliest(&self.connection, [settled, reminder], after).map_err(failed)?;
+        Ok(stored.min(self.log.next_due(after)))
+    }
+
+    async fn next_delivery(&mut self, after: Time) -> Result<Time, StoreError> {
+        let waiting = "SELECT not_before FROM deliveries WHERE state = 'waiting' AND not_before > ?1 \
+                       ORDER BY not_before LIMIT 1";
+        let leased = "SELECT lease_until FROM deliveries WHERE state IN ('claimed', 'started') AND lease_until > ?1 \
+                      ORDER BY lease_until LIMIT 1";
+        earliest(&self.connection, [waiting, leased], after).map_err(failed)
+    }
+}
+
+/// The earliest time that one of these queries finds after this one.
+fn earliest(connection: &Connection, queries: [&str; 2], after: Time) -> rusqlite::Result<Time> {
+    let mut earliest = Time::NEVER;
+    for sql in queries {
+        let found = first(connection, sql, [after.as_millis()], |row| row.get(0))?;
+        earliest = earliest.min(found.map_or(Time::NEVER, Time::from_millis));
+    }
+    Ok(earliest)
 }
 
 /// A mailbox in its place.

@@ -36,13 +36,16 @@ impl Backend for SqliteWriter {
             true => self.log.plan(&changes.mailbox_rows),
             false => self.log.plan_to_empty(&changes.mailbox_rows),
         };
-        let (log, latest) = (&self.log, self.sequence);
+        let (log, latest, time) = (&self.log, self.sequence, self.time);
         let written = transaction::whole(&self.connection, |connection| {
             insert::all(connection, changes, latest)?;
             log.write(connection, &plan)?;
-            if changes.has_rare() { rare(connection, changes) } else { Ok(()) }
+            if changes.has_rare() {
+                rare(connection, changes)?;
+            }
+            time.note(connection, changes.at)
         });
-        written.map_err(failed)?;
+        self.time = written.map_err(failed)?;
         self.sequence += changes.injections.len() as i64;
         self.log.committed(plan);
         Ok(())

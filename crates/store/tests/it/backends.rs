@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Severity, Subscribers, Time};
 use bellwire_store::{
-    Brought, Caller, Given, Incoming, MemoryStore, Observer, Opening, PeopleRules, Publish, Receipt, SqliteStore,
-    Store, StoreError, Take,
+    Brought, Caller, Clock, Given, Incoming, MemoryStore, Observer, Opening, PeopleRules, Publish, Receipt,
+    SqliteStore, Store, StoreError, Take,
 };
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ impl Backend {
         Opening {
             subscribers: Arc::new(Subscribers::bundled()),
             seed: self.seed,
-            clock: Arc::new(move || Time::from_millis(clock.load(Ordering::SeqCst))),
+            clock: Clock::set_by(move || Time::from_millis(clock.load(Ordering::SeqCst))),
             timers: false,
             observer: self.observer.clone(),
             people: self.rules,

@@ -4,6 +4,7 @@
 
 mod backends;
 
+mod clock;
 mod concurrency;
 mod crash;
 mod ended;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bellwire_core::person::MessageType;
 use bellwire_core::{Subscribers, Time};
 use bellwire_store::{
-    Allowance, ErrorKind, InboxQuery, InboxState, Nearby, NotificationDraft, Once, Opening, PeopleRules, Quota,
+    Allowance, Clock, ErrorKind, InboxQuery, InboxState, Nearby, NotificationDraft, Once, Opening, PeopleRules, Quota,
     RedisRefusals, Refusals, Saying, Sent, SqliteStore, Store, Unremembered,
 };
 use serde_json::json;
@@ -50,7 +50,7 @@ impl Limited {
         let opening = Opening {
             subscribers: Arc::new(Subscribers::bundled()),
             seed: 1,
-            clock: Arc::new(move || Time::from_millis(read.load(Ordering::SeqCst))),
+            clock: Clock::set_by(move || Time::from_millis(read.load(Ordering::SeqCst))),
             timers: false,
             observer: Some(Arc::new(move |report| {
                 counted.fetch_add(report.commands, Ordering::SeqCst);

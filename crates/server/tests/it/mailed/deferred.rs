@@ -9,7 +9,7 @@ use crate::people::{send, tool};
 
 /// A window in UTC that begins and ends this many minutes from now.
 fn window(from: i64, to: i64) -> Value {
-    let now = bellwire_server::clock::system()().as_millis() / 60_000;
+    let now = bellwire_server::clock::system().now().as_millis() / 60_000;
     let at = |minutes: i64| {
         let minute = (now + minutes).rem_euclid(24 * 60);
         format!("{:02}:{:02}", minute / 60, minute % 60)

@@ -1,0 +1,71 @@
+//! The hub's last `now` in the database, and what becomes of rows from a future that the wall clock took back.
+
+use bellwire_core::Time;
+use rusqlite::{Connection, params};
+
+use super::mailbox_log::MailboxLog;
+use super::transaction;
+
+/// `last_now` is written with a commit when it is this much older.
+const NOTED_EVERY_MS: u64 = 10_000;
+
+/// What was written of `last_now`.
+#[derive(Copy, Clone)]
+pub(super) struct HubTime(Option<Time>);
+
+impl HubTime {
+    pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        let mut query = connection.prepare("SELECT last_now FROM hub_time WHERE one = 1")?;
+        let last = query.query([])?.next()?.map(|row| row.get(0)).transpose()?;
+        Ok(Self(last.map(Time::from_millis)))
+    }
+
+    pub(super) fn last_now(self) -> Option<Time> {
+        self.0
+    }
+
+    /// Writes the time of a commit, if the one in the database is too old.
+    pub(super) fn note(self, connection: &Connection, now: Time) -> rusqlite::Result<Self> {
+        if self.0.is_some_and(|noted| now < noted.plus(NOTED_EVERY_MS)) {
+            return Ok(self);
+        }
+        write(connection, now)
+    }
+}
+
+fn write(connection: &Connection, now: Time) -> rusqlite::Result<HubTime> {
+    let sql = "INSERT INTO hub_time (one, last_now) VALUES (1, ?1) \
+               ON CONFLICT (one) DO UPDATE SET last_now = excluded.last_now";
+    connection.prepare_cached(sql)?.execute([now.as_millis()])?;
+    Ok(HubTime(Some(now)))
+}
+
+/// What is changed where times are ahead of `now`. Whether something may be told or sent is decided again when it is due,
+/// so what only waits for its time is simply due now; a mailbox then sets its own times back when it is handled. What was
+/// asked for at a time counts from now as it counted from the time it was asked at.
+const FROM_THE_FUTURE: [&str; 9] = [
+    "UPDATE mailboxes SET due_at = ?1 WHERE due_at > ?1 AND due_at < 9223372036854775807",
+    "UPDATE reminders SET due_at = MAX(at, ?1) WHERE ended_at IS NULL AND due_at > at AND due_at > ?1",
+    "UPDATE reminders SET at = ?1 + (at - created_at), due_at = ?1 + (due_at - created_at), created_at = ?1 \
+     WHERE ended_at IS NULL AND asked <> 0 AND created_at > ?1",
+    "UPDATE deliveries SET not_before = ?1 WHERE state = 'waiting' AND not_before > ?1",
+    "UPDATE deliveries SET created_at = ?1 WHERE created_at > ?1",
+    "UPDATE inbox SET created_at = ?1 WHERE created_at > ?1",
+    "UPDATE conversations SET seen_at = ?1 WHERE seen_at > ?1",
+    "UPDATE idempotency_keys SET at = ?1 WHERE at > ?1",
+    "UPDATE confirmations SET expires_at = ?1 + 86400000 WHERE expires_at > ?1 + 86400000",
+];
+
+/// Treats rows from the future as rows of now, all at once. The log is emptied first: what is in it has due times too.
+pub(super) fn set_back(connection: &Connection, log: &mut MailboxLog, now: Time) -> rusqlite::Result<HubTime> {
+    let plan = log.plan_to_empty(&[]);
+    let time = transaction::whole(connection, |connection| {
+        log.write(connection, &plan)?;
+        for statement in FROM_THE_FUTURE {
+            connection.execute(statement, params![now.as_millis()])?;
+        }
+        write(connection, now)
+    })?;
+    log.committed(plan);
+    Ok(time)
+}

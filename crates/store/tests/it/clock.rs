@@ -1,0 +1,237 @@
+//! Timers fire when they are due, whatever happens to the wall clock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use bellwire_core::InjectionPoint::AfterTool;
+use bellwire_core::person::MessageType;
+use bellwire_core::subscriber::SubscriberFile;
+use bellwire_core::{Subscribers, Time};
+use bellwire_store::{
+    Caller, Clock, InboxQuery, InboxState, MemoryStore, NewReminder, NotificationDraft, Opening, People, PeopleRules,
+    Saying, Sent, SqliteStore, Store,
+};
+use tokio::time::Instant;
+
+use crate::backends::{Backend, START, failure};
+
+const HOUR_MS: i64 = 60 * 60 * 1000;
+const DAY_MS: i64 = 24 * HOUR_MS;
+/// How late a timer may be.
+const LATE_MS: u64 = 100;
+
+/// A store on the virtual clock of the test's runtime, and how far its wall clock is from that.
+struct Virtual {
+    store: MemoryStore,
+    set: Arc<AtomicI64>,
+}
+
+impl Virtual {
+    fn open() -> Self {
+        let (set, start) = (Arc::new(AtomicI64::new(0)), Instant::now());
+        let offset = set.clone();
+        let wall = move || Time::from_millis(START + offset.load(Ordering::SeqCst)).plus(millis(start.elapsed()));
+        let people = PeopleRules { notifications_per_hour: 1, email: true, ..PeopleRules::default() };
+        let clock = Clock::new(wall, move || start.elapsed());
+        Self { store: MemoryStore::open(Opening { timers: true, ..opening(clock, people) }), set }
+    }
+
+    async fn remind_in(&self, delay_ms: u64) {
+        remind(&self.store, self.store.now().plus(delay_ms)).await;
+    }
+
+    /// Waits until this is so, and says how many milliseconds that took.
+    async fn until<F: Future<Output = bool>>(&self, mut is_so: impl FnMut() -> F) -> u64 {
+        let start = Instant::now();
+        while !is_so().await {
+            assert!(start.elapsed() < Duration::from_secs(100 * 60 * 60), "it never happened");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        millis(start.elapsed())
+    }
+
+    async fn pending(&self) -> usize {
+        self.store.conversation(Caller::user("ada"), "chat".into()).await.unwrap().pending
+    }
+
+    async fn told(&self) -> usize {
+        inbox(&self.store).await
+    }
+}
+
+fn opening(clock: Clock, people: PeopleRules) -> Opening {
+    Opening { subscribers: Arc::new(Subscribers::bundled()), seed: 1, clock, timers: false, observer: None, people }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap()
+}
+
+async fn publish(store: &dyn Store, tool: &str) {
+    let events = vec![bellwire_store::Incoming::new(failure(tool), None)];
+    let publish = bellwire_store::Publish { caller: Caller::user("ada"), events, once: None };
+    store.publish(publish).await.unwrap();
+}
+
+async fn remind(store: &dyn Store, at: Time) {
+    let reminder = NewReminder {
+        caller: Caller::user("ada"),
+        user_id: "ada".into(),
+        origin: "butler".into(),
+        conversation_id: None,
+        correlation_id: None,
+        message: "the tea".into(),
+        at,
+        once: None,
+    };
+    store.remind(reminder).await.unwrap();
+}
+
+async fn send(store: &dyn Store) -> Sent {
+    let draft = NotificationDraft {
+        caller: Caller::user("ada"),
+        user_id: "ada".into(),
+        origin: "butler".into(),
+        conversation_id: None,
+        correlation_id: None,
+        saying: Saying::Message { kind: MessageType::Info, message: "done".into() },
+        once: None,
+    };
+    store.send(draft).await.unwrap()
+}
+
+async fn inbox(store: &dyn Store) -> usize {
+    let query = InboxQuery { state: InboxState::All, level: None, before: None, limit: 100 };
+    store.inbox("ada".into(), query).await.unwrap().0.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_window_closes_when_it_is_due_whenever_its_event_came() {
+    let hub = Virtual::open();
+    for (number, pause) in [0, 130, 370, 500, 990, 1_730].into_iter().enumerate() {
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        publish(&hub.store, &format!("tool {number}")).await;
+        let before = number;
+        let took = hub.until(|| async { hub.pending().await > before }).await;
+        assert!((2_000..=2_000 + LATE_MS).contains(&took), "a window of 2000 ms closed after {took} ms");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wall_clock_that_is_set_back_holds_up_neither_windows_nor_reminders_nor_people() {
+    let hub = Virtual::open();
+    assert!(matches!(send(&hub.store).await, Sent::Told { .. }));
+    publish(&hub.store, "grep").await;
+    hub.set.store(-3 * DAY_MS, Ordering::SeqCst);
+    let took = hub.until(|| async { hub.pending().await == 1 }).await;
+    assert!((2_000..=2_000 + LATE_MS).contains(&took), "the window closed after {took} ms");
+    assert!(matches!(send(&hub.store).await, Sent::Limited { .. }));
+    tokio::time::sleep(Duration::from_secs(60 * 60)).await;
+    assert!(matches!(send(&hub.store).await, Sent::Told { .. }), "the hour's allowance is free after an hour");
+    tokio::time::sleep(Duration::from_secs(60 * 60)).await;
+    hub.remind_in(10 * 60_000).await;
+    let took = hub.until(|| async { hub.told().await == 3 }).await;
+    assert!((600_000..=600_000 + LATE_MS).contains(&took), "the reminder came after {took} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wall_clock_that_is_set_forward_makes_timers_due_at_once() {
+    let hub = Virtual::open();
+    hub.remind_in(30 * 60_000).await;
+    tokio::time::sleep(Duration::from_millis(333)).await;
+    hub.set.store(HOUR_MS, Ordering::SeqCst);
+    let took = hub.until(|| async { hub.told().await == 1 }).await;
+    assert!(took <= LATE_MS, "the reminder came after {took} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_outbox_is_told_when_a_lease_ends() {
+    let hub = Virtual::open();
+    let change = bellwire_core::person::SettingsChange {
+        email_enabled: Some(true),
+        email_address: Some(Some("ada@example.org".into())),
+        ..Default::default()
+    };
+    hub.store.change_settings(bellwire_store::NewSettings { user_id: "ada".into(), change }).await.unwrap();
+    assert_eq!(hub.store.claim(1).await.unwrap().len(), 1);
+    let mut changes = hub.store.outbox_changes();
+    changes.mark_unchanged();
+    let start = Instant::now();
+    changes.changed().await.unwrap();
+    let took = millis(start.elapsed());
+    let lease = PeopleRules::default().claim_ms;
+    assert!((lease..=lease + LATE_MS).contains(&took), "a lease of {lease} ms ended after {took} ms");
+    assert_eq!(hub.store.claim(1).await.unwrap().len(), 1, "it can be claimed again");
+}
+
+#[tokio::test]
+async fn in_real_time_a_short_window_closes_long_before_a_second_has_passed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = include_str!("../../../../subscribers/tool_failure.toml").replace("window_ms = 2000", "window_ms = 200");
+    let file = SubscriberFile { path: "quick.toml".into(), text };
+    let quick = file.parse(&|_| Some("{{ count }}".into())).unwrap();
+    let start = std::time::Instant::now();
+    let wall = || Time::from_millis(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as i64);
+    let opening = Opening {
+        subscribers: Arc::new(Subscribers::new([quick])),
+        timers: true,
+        ..opening(Clock::new(wall, move || start.elapsed()), PeopleRules::default())
+    };
+    let store = SqliteStore::open(&folder.path().join("bellwire.db"), opening).await.unwrap();
+    // Each round begins right after a timer has fired, where a writer that looks once a second is latest.
+    for round in 1..=3 {
+        let asked = std::time::Instant::now();
+        publish(&store, &format!("tool {round}")).await;
+        while store.conversation(Caller::user("ada"), "chat".into()).await.unwrap().pending < round {
+            assert!(asked.elapsed() < Duration::from_millis(800), "round {round}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(asked.elapsed() >= Duration::from_millis(200), "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_restart_with_the_clock_set_back_rows_from_the_future_count_as_now() {
+    let people = PeopleRules { notifications_per_hour: 1, email: true, ..PeopleRules::default() };
+    let mut backend = Backend::sqlite_with(people).await;
+    backend.pass(3 * DAY_MS);
+    let receipt = backend.publish(failure("grep")).await;
+    backend.publish(failure("grep")).await;
+    assert!(matches!(send(&*backend.store()).await, Sent::Told { .. }));
+    remind(&*backend.store(), backend.now().plus(2 * HOUR_MS as u64)).await;
+    backend.close().await;
+    backend.pass(-3 * DAY_MS);
+    backend.open().await;
+    assert_eq!(backend.store().now(), backend.now(), "the wall clock is followed");
+    // The window is due at once, for its row is from the future; the mailbox then counts its 2 s from now.
+    backend.store().tick().await.unwrap();
+    backend.pass(2_000);
+    backend.store().tick().await.unwrap();
+    let trace = backend.store().trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
+    assert_eq!(trace.notifications[0].state, "pending");
+    assert!(backend.take(AfterTool, "c1").await.block.contains("grep"));
+    // A person is told again when an hour has passed, and reminded two hours after it was asked for.
+    assert!(matches!(send(&*backend.store()).await, Sent::Limited { .. }));
+    backend.pass(HOUR_MS);
+    assert!(matches!(send(&*backend.store()).await, Sent::Told { .. }));
+    backend.pass(HOUR_MS);
+    backend.store().tick().await.unwrap();
+    assert_eq!(inbox(&*backend.store()).await, 3);
+    // A dedupe window that opened in the future ends as long from now as it would have.
+    backend.pass(HOUR_MS);
+    let again = backend.publish(failure("grep")).await;
+    assert_ne!(again.verdicts[0].verdict, "duplicate");
+}
+
+#[tokio::test]
+async fn after_a_restart_with_the_clock_a_little_back_time_goes_on_from_where_it_was() {
+    let mut backend = Backend::sqlite().await;
+    backend.pass(60_000);
+    backend.publish(failure("grep")).await;
+    let before = backend.store().now();
+    backend.close().await;
+    backend.pass(-30_000);
+    backend.open().await;
+    assert_eq!(backend.store().now(), before);
+}
