@@ -23,6 +23,7 @@ pub(crate) struct Metrics {
     verdicts: [Counter; 5],
     commits: Counter,
     commits_failed: Counter,
+    damaged_rows: Counter,
     commit_commands: Histogram,
     commit_events: Histogram,
     commit_seconds: Histogram,
@@ -68,6 +69,7 @@ impl Metrics {
             verdicts: VerdictKind::ALL.map(by_kind),
             commits: Counter::default(),
             commits_failed: Counter::default(),
+            damaged_rows: Counter::default(),
             commit_commands: Histogram::new(exponential_buckets(1.0, 2.0, 9)),
             commit_events: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
             commit_seconds: seconds(),
@@ -99,6 +101,8 @@ impl Metrics {
             "Commits that failed; nothing of them happened",
             self.commits_failed.clone(),
         );
+        let help = "Rows of the database that cannot be read and are left out; the log names them";
+        registry.register("damaged_rows", help, self.damaged_rows.clone());
         registry.register("commit_commands", "Commands that one commit carried", self.commit_commands.clone());
         registry.register("commit_events", "Events that one commit carried", self.commit_events.clone());
         let took = self.commit_seconds.clone();
@@ -133,6 +137,7 @@ impl Metrics {
     }
 
     fn committed(&self, report: &Report) {
+        self.damaged_rows.inc_by(report.damaged as u64);
         if report.failed.is_some() {
             self.commits_failed.inc();
             return;

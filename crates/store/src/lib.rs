@@ -6,6 +6,7 @@
 
 mod clock;
 mod command;
+mod damage;
 mod ended;
 mod error;
 mod front;

@@ -2,13 +2,14 @@
 
 mod people;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwire_core::notification::Fate;
 use bellwire_core::{EventId, Mailbox, Notification, NotificationId, Time};
 
 use crate::command::{InjectionView, Message, NotificationView, Once, Token, Trace};
+use crate::damage::Found;
 use crate::error::{ErrorKind, StoreError};
 use crate::front::{Front, Reader};
 use crate::packed::Packed;
@@ -136,11 +137,17 @@ impl Source for Memory {
         Ok(ids.iter().filter_map(|id| tables.events.get(id)).map(|row| (row.event.id(), row.packed.clone())).collect())
     }
 
-    async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
+    async fn due(
+        &mut self,
+        now: Time,
+        limit: usize,
+        damaged: &HashSet<MailboxKey>,
+    ) -> Result<Found<MailboxKey>, StoreError> {
         let tables = self.lock();
-        let mut due: Vec<_> = tables.mailboxes.iter().filter(|(_, row)| row.due_at <= now).collect();
+        let is_due = |(key, row): &(&MailboxKey, &MailboxRow)| row.due_at <= now && !damaged.contains(key);
+        let mut due: Vec<_> = tables.mailboxes.iter().filter(is_due).collect();
         due.sort_by_key(|(_, row)| row.due_at);
-        Ok(due.into_iter().take(limit).map(|(key, _)| key.clone()).collect())
+        Ok(due.into_iter().take(limit).map(|(key, _)| key.clone()).collect::<Vec<_>>().into())
     }
 
     async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {

@@ -24,7 +24,7 @@ pub(crate) use people::PeopleSource;
 use room::Room;
 use staged::Staged;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -34,8 +34,9 @@ use bellwire_core::subscriber::{Preferences, Subscribers};
 use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Mailbox, NotificationId, Time};
 
 use crate::command::{Hint, Once, Token};
+use crate::damage::{Damage, Found};
 use crate::error::{ErrorKind, StoreError};
-use crate::keys::KeyedMap;
+use crate::keys::{KeyedMap, Names};
 use crate::packed::Packed;
 use crate::people::{Delivery, PeopleRules};
 use crate::rows::{
@@ -84,7 +85,13 @@ pub(crate) trait Source: PeopleSource {
         call_id: &str,
     ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
     fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<(EventId, Packed)>, StoreError>> + Send;
-    fn due(&mut self, now: Time, limit: usize) -> impl Future<Output = Result<Vec<MailboxKey>, StoreError>> + Send;
+    /// The mailboxes that are due by now, oldest first, without those that are known to be damaged.
+    fn due(
+        &mut self,
+        now: Time,
+        limit: usize,
+        damaged: &HashSet<MailboxKey>,
+    ) -> impl Future<Output = Result<Found<MailboxKey>, StoreError>> + Send;
     /// When the next mailbox or reminder is due after this time, or earlier than that; `NEVER` if none is.
     fn next_due(&mut self, after: Time) -> impl Future<Output = Result<Time, StoreError>> + Send;
     /// When the next waiting delivery is due, or the next lease ends, after this time; `NEVER` if none does.
@@ -111,6 +118,12 @@ pub(crate) struct PostRoom {
     rules: PeopleRules,
     /// What detectors found, for the person's own mailbox to decide on.
     came_up: Vec<(Arc<str>, Arc<Event>, Packed)>,
+    /// What timers and deliveries came across that cannot be read.
+    pub(crate) damage: Damage,
+    /// Mailboxes and people among it: their timers do not fire, and nothing is sent to them, until the store is opened
+    /// again.
+    damaged_mailboxes: HashSet<MailboxKey>,
+    damaged_people: BTreeSet<String>,
     uses: u64,
     /// Bytes that came in or were loaded since the mailboxes were weighed.
     unweighed: usize,
@@ -129,6 +142,9 @@ impl PostRoom {
             people: HashMap::new(),
             rules,
             came_up: Vec::new(),
+            damage: Damage::default(),
+            damaged_mailboxes: HashSet::new(),
+            damaged_people: BTreeSet::new(),
             uses: 0,
             unweighed: 0,
             changes: Staged::default(),
@@ -216,22 +232,52 @@ impl PostRoom {
         due.unwrap_or(Time::NEVER)
     }
 
-    /// Lets time pass for the mailboxes that are due; true if there may be more.
+    /// Lets time pass for the mailboxes that are due; true if there may be more. One that is damaged is left out, and the
+    /// timers of all others fire.
     pub(crate) async fn tick(&mut self, limit: usize, source: &mut impl Source) -> Result<bool, StoreError> {
-        let due = source.due(self.desk.now, limit).await?;
+        let due = source.due(self.desk.now, limit, &self.damaged_mailboxes).await?;
+        let due = self.damage.readable(due);
         let mut more = due.len() == limit;
         for key in due {
-            match self.enter(&key, source).await {
-                // A mailbox that cannot be read says so to whoever asks for it, and must not stop everybody's clock.
-                Err(error) if error.kind == ErrorKind::Damaged => continue,
-                entered => entered?,
-            };
-            self.handle(&key, Input::Time)?;
-            let drained = self.drain(&key);
-            self.hand_over(key.owner(), drained.ready, source).await?;
+            self.changes.begin();
+            match self.let_time_pass(&key, source).await {
+                Err(error) if error.kind == ErrorKind::Damaged => {
+                    let Names { conversation, agent, .. } = &*key;
+                    let row = format!("mailboxes ({}, {}, {agent})", conversation.owner, conversation.id);
+                    self.damage.note(row, &error);
+                    self.damaged_mailboxes.insert(key);
+                    // What it changed before it failed must go. The next tick leaves it out from the beginning.
+                    if self.changes.is_touched() {
+                        return Err(error);
+                    }
+                }
+                passed => passed?,
+            }
         }
         more |= self.tell_what_is_due(source).await?;
         Ok(more)
+    }
+
+    async fn let_time_pass(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+        self.enter(key, source).await?;
+        if key.is_a_persons() {
+            self.person(key.owner(), source).await?;
+        }
+        self.handle(key, Input::Time)?;
+        let drained = self.drain(key);
+        self.hand_over(key.owner(), drained.ready, source).await
+    }
+
+    /// Whether a person can be read. Nothing is told or sent to one that cannot, and the others are not held up.
+    async fn is_readable(&mut self, user_id: &str, source: &mut impl Source) -> Result<bool, StoreError> {
+        match self.person(user_id, source).await {
+            Err(error) if error.kind == ErrorKind::Damaged => {
+                self.damage.note(format!("what is stored of the person {user_id}"), &error);
+                self.damaged_people.insert(user_id.to_owned());
+                Ok(false)
+            }
+            loaded => loaded.map(|_| true),
+        }
     }
 
     /// A secret is shown once: the same call again is refused, because nobody can show it again.

@@ -28,6 +28,8 @@ pub struct Report {
     pub waited: Duration,
     /// How long deciding and writing took.
     pub took: Duration,
+    /// How many rows were found damaged, and left out, since the report before.
+    pub damaged: usize,
     /// Why it failed, if it did: then nothing of it happened.
     pub failed: Option<ErrorKind>,
 }

@@ -12,6 +12,7 @@ mod people_write;
 mod prune;
 mod read;
 mod transaction;
+mod unreadable;
 
 mod insert;
 mod mailbox_log;

@@ -330,10 +330,11 @@ impl<B: Backend> Writer<B> {
         matches!(error.kind, ErrorKind::Broken | ErrorKind::Damaged) && self.backend.probe().await.is_ok()
     }
 
-    fn observe(&self, commands: usize, waited: Duration, started: Instant, done: &Result<(), StoreError>) {
+    fn observe(&mut self, commands: usize, waited: Duration, started: Instant, done: &Result<(), StoreError>) {
         if let Some(observer) = &self.observer {
             let failed = done.as_ref().err().map(|error| error.kind);
-            observer(&Report { commands, waited, took: started.elapsed(), failed, ..Report::of(&self.room.changes) });
+            let (took, damaged) = (started.elapsed(), self.room.damage.take_fresh());
+            observer(&Report { commands, waited, took, damaged, failed, ..Report::of(&self.room.changes) });
         }
     }
 
@@ -384,7 +385,8 @@ impl<B: Backend> Writer<B> {
         match self.room.tick(DUE_MAX, &mut self.backend).await {
             Ok(true) => Fired::Part,
             Ok(false) => Fired::All,
-            Err(_) => {
+            Err(error) => {
+                tracing::warn!(%error, "timers could not be handled; they will be tried again");
                 self.room.roll_back();
                 Fired::Failed
             }

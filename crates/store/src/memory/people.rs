@@ -6,6 +6,7 @@ use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
 use super::Memory;
+use crate::damage::Found;
 use crate::error::StoreError;
 use crate::front::PeopleReader;
 use crate::people::{
@@ -125,38 +126,50 @@ impl PeopleSource for Memory {
         Ok(reminders.filter(|row| row.user_id == user_id && row.ended_at.is_none() && row.asked).count())
     }
 
-    async fn due_reminders(&mut self, now: Time, limit: usize) -> Result<Vec<Reminder>, StoreError> {
+    async fn due_reminders(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<Reminder>, StoreError> {
         let tables = self.lock();
         let due = tables.people.reminders.values().filter(|row| row.ended_at.is_none() && row.due_at <= now);
-        let mut due: Vec<Reminder> = due.cloned().collect();
+        let mut due: Vec<Reminder> = due.filter(|row| !except.contains(&row.user_id)).cloned().collect();
         due.sort_by_key(|row| (row.due_at, row.id));
         due.truncate(limit);
-        Ok(due)
+        Ok(due.into())
     }
 
     async fn delivery(&mut self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
         Ok(self.lock().people.deliveries.get(&id).cloned())
     }
 
-    async fn due_deliveries(&mut self, now: Time, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+    async fn due_deliveries(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<Delivery>, StoreError> {
         let tables = self.lock();
-        let mut due: Vec<Delivery> = tables.people.waiting().filter(|row| row.not_before <= now).cloned().collect();
+        let due = tables.people.waiting().filter(|row| row.not_before <= now && !except.contains(&row.user_id));
+        let mut due: Vec<Delivery> = due.cloned().collect();
         due.sort_by_key(|row| (row.not_before, row.id));
         due.truncate(limit);
-        Ok(due)
+        Ok(due.into())
     }
 
-    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Vec<Delivery>, StoreError> {
-        Ok(self.lock().people.waiting().filter(|row| row.user_id == user_id).cloned().collect())
+    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Found<Delivery>, StoreError> {
+        Ok(self.lock().people.waiting().filter(|row| row.user_id == user_id).cloned().collect::<Vec<_>>().into())
     }
 
-    async fn leased_deliveries(&mut self) -> Result<Vec<Delivery>, StoreError> {
-        Ok(self.lock().people.deliveries.values().filter(|row| row.is_leased()).cloned().collect())
+    async fn leased_deliveries(&mut self) -> Result<Found<Delivery>, StoreError> {
+        let tables = self.lock();
+        Ok(tables.people.deliveries.values().filter(|row| row.is_leased()).cloned().collect::<Vec<_>>().into())
     }
 
-    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Vec<Delivery>, StoreError> {
+    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Found<Delivery>, StoreError> {
         let is_in_it = |row: &&Delivery| row.user_id == user_id && row.letter_id == Some(letter_id);
-        Ok(self.lock().people.deliveries.values().filter(is_in_it).cloned().collect())
+        Ok(self.lock().people.deliveries.values().filter(is_in_it).cloned().collect::<Vec<_>>().into())
     }
 
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {

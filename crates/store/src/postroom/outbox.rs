@@ -4,13 +4,13 @@
 //! workers never both decide. That an attempt begins is written down before anything is sent: a claim that was given up
 //! before that goes back, one that was given up after it may have been sent, and is never sent again by itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwire_core::Time;
 use uuid::Uuid;
 
 use super::{PostRoom, Source};
-use crate::error::StoreError;
+use crate::error::{ErrorKind, StoreError};
 use crate::people::{Channel, Claim, Delivery, DeliveryState, InboxItem, Letter, Purpose, Shelf};
 use crate::rows::ConversationKey;
 
@@ -19,6 +19,22 @@ use crate::rows::ConversationKey;
 const LETTER_MAX: usize = 2500;
 /// How many due deliveries are looked at for each letter that is wanted.
 const LOOK_MAX: usize = 20;
+
+/// Deliveries that are due, of one letter or for a new one.
+struct DueLetter {
+    user_id: String,
+    /// None = it has not been tried yet.
+    letter_id: Option<Uuid>,
+    is_code: bool,
+    deliveries: Vec<Delivery>,
+}
+
+impl DueLetter {
+    /// When its oldest delivery became due.
+    fn due_at(&self) -> Time {
+        self.deliveries.iter().map(|one| one.not_before).min().unwrap_or(Time::NEVER)
+    }
+}
 
 impl PostRoom {
     /// Plans the ways of a new notification: none for a muted origin, none for what the hub says of itself.
@@ -54,6 +70,7 @@ impl PostRoom {
         let now = self.desk.now;
         let until = self.people[user_id].settings.quiet_until(now);
         let stored = source.waiting_deliveries(user_id).await?;
+        let stored = self.damage.readable(stored);
         for mut delivery in self.as_changed(stored, |one| one.user_id == user_id).into_iter().filter(Delivery::is_held)
         {
             delivery.not_before = until.unwrap_or(now);
@@ -63,31 +80,79 @@ impl PostRoom {
         Ok(())
     }
 
-    /// Takes what is due, as letters. Claims that ran out are settled first.
+    /// Takes what is due, as letters, oldest first and in turn between people. Claims that ran out are settled first.
     pub(crate) async fn claim(&mut self, limit: usize, source: &mut impl Source) -> Result<Vec<Claim>, StoreError> {
         self.settle_leases(source).await?;
+        let (letters, is_whole) = self.due_letters(limit.saturating_mul(LOOK_MAX), source).await?;
+        let mut claims = Vec::new();
+        for letter in letters {
+            if claims.len() == limit {
+                break;
+            }
+            if !self.is_readable(&letter.user_id, source).await? {
+                continue;
+            }
+            let mut deliveries = match letter.letter_id {
+                Some(letter_id) => self.whole_letter(&letter.user_id, letter_id, source).await?,
+                None if is_whole || letter.is_code => letter.deliveries,
+                None => self.all_due(&letter.user_id, source).await?,
+            };
+            deliveries.truncate(LETTER_MAX);
+            claims.extend(self.claim_letter(deliveries, source).await?);
+        }
+        Ok(claims)
+    }
+
+    /// The letters that are due, in the order in which they are claimed; and whether all that is due was looked at.
+    ///
+    /// Whoever has waited longest comes first, but a person's second letter comes after everybody's first, and letters
+    /// that are being sent count: one person's backlog delays nobody else.
+    async fn due_letters(
+        &mut self,
+        look: usize,
+        source: &mut impl Source,
+    ) -> Result<(Vec<DueLetter>, bool), StoreError> {
         let now = self.desk.now;
-        let look = limit.saturating_mul(LOOK_MAX);
-        let due = source.due_deliveries(now, look).await?;
+        let mut turns = self.letters_in_flight(source).await?;
+        let due = source.due_deliveries(now, look, &self.damaged_people).await?;
+        let mut due = self.damage.readable(due);
         let is_whole = due.len() < look;
+        if !is_whole {
+            let mut except = self.damaged_people.clone();
+            except.extend(due.iter().map(|one| one.user_id.clone()).chain(turns.keys().cloned()));
+            let others = source.due_deliveries(now, look, &except).await?;
+            due.append(&mut self.damage.readable(others));
+        }
         let is_due = |one: &Delivery| one.state == DeliveryState::Waiting && one.not_before <= now;
         let mut letters: BTreeMap<(String, Option<Uuid>, bool), Vec<Delivery>> = BTreeMap::new();
         for delivery in self.as_changed(due, is_due).into_iter().filter(is_due) {
             let is_code = delivery.notification_id.is_none();
             letters.entry((delivery.user_id.clone(), delivery.letter_id, is_code)).or_default().push(delivery);
         }
-        let mut claims = Vec::new();
-        for ((user_id, letter_id, is_code), mut deliveries) in letters {
-            if claims.len() == limit {
-                break;
-            }
-            if !is_whole && letter_id.is_none() && !is_code {
-                deliveries = self.all_due(&user_id, source).await?;
-            }
-            deliveries.truncate(LETTER_MAX);
-            claims.extend(self.claim_letter(deliveries, source).await?);
+        let letter =
+            |((user_id, letter_id, is_code), deliveries)| DueLetter { user_id, letter_id, is_code, deliveries };
+        let mut letters: Vec<DueLetter> = letters.into_iter().map(letter).collect();
+        letters.sort_by_key(DueLetter::due_at);
+        let mut in_turn: Vec<(usize, DueLetter)> = Vec::with_capacity(letters.len());
+        for letter in letters {
+            let turn = turns.entry(letter.user_id.clone()).or_default();
+            in_turn.push((*turn, letter));
+            *turn += 1;
         }
-        Ok(claims)
+        // A stable sort: within a turn they stay in the order of their age.
+        in_turn.sort_by_key(|(turn, _)| *turn);
+        Ok((in_turn.into_iter().map(|(_, letter)| letter).collect(), is_whole))
+    }
+
+    /// How many letters to each person are claimed or being sent.
+    async fn letters_in_flight(&mut self, source: &mut impl Source) -> Result<BTreeMap<String, usize>, StoreError> {
+        let leased = source.leased_deliveries().await?;
+        let leased = self.damage.readable(leased);
+        let leased = self.as_changed(leased, Delivery::is_leased).into_iter().filter(Delivery::is_leased);
+        let letters: BTreeSet<(String, Option<Uuid>)> = leased.map(|one| (one.user_id, one.letter_id)).collect();
+        let mut people = BTreeMap::new();
+        letters.into_iter().for_each(|(user_id, _)| *people.entry(user_id).or_default() += 1);
+        Ok(people)
     }
 
     /// Records that an attempt begins, if the claim still holds.
@@ -111,11 +176,26 @@ impl PostRoom {
     async fn all_due(&mut self, user_id: &str, source: &mut impl Source) -> Result<Vec<Delivery>, StoreError> {
         let now = self.desk.now;
         let stored = source.waiting_deliveries(user_id).await?;
+        let stored = self.damage.readable(stored);
         let is_due = |one: &Delivery| {
             let is_news = one.notification_id.is_some() && one.letter_id.is_none();
             one.user_id == user_id && one.state == DeliveryState::Waiting && one.not_before <= now && is_news
         };
         Ok(self.as_changed(stored, is_due).into_iter().filter(is_due).collect())
+    }
+
+    /// Everything that waits in a letter that was tried before. It goes again as a whole: a part of it under the same id
+    /// and fence would be recorded as sent together with what was left out.
+    async fn whole_letter(
+        &mut self,
+        user_id: &str,
+        letter_id: Uuid,
+        source: &mut impl Source,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let stored = source.letter(user_id, letter_id).await?;
+        let stored = self.damage.readable(stored);
+        let waits = |one: &Delivery| one.letter_id == Some(letter_id) && one.state == DeliveryState::Waiting;
+        Ok(self.as_changed(stored, waits).into_iter().filter(waits).collect())
     }
 
     /// Looks once more whether each is wanted, and claims what is left as one letter.
@@ -125,9 +205,13 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<Option<Claim>, StoreError> {
         let now = self.desk.now;
-        let (mut taken, mut items) = (Vec::new(), Vec::new());
+        let mut looked_at = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
-            match self.still_wanted(&delivery, source).await? {
+            looked_at.push((self.still_wanted(&delivery, source).await?, delivery));
+        }
+        let (mut taken, mut items) = (Vec::new(), Vec::new());
+        for (wanted, delivery) in looked_at {
+            match wanted {
                 Wanted::Yes(item) => {
                     items.extend(item.map(|item| *item));
                     taken.push(delivery);
@@ -140,6 +224,9 @@ impl PostRoom {
             }
         }
         let Some(first) = taken.first().cloned() else { return Ok(None) };
+        // Names of one millisecond are in no order; positions are.
+        items.sort_by_key(|item| item.created_sequence);
+        let titles = self.titles(&items, source).await?;
         let fence = taken.iter().map(|one| one.fence).max().unwrap_or(0) + 1;
         let letter_id = first.letter_id.unwrap_or_else(|| self.desk.ids.next(now));
         for delivery in taken {
@@ -150,9 +237,6 @@ impl PostRoom {
         }
         let settings = &self.people[first.user_id.as_str()].settings;
         let timezone = settings.quiet_hours.as_ref().map(|quiet| quiet.timezone.clone());
-        // Names of one millisecond are in no order; positions are.
-        items.sort_by_key(|item| item.created_sequence);
-        let titles = self.titles(&items, source).await?;
         let purpose = match first.notification_id {
             Some(_) => Purpose::News(items),
             None => Purpose::Confirmation,
@@ -180,7 +264,14 @@ impl PostRoom {
         let mut titles = BTreeMap::new();
         for item in items {
             let Some(id) = item.conversation_id.as_deref().filter(|id| !titles.contains_key(*id)) else { continue };
-            let row = self.conversation(&ConversationKey::new(&item.user_id, id), source).await?;
+            let row = match self.conversation(&ConversationKey::new(&item.user_id, id), source).await {
+                // It is told of by its id.
+                Err(error) if error.kind == ErrorKind::Damaged => {
+                    self.damage.note(format!("conversations ({}, {id})", item.user_id), &error);
+                    continue;
+                }
+                row => row?,
+            };
             titles.extend(row.and_then(|row| row.title.clone()).map(|title| (id.to_owned(), title)));
         }
         Ok(titles)
@@ -193,7 +284,13 @@ impl PostRoom {
             let same = settings.email.address.as_ref() == Some(&delivery.target) && !settings.email.confirmed;
             return Ok(if same { Wanted::Yes(None) } else { Wanted::No("the address is no longer to be confirmed") });
         };
-        let item = self.inbox_item(&delivery.user_id, id, source).await?;
+        let item = match self.inbox_item(&delivery.user_id, id, source).await {
+            Err(error) if error.kind == ErrorKind::Damaged => {
+                self.damage.note(format!("inbox ({}, {id})", delivery.user_id), &error);
+                return Ok(Wanted::No("the notification is damaged"));
+            }
+            item => item?,
+        };
         let settings = &self.people[delivery.user_id.as_str()].settings;
         Ok(match item {
             None => Wanted::No("the notification is gone"),
@@ -218,6 +315,7 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<Vec<Delivery>, StoreError> {
         let leased = source.leased_deliveries().await?;
+        let leased = self.damage.readable(leased);
         let ours = |one: &Delivery| one.letter_id == Some(letter_id) && one.fence == fence && one.state == state;
         Ok(self.as_changed(leased, ours).into_iter().filter(ours).collect())
     }

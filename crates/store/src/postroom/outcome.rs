@@ -102,6 +102,7 @@ impl PostRoom {
         };
         let in_it = |one: &Delivery| one.letter_id == Some(letter_id);
         let stored = source.letter(&delivery.user_id, letter_id).await?;
+        let stored = self.damage.readable(stored);
         let alone = self.as_changed(stored, in_it).into_iter().all(|one| one.id == delivery.id);
         Ok(alone.then_some(letter_id))
     }
@@ -124,6 +125,7 @@ impl PostRoom {
     pub(super) async fn settle_leases(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
         let now = self.desk.now;
         let leased = source.leased_deliveries().await?;
+        let leased = self.damage.readable(leased);
         let ran_out = |one: &Delivery| one.is_leased() && one.lease_until.is_none_or(|until| until <= now);
         let over: Vec<Delivery> = self.as_changed(leased, |_| false).into_iter().filter(ran_out).collect();
         let (claimed, started): (Vec<_>, Vec<_>) =
@@ -134,7 +136,10 @@ impl PostRoom {
         for letter in letters.into_values() {
             let reason = "the hub stopped while it was being sent";
             self.settle(&letter, DeliveryState::Unknown, Some(reason), None);
-            self.tell_failure(&letter, DeliveryState::Unknown, reason, source).await?;
+            // Whoever cannot be read cannot be told, and must not stop the deliveries of everybody else.
+            if self.is_readable(&letter[0].user_id, source).await? {
+                self.tell_failure(&letter, DeliveryState::Unknown, reason, source).await?;
+            }
         }
         Ok(())
     }
@@ -179,7 +184,12 @@ impl PostRoom {
         }
         let mut asking: Vec<InboxItem> = Vec::new();
         for id in deliveries.iter().filter_map(|one| one.notification_id) {
-            asking.extend(self.inbox_item(&first.user_id, id, source).await?);
+            match self.inbox_item(&first.user_id, id, source).await {
+                Err(error) if error.kind == ErrorKind::Damaged => {
+                    self.damage.note(format!("inbox ({}, {id})", first.user_id), &error);
+                }
+                item => asking.extend(item?),
+            }
         }
         self.person(&first.user_id, source).await?;
         let note = Draft::note(&first.user_id, asking.first().and_then(|item| item.conversation_id.clone()), message);
@@ -212,9 +222,14 @@ impl PostRoom {
             .map_err(|invalid| StoreError::new(ErrorKind::Broken, invalid.to_string()))?;
         let event = event.in_conversation(conversation).at(self.desk.now);
         let caller = Caller::user(&item.user_id);
-        let address = match self.address(&caller, &event, source).await {
+        let address = match self.open_address(&caller, &event, source).await {
             // The conversation went to somebody else's hands, or away: then nobody there is to be told.
             Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
+            // The person is told, and the deliveries of others go on.
+            Err(error) if error.kind == ErrorKind::Damaged => {
+                self.damage.note(format!("mailboxes ({}, {conversation})", item.user_id), &error);
+                return Ok(());
+            }
             address => address?,
         };
         self.take_in(&caller, &mut Incoming::new(event, None), address, source).await.map(drop)

@@ -1,6 +1,6 @@
 //! People as the post room knows them: their settings, how far their inbox is, and what they were told within the hour.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
 use super::{PostRoom, Source};
+use crate::damage::Found;
 use crate::error::StoreError;
 use crate::people::{
     Allowance, ConfirmationRow, Delivery, InboxItem, Level, LoadedPerson, NotificationDraft, PeopleRules, Quota,
@@ -29,29 +30,32 @@ pub(crate) trait PeopleSource {
     fn reminder(&mut self, id: Uuid) -> impl Future<Output = Result<Option<Reminder>, StoreError>> + Send;
     /// How many wait for this person, as far as it is committed.
     fn waiting_reminders(&mut self, user_id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
-    /// What is due by now, oldest first.
+    /// What is due by now, oldest first, but for these people.
     fn due_reminders(
         &mut self,
         now: Time,
         limit: usize,
-    ) -> impl Future<Output = Result<Vec<Reminder>, StoreError>> + Send;
+        except: &BTreeSet<String>,
+    ) -> impl Future<Output = Result<Found<Reminder>, StoreError>> + Send;
     fn delivery(&mut self, id: Uuid) -> impl Future<Output = Result<Option<Delivery>, StoreError>> + Send;
-    /// What is due by now, oldest first.
+    /// What is due by now, oldest first, but for these people.
     fn due_deliveries(
         &mut self,
         now: Time,
         limit: usize,
-    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+        except: &BTreeSet<String>,
+    ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
     /// What waits for this person, due or not.
-    fn waiting_deliveries(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+    fn waiting_deliveries(&mut self, user_id: &str)
+    -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
     /// What is claimed or tried.
-    fn leased_deliveries(&mut self) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+    fn leased_deliveries(&mut self) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
     /// What went into this letter to this person.
     fn letter(
         &mut self,
         user_id: &str,
         letter_id: Uuid,
-    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
     /// How many codes were to be mailed to this person since then.
     fn codes_since(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<usize, StoreError>> + Send;
     fn confirmation(

@@ -86,11 +86,7 @@ impl PostRoom {
         if let Some((receipt, owner)) = self.known(caller, incoming, source).await? {
             return Ok(Plan::Known(receipt, owner));
         }
-        let mut address = self.address(caller, &incoming.event, source).await?;
-        // A mailbox that cannot be loaded refuses the call here, before anything is decided.
-        for key in &mut address.mailboxes {
-            *key = self.enter(key, source).await?;
-        }
+        let address = self.open_address(caller, &incoming.event, source).await?;
         if self.desk.subscribers.tell_a_person_of(incoming.event.kind()) {
             self.enter(&MailboxKey::of_person(&address.owner), source).await?;
         }
@@ -121,6 +117,20 @@ impl PostRoom {
         let Some((row, event)) = self.changes.brought_here.get(&name) else { return Ok(None) };
         same_content(brought, &self.changes.brought[*row].content)?;
         Ok(self.changes.events.get(*event).map(known))
+    }
+
+    /// Where an event goes, with its mailboxes loaded: one that cannot be is an error here, before anything is decided.
+    pub(super) async fn open_address(
+        &mut self,
+        caller: &Caller,
+        event: &Event,
+        source: &mut impl Source,
+    ) -> Result<Address, StoreError> {
+        let mut address = self.address(caller, event, source).await?;
+        for key in &mut address.mailboxes {
+            *key = self.enter(key, source).await?;
+        }
+        Ok(address)
     }
 
     pub(super) async fn address(

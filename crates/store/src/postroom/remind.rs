@@ -82,10 +82,14 @@ impl PostRoom {
 
     /// Tells what is due; where the hour has no room, it waits until it has. True if there may be more.
     pub(super) async fn tell_what_is_due(&mut self, source: &mut impl Source) -> Result<bool, StoreError> {
-        let due = source.due_reminders(self.desk.now, DUE_MAX).await?;
+        let due = source.due_reminders(self.desk.now, DUE_MAX, &self.damaged_people).await?;
+        let due = self.damage.readable(due);
         let more = due.len() == DUE_MAX;
         for reminder in due {
             if self.changes.people.reminders.contains_key(&reminder.id) {
+                continue;
+            }
+            if !self.is_readable(&reminder.user_id, source).await? {
                 continue;
             }
             let draft = Draft {

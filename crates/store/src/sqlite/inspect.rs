@@ -5,6 +5,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::mailbox_log::{self, MailboxLog};
 use super::read::column;
+use super::unreadable;
 use super::{BUSY, SqliteStore, failed, failure, lock, migrate, options};
 use crate::error::StoreError;
 use crate::rows::MailboxKey;
@@ -14,7 +15,8 @@ use crate::rows::MailboxKey;
 pub struct Inspection {
     /// Steps that the next start will apply.
     pub pending: Vec<&'static str>,
-    /// What SQLite finds damaged; nothing in a whole database.
+    /// What SQLite finds damaged, and the rows timers, reminders and deliveries would leave out; nothing in a whole
+    /// database.
     pub damage: Vec<String>,
 }
 
@@ -52,12 +54,15 @@ impl SqliteStore {
         let lines: Result<Vec<String>, StoreError> = rows.iter().map(|row| column(row, 0)).collect();
         let mut damage = lines?;
         damage.retain(|line| line != "ok");
-        connection.close().await.map_err(failure)?;
-        // Where steps are missing, the log is another one.
+        // Where steps are missing, the tables are other ones.
         if pending.is_empty() {
-            let log = looking(path).and_then(|connection| MailboxLog::read(&connection));
-            damage.extend(log.err().map(|error| error.message));
+            damage.append(&mut unreadable::rows(&mut connection).await?);
+            match looking(path).and_then(|connection| MailboxLog::read(&connection)) {
+                Ok(log) => damage.append(&mut unreadable::mailboxes(&mut connection, &log).await?),
+                Err(error) => damage.push(error.message),
+            }
         }
+        connection.close().await.map_err(failure)?;
         Ok(Inspection { pending, damage })
     }
 

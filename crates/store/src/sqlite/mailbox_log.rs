@@ -149,6 +149,11 @@ impl MailboxLog {
         self.mailboxes.get(key).map(|logged| logged.image.parts())
     }
 
+    /// All mailboxes of the log, each with its newest state and the ids of what waits in it.
+    pub(super) fn newest_of_all(&self) -> impl Iterator<Item = (&MailboxKey, (&[u8], &[u8]))> {
+        self.mailboxes.iter().map(|(key, logged)| (key, logged.image.parts()))
+    }
+
     /// All mailboxes of the log, with their states.
     pub(super) fn all(&self) -> impl Iterator<Item = (&MailboxKey, &[u8])> {
         self.mailboxes.iter().map(|(key, logged)| (key, logged.image.parts().0))
@@ -161,8 +166,8 @@ impl MailboxLog {
     }
 
     /// Which mailboxes of the log are due, the earliest first.
-    pub(super) fn due(&self, now: Time, limit: usize) -> impl Iterator<Item = (Time, MailboxKey)> {
-        self.by_due.iter().take_while(move |(due_at, _)| *due_at <= now).take(limit).cloned()
+    pub(super) fn due(&self, now: Time) -> impl Iterator<Item = (Time, MailboxKey)> {
+        self.by_due.iter().take_while(move |(due_at, _)| *due_at <= now).cloned()
     }
 
     /// When the next mailbox of the log is due after this time.
@@ -496,7 +501,7 @@ mod tests {
         let log = MailboxLog::read(&file).unwrap();
         assert_eq!(log.newest(&mailbox("chat")), Some((&b""[..], &b""[..])));
         assert_eq!(log.newest(&mailbox("3")), Some((&[7; 90][..], &b""[..])));
-        assert_eq!(log.due(Time::from_millis(9), 9).count(), 2, "nobody is kept busy with what is damaged");
+        assert_eq!(log.due(Time::from_millis(9)).count(), 2, "nobody is kept busy with what is damaged");
     }
 
     #[test]
@@ -575,7 +580,7 @@ mod tests {
         let plan = log.plan_to_empty(&[row_of("b", vec![3; 50], 6), row_of("c", vec![4; 50], 7)]);
         log.write(&file, &plan).unwrap();
         log.committed(plan);
-        assert!(log.all().next().is_none() && log.due(Time::NEVER, 9).next().is_none());
+        assert!(log.all().next().is_none() && log.due(Time::NEVER).next().is_none());
         let image = |id: &str, state: u8, due_at: i64| (mailbox(id), Image::of(&row_of(id, vec![state; 50], due_at).1));
         let expected = [image("a", 1, 5), image("b", 3, 6), image("c", 4, 7)];
         assert_eq!(found(&file), expected);

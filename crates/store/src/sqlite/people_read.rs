@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::read::{column, first, parse_json, uuid};
 use super::{Sqlite, SqliteWriter, damaged, failed, failure};
+use crate::damage::Found;
 use crate::error::StoreError;
 use crate::front::PeopleReader;
 use crate::people::{
@@ -79,16 +80,25 @@ impl PeopleSource for SqliteWriter {
         Ok(usize::try_from(waiting).unwrap_or(0))
     }
 
-    async fn due_reminders(&mut self, now: Time, limit: usize) -> Result<Vec<Reminder>, StoreError> {
+    async fn due_reminders(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<Reminder>, StoreError> {
         // Asked with every tick, and nearly always in vain.
         let any = "SELECT 1 FROM reminders WHERE ended_at IS NULL AND due_at <= ?1 LIMIT 1";
         if first(&self.connection, any, [now.as_millis()], |_| Ok(())).map_err(failed)?.is_none() {
-            return Ok(Vec::new());
+            return Ok(Vec::new().into());
         }
-        let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
-        sql.push("ended_at IS NULL AND due_at <= ").push_bind(now.as_millis());
-        sql.push(" ORDER BY due_at, id LIMIT ").push_bind(count(limit));
-        all(sql, &mut self.reading, reminder).await
+        let query = |limit: usize| {
+            let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
+            sql.push("ended_at IS NULL AND due_at <= ").push_bind(now.as_millis());
+            push_except(&mut sql, except);
+            sql.push(" ORDER BY due_at, id LIMIT ").push_bind(count(limit));
+            sql
+        };
+        oldest(&mut self.reading, limit, "reminders", query, reminder).await
     }
 
     async fn delivery(&mut self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
@@ -97,29 +107,39 @@ impl PeopleSource for SqliteWriter {
         Ok(all(sql, &mut self.reading, delivery).await?.pop())
     }
 
-    async fn due_deliveries(&mut self, now: Time, limit: usize) -> Result<Vec<Delivery>, StoreError> {
-        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-        sql.push("state = 'waiting' AND not_before <= ").push_bind(now.as_millis());
-        sql.push(" ORDER BY not_before, id LIMIT ").push_bind(count(limit));
-        all(sql, &mut self.reading, delivery).await
+    async fn due_deliveries(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let query = |limit: usize| {
+            let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+            sql.push("state = 'waiting' AND not_before <= ").push_bind(now.as_millis());
+            push_except(&mut sql, except);
+            sql.push(" ORDER BY not_before, id LIMIT ").push_bind(count(limit));
+            sql
+        };
+        oldest(&mut self.reading, limit, "deliveries", query, delivery).await
     }
 
-    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Vec<Delivery>, StoreError> {
+    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("state = 'waiting' AND user_id = ").push_bind(user_id);
-        all(sql, &mut self.reading, delivery).await
+        found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
-    async fn leased_deliveries(&mut self) -> Result<Vec<Delivery>, StoreError> {
+    async fn leased_deliveries(&mut self) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("state IN ('claimed', 'started')");
-        all(sql, &mut self.reading, delivery).await
+        found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
-    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Vec<Delivery>, StoreError> {
+    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-        sql.push("user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(letter_id.as_bytes().to_vec());
-        all(sql, &mut self.reading, delivery).await
+        // The sign keeps SQLite from searching all of the person's deliveries: a letter has few.
+        sql.push("+user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(letter_id.as_bytes().to_vec());
+        found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
@@ -278,6 +298,73 @@ async fn all<T>(
 ) -> Result<Vec<T>, StoreError> {
     let rows = sql.build().fetch_all(connection).await.map_err(failure)?;
     rows.iter().map(read).collect()
+}
+
+/// The same, without the rows that cannot be read: for work that must go on without them.
+async fn found<T>(
+    mut sql: QueryBuilder<Driver>,
+    connection: &mut SqliteConnection,
+    table: &str,
+    read: fn(&SqliteRow) -> Result<T, StoreError>,
+) -> Result<Found<T>, StoreError> {
+    let rows = sql.build().fetch_all(connection).await.map_err(failure)?;
+    let mut found = Found::from(Vec::with_capacity(rows.len()));
+    for row in &rows {
+        match read(row) {
+            Ok(one) => found.rows.push(one),
+            Err(error) => found.damaged.push((format!("{table} {}", id_of(row)), error)),
+        }
+    }
+    Ok(found)
+}
+
+/// The same, for so many that can be read. Those that cannot are the oldest sooner or later, and must not take the places
+/// of the others.
+async fn oldest<T>(
+    connection: &mut SqliteConnection,
+    wanted: usize,
+    table: &str,
+    query: impl Fn(usize) -> QueryBuilder<Driver>,
+    read: fn(&SqliteRow) -> Result<T, StoreError>,
+) -> Result<Found<T>, StoreError> {
+    let mut limit = wanted;
+    loop {
+        let mut found = found(query(limit), connection, table, read).await?;
+        let is_all = found.rows.len() + found.damaged.len() < limit;
+        if is_all || found.rows.len() >= wanted {
+            found.rows.truncate(wanted);
+            return Ok(found);
+        }
+        limit = wanted.saturating_add(2 * found.damaged.len());
+    }
+}
+
+/// What is to be told later, and which of it cannot be read.
+pub(super) async fn reminders_that_wait(connection: &mut SqliteConnection) -> Result<Found<Reminder>, StoreError> {
+    let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
+    sql.push("ended_at IS NULL");
+    found(sql, connection, "reminders", reminder).await
+}
+
+/// What is to be sent, and which of it cannot be read.
+pub(super) async fn deliveries_that_wait(connection: &mut SqliteConnection) -> Result<Found<Delivery>, StoreError> {
+    let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+    sql.push("ended_at IS NULL");
+    found(sql, connection, "deliveries", delivery).await
+}
+
+/// Leaves the rows of these people out.
+fn push_except(sql: &mut QueryBuilder<Driver>, except: &BTreeSet<String>) {
+    if !except.is_empty() {
+        let people = serde_json::to_string(except).unwrap_or_default();
+        sql.push(" AND user_id NOT IN (SELECT value FROM json_each(").push_bind(people).push("))");
+    }
+}
+
+/// A row's id, in its first column, as far as it can be read.
+fn id_of(row: &SqliteRow) -> String {
+    let id = uuid(row, 0).map(|id| id.to_string());
+    id.or_else(|_| column::<String>(row, 0)).unwrap_or_else(|_| "with a damaged id".to_owned())
 }
 
 async fn settings(connection: &mut SqliteConnection, user_id: &str) -> Result<Settings, StoreError> {

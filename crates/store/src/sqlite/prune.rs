@@ -45,7 +45,8 @@ pub(super) fn old_rows(connection: &Connection, before: &Before, limit: usize) -
 
 /// A notification that waits still needs its events, and none of them is older than itself.
 fn oldest_waiting(connection: &Connection) -> rusqlite::Result<Time> {
-    let sql = "SELECT MIN(id) FROM notifications WHERE state = 'pending'";
+    // An id of another type is damaged, and less than any blob.
+    let sql = "SELECT MIN(id) FROM notifications WHERE state = 'pending' AND id >= x''";
     let id: Option<Vec<u8>> = connection.query_row(sql, [], |row| row.get(0))?;
     Ok(id.and_then(|id| Uuid::from_slice(&id).ok()).map_or(Time::NEVER, crate::minted_at))
 }

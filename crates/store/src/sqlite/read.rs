@@ -1,6 +1,6 @@
 //! Rows back into what they were.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use bellwire_core::event::{Cause, StoredEvent};
@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::people_read::told;
 use super::{Sqlite, SqliteWriter, damaged, failed, failure, mailbox_log};
 use crate::command::{InjectionView, Message, NotificationView, Once, Superseded, Token, Trace};
+use crate::damage::Found;
 use crate::error::StoreError;
 use crate::front::Reader;
 use crate::packed::Packed;
@@ -178,15 +179,25 @@ impl Source for SqliteWriter {
         Ok(rows.into_iter().map(|row| (row.event.id(), row.packed)).collect())
     }
 
-    async fn due(&mut self, now: Time, limit: usize) -> Result<Vec<MailboxKey>, StoreError> {
+    async fn due(
+        &mut self,
+        now: Time,
+        limit: usize,
+        damaged: &HashSet<MailboxKey>,
+    ) -> Result<Found<MailboxKey>, StoreError> {
         let mut from = (self.log.looked().as_millis(), i64::MAX);
-        let mut settled = Vec::new();
+        let (mut settled, mut unreadable) = (Vec::new(), Vec::new());
         let looked = loop {
             let page = due_in_place(&self.connection, from, now).map_err(failed)?;
             let (full, last) = (page.len() == DUE_PAGE, page.last().map(|row| (row.due_at, row.number)));
             // What changed since it came to its place is in the log, with another time.
-            let due = page.into_iter().map(|row| (Time::from_millis(row.due_at), row.key));
-            settled.extend(due.filter(|(_, key)| !self.log.has(key)));
+            for row in page {
+                match row.key {
+                    Ok(key) if self.log.has(&key) || damaged.contains(&key) => {}
+                    Ok(key) => settled.push((Time::from_millis(row.due_at), key)),
+                    Err(error) => unreadable.push((format!("mailboxes, rowid {}", row.number), failed(error))),
+                }
+            }
             match last.filter(|_| full) {
                 None => break now,
                 // There may be more of the same time.
@@ -195,9 +206,10 @@ impl Source for SqliteWriter {
             }
         };
         self.log.hand(looked, settled.iter().map(|(_, key)| key.clone()).collect());
-        let mut due: Vec<(Time, MailboxKey)> = self.log.due(now, limit).chain(settled).collect();
+        let logged = self.log.due(now).filter(|(_, key)| !damaged.contains(key)).take(limit);
+        let mut due: Vec<(Time, MailboxKey)> = logged.chain(settled).collect();
         due.sort();
-        Ok(due.into_iter().map(|(_, key)| key).take(limit).collect())
+        Ok(Found { rows: due.into_iter().map(|(_, key)| key).take(limit).collect(), damaged: unreadable })
     }
 
     async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {
@@ -229,7 +241,8 @@ fn earliest(connection: &Connection, queries: [&str; 2], after: Time) -> rusqlit
 
 /// A mailbox in its place.
 struct Settled {
-    key: MailboxKey,
+    /// An error where its names cannot be read.
+    key: rusqlite::Result<MailboxKey>,
     due_at: i64,
     number: i64,
 }
@@ -237,11 +250,11 @@ struct Settled {
 /// A page of what is due in its place, behind a time and a row's number.
 fn due_in_place(connection: &Connection, from: (i64, i64), now: Time) -> rusqlite::Result<Vec<Settled>> {
     let mut query = connection.prepare_cached(
-        "SELECT owner, conversation_id, agent, due_at, rowid FROM mailboxes \
+        "SELECT owner, conversation_id, agent, CAST(due_at AS INTEGER), rowid FROM mailboxes \
          WHERE (due_at, rowid) > (?1, ?2) AND due_at <= ?3 ORDER BY due_at, rowid LIMIT ?4",
     )?;
     let settled =
-        |row: &Row<'_>| Ok(Settled { key: mailbox_log::key(row, 0)?, due_at: row.get(3)?, number: row.get(4)? });
+        |row: &Row<'_>| Ok(Settled { key: mailbox_log::key(row, 0), due_at: row.get(3)?, number: row.get(4)? });
     query.query_map(params![from.0, from.1, now.as_millis(), DUE_PAGE as i64], settled)?.collect()
 }
 
@@ -376,7 +389,7 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 }
 
 /// The notifications with these ids, 16 bytes each.
-async fn waiting(connection: &mut SqliteConnection, ids: &[u8]) -> Result<Vec<Notification>, StoreError> {
+pub(super) async fn waiting(connection: &mut SqliteConnection, ids: &[u8]) -> Result<Vec<Notification>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }

@@ -7,6 +7,8 @@ mod backends;
 mod clock;
 mod concurrency;
 mod crash;
+mod damage;
+mod delivery_order;
 mod ended;
 mod idempotency;
 mod inbox;
