@@ -1,4 +1,4 @@
-//! The allocator that the hub ships with, and a tally of what the current thread asks of it while somebody is counting.
+//! The hub's allocator, wrapped to count the allocations of the current thread inside [`counted`].
 
 #![allow(unsafe_code)]
 
@@ -7,41 +7,44 @@ use std::cell::Cell;
 
 use mimalloc::MiMalloc;
 
-/// Passes everything on to it. While nobody counts, an allocation costs one look more.
-pub(crate) struct Counting;
+/// Forwards to mimalloc. Outside [`counted`], an allocation costs one extra thread-local read.
+pub(crate) struct CountingAllocator;
 
-/// What was asked of the allocator.
+/// The allocations of one [`counted`] call.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    /// How often memory was asked for, growing what one had included.
+pub(crate) struct AllocationCount {
+    /// The number of allocations, reallocations included.
     pub(crate) allocations: u64,
-    /// Bytes asked for less bytes given back.
-    pub(crate) kept: i64,
+    /// Bytes allocated minus bytes freed.
+    pub(crate) net_bytes: i64,
 }
 
 thread_local! {
-    static TALLY: Cell<Option<Tally>> = const { Cell::new(None) };
+    static COUNT: Cell<Option<AllocationCount>> = const { Cell::new(None) };
 }
 
-/// Counts what `work` asks for, and gives back what it made.
-pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> (T, Tally) {
-    TALLY.set(Some(Tally::default()));
-    let made = work();
-    (made, TALLY.take().unwrap_or_default())
+/// Runs `work` and counts its allocations on this thread.
+pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> (T, AllocationCount) {
+    COUNT.set(Some(AllocationCount::default()));
+    let result = work();
+    (result, COUNT.take().unwrap_or_default())
 }
 
 fn note(allocations: u64, bytes: i64) {
-    if let Some(tally) = TALLY.get() {
-        TALLY.set(Some(Tally { allocations: tally.allocations + allocations, kept: tally.kept + bytes }));
+    if let Some(count) = COUNT.get() {
+        COUNT.set(Some(AllocationCount {
+            allocations: count.allocations + allocations,
+            net_bytes: count.net_bytes + bytes,
+        }));
     }
 }
 
-// SAFETY: every call goes to the other allocator as it came; the tally is a thread's own plain value, which neither
+// SAFETY: every call is forwarded unchanged to mimalloc; the count is a thread-local plain value, whose access neither
 // allocates nor panics.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(1, layout.size() as i64);
-        // SAFETY: the caller keeps the contract, and it is the same one.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`, which is the same here.
         unsafe { MiMalloc.alloc(layout) }
     }
 
@@ -69,18 +72,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_counted_and_what_is_given_back_is_not() {
-        let (kept, tally) = counted(|| {
+    fn freed_bytes_are_subtracted() {
+        let (net_bytes, count) = counted(|| {
             drop(vec![1_u8; 100]);
             vec![1_u8; 1_000]
         });
-        assert_eq!(tally, Tally { allocations: 2, kept: kept.len() as i64 });
+        assert_eq!(count, AllocationCount { allocations: 2, net_bytes: net_bytes.len() as i64 });
     }
 
     #[test]
-    fn nothing_is_counted_behind_the_end() {
+    fn allocations_outside_the_call_are_not_counted() {
         let (_, _) = counted(|| ());
         drop(vec![1_u8; 100]);
-        assert_eq!(counted(|| ()).1, Tally::default());
+        assert_eq!(counted(|| ()).1, AllocationCount::default());
     }
 }

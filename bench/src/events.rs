@@ -1,24 +1,24 @@
-//! The events that the benchmarks bring, each like one that an agent at work is told of.
+//! Sample events of the types that a working agent receives.
 
 use std::sync::Arc;
 
 use bellwire_core::{Event, Ids, Severity, Time};
 use serde_json::{Value, json};
 
-/// When every run begins.
+/// The virtual start time of every run.
 pub(crate) const START: Time = Time::from_millis(1_780_000_000_000);
 
-/// The events with names and times of their own, a second apart.
-pub(crate) fn named(events: impl IntoIterator<Item = Event>) -> Vec<Arc<Event>> {
+/// Gives each event an id and a timestamp, one second apart.
+pub(crate) fn with_ids(events: impl IntoIterator<Item = Event>) -> Vec<Arc<Event>> {
     let mut ids = Ids::seeded(2);
-    let named = events.into_iter().zip(0..).map(|(event, second)| {
+    let events = events.into_iter().zip(0..).map(|(event, second)| {
         let now = START.plus(second * 1_000);
         Arc::new(event.with_id(ids.event(now)).at(now))
     });
-    named.collect()
+    events.collect()
 }
 
-/// The event as its sender would write it.
+/// The event as JSON in the form of `POST /v1/events`.
 pub(crate) fn draft(event: &Event) -> Value {
     json!({
         "type": event.kind().as_str(),
@@ -71,7 +71,7 @@ pub(crate) fn subagent(number: usize) -> Event {
     event("subagent.completed", "orchestrator", Severity::Info, payload)
 }
 
-/// What happens a few times an hour.
+/// Rare event types: budget and context warnings, checkpoints, failed deliveries.
 pub(crate) fn occasional(number: usize) -> Event {
     match number / 20 % 4 {
         0 => {
@@ -87,8 +87,8 @@ pub(crate) fn occasional(number: usize) -> Event {
     }
 }
 
-/// Nobody listens for it.
-pub(crate) fn unheard(number: usize) -> Event {
+/// An event that matches no subscriber.
+pub(crate) fn unmatched(number: usize) -> Event {
     event("ci.build.finished", "ci", Severity::Info, json!({"build": number, "branch": "main", "passed": true}))
 }
 

@@ -1,42 +1,41 @@
-//! The hub from outside: durable publishes, batches and injections a second, beside what limits them.
+//! The hub over HTTP: durable publishes, batches and injections per second.
 //!
-//! Two ceilings are measured in the same run, lap by lap in turn: an empty handler on the same stack, which is all that
-//! HTTP allows here, and raw inserts of the same events in groups of the size the hub committed, which is all that the
-//! disk allows.
+//! Two ceilings are measured in the same run, in alternating laps: an empty handler on the same HTTP stack (the limit of
+//! HTTP), and raw inserts of the same events in groups of the hub's commit size (the limit of the disk).
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::events::draft;
-use crate::load::{self, Connection, Lap, request};
-use crate::measure::{Effort, grouped, print_section};
+use crate::load::{self, HttpConnection, Lap, request};
+use crate::measure::{RunMode, grouped, print_section};
 use crate::mixes::UNIQUE;
 use crate::rows;
-use crate::serving::Server;
+use crate::serving::ChildServer;
 
-/// A prime, so that every conversation gets every kind of event.
+/// A prime number, so that every conversation gets every type of event.
 const CONVERSATIONS: usize = 1_999;
 const REQUESTS: usize = 60_000;
 const RAW_MAX: Duration = Duration::from_millis(1_500);
 const JSON: &str = "application/json";
 
-pub(crate) fn run(effort: Effort) {
+pub(crate) fn run(mode: RunMode) {
     let about = "durable over HTTP, 1 999 conversations, the bundled subscribers, server and load on the same cores";
     print_section("hub", about);
-    let (hub, empty) = (Server::hub(), Server::empty());
+    let (hub, empty) = (ChildServer::hub(), ChildServer::empty());
     let mut bench = Bench { token: agent_token(&hub), hub, empty, sent: 0 };
-    bench.publishes(8, effort.laps(5));
-    bench.publishes(64, effort.laps(5));
-    bench.batches(effort.laps(3));
-    bench.injections(effort.laps(3));
+    bench.publishes(8, mode.laps(5));
+    bench.publishes(64, mode.laps(5));
+    bench.batches(mode.laps(3));
+    bench.injections(mode.laps(3));
 }
 
 struct Bench {
-    hub: Server,
-    empty: Server,
+    hub: ChildServer,
+    empty: ChildServer,
     token: String,
-    /// How many events were made: every one is new.
+    /// The number of events built so far; it makes every event unique.
     sent: usize,
 }
 
@@ -118,20 +117,20 @@ fn conversation(number: usize) -> String {
     format!("conversation-{}", number % CONVERSATIONS)
 }
 
-/// A token of an agent that works for one person, as harnesses have it.
-pub(crate) fn agent_token(hub: &Server) -> String {
+/// Creates an agent token bound to one person, as a harness uses it.
+pub(crate) fn agent_token(hub: &ChildServer) -> String {
     let body = json!({"scope": "agent", "user_id": "bench", "origin": "bench"}).to_string();
     let ask = request("POST", "/v1/tokens", &hub.token, JSON, body.as_bytes());
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
     runtime.block_on(async {
-        let mut connection = Connection::open(hub.address).await;
-        let made: Value = serde_json::from_slice(connection.ask(&ask).await).expect("an answer in JSON");
-        made["token"].as_str().expect("the secret is shown once").to_owned()
+        let mut connection = HttpConnection::open(hub.address).await;
+        let created: Value = serde_json::from_slice(connection.ask(&ask).await).expect("the response is JSON");
+        created["token"].as_str().expect("the response contains the secret").to_owned()
     })
 }
 
-/// Prints the best lap and the median; gives the best rate.
+/// Prints the best and the median lap; returns the best rate.
 pub(crate) fn print(what: &str, unit: &str, mut laps: Vec<Lap>, against: &str) -> f64 {
     laps.sort_by(|one, other| one.per_second().total_cmp(&other.per_second()));
     let best = laps.last().expect("there is a lap");

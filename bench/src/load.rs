@@ -1,7 +1,7 @@
-//! A load generator: raw HTTP/1.1 over connections that stay open, one request at a time on each.
+//! A load generator: raw HTTP/1.1 over keep-alive connections, one request at a time on each.
 //!
-//! It runs on one thread and does as little as it can, because it shares the machine with what it measures. An answer
-//! that is not a success ends the benchmark: a figure about errors is worth nothing.
+//! It runs on one thread and does as little as possible, because it shares the machine with the server it measures. A
+//! response other than 2xx aborts the benchmark.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -12,14 +12,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-/// A lap ends here even if not everything was sent.
+/// The longest a lap lasts; the remaining requests are not sent.
 const LAP_MAX: Duration = Duration::from_secs(4);
 
-/// What one lap came to.
+/// The responses of one lap.
 pub(crate) struct Lap {
     pub(crate) answers: usize,
     pub(crate) elapsed: Duration,
-    /// How long each answer took, shortest first.
+    /// The time of each request, shortest first.
     latencies: Vec<Duration>,
 }
 
@@ -28,26 +28,26 @@ impl Lap {
         self.answers as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// The time within which this share of the answers came.
+    /// The latency below which this share (0 to 1) of the requests lies.
     pub(crate) fn percentile(&self, share: f64) -> Duration {
         percentile(&self.latencies, share)
     }
 }
 
-/// The time within which this share of sorted times lies.
+/// The value below which this share (0 to 1) of the sorted times lies.
 pub(crate) fn percentile(sorted: &[Duration], share: f64) -> Duration {
     let at = (sorted.len() as f64 * share) as usize;
     sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-/// Sends every request once, over this many connections, until all are answered or the lap has lasted long enough.
+/// Sends each request once over `connections` connections, until all have a response or `LAP_MAX` has passed.
 pub(crate) fn send(address: SocketAddr, connections: usize, requests: Vec<Vec<u8>>) -> Lap {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
     LocalSet::new().block_on(&runtime, async {
         let mut open = Vec::with_capacity(connections);
         for _ in 0..connections {
-            open.push(Connection::open(address).await);
+            open.push(HttpConnection::open(address).await);
         }
         let (requests, next) = (Rc::new(requests), Rc::new(Cell::new(0)));
         let start = Instant::now();
@@ -66,7 +66,7 @@ pub(crate) fn send(address: SocketAddr, connections: usize, requests: Vec<Vec<u8
 }
 
 async fn send_in_turn(
-    mut connection: Connection,
+    mut connection: HttpConnection,
     requests: Rc<Vec<Vec<u8>>>,
     next: Rc<Cell<usize>>,
     end: Instant,
@@ -84,20 +84,20 @@ async fn send_in_turn(
     latencies
 }
 
-/// One connection that stays open.
-pub(crate) struct Connection {
+/// One keep-alive connection.
+pub(crate) struct HttpConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
-impl Connection {
+impl HttpConnection {
     pub(crate) async fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.expect("the server listens");
         stream.set_nodelay(true).expect("a socket that is open takes options");
         Self { stream, buffer: Vec::with_capacity(16 * 1024) }
     }
 
-    /// Sends a request and waits for all of its answer; gives the body.
+    /// Sends a request and reads the whole response; returns its body.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> &[u8] {
         self.stream.write_all(request).await.expect("the server reads");
         self.buffer.clear();
@@ -113,14 +113,14 @@ impl Connection {
         }
     }
 
-    /// Sends a request whose answer never ends; the rest is read by whoever wants it.
+    /// Sends a request whose response is a stream; the caller reads from the socket.
     pub(crate) async fn follow(mut self, request: &[u8]) -> TcpStream {
         self.stream.write_all(request).await.expect("the server reads");
         self.stream
     }
 }
 
-/// Where the body begins and how long it is, once the head is there.
+/// The offset and the length of the body; `None` until the response head is complete.
 fn head(answer: &[u8]) -> Option<(usize, usize)> {
     let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&answer[..end]).expect("a head is text");
@@ -128,7 +128,7 @@ fn head(answer: &[u8]) -> Option<(usize, usize)> {
     Some((end, length.expect("every answer here has a length").trim().parse().expect("a number")))
 }
 
-/// A request with a body.
+/// An HTTP/1.1 request with a body.
 pub(crate) fn request(method: &str, path: &str, token: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head = format!(
@@ -143,14 +143,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_whole_when_its_head_has_come_and_its_length() {
+    fn the_head_gives_the_offset_and_length_of_the_body() {
         assert_eq!(head(b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n"), None);
         let answer = b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n{}";
         assert_eq!(head(answer), Some((answer.len() - 2, 2)));
     }
 
     #[test]
-    fn the_99th_of_a_hundred_times_is_the_99th_percentile() {
+    fn the_99th_of_a_hundred_sorted_times_is_the_99th_percentile() {
         let times: Vec<Duration> = (1..=100).map(Duration::from_millis).collect();
         assert_eq!(percentile(&times, 0.98), Duration::from_millis(99));
         assert_eq!(percentile(&times, 1.0), Duration::from_millis(100));

@@ -1,16 +1,16 @@
-//! What Bellwire costs: events a second, bytes a mailbox, allocations an event, tokens a block.
+//! Benchmarks: events per second, bytes per mailbox, allocations per event, tokens per block.
 //!
-//! Every figure stands beside something else that was measured in the same run, lap by lap in turn, because a ratio
-//! survives a slow machine and an absolute figure does not. Nothing here is asserted: a benchmark that fails a build
-//! teaches people to ignore it. `README.md` says what each figure means.
+//! Each figure is printed next to a reference measured in the same run, in alternating laps, because ratios can be
+//! compared between machines and absolute figures cannot. No figure is asserted: a benchmark that fails builds gets
+//! ignored. `README.md` explains every figure.
 
 mod measure;
 
 mod counting;
 
 mod events;
+mod mailbox_driver;
 mod mixes;
-mod post;
 
 mod allocations;
 mod injection;
@@ -26,7 +26,7 @@ mod serving;
 mod streams;
 
 mod deliveries;
-mod letters;
+mod mail_fixtures;
 #[path = "../../crates/store/tests/peers/redis.rs"]
 mod redis_server;
 mod refusals;
@@ -35,10 +35,10 @@ mod tools;
 
 use std::process::ExitCode;
 
-use measure::Effort;
+use measure::RunMode;
 
 #[global_allocator]
-static ALLOCATOR: counting::Counting = counting::Counting;
+static ALLOCATOR: counting::CountingAllocator = counting::CountingAllocator;
 
 const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 
@@ -46,9 +46,9 @@ const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
   section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, tools, deliveries or
             refusals; all of them if none is named";
 
-type Run = fn(Effort);
+type Run = fn(RunMode);
 
-/// The sections, in the order in which they are printed.
+/// The sections in printing order.
 const SECTIONS: [(&str, Run); 11] = [
     ("mailbox", mailbox::run),
     ("injection", injection::run),
@@ -65,7 +65,7 @@ const SECTIONS: [(&str, Run); 11] = [
 
 fn main() -> ExitCode {
     if let Some(role) = serving::role() {
-        return role.play();
+        return role.run();
     }
     let (flags, names): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument.starts_with('-'));
     let known = |name: &String| SECTIONS.iter().any(|(section, _)| section == name);
@@ -73,11 +73,11 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     }
-    let effort = if flags.is_empty() { Effort::Full } else { Effort::Quick };
-    measure::print_header(effort);
+    let mode = if flags.is_empty() { RunMode::Full } else { RunMode::Quick };
+    measure::print_header(mode);
     for (name, run) in SECTIONS {
         if names.is_empty() || names.iter().any(|wanted| wanted == name) {
-            run(effort);
+            run(mode);
         }
     }
     ExitCode::SUCCESS

@@ -1,7 +1,7 @@
-//! What a mailbox weighs while nothing happens, and whether a million of them make an event dearer than ten thousand.
+//! Memory of an idle mailbox, and the time per event with a million mailboxes compared with ten thousand.
 //!
-//! Mailboxes are visited in random order, so nearly every visit at a million misses the caches: that is what a hub with
-//! a million conversations does. The events are few and stay in the cache, so the mailboxes alone are measured.
+//! Mailboxes are visited in random order, so that nearly every visit among a million misses the CPU caches, as in a hub
+//! with a million conversations. The few events stay in the cache, so only the mailboxes are measured.
 
 use std::mem::size_of;
 use std::sync::Arc;
@@ -9,31 +9,31 @@ use std::sync::Arc;
 use bellwire_core::{Event, Inject, InjectionPoint, Mailbox, Time};
 
 use crate::counting::counted;
-use crate::events::{START, change, failure, named};
-use crate::measure::{Effort, Laps, Row, grouped, nanos, print_section};
-use crate::post::{Post, mailbox};
+use crate::events::{START, change, failure, with_ids};
+use crate::mailbox_driver::{MailboxDriver, mailbox};
+use crate::measure::{Laps, RunMode, TableRow, grouped, nanos, print_section};
 
 const FEW: usize = 10_000;
 const MANY: usize = 1_000_000;
 const MANY_QUICK: usize = 100_000;
-/// How many different events there are: failures and changes in turn.
+/// The number of different events, alternately failures and file changes.
 const EVENTS: usize = 64;
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
-pub(crate) fn run(effort: Effort) {
+pub(crate) fn run(mode: RunMode) {
     print_section("many_mailboxes", "one event to each mailbox, in random order");
     let events = (0..EVENTS).map(|number| if number % 2 == 0 { failure(number) } else { change(number) });
-    let events = named(events);
-    let idle = weigh(&events);
-    let many = if effort == Effort::Full { MANY } else { MANY_QUICK };
-    let among_few = Visits::measure(&idle, FEW, &events, effort.laps(200));
-    let among_many = Visits::measure(&idle, many, &events, effort.laps(5));
+    let events = with_ids(events);
+    let idle = measure_memory(&events);
+    let many = if mode == RunMode::Full { MANY } else { MANY_QUICK };
+    let among_few = Visits::measure(&idle, FEW, &events, mode.laps(200));
+    let among_many = Visits::measure(&idle, many, &events, mode.laps(5));
     compare("opening a batch", [(FEW, &among_few.opening), (many, &among_many.opening)]);
     compare("joining it", [(FEW, &among_few.joining), (many, &among_many.joining)]);
 }
 
 fn compare(what: &str, [(few, among_few), (many, among_many)]: [(usize, &Laps); 2]) {
-    let row = |count: usize, laps| Row::of(format!("{what}, {} mailboxes", grouped(count as f64)), laps, nanos);
+    let row = |count: usize, laps| TableRow::of(format!("{what}, {} mailboxes", grouped(count as f64)), laps, nanos);
     row(few, among_few).print();
     row(many, among_many)
         .against(format!("{:.1} times as long", among_many.best() / among_few.best()))
@@ -41,33 +41,36 @@ fn compare(what: &str, [(few, among_few), (many, among_many)]: [(usize, &Laps); 
         .print();
 }
 
-/// Counts the bytes of mailboxes that hold an event, and of the same ones an hour after their agents took it.
-fn weigh(events: &[Arc<Event>]) -> Vec<Mailbox> {
-    let mut post = Post::new(events);
+/// Measures the memory of mailboxes with one event in an open batch, and again an hour after its injection. Returns the
+/// idle mailboxes.
+fn measure_memory(events: &[Arc<Event>]) -> Vec<Mailbox> {
+    let mut driver = MailboxDriver::new(events);
     let request = Inject::new(InjectionPoint::AfterTool, "call").expect("a short call id is right");
     let (mut mailboxes, holding) = counted(|| {
         let mut mailboxes: Vec<Mailbox> = (0..FEW).map(mailbox).collect();
         let events = events.iter().cycle();
-        mailboxes.iter_mut().zip(events).for_each(|(mailbox, event)| post.bring(mailbox, event, START));
+        mailboxes.iter_mut().zip(events).for_each(|(mailbox, event)| driver.publish(mailbox, event, START));
         mailboxes
     });
     let (_, since) = counted(|| {
         for mailbox in &mut mailboxes {
-            drop(post.inject(mailbox, &request, START.plus(HOUR_MS)));
+            drop(driver.inject(mailbox, &request, START.plus(HOUR_MS)));
             mailbox.rest();
         }
     });
-    let bytes = |kept: i64| format!("{} bytes", grouped(kept as f64 / FEW as f64));
-    Row::exact("size of the mailbox itself", bytes((FEW * size_of::<Mailbox>()) as i64)).print();
-    Row::exact("with one event in an open batch", bytes(holding.kept)).print();
-    Row::exact("idle: injected, elapsed, at rest", bytes(holding.kept + since.kept)).aim("below 1 024 bytes").print();
+    let bytes = |net_bytes: i64| format!("{} bytes", grouped(net_bytes as f64 / FEW as f64));
+    TableRow::exact("size of the mailbox itself", bytes((FEW * size_of::<Mailbox>()) as i64)).print();
+    TableRow::exact("with one event in an open batch", bytes(holding.net_bytes)).print();
+    TableRow::exact("idle: injected, elapsed, at rest", bytes(holding.net_bytes + since.net_bytes))
+        .aim("below 1 024 bytes")
+        .print();
     mailboxes
 }
 
-/// How long an event takes that finds its mailbox idle, and how long the next one that joins its batch.
+/// The time of an event that opens a batch in an idle mailbox, and of the next event, which joins that batch.
 ///
-/// A lap is as many visits as there are mailboxes when there are few, however many there are: were it longer among many,
-/// a busy machine would disturb every one of those and not every one of these.
+/// A lap has `FEW` visits whatever the number of mailboxes: longer laps among many mailboxes would be disturbed by other
+/// processes more often than short ones among few.
 struct Visits {
     opening: Laps,
     joining: Laps,
@@ -75,19 +78,19 @@ struct Visits {
 
 impl Visits {
     fn measure(idle: &[Mailbox], count: usize, events: &[Arc<Event>], rounds: usize) -> Self {
-        let mut post = Post::new(events);
+        let mut driver = MailboxDriver::new(events);
         let [there, back] = [shuffled(count, 1), shuffled(count, 2)];
         let mut visits = Self { opening: Laps::of(FEW), joining: Laps::of(FEW) };
         for _ in 0..rounds {
             let mut mailboxes: Vec<Mailbox> = idle.iter().cycle().take(count).cloned().collect();
             let now = START.plus(2 * HOUR_MS);
             for order in there.chunks(FEW) {
-                visits.opening.time(|| visit(&mut post, &mut mailboxes, order, |at| &events[at % EVENTS], now));
+                visits.opening.time(|| visit(&mut driver, &mut mailboxes, order, |at| &events[at % EVENTS], now));
             }
-            // The next event of the same kind: it is no repeat, and its batch is open.
+            // The next event of the same type: no duplicate, and its batch is open.
             let next = |at: usize| &events[(at + 2) % EVENTS];
             for order in back.chunks(FEW) {
-                visits.joining.time(|| visit(&mut post, &mut mailboxes, order, next, now.plus(500)));
+                visits.joining.time(|| visit(&mut driver, &mut mailboxes, order, next, now.plus(500)));
             }
         }
         visits
@@ -95,18 +98,18 @@ impl Visits {
 }
 
 fn visit<'a>(
-    post: &mut Post,
+    driver: &mut MailboxDriver,
     mailboxes: &mut [Mailbox],
     order: &[u32],
     event: impl Fn(usize) -> &'a Arc<Event>,
     now: Time,
 ) {
     for at in order.iter().map(|at| *at as usize) {
-        post.bring(&mut mailboxes[at], event(at), now);
+        driver.publish(&mut mailboxes[at], event(at), now);
     }
 }
 
-/// The numbers below `count` in an order that follows from the seed alone.
+/// The numbers below `count` in a pseudo-random order determined by the seed.
 fn shuffled(count: usize, seed: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count as u32).collect();
     let mut state = seed;
@@ -122,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mailbox_is_visited_once_and_not_in_order() {
+    fn shuffled_contains_every_number_once_and_is_not_sorted() {
         let mut order = shuffled(1_000, 1);
         assert!(!order.is_sorted());
         order.sort_unstable();

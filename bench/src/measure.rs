@@ -1,19 +1,19 @@
-//! Laps, the best and the middle of them, and the table they are printed in.
+//! Timed laps, their best and median, and the printed table.
 
 use std::fmt::Display;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How much time may be spent.
+/// How many laps a run makes.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(crate) enum Effort {
+pub(crate) enum RunMode {
     Quick,
     Full,
 }
 
-impl Effort {
-    /// How many laps to run; a quick run has three.
+impl RunMode {
+    /// The number of laps; at most three in a quick run.
     pub(crate) fn laps(self, full: usize) -> usize {
         match self {
             Self::Quick => full.min(3),
@@ -22,7 +22,7 @@ impl Effort {
     }
 }
 
-/// How long something took, lap by lap. Each lap did the thing `count` times.
+/// The duration of each lap. One lap runs the operation `count` times.
 pub(crate) struct Laps {
     count: usize,
     laps: Vec<Duration>,
@@ -37,20 +37,20 @@ impl Laps {
         self.laps.push(lap);
     }
 
-    /// Runs one lap and gives back what it made, so that the compiler cannot leave it out.
+    /// Runs one lap. Returns the result through `black_box`, so that the compiler cannot remove the work.
     pub(crate) fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
-        let made = work();
+        let result = work();
         self.add(start.elapsed());
-        std::hint::black_box(made)
+        std::hint::black_box(result)
     }
 
-    /// Nanoseconds for one, in the lap that nothing disturbed.
+    /// Nanoseconds per operation in the fastest lap.
     pub(crate) fn best(&self) -> f64 {
         self.each(self.laps.iter().min())
     }
 
-    /// Nanoseconds for one, in the lap in the middle.
+    /// Nanoseconds per operation in the median lap.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.laps.clone();
         sorted.sort_unstable();
@@ -62,8 +62,8 @@ impl Laps {
     }
 }
 
-/// One line of the table.
-pub(crate) struct Row {
+/// One row of the printed table.
+pub(crate) struct TableRow {
     what: String,
     best: String,
     median: String,
@@ -71,14 +71,14 @@ pub(crate) struct Row {
     aim: String,
 }
 
-impl Row {
-    /// A figure that has no laps because it is the same every time.
+impl TableRow {
+    /// A row for a deterministic figure, which has no laps.
     pub(crate) fn exact(what: impl Display, figure: impl Display) -> Self {
         let empty = String::new;
         Self { what: what.to_string(), best: figure.to_string(), median: empty(), against: empty(), aim: empty() }
     }
 
-    /// A figure made of nanoseconds: a rate, or the nanoseconds themselves.
+    /// A row for a timed figure; `figure` formats nanoseconds per operation, for example as a rate.
     pub(crate) fn of(what: impl Display, laps: &Laps, figure: impl Fn(f64) -> String) -> Self {
         Self { median: figure(laps.median()), ..Self::exact(what, figure(laps.best())) }
     }
@@ -98,20 +98,20 @@ impl Row {
     }
 }
 
-/// A section's title, the columns, and a sentence on what is measured.
+/// Prints a section's name, what it measures, and the column titles.
 pub(crate) fn print_section(name: &str, about: &str) {
     println!("\n{name}: {about}");
-    Row { median: "median".into(), ..Row::exact("", "best") }.print();
+    TableRow { median: "median".into(), ..TableRow::exact("", "best") }.print();
 }
 
-pub(crate) fn print_header(effort: Effort) {
+pub(crate) fn print_header(mode: RunMode) {
     let cores = thread::available_parallelism().map_or(0, usize::from);
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: Vec<&str> = load.split_whitespace().take(3).collect();
     let load = if load.is_empty() { "unknown".to_owned() } else { load.join(" ") };
     println!("bellwire-bench: {cores} cores; load over 1, 5 and 15 minutes: {load}");
     println!("Figures taken beside a compile are wrong: believe a run that began with a load near zero.");
-    if effort == Effort::Quick {
+    if mode == RunMode::Quick {
         println!("This is a quick run: too few laps to believe any of it.");
     }
     if cfg!(debug_assertions) {
@@ -119,7 +119,7 @@ pub(crate) fn print_header(effort: Effort) {
     }
 }
 
-/// `1 234 567 events/s` from nanoseconds for one.
+/// Formats nanoseconds per operation as `1 234 567 events/s`.
 pub(crate) fn per_second(unit: &'static str) -> impl Fn(f64) -> String {
     move |nanos| format!("{} {unit}/s", grouped(1e9 / nanos))
 }
@@ -129,7 +129,7 @@ pub(crate) fn nanos(nanos: f64) -> String {
     format!("{} ns", grouped(nanos))
 }
 
-/// A whole number with a thin gap between its thousands.
+/// Rounds to an integer and separates its thousands with spaces.
 pub(crate) fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();
@@ -147,14 +147,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_lap_is_the_shortest_and_the_median_the_one_in_the_middle() {
+    fn best_is_the_shortest_lap_and_median_the_middle_one() {
         let mut laps = Laps::of(10);
         [50, 20, 900].into_iter().for_each(|micros| laps.add(Duration::from_micros(micros)));
         assert_eq!((laps.best(), laps.median()), (2_000.0, 5_000.0));
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated_by_spaces() {
         assert_eq!(["7", "999", "1 000", "1 234 567"], [7.0, 999.0, 1e3, 1_234_567.0].map(grouped));
     }
 }

@@ -1,57 +1,58 @@
-//! Four days in the life of a hub, written before the clock starts: nothing repeats, nearly everything repeats, nearly
-//! everything joins a batch, everything comes back when it has just been forgotten.
+//! Four workloads, built before the measurement starts: no repeats, nearly all repeats, nearly all joining an open
+//! batch, and every event returning just after its dedupe window has closed.
 //!
-//! Time is virtual. A mailbox gets its events so far apart that no source is taken for a storm, and windows close as
-//! they would.
+//! Time is virtual. The gap between two events of a mailbox keeps every source below the storm limit and lets windows
+//! close.
 
 use std::sync::Arc;
 
 use bellwire_core::{Event, Ids};
 
-use crate::events::{START, change, command, failure, occasional, subagent, success, task, unheard};
+use crate::events::{START, change, command, failure, occasional, subagent, success, task, unmatched};
 
-/// What happens, and how often.
+/// One workload.
 pub(crate) struct Mix {
     pub(crate) name: &'static str,
-    /// How far apart two events of one mailbox are.
+    /// Virtual milliseconds between two events of one mailbox.
     pub(crate) gap_ms: u64,
-    /// How fast it should go, where somebody has said so.
+    /// The target rate, printed next to the figure.
     pub(crate) aim: Option<&'static str>,
     event: fn(usize) -> Event,
 }
 
-/// No two events are alike, and they are for many subscribers; one in twenty is for none.
+/// All events differ and match many subscribers; one in twenty matches none.
 pub(crate) const UNIQUE: Mix =
     Mix { name: "unique", gap_ms: 100, aim: Some("at least 1 000 000 events/s"), event: unique };
 
-/// Three tools fail and three files change, over and over.
+/// Three failing tools and three changing files, repeated.
 pub(crate) const DUPLICATE: Mix = Mix { name: "duplicate", gap_ms: 100, aim: None, event: duplicate };
 
-/// Five times as fast, and all of it for subscribers that gather before they speak.
+/// Five times the rate of the others; every event matches a subscriber with a batch window.
 pub(crate) const BATCHED: Mix = Mix { name: "batched", gap_ms: 20, aim: None, event: batched };
 
-/// Every file changes again just after its window of ten seconds has closed: nothing is a repeat, all of it is known.
+/// Every file changes again just after its dedupe window of ten seconds: no event is a repeat, but all closed windows are
+/// still in memory.
 pub(crate) const RECURRING: Mix = Mix { name: "recurring", gap_ms: 40, aim: None, event: recurring };
 
 impl Mix {
-    /// One event of the mix; equal numbers give equal events.
+    /// Event `number` of the mix; equal numbers give equal events.
     pub(crate) fn event(&self, number: usize) -> Event {
         (self.event)(number)
     }
 
-    /// Events in the order in which they arrive, dealt to the mailboxes one by one.
+    /// `each` events for each of `mailboxes`, in arrival order: one event per mailbox, then the next round.
     pub(crate) fn events(&self, mailboxes: usize, each: usize) -> Vec<Arc<Event>> {
         let mut ids = Ids::seeded(1);
-        let dealt = (0..each).flat_map(|turn| (0..mailboxes).map(move |mailbox| (turn, mailbox)));
+        let order = (0..each).flat_map(|turn| (0..mailboxes).map(move |mailbox| (turn, mailbox)));
         let event = |(turn, mailbox): (usize, usize)| {
             let now = START.plus(turn as u64 * self.gap_ms);
             Arc::new((self.event)(mailbox * each + turn).with_id(ids.event(now)).at(now))
         };
-        dealt.map(event).collect()
+        order.map(event).collect()
     }
 }
 
-/// What an agent at work is told, in the proportions of a busy one: its own calls first, then what happens around it.
+/// The event types of a busy agent in realistic proportions: mostly its own tool calls, then its surroundings.
 fn unique(number: usize) -> Event {
     match number % 20 {
         0..8 => success(number),
@@ -61,14 +62,14 @@ fn unique(number: usize) -> Event {
         16 => task(number),
         17 => subagent(number),
         18 => occasional(number),
-        _ => unheard(number),
+        _ => unmatched(number),
     }
 }
 
 fn duplicate(number: usize) -> Event {
     match number % 6 {
-        again @ (0 | 2 | 4) => failure(again),
-        again => change(again),
+        repeated @ (0 | 2 | 4) => failure(repeated),
+        repeated => change(repeated),
     }
 }
 
@@ -91,45 +92,45 @@ mod tests {
     use bellwire_core::{Desk, Effect, Input, Subscribers, Verdict};
 
     use super::*;
-    use crate::mailbox::Round;
-    use crate::post::{Tally, mailbox};
+    use crate::mailbox::Pass;
+    use crate::mailbox_driver::{VerdictCounts, mailbox};
 
     const MAILBOXES: usize = 2;
     const EACH: usize = 600;
 
-    fn played(mix: &Mix) -> Tally {
-        Round::play(mix, &mix.events(MAILBOXES, EACH), MAILBOXES).tally
+    fn run(mix: &Mix) -> VerdictCounts {
+        Pass::run(mix, &mix.events(MAILBOXES, EACH), MAILBOXES).counts
     }
 
     #[test]
-    fn in_the_unique_mix_nothing_repeats_and_no_source_is_a_storm() {
-        let tally = played(&UNIQUE);
-        assert_eq!((tally.duplicate, tally.suppressed, tally.filtered), (0, 0, 0));
-        assert!(tally.held > 0 && tally.queued > 0);
+    fn the_unique_mix_has_no_repeats_and_no_storms() {
+        let counts = run(&UNIQUE);
+        assert_eq!((counts.duplicate, counts.suppressed, counts.filtered), (0, 0, 0));
+        assert!(counts.held > 0 && counts.queued > 0);
     }
 
     #[test]
-    fn in_the_duplicate_mix_nine_in_ten_events_are_repeats() {
-        let tally = played(&DUPLICATE);
-        let share = tally.duplicate as f64 / (MAILBOXES * EACH) as f64;
+    fn nine_in_ten_events_of_the_duplicate_mix_are_repeats() {
+        let counts = run(&DUPLICATE);
+        let share = counts.duplicate as f64 / (MAILBOXES * EACH) as f64;
         assert!((0.88..0.96).contains(&share), "{share}");
-        assert_eq!(tally.suppressed, 0);
+        assert_eq!(counts.suppressed, 0);
     }
 
     #[test]
-    fn in_the_recurring_mix_what_comes_back_is_news_again() {
-        let tally = played(&RECURRING);
-        assert_eq!((tally.duplicate, tally.suppressed), (0, 0));
+    fn the_recurring_mix_has_no_duplicates() {
+        let counts = run(&RECURRING);
+        assert_eq!((counts.duplicate, counts.suppressed), (0, 0));
     }
 
     #[test]
-    fn in_the_batched_mix_nine_in_ten_events_join_a_batch_that_is_open() {
+    fn nine_in_ten_events_of_the_batched_mix_join_an_open_batch() {
         let mut desk = Desk::new(Arc::new(Subscribers::bundled()), Ids::seeded(1));
         let mut mailbox = mailbox(0);
         let (mut joined, mut opened) = (0, HashSet::new());
         for event in BATCHED.events(1, EACH) {
             desk.now = event.timestamp();
-            mailbox.handle(Input::Event(&event), &mut desk).expect("nobody is a person here");
+            mailbox.handle(Input::Event(&event), &mut desk).expect("only a person's message can be refused");
             while let Some(effect) = desk.poll() {
                 let Effect::Verdict { verdict, .. } = effect else { continue };
                 assert!(matches!(verdict, Verdict::Held { .. } | Verdict::Queued { .. }), "{verdict:?}");

@@ -1,34 +1,34 @@
-//! A storm over the hourly limit: refused calls a second, by what answers them.
+//! Refused calls per second above the hourly limit, by what refuses them.
 //!
-//! Three hubs in turn, lap by lap: one whose Redis is away, so that its database answers every call; one that remembers
-//! refusals in Redis; one that remembers them itself.
+//! Three hubs in alternating laps: one with an unreachable Redis, so that the database refuses every call; one that caches
+//! refusals in Redis; one that caches them in its process.
 
 use serde_json::json;
 
 use crate::hub::print;
-use crate::load::{self, Connection, Lap, request};
-use crate::measure::{Effort, print_section};
+use crate::load::{self, HttpConnection, Lap, request};
+use crate::measure::{RunMode, print_section};
 use crate::redis_server::RedisServer;
-use crate::serving::Server;
+use crate::serving::ChildServer;
 
 const PEOPLE: usize = 100;
 const REQUESTS: usize = 120_000;
-/// A port of loopback that nobody listens on.
-const NOWHERE: &str = "redis://127.0.0.1:1";
+/// A loopback port on which nothing listens.
+const UNREACHABLE_REDIS: &str = "redis://127.0.0.1:1";
 
-pub(crate) fn run(effort: Effort) {
+pub(crate) fn run(mode: RunMode) {
     print_section("refusals", "calls over the hourly limit of 100 people; the database's own rate is the measure");
     let redis = RedisServer::start();
     let one = ("BELLWIRE_LIMITS_NOTIFICATIONS_PER_HOUR", "1");
     let hubs = [
-        ("the database answers", Server::hub_with(&[one, ("BELLWIRE_REDIS_URL", NOWHERE)])),
-        ("Redis answers", Server::hub_with(&[one, ("BELLWIRE_REDIS_URL", &redis.url())])),
-        ("the process answers", Server::hub_with(&[one])),
+        ("the database answers", ChildServer::hub_with(&[one, ("BELLWIRE_REDIS_URL", UNREACHABLE_REDIS)])),
+        ("Redis answers", ChildServer::hub_with(&[one, ("BELLWIRE_REDIS_URL", &redis.url())])),
+        ("the process answers", ChildServer::hub_with(&[one])),
     ];
-    hubs.iter().for_each(|(_, hub)| fill(hub));
+    hubs.iter().for_each(|(_, hub)| use_up_quota(hub));
     for connections in [8, 64] {
         let mut laps: [Vec<Lap>; 3] = Default::default();
-        for _ in 0..effort.laps(5) {
+        for _ in 0..mode.laps(5) {
             for ((_, hub), laps) in hubs.iter().zip(&mut laps) {
                 let requests = (0..REQUESTS).map(|number| call(&hub.token, number)).collect();
                 laps.push(load::send(hub.address, connections, requests));
@@ -36,14 +36,14 @@ pub(crate) fn run(effort: Effort) {
         }
         report(&hubs, laps, connections, "");
     }
-    beside_work(&hubs, effort);
+    measure_beside_work(&hubs, mode);
 }
 
-/// The same while others are told something, which is what a storm is a nuisance to.
-fn beside_work(hubs: &[(&str, Server); 3], effort: Effort) {
-    let (mut refused, mut told): ([Vec<Lap>; 3], [Vec<Lap>; 3]) = Default::default();
+/// The same with accepted calls in parallel: does the storm of refused calls slow them down?
+fn measure_beside_work(hubs: &[(&str, ChildServer); 3], mode: RunMode) {
+    let (mut refused, mut accepted): ([Vec<Lap>; 3], [Vec<Lap>; 3]) = Default::default();
     let mut sent = 0;
-    for _ in 0..effort.laps(5) {
+    for _ in 0..mode.laps(5) {
         for (at, (_, hub)) in hubs.iter().enumerate() {
             let storm = (0..REQUESTS).map(|number| call(&hub.token, number)).collect();
             let work =
@@ -52,15 +52,15 @@ fn beside_work(hubs: &[(&str, Server); 3], effort: Effort) {
             std::thread::scope(|scope| {
                 let working = scope.spawn(|| load::send(hub.address, 8, work));
                 refused[at].push(load::send(hub.address, 8, storm));
-                told[at].push(working.join().expect("the work is done"));
+                accepted[at].push(working.join().expect("the work is done"));
             });
         }
     }
     report(hubs, refused, 8, " beside work");
-    report(hubs, told, 8, ": the work itself");
+    report(hubs, accepted, 8, ": the work itself");
 }
 
-fn report(hubs: &[(&str, Server); 3], laps: [Vec<Lap>; 3], connections: usize, how: &str) {
+fn report(hubs: &[(&str, ChildServer); 3], laps: [Vec<Lap>; 3], connections: usize, how: &str) {
     let alone = laps[0].iter().map(Lap::per_second).fold(0.0, f64::max);
     for ((what, _), laps) in hubs.iter().zip(laps) {
         let best = laps.iter().map(Lap::per_second).fold(0.0, f64::max);
@@ -69,12 +69,12 @@ fn report(hubs: &[(&str, Server); 3], laps: [Vec<Lap>; 3], connections: usize, h
     }
 }
 
-/// Uses up everybody's hour, and sees that one more is refused.
-fn fill(hub: &Server) {
+/// Uses up everyone's hourly quota and checks that the next call is refused.
+fn use_up_quota(hub: &ChildServer) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
     runtime.block_on(async {
-        let mut connection = Connection::open(hub.address).await;
+        let mut connection = HttpConnection::open(hub.address).await;
         for number in 0..PEOPLE * 2 {
             let answer = String::from_utf8_lossy(connection.ask(&call(&hub.token, number)).await).into_owned();
             assert_eq!(answer.contains("rate_limited"), number >= PEOPLE, "{answer}");

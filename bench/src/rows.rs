@@ -1,7 +1,7 @@
-//! The least a durable hub must do: write the events it took in, in groups, and wait for the disk after each.
+//! Raw inserts, the minimum work of a durable hub: write event rows in groups and wait for the disk after each commit.
 //!
-//! The rows are those the hub wrote in the same run, read back from its file. What comes on top in the hub, the
-//! mailboxes and the notifications, is not written here: this is a ceiling and not a rival.
+//! The rows are those the hub wrote in the same run, read from its database. Mailboxes and notifications, which the hub
+//! writes too, are left out: this is an upper bound, not an alternative.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use rusqlite::{Connection, params_from_iter};
 const COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, user_id, \
                        correlation_id, cause, owner, accepted_at, filtered, verdicts";
 
-/// One event's row.
-type Row = [Value; 16];
+/// The columns of one row of `events`.
+type EventColumns = [Value; 16];
 
-/// Writes the hub's latest events into a new file, so many to a commit; rows a second.
+/// Inserts the hub's latest events into a new database, `group` rows per commit; returns rows per second.
 pub(crate) fn insert(hub: &Path, group: usize, lap_max: Duration) -> f64 {
     let (table, rows) = written(hub).expect("the hub's file can be read beside it");
     let folder = tempfile::tempdir_in(hub.parent().expect("a file lies in a folder")).expect("a folder is made");
@@ -35,8 +35,8 @@ pub(crate) fn insert(hub: &Path, group: usize, lap_max: Duration) -> f64 {
     written as f64 / start.elapsed().as_secs_f64()
 }
 
-/// The table of a hub's events, and the latest of them, oldest first.
-fn written(hub: &Path) -> rusqlite::Result<(String, Vec<Row>)> {
+/// The SQL of the hub's events table and its latest 20,000 rows, oldest first.
+fn written(hub: &Path) -> rusqlite::Result<(String, Vec<EventColumns>)> {
     let from = Connection::open(hub)?;
     let table = from.query_row("SELECT sql FROM sqlite_master WHERE name = 'events'", [], |row| row.get(0))?;
     let mut query = from.prepare(&format!("SELECT {COLUMNS} FROM events ORDER BY id DESC LIMIT 20000"))?;
@@ -45,12 +45,12 @@ fn written(hub: &Path) -> rusqlite::Result<(String, Vec<Row>)> {
         columns.iter_mut().enumerate().try_for_each(|(at, column)| row.get(at).map(|value| *column = value))?;
         Ok(columns)
     })?;
-    let mut rows = rows.collect::<rusqlite::Result<Vec<Row>>>()?;
+    let mut rows = rows.collect::<rusqlite::Result<Vec<EventColumns>>>()?;
     rows.reverse();
     Ok((table, rows))
 }
 
-fn commit(connection: &Connection, rows: &[Row]) -> rusqlite::Result<()> {
+fn commit(connection: &Connection, rows: &[EventColumns]) -> rusqlite::Result<()> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     let places = vec!["?"; 16].join(", ");
     let mut insert = connection.prepare_cached(&format!("INSERT INTO events ({COLUMNS}) VALUES ({places})"))?;

@@ -1,7 +1,7 @@
-//! Servers in processes of their own, so that their memory and their processor time are theirs alone.
+//! Servers in child processes, so that their memory and CPU time can be measured separately.
 //!
-//! The benchmark starts itself again in another role. Such a child says on its output where it listens and which token
-//! it takes, and ends when its input does: it cannot outlive the benchmark.
+//! The benchmark starts its own executable with a role. The child prints its address and token to standard output and
+//! exits when its standard input closes, so it cannot outlive the benchmark.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
@@ -22,15 +22,15 @@ use tokio::sync::oneshot;
 const HUB: &str = "--serve-hub";
 const EMPTY: &str = "--serve-empty";
 
-/// What a child process does instead of measuring.
+/// What a child process serves.
 pub(crate) enum Role {
-    /// The hub with its data in this folder, as it is shipped but without a limit on publishing, and with these variables.
+    /// The hub with this data folder and these environment variables, otherwise default, without a publish limit.
     Hub(PathBuf, Vec<(String, String)>),
-    /// The same stack around a handler that does nothing.
+    /// An HTTP server of the same stack with an empty handler.
     Empty,
 }
 
-/// The role this process was started in, if it is a child.
+/// The role from the command line; `None` in the parent process.
 pub(crate) fn role() -> Option<Role> {
     let mut arguments = std::env::args().skip(1);
     match arguments.next()?.as_str() {
@@ -45,7 +45,7 @@ pub(crate) fn role() -> Option<Role> {
 }
 
 impl Role {
-    pub(crate) fn play(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let runtime = tokio::runtime::Runtime::new().expect("the system gives threads");
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
@@ -62,21 +62,21 @@ async fn hub(listener: TcpListener, folder: PathBuf, environment: Vec<(String, S
     let settings = config::load(&Sources { environment, ..Sources::default() }).expect("the variables are right");
     let mut config = Config { data_dir: Some(folder), ..settings.config };
     config.limits.publish_per_second = 0;
-    let app = App::start(config, listener, input_ended()).await.expect("the hub starts in an empty folder");
+    let app = App::start(config, listener, stdin_closed()).await.expect("the hub starts in an empty folder");
     let token = create_token(&*app.store, Scope::Admin, "bench").await.expect("a token is made");
     println!("{} {token}", app.address);
     app.stopped().await.expect("the hub stops in order");
 }
 
-/// The least that can be done with a publish: take the body, answer with the same status.
+/// Reads the body and responds with the status of a publish.
 async fn empty(listener: TcpListener) {
     let address = listener.local_addr().expect("a bound socket has an address");
     let router = Router::new().route("/v1/events", post(|_: Bytes| async { (StatusCode::ACCEPTED, "{}") }));
     println!("{address} none");
-    axum::serve(listener, router).with_graceful_shutdown(input_ended()).await.expect("the listener listens");
+    axum::serve(listener, router).with_graceful_shutdown(stdin_closed()).await.expect("the listener listens");
 }
 
-async fn input_ended() {
+async fn stdin_closed() {
     let (ended, end) = oneshot::channel();
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
@@ -85,27 +85,27 @@ async fn input_ended() {
     let _ = end.await;
 }
 
-/// A child process that serves.
-pub(crate) struct Server {
+/// A running child process.
+pub(crate) struct ChildServer {
     pub(crate) address: SocketAddr,
-    /// An admin's token, where it takes one.
+    /// The hub's admin token; the empty server ignores it.
     pub(crate) token: String,
     child: Child,
-    /// Where it keeps its data; goes with it.
+    /// The data folder, deleted with this value.
     folder: TempDir,
 }
 
-impl Server {
+impl ChildServer {
     pub(crate) fn hub() -> Self {
         Self::hub_with(&[])
     }
 
-    /// A hub with these variables.
+    /// A hub with these environment variables.
     pub(crate) fn hub_with(variables: &[(&str, &str)]) -> Self {
         Self::hub_in(folder(), variables)
     }
 
-    /// A hub with its data in this folder.
+    /// A hub with this data folder.
     pub(crate) fn hub_in(folder: TempDir, variables: &[(&str, &str)]) -> Self {
         Self::start(HUB, folder, variables)
     }
@@ -114,7 +114,7 @@ impl Server {
         Self::start(EMPTY, folder(), &[])
     }
 
-    /// Stops it in order and gives its data back.
+    /// Stops the hub gracefully and returns its data folder.
     pub(crate) fn stop(mut self) -> TempDir {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
@@ -143,13 +143,13 @@ impl Server {
         self.folder.path().join("bellwire.db")
     }
 
-    /// How often the hub has committed: SQLite counts in the header of its WAL index.
+    /// The number of commits, from the change counter in SQLite's WAL index header.
     pub(crate) fn commits(&self) -> u32 {
         let index = std::fs::read(self.database().with_extension("db-shm")).expect("an open database has a WAL index");
         u32::from_ne_bytes(index[8..12].try_into().expect("four bytes"))
     }
 
-    /// Bytes of memory the process holds, where the system tells.
+    /// Resident memory of the child in bytes; 0 where the system has no `/proc`.
     pub(crate) fn memory(&self) -> u64 {
         let status = Path::new("/proc").join(self.child.id().to_string()).join("status");
         let status = std::fs::read_to_string(status).unwrap_or_default();
@@ -158,13 +158,13 @@ impl Server {
     }
 }
 
-/// A folder beside the program, because the one for temporary files may be no disk at all.
+/// A temporary folder next to the executable, because the system's one may be in memory.
 pub(crate) fn folder() -> TempDir {
     let program = std::env::current_exe().expect("a running program has a path");
     tempfile::tempdir_in(program.parent().expect("it lies in a folder")).expect("a folder is made")
 }
 
-impl Drop for Server {
+impl Drop for ChildServer {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         let _ = self.child.wait();

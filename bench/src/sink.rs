@@ -1,6 +1,6 @@
-//! A mail server that takes everything and keeps nothing, and the barest client for it.
+//! A mail server that accepts and discards every message, and a minimal client for it.
 //!
-//! The client measures what the server can take: the same number of connections, the same message, and nothing else to do.
+//! The client measures the server's own limit: the same message over the same number of connections, without an outbox.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,59 +9,60 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server on loopback, on a thread of its own; it ends with the process.
-pub(crate) struct Sink {
+/// An SMTP server on loopback in its own thread; it runs until the process ends.
+pub(crate) struct MailSink {
     pub(crate) address: SocketAddr,
-    taken: Arc<Mutex<Taken>>,
+    received: Arc<Mutex<Received>>,
 }
 
-/// What has arrived since it was last looked at.
+/// Messages received since the last reset.
 #[derive(Clone, Default)]
-pub(crate) struct Taken {
+pub(crate) struct Received {
     pub(crate) count: usize,
     first: Option<Instant>,
     last: Option<Instant>,
-    /// The latest message as it came.
+    /// The latest message, byte for byte.
     pub(crate) message: Vec<u8>,
 }
 
-impl Taken {
-    /// From the first arrival to the last.
+impl Received {
+    /// The time between the first and the last message.
     pub(crate) fn elapsed(&self) -> Duration {
         self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last - first)
     }
 }
 
-impl Sink {
+impl MailSink {
     pub(crate) fn start() -> Self {
-        let taken = Arc::new(Mutex::new(Taken::default()));
-        let (kept, (say, address)) = (taken.clone(), std::sync::mpsc::channel());
+        let received = Arc::new(Mutex::new(Received::default()));
+        let (shared, (address_sender, address)) = (received.clone(), std::sync::mpsc::channel());
         std::thread::spawn(move || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
             runtime.block_on(async move {
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
-                say.send(listener.local_addr().expect("a bound socket has an address")).expect("somebody waits");
+                let address = listener.local_addr().expect("a bound socket has an address");
+                address_sender.send(address).expect("`start` waits for the address");
                 while let Ok((stream, _)) = listener.accept().await {
-                    tokio::spawn(serve(stream, kept.clone()));
+                    tokio::spawn(serve(stream, shared.clone()));
                 }
             });
         });
-        Self { address: address.recv().expect("the server says where it listens"), taken }
+        Self { address: address.recv().expect("the server says where it listens"), received }
     }
 
-    pub(crate) fn taken(&self) -> Taken {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn received(&self) -> Received {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on it counts anew.
+    /// Resets the counters.
     pub(crate) fn reset(&self) {
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = Taken::default();
+        *self.received.lock().unwrap_or_else(PoisonError::into_inner) = Received::default();
     }
 }
 
-/// One conversation. A client that hangs up ends it.
-async fn serve(stream: TcpStream, taken: Arc<Mutex<Taken>>) -> Option<()> {
+/// Serves one SMTP connection until the client quits or disconnects.
+async fn serve(stream: TcpStream, received: Arc<Mutex<Received>>) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut stream = BufReader::new(stream);
     stream.write_all(b"220 sink.example\r\n").await.ok()?;
@@ -73,9 +74,14 @@ async fn serve(stream: TcpStream, taken: Arc<Mutex<Taken>>) -> Option<()> {
             b"DATA" => {
                 stream.write_all(b"354 go on\r\n").await.ok()?;
                 let message = message(&mut stream).await?;
-                let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);
                 let now = Instant::now();
-                *taken = Taken { count: taken.count + 1, first: taken.first.or(Some(now)), last: Some(now), message };
+                *received = Received {
+                    count: received.count + 1,
+                    first: received.first.or(Some(now)),
+                    last: Some(now),
+                    message,
+                };
                 b"250 taken\r\n"
             }
             b"QUIT" => {
@@ -88,7 +94,7 @@ async fn serve(stream: TcpStream, taken: Arc<Mutex<Taken>>) -> Option<()> {
     }
 }
 
-/// Everything up to the line with the dot.
+/// Reads a message up to and including the terminating dot.
 async fn message(stream: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
     let mut message = Vec::with_capacity(8 * 1024);
     while !message.ends_with(b"\r\n.\r\n") {
@@ -97,8 +103,9 @@ async fn message(stream: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
     Some(message)
 }
 
-/// Sends a message so often, over this many connections at once, each of which serves one message or all of them.
-pub(crate) fn send_bare(sink: &Sink, message: &[u8], count: usize, connections: usize, reuse: bool) -> f64 {
+/// Sends `message` `count` times over `connections` parallel clients; returns messages per second. Without `reuse`, every
+/// message gets a new connection.
+pub(crate) fn send_bare(sink: &MailSink, message: &[u8], count: usize, connections: usize, reuse: bool) -> f64 {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
     sink.reset();
@@ -110,12 +117,12 @@ pub(crate) fn send_bare(sink: &Sink, message: &[u8], count: usize, connections: 
                 for _ in 0..count / connections {
                     let mut client = match open.take() {
                         Some(client) => client,
-                        None => greeted(address).await,
+                        None => connect(address).await,
                     };
                     for part in
                         [b"MAIL FROM:<a@b.example>\r\n".as_slice(), b"RCPT TO:<c@d.example>\r\n", b"DATA\r\n", &message]
                     {
-                        ask(&mut client, part).await;
+                        command(&mut client, part).await;
                     }
                     if reuse {
                         open = Some(client);
@@ -127,20 +134,20 @@ pub(crate) fn send_bare(sink: &Sink, message: &[u8], count: usize, connections: 
             client.await.expect("no client fails");
         }
     });
-    let taken = sink.taken();
-    taken.count as f64 / taken.elapsed().as_secs_f64()
+    let received = sink.received();
+    received.count as f64 / received.elapsed().as_secs_f64()
 }
 
-async fn greeted(address: SocketAddr) -> BufReader<TcpStream> {
+async fn connect(address: SocketAddr) -> BufReader<TcpStream> {
     let stream = TcpStream::connect(address).await.expect("the sink listens");
     stream.set_nodelay(true).expect("a socket that is open takes options");
     let mut client = BufReader::new(stream);
-    ask(&mut client, b"").await;
-    ask(&mut client, b"EHLO bench\r\n").await;
+    command(&mut client, b"").await;
+    command(&mut client, b"EHLO bench\r\n").await;
     client
 }
 
-async fn ask(client: &mut BufReader<TcpStream>, words: &[u8]) {
+async fn command(client: &mut BufReader<TcpStream>, words: &[u8]) {
     client.write_all(words).await.expect("the sink reads");
     let mut line = String::new();
     client.read_line(&mut line).await.expect("the sink answers");

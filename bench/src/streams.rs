@@ -1,7 +1,7 @@
-//! Streams that wait: what one costs in memory, and how soon its conversation is woken.
+//! Idle event streams: memory per stream, and the latency of a wake hint.
 //!
-//! The time runs from the moment a publish is sent to the moment the hint is read, so the commit is in it. Every
-//! conversation has one stream, as an agent at work has, and gets few enough wakes to be allowed each of them.
+//! The latency is measured from sending the publish to reading the hint, so it includes the commit. Every conversation has
+//! one stream and gets fewer wakes than the limit per hour.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::hub::agent_token;
-use crate::load::{Connection, percentile, request};
-use crate::measure::{Effort, Row, grouped, print_section};
-use crate::serving::Server;
+use crate::load::{HttpConnection, percentile, request};
+use crate::measure::{RunMode, TableRow, grouped, print_section};
+use crate::serving::ChildServer;
 
-/// A hint that is not there by then is lost.
-const HINT_MAX: Duration = Duration::from_secs(10);
+/// A hint that takes longer counts as lost.
+const HINT_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(effort: Effort) {
+pub(crate) fn run(mode: RunMode) {
     print_section(
         "streams",
         "server-sent events, one stream a conversation; from sending a publish to reading the hint",
     );
-    let many = if effort == Effort::Quick { 500 } else { 5_000 };
+    let many = if mode == RunMode::Quick { 500 } else { 5_000 };
     for (clients, wakes) in [(200, 800), (many, 2_000.min(many))] {
-        let hub = Server::hub();
+        let hub = ChildServer::hub();
         let token = agent_token(&hub);
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
@@ -34,8 +34,8 @@ pub(crate) fn run(effort: Effort) {
     }
 }
 
-async fn measure(hub: &Server, token: &str, clients: usize, wakes: usize) {
-    let mut connection = Connection::open(hub.address).await;
+async fn measure(hub: &ChildServer, token: &str, clients: usize, wakes: usize) {
+    let mut connection = HttpConnection::open(hub.address).await;
     for number in 0..clients {
         connection.ask(&put(number, token)).await;
     }
@@ -44,10 +44,10 @@ async fn measure(hub: &Server, token: &str, clients: usize, wakes: usize) {
     let mut reading = Vec::with_capacity(clients);
     for number in 0..clients {
         let stream = open(hub.address, number, token).await;
-        reading.push(tokio::spawn(note_wakes(stream, number, seen.clone())));
+        reading.push(tokio::spawn(report_wakes(stream, number, seen.clone())));
     }
     let each = hub.memory().saturating_sub(before) / clients as u64;
-    Row::exact(
+    TableRow::exact(
         format!("memory, {} idle clients", grouped(clients as f64)),
         format!("{} bytes each", grouped(each as f64)),
     )
@@ -56,14 +56,14 @@ async fn measure(hub: &Server, token: &str, clients: usize, wakes: usize) {
     for number in 0..wakes {
         let sent = Instant::now();
         connection.ask(&finished(number % clients, number, token)).await;
-        let hint = tokio::time::timeout(HINT_MAX, hints.recv()).await.expect("the hint comes");
+        let hint = tokio::time::timeout(HINT_TIMEOUT, hints.recv()).await.expect("the hint comes");
         let (woken, at): (usize, Instant) = hint.expect("the readers live");
-        assert_eq!(woken, number % clients, "only the conversation that was meant is woken");
+        assert_eq!(woken, number % clients, "only the addressed conversation is woken");
         times.push(at - sent);
     }
     times.sort_unstable();
     let (p50, p99) = (percentile(&times, 0.5), percentile(&times, 0.99));
-    Row::exact(
+    TableRow::exact(
         format!("wake-up, {} clients", grouped(clients as f64)),
         format!("p99 {:.2} ms", p99.as_secs_f64() * 1e3),
     )
@@ -73,11 +73,11 @@ async fn measure(hub: &Server, token: &str, clients: usize, wakes: usize) {
     reading.iter().for_each(|reader| reader.abort());
 }
 
-/// A stream that has said what the state is.
+/// Opens a stream and reads its first event, the current state.
 async fn open(address: SocketAddr, number: usize, token: &str) -> TcpStream {
     let path = format!("/v1/conversations/stream-{number}/stream");
     let ask = request("GET", &path, token, "text/plain", b"");
-    let mut stream = Connection::open(address).await.follow(&ask).await;
+    let mut stream = HttpConnection::open(address).await.follow(&ask).await;
     let mut state = Vec::with_capacity(1024);
     while !state.windows(14).any(|text| text == b"event: pending") {
         assert!(stream.read_buf(&mut state).await.expect("the stream speaks") > 0, "the stream ended");
@@ -85,8 +85,8 @@ async fn open(address: SocketAddr, number: usize, token: &str) -> TcpStream {
     stream
 }
 
-/// Reports every wake on this stream, and when it came.
-async fn note_wakes(mut stream: TcpStream, number: usize, seen: mpsc::UnboundedSender<(usize, Instant)>) {
+/// Sends the stream's number and the time for every wake hint it reads.
+async fn report_wakes(mut stream: TcpStream, number: usize, seen: mpsc::UnboundedSender<(usize, Instant)>) {
     let mut text = Vec::new();
     while stream.read_buf(&mut text).await.is_ok_and(|read| read > 0) {
         let at = Instant::now();

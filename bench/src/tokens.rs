@@ -1,8 +1,7 @@
-//! How many tokens of an agent's context the same news takes, as o200k counts them.
+//! Tokens of the same notifications as a block and as JSON, counted with o200k.
 //!
-//! A block leaves out what its template leaves out, which is a choice and not a merit of the format. So it stands beside
-//! two kinds of JSON: the events in full, as a harness without Bellwire would paste them, and only what the block itself
-//! shows.
+//! A template omits fields, which is not a merit of the format. So the block is compared with two kinds of JSON: the full
+//! events, as a harness without Bellwire would paste them, and only the fields that the block shows.
 
 use std::slice;
 use std::sync::Arc;
@@ -11,10 +10,10 @@ use bellwire_core::inject::{Style, estimate_tokens};
 use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers};
 use serde_json::{Map, Value, json};
 
-use crate::events::{START, draft, event, named};
-use crate::measure::Effort;
+use crate::events::{START, draft, event, with_ids};
+use crate::measure::RunMode;
 
-pub(crate) fn run(_: Effort) {
+pub(crate) fn run(_: RunMode) {
     println!("\ntokens: what the same news takes of a context, in tokens of o200k");
     println!("  {:<44} {:>8} {:>8} {:>8}   the block takes", "", "tokens", "bytes/4", "bytes");
     compare("ten failures of tools (aim at least 40 % fewer than JSON)", (0..10).map(tool_failure).collect());
@@ -23,12 +22,13 @@ pub(crate) fn run(_: Effort) {
 }
 
 fn compare(what: &str, events: Vec<Event>) {
-    let events = named(events);
-    let block = Told::of(&events, Style::Block);
+    let events = with_ids(events);
+    let block = InjectedText::of(&events, Style::Block);
     let in_full: Vec<Value> = events.iter().map(|event| draft(event)).collect();
-    let each: Vec<String> = events.iter().map(|event| Told::of(slice::from_ref(event), Style::Append).text).collect();
+    let each: Vec<String> =
+        events.iter().map(|event| InjectedText::of(slice::from_ref(event), Style::Append).text).collect();
     println!("  {what}");
-    Count::of("  block", &block.text).print(None);
+    TextSize::of("  block", &block.text).print(None);
     for (what, text) in [
         ("  the events as JSON", compact(&in_full)),
         ("  the events as indented JSON", indented(&in_full)),
@@ -36,25 +36,25 @@ fn compare(what: &str, events: Vec<Event>) {
         ("  the same, indented", indented(&block.shown)),
         ("  one <notification> element per event", each.join("\n\n")),
     ] {
-        Count::of(what, &text).print(Some(&Count::of("", &block.text)));
+        TextSize::of(what, &text).print(Some(&TextSize::of("", &block.text)));
     }
 }
 
-/// How long a text is, in three measures.
-struct Count<'a> {
+/// The size of a text in tokens, estimated tokens and bytes.
+struct TextSize<'a> {
     what: &'a str,
     tokens: usize,
     estimate: usize,
     bytes: usize,
 }
 
-impl<'a> Count<'a> {
+impl<'a> TextSize<'a> {
     fn of(what: &'a str, text: &str) -> Self {
         let encoding = tiktoken::get_encoding("o200k_base").expect("the vocabulary is compiled in");
         Self { what, tokens: encoding.count(text), estimate: estimate_tokens(text), bytes: text.len() }
     }
 
-    fn print(&self, block: Option<&Count<'_>>) {
+    fn print(&self, block: Option<&TextSize<'_>>) {
         let Self { what, tokens, estimate, bytes } = self;
         let change = block.map(|block| 100.0 * (block.tokens as f64 / *tokens as f64 - 1.0));
         let change = match change {
@@ -74,13 +74,13 @@ fn indented(values: &[Value]) -> String {
     serde_json::to_string_pretty(values).expect("JSON can be written")
 }
 
-/// What an agent was told: the text, and the same as data.
-struct Told {
+/// An injected block, and its items as JSON.
+struct InjectedText {
     text: String,
     shown: Vec<Value>,
 }
 
-impl Told {
+impl InjectedText {
     fn of(events: &[Arc<Event>], style: Style) -> Self {
         let mut conversation = Conversation::new(Subscribers::bundled().into(), 42);
         for event in events {
@@ -94,7 +94,7 @@ impl Told {
     }
 }
 
-/// One item of a block as an object with its source.
+/// One item of a block as a JSON object with its source.
 fn as_json(source: &str, content: &str) -> Value {
     let mut item = Map::from_iter([("source".to_owned(), source.into())]);
     match toon_format::decode_default(content).expect("a block holds TOON") {

@@ -1,19 +1,18 @@
-//! How fast TOON is written: a table of 100 rows and 8 columns by our writer, by the reference encoder, and the same
-//! data as JSON.
+//! TOON writing speed: a table of 100 rows and 8 columns by our writer, by the reference encoder, and as JSON.
 //!
-//! JSON says every key in every row, so it writes more bytes for the same data; the time for a table compares the two,
-//! the bytes a second do not.
+//! JSON repeats every key in every row and so writes more bytes for the same data. Compare the time per table, not the
+//! bytes per second.
 
 use bellwire_core::render::toon::{Document, Field, Scalar, Shape, Table};
 use serde_json::Number;
 
-use crate::measure::{Effort, Laps, Row, grouped, print_section};
+use crate::measure::{Laps, RunMode, TableRow, grouped, print_section};
 
 const ROWS: usize = 100;
 const TABLES: usize = 100;
 const COLUMNS: [&str; 8] = ["id", "tool", "error", "ts", "duration_ms", "share", "retried", "message"];
 
-pub(crate) fn run(effort: Effort) {
+pub(crate) fn run(mode: RunMode) {
     print_section("toon", "a table of 100 rows and 8 columns, in bytes written a second");
     let document = document();
     let json = document.to_json();
@@ -23,7 +22,7 @@ pub(crate) fn run(effort: Effort) {
 
     let mut buffer = String::new();
     let [mut again, mut fresh, mut theirs, mut serde] = [(); 4].map(|()| Laps::of(TABLES));
-    for _ in 0..effort.laps(25) {
+    for _ in 0..mode.laps(25) {
         again.time(|| {
             repeated(|| {
                 buffer.clear();
@@ -37,7 +36,7 @@ pub(crate) fn run(effort: Effort) {
     }
     let row = |what, laps: &Laps, text: &str| {
         let table = format!("{:.1} µs a table, {:.2} of JSON's", laps.best() / 1e3, laps.best() / serde.best());
-        Row::of(what, laps, megabytes(text.len())).against(table)
+        TableRow::of(what, laps, megabytes(text.len())).against(table)
     };
     row("ours, into a text that is used again", &again, &toon).aim("at least 300 MB/s").print();
     row("ours, into a new text", &fresh, &toon).print();
@@ -59,7 +58,7 @@ fn document() -> Document {
     Document::Fields(vec![Field { key: "tool_fails".to_owned(), value: Shape::Table(table) }])
 }
 
-/// Every kind of cell: numbers, words, texts that need quotes, a truth, and nothing.
+/// A row with every type of cell: numbers, plain and quoted texts, a boolean or null.
 fn row(number: usize) -> [Scalar; 8] {
     let text = |text: &str| Scalar::Text(text.to_owned());
     let share = Number::from_f64(number as f64 / 64.0).expect("a small quotient is finite");

@@ -1,4 +1,4 @@
-//! Brings events to mailboxes and agents to their mail, by the drain rule: one input, then every effect.
+//! Drives mailboxes by the drain rule: one input, then every effect.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use bellwire_core::{
     Answer, Boundary, Desk, Effect, Event, EventId, Ids, Inject, Input, Keeper, Mailbox, Subscribers, Time, Verdict,
 };
 
-/// A desk, the events that were brought to it, and what became of them.
-pub(crate) struct Post {
+/// Handles events and injections, and counts the effects.
+pub(crate) struct MailboxDriver {
     pub(crate) desk: Desk,
-    pub(crate) tally: Tally,
-    events: Events,
+    pub(crate) counts: VerdictCounts,
+    events: EventMap,
     boundary: Boundary,
 }
 
-/// What events came to. Adding up is all that is done with an effect here; a hub would write it down.
+/// Effects, and verdicts by kind. Effects are counted and dropped; a hub would write them to its store.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct VerdictCounts {
     pub(crate) effects: u64,
     pub(crate) queued: u64,
     pub(crate) held: u64,
@@ -27,22 +27,22 @@ pub(crate) struct Tally {
     pub(crate) suppressed: u64,
 }
 
-impl Post {
-    /// A desk with the bundled subscribers, which knows these events.
+impl MailboxDriver {
+    /// A driver with the bundled subscribers. Injections look their events up in `events`.
     pub(crate) fn new(events: &[Arc<Event>]) -> Self {
         Self {
             desk: Desk::new(Arc::new(Subscribers::bundled()), Ids::seeded(1)),
-            tally: Tally::default(),
-            events: Events(events.iter().map(|event| (event.id(), event.clone())).collect()),
+            counts: VerdictCounts::default(),
+            events: EventMap(events.iter().map(|event| (event.id(), event.clone())).collect()),
             boundary: Boundary::from_seed(1),
         }
     }
 
-    pub(crate) fn bring(&mut self, mailbox: &mut Mailbox, event: &Event, now: Time) {
+    pub(crate) fn publish(&mut self, mailbox: &mut Mailbox, event: &Event, now: Time) {
         self.desk.now = now;
         mailbox.handle(Input::Event(event), &mut self.desk).expect("no event here is a person's message");
         while let Some(effect) = self.desk.poll() {
-            self.note(effect);
+            self.count_effect(effect);
         }
     }
 
@@ -54,24 +54,24 @@ impl Post {
         let mut answer = None;
         while let Some(effect) = self.desk.poll() {
             match effect {
-                Effect::Answer(given) => answer = Some(given),
-                other => self.note(other),
+                Effect::Answer(taken) => answer = Some(taken),
+                other => self.count_effect(other),
             }
         }
         answer.expect("a mailbox answers every injection")
     }
 
-    fn note(&mut self, effect: Effect) {
-        self.tally.effects += 1;
+    fn count_effect(&mut self, effect: Effect) {
+        self.counts.effects += 1;
         match effect {
-            Effect::Verdict { verdict, .. } => self.tally.count(&verdict),
+            Effect::Verdict { verdict, .. } => self.counts.count(&verdict),
             Effect::Detected(event) => drop(self.events.0.insert(event.id(), event)),
             _ => {}
         }
     }
 }
 
-impl Tally {
+impl VerdictCounts {
     fn count(&mut self, verdict: &Verdict) {
         *match verdict {
             Verdict::Queued { .. } => &mut self.queued,
@@ -83,15 +83,15 @@ impl Tally {
     }
 }
 
-struct Events(HashMap<EventId, Arc<Event>>);
+struct EventMap(HashMap<EventId, Arc<Event>>);
 
-impl EventLookup for Events {
+impl EventLookup for EventMap {
     fn event(&self, id: EventId) -> Option<Arc<Event>> {
         self.0.get(&id).cloned()
     }
 }
 
-/// An agent's empty mailbox; each has its own secret.
+/// An empty mailbox of a main agent; `number` becomes its secret.
 pub(crate) fn mailbox(number: usize) -> Mailbox {
     Mailbox::new(Keeper::MainAgent, (number as u128).to_le_bytes())
 }

@@ -1,4 +1,4 @@
-//! A folder with people who have confirmed an address, and a letter waiting for each.
+//! A data folder with people whose email addresses are confirmed, and one delivery waiting for each.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use bellwire_store::{
 };
 use tokio::task::JoinSet;
 
-/// How many commands wait for the same commit.
-const AT_ONCE: usize = 256;
+/// Commands in flight at once, so that they share commits.
+const CONCURRENCY: usize = 256;
 
-/// So many people, each with an address that is confirmed.
-pub(crate) async fn invite(folder: &Path, people: usize) {
+/// Creates `people` users, each with a confirmed address.
+pub(crate) async fn add_people(folder: &Path, people: usize) {
     let store = open(folder).await;
     each(&store, people, |store, user_id| async move {
         let change = SettingsChange {
@@ -27,7 +27,7 @@ pub(crate) async fn invite(folder: &Path, people: usize) {
     })
     .await;
     loop {
-        let claims = store.claim(AT_ONCE).await.expect("the store answers");
+        let claims = store.claim(CONCURRENCY).await.expect("the store answers");
         if claims.is_empty() {
             break;
         }
@@ -42,8 +42,8 @@ pub(crate) async fn invite(folder: &Path, people: usize) {
     store.close().await.expect("the store closes");
 }
 
-/// One more letter for each.
-pub(crate) async fn write(folder: &Path, people: usize) {
+/// Sends each person one notification, which plans one email delivery.
+pub(crate) async fn queue_mail(folder: &Path, people: usize) {
     let store = open(folder).await;
     each(&store, people, |store, user_id| async move {
         let message = "The nightly build is green again. Three tests that had failed since Tuesday pass, and the \
@@ -87,7 +87,7 @@ async fn each<F: Future<Output = ()> + Send + 'static>(
 ) {
     let mut working = JoinSet::new();
     for number in 0..people {
-        if working.len() >= AT_ONCE {
+        if working.len() >= CONCURRENCY {
             working.join_next().await;
         }
         working.spawn(work(store.clone(), format!("person-{number}")));
