@@ -13,7 +13,7 @@ use crate::commands::{
 /// `config`, `doctor` and `migrate` look after it; `simulate` and `subscribers` need no hub.
 #[derive(Parser)]
 #[command(name = "bellwire", version, max_term_width = 100, after_help = AFTER_HELP)]
-pub(crate) struct Arguments {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -24,19 +24,19 @@ const AFTER_HELP: &str = "Exit codes: 0 all is well, 1 something that was checke
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),
-    Demo(demo::Demo),
-    Emit(emit::Emit),
-    Inject(inject::Inject),
-    Mcp(mcp::Mcp),
-    Tail(tail::Tail),
-    Trace(trace::Trace),
-    Token(token::Token),
-    Deliveries(deliveries::Deliveries),
-    Remind(remind::Remind),
-    Config(config::ShowConfig),
-    Doctor(doctor::Doctor),
-    Migrate(migrate::Migrate),
-    Simulate(simulate::Simulate),
-    Subscribers(subscribers::Subscribers),
-    Completions(completions::Completions),
+    Demo(demo::DemoArgs),
+    Emit(emit::EmitArgs),
+    Inject(inject::InjectArgs),
+    Mcp(mcp::McpArgs),
+    Tail(tail::TailArgs),
+    Trace(trace::TraceArgs),
+    Token(token::TokenArgs),
+    Deliveries(deliveries::DeliveriesArgs),
+    Remind(remind::RemindArgs),
+    Config(config::ConfigArgs),
+    Doctor(doctor::DoctorArgs),
+    Migrate(migrate::MigrateArgs),
+    Simulate(simulate::SimulateArgs),
+    Subscribers(subscribers::SubscribersArgs),
+    Completions(completions::CompletionsArgs),
 }

@@ -1,9 +1,9 @@
-//! A running hub, as a command talks to it.
+//! The HTTP client of the commands that talk to a running hub.
 
 mod failure;
-mod lines;
+mod sse;
 
-pub(crate) use lines::Lines;
+pub(crate) use sse::SseReader;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::settings::Settings;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// The hub says something every 15 seconds on a stream; thrice that in silence and it is gone.
+/// The hub sends a keep-alive every 15 seconds; after three missed ones the connection counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 
 /// How to reach a running hub
@@ -45,14 +45,14 @@ pub(crate) struct Client {
     token: Option<Secret>,
 }
 
-/// What a hub answered: its head and its body.
-pub(crate) struct Answer {
+/// The headers and JSON body of a 2xx response; the body is null if it was empty.
+pub(crate) struct HubResponse {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
 impl Connection {
-    /// Where the hub is: as said, or as noted by the hub of the data folder, or as configured.
+    /// The hub's URL: from the flag or environment, else from the data folder's `hub.json`, else from `server.listen`.
     pub(crate) fn url(&self) -> Result<String> {
         if let Some(url) = self.url.as_deref().filter(|url| !url.is_empty()) {
             return Ok(url.trim_end_matches('/').to_owned());
@@ -82,11 +82,11 @@ impl Client {
         Self::open(connection.url()?, Some(connection.token()?))
     }
 
-    /// A client for what needs no token.
+    /// A client for this URL; without a token it can call only the public routes.
     pub(crate) fn open(url: String, token: Option<Secret>) -> Result<Self> {
         let parsed = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let parsed = parsed.with_context(|| format!("'{url}' is no address; write it like http://127.0.0.1:2355"))?;
-        // The token must not follow a redirection to a stranger.
+        // A redirect to another host would send the token there.
         let mut builder = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(SILENCE_MAX)
@@ -111,53 +111,58 @@ impl Client {
         self.call(Method::POST, path, Some(body))
     }
 
-    /// One call. What the hub refuses becomes an error in its own words.
+    /// Sends a JSON request. A refused request becomes an error with the hub's message.
     pub(crate) fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
-        self.answer(method, path, body.map(|body| ("application/json", body.to_string()))).map(|answer| answer.body)
+        self.send(method, path, body.map(|body| ("application/json", body.to_string()))).map(|answer| answer.body)
     }
 
-    /// One call with a body of any kind.
-    pub(crate) fn answer(&self, method: Method, path: &str, body: Option<(&str, String)>) -> Result<Answer> {
-        self.runtime.block_on(self.exchange(method, path, body))
+    /// Sends a request with an optional body, given as content type and text.
+    pub(crate) fn send(&self, method: Method, path: &str, body: Option<(&str, String)>) -> Result<HubResponse> {
+        self.runtime.block_on(self.send_async(method, path, body))
     }
 
-    /// The same, from within the runtime.
-    pub(crate) async fn exchange(&self, method: Method, path: &str, body: Option<(&str, String)>) -> Result<Answer> {
+    /// [`Client::send`] for callers inside the runtime.
+    pub(crate) async fn send_async(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&str, String)>,
+    ) -> Result<HubResponse> {
         let mut request = self.request(method, path).timeout(CALL_TIMEOUT);
         if let Some((kind, body)) = body {
             request = request.header(CONTENT_TYPE, kind).body(body);
         }
-        let response = request.send().await.map_err(|error| failure::in_words(&error, &self.url))?;
+        let response = request.send().await.map_err(|error| failure::describe(&error, &self.url))?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let text = response.text().await.map_err(|error| failure::in_words(&error, &self.url))?;
+        let text = response.text().await.map_err(|error| failure::describe(&error, &self.url))?;
         let body = serde_json::from_str::<Value>(&text);
         match (status.is_success(), body) {
-            (true, Ok(body)) => Ok(Answer { headers, body }),
-            (true, Err(_)) if text.is_empty() => Ok(Answer { headers, body: Value::Null }),
+            (true, Ok(body)) => Ok(HubResponse { headers, body }),
+            (true, Err(_)) if text.is_empty() => Ok(HubResponse { headers, body: Value::Null }),
             (false, Ok(body)) if body["error"]["message"].is_string() => bail!(failure::refusal(&body, status)),
             _ => bail!("{} answers ({status}), but not like a Bellwire: is the address right?", self.url),
         }
     }
 
-    /// The events of a stream, as they come.
-    pub(crate) async fn stream(&self, path: &str) -> Result<Lines> {
+    /// Opens a stream of server-sent events. Fails with [`StreamRefused`] if the hub refuses it.
+    pub(crate) async fn stream(&self, path: &str) -> Result<SseReader> {
         let sent = self.request(Method::GET, path).header("Accept", "text/event-stream").send().await;
-        let response = sent.map_err(|error| failure::in_words(&error, &self.url))?;
+        let response = sent.map_err(|error| failure::describe(&error, &self.url))?;
         let status = response.status();
         if status.is_success() {
-            return Ok(Lines::new(response));
+            return Ok(SseReader::new(response));
         }
         let text = response.text().await.unwrap_or_default();
         let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Err(failure::Refused { status: status.as_u16(), message: failure::refusal(&body, status) }.into())
+        Err(failure::StreamRefused { status: status.as_u16(), message: failure::refusal(&body, status) }.into())
     }
 
-    /// Reads JSON from within the runtime.
-    pub(crate) async fn read(&self, path: &str) -> Result<Value> {
+    /// [`Client::get`] for callers inside the runtime.
+    pub(crate) async fn get_async(&self, path: &str) -> Result<Value> {
         let sent = self.request(Method::GET, path).timeout(CALL_TIMEOUT).send().await;
         let response = sent.and_then(reqwest::Response::error_for_status);
-        let response = response.map_err(|error| failure::in_words(&error, &self.url))?;
-        response.json().await.map_err(|error| failure::in_words(&error, &self.url))
+        let response = response.map_err(|error| failure::describe(&error, &self.url))?;
+        response.json().await.map_err(|error| failure::describe(&error, &self.url))
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
@@ -173,9 +178,9 @@ impl Client {
     }
 }
 
-pub(crate) use failure::Refused;
+pub(crate) use failure::StreamRefused;
 
-/// How a hub that listens there is reached from its own machine.
+/// The URL under which a hub with this listen address is reached from the same machine.
 pub(crate) fn reachable(listen: SocketAddr) -> String {
     match (listen.ip().is_unspecified(), listen.is_ipv6()) {
         (true, true) => format!("http://[::1]:{}", listen.port()),
@@ -184,13 +189,13 @@ pub(crate) fn reachable(listen: SocketAddr) -> String {
     }
 }
 
-/// The path of a call on a conversation, such as `/inject`, and whose conversation it is if the caller says so.
+/// The path of a conversation's route such as `/inject`, with `?user_id=` if the owner is given.
 pub(crate) fn conversation_path(id: &str, call: &str, user: Option<&str>) -> String {
     let owner = user.map(|user| format!("?user_id={}", segment(user))).unwrap_or_default();
     format!("/v1/conversations/{}{call}{owner}", segment(id))
 }
 
-/// A text as one part of a path: everything that could mean something there is escaped.
+/// Percent-encodes a text as one path segment or query value.
 pub(crate) fn segment(text: &str) -> String {
     let escape = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),

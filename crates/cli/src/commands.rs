@@ -1,4 +1,4 @@
-//! One file a command: what it takes, what it does.
+//! One file per command: its arguments and what it does.
 
 pub(crate) mod completions;
 pub(crate) mod config;

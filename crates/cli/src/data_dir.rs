@@ -1,4 +1,4 @@
-//! The folder of a hub: its database, its admin token, and a note of where it listens.
+//! A hub's data folder: the database, the admin token, and `hub.json`, which says where the hub listens.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -12,7 +12,7 @@ const TOKEN_FILE: &str = "admin.token";
 const DATABASE_FILE: &str = "bellwire.db";
 const NOTE_FILE: &str = "hub.json";
 
-/// Where a hub keeps its data if nobody says: where this platform keeps such data.
+/// The platform's default data folder.
 pub(crate) fn by_platform() -> Result<PathBuf> {
     let base = if cfg!(target_os = "macos") {
         variable("HOME").map(|home| home.join("Library/Application Support"))
@@ -33,7 +33,7 @@ pub(crate) fn database(dir: &Path) -> PathBuf {
     dir.join(DATABASE_FILE)
 }
 
-/// Makes the folder, for its owner alone.
+/// Creates the folder with mode 700.
 pub(crate) fn create(dir: &Path) -> Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -42,7 +42,7 @@ pub(crate) fn create(dir: &Path) -> Result<()> {
     builder.create(dir).with_context(|| format!("cannot make the data folder {} (say --data-dir)", dir.display()))
 }
 
-/// The admin token that the first start left.
+/// The admin token, which the first start of a hub writes; `None` if there is no file.
 pub(crate) fn admin_token(dir: &Path) -> Result<Option<Secret>> {
     let path = token_path(dir);
     match fs::read_to_string(&path) {
@@ -59,8 +59,8 @@ pub(crate) fn token_path(dir: &Path) -> PathBuf {
     dir.join(TOKEN_FILE)
 }
 
-/// Keeps the admin token where only its owner can read it. The file is there whole or not at all: half of one would keep
-/// every later start from succeeding.
+/// Writes the admin token to a file with mode 600. The rename makes it atomic: a half-written token file would make every
+/// later start fail.
 pub(crate) fn keep_admin_token(dir: &Path, secret: &str) -> Result<PathBuf> {
     let (path, draft) = (token_path(dir), dir.join(format!("{TOKEN_FILE}.new")));
     let written = private(&draft, secret).and_then(|()| fs::rename(&draft, &path));
@@ -68,7 +68,7 @@ pub(crate) fn keep_admin_token(dir: &Path, secret: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// What others may do with a file or folder; none where there are no modes.
+/// The file's mode, if it grants anything to group or others. Always `None` on systems without modes.
 #[cfg(unix)]
 pub(crate) fn open_to_others(path: &Path) -> Option<u32> {
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).ok()?.permissions()) & 0o777;
@@ -80,7 +80,7 @@ pub(crate) fn open_to_others(_path: &Path) -> Option<u32> {
     None
 }
 
-/// Takes the admin token out of others' sight again; whether that was needed.
+/// Sets the mode of the admin token file to 600; returns whether it was different.
 pub(crate) fn close_admin_token(dir: &Path) -> Result<bool> {
     let path = token_path(dir);
     if open_to_others(&path).is_none() {
@@ -92,26 +92,26 @@ pub(crate) fn close_admin_token(dir: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Leaves a note of where the hub of this folder listens, so that the other commands find it, on whatever port.
+/// Writes `hub.json` with the hub's URL, so that the other commands find it on any port.
 pub(crate) fn note_running(dir: &Path, url: &str) -> Result<()> {
     let path = dir.join(NOTE_FILE);
     let note = json!({ "url": url, "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id() });
     private(&path, &note.to_string()).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Takes the note away; it is only a hint, so nothing depends on it.
+/// Removes `hub.json`. Errors are ignored: readers must expect a stale file anyway.
 pub(crate) fn note_stopped(dir: &Path) {
     let _ = fs::remove_file(dir.join(NOTE_FILE));
 }
 
-/// The note of a hub that runs, or of one that did not end in order.
+/// The content of `hub.json`. It may be stale if the hub was killed.
 pub(crate) fn note(dir: &Path) -> Option<Value> {
     serde_json::from_str(&fs::read_to_string(dir.join(NOTE_FILE)).ok()?).ok()
 }
 
-/// Writes a file that only its owner can read.
+/// Writes and syncs a file with mode 600.
 fn private(path: &Path, line: &str) -> std::io::Result<()> {
-    // One that is there already may have another mode.
+    // An existing file would keep its mode.
     fs::remove_file(path).or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);

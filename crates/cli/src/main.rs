@@ -1,4 +1,4 @@
-//! The one binary. Parses, runs a command, and turns errors into words and exit codes.
+//! The `bellwire` binary: parses the arguments, runs the command, prints errors and sets the exit code.
 
 mod args;
 mod client;
@@ -12,21 +12,21 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Arguments, Command};
+use crate::args::{Cli, Command};
 
-/// An event is made in one thread and freed in another, which the system's allocator is slow at.
+/// Events are allocated in one thread and freed in another, which is slow with the system's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Something the user asked to be checked is wrong.
+/// A check that the user asked for found a problem.
 const EXIT_WRONG: u8 = 1;
-/// The command could not be carried out. (clap uses the same for bad usage.)
+/// The command failed. clap uses the same code for wrong usage.
 const EXIT_FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    // Whoever speaks TLS in this process uses this; it can only be chosen once, and nobody has before us.
+    // The process-wide TLS provider. It fails only if one is installed already, which cannot be the case here.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match run(Arguments::parse().command) {
+    match run(Cli::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(EXIT_WRONG),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all is well, or why the command could not be carried out.
+/// Runs the command. `Ok(false)` means that a check found a problem.
 fn run(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Serve(serve) => commands::serve::run(&serve),

@@ -12,7 +12,7 @@ pub(crate) const SAID: Style = AnsiColor::Green.on_default();
 pub(crate) const WAITS: Style = AnsiColor::Yellow.on_default();
 pub(crate) const TEXT: Style = AnsiColor::Cyan.on_default();
 
-/// The colour of a line; where colours are not wanted, anstream takes them out.
+/// The style of a report line. `anstream` removes colours where the terminal does not support them.
 pub(crate) fn style(tone: Tone) -> Style {
     match tone {
         Tone::Said => SAID,
@@ -23,7 +23,7 @@ pub(crate) fn style(tone: Tone) -> Style {
     }
 }
 
-/// The colour of a verdict.
+/// The style of a verdict or a notification state.
 pub(crate) fn verdict_style(verdict: &str) -> Style {
     match verdict {
         "queued" | "injected" => SAID,
@@ -33,12 +33,12 @@ pub(crate) fn verdict_style(verdict: &str) -> Style {
     }
 }
 
-/// A text in a colour.
+/// Wraps a text in a style's escape codes.
 pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
 }
 
-/// Text from outside on its way to a terminal: what could move the cursor or change colours is shown, not obeyed.
+/// Escapes control characters of external text, which could move the cursor or change colours.
 pub(crate) fn printable(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => c.to_string(),
@@ -48,12 +48,12 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// A text of a JSON object, safe for a terminal; nothing where it has none.
+/// A string field of a JSON object, made [`printable`]; empty if it is missing.
 pub(crate) fn text(value: &Value, key: &str) -> String {
     printable(value[key].as_str().unwrap_or(""))
 }
 
-/// One JSON value on a line of its own.
+/// Prints a JSON value on one line.
 pub(crate) fn print_json(value: &Value) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{value}")?;
@@ -61,12 +61,12 @@ pub(crate) fn print_json(value: &Value) -> Result<bool> {
     Ok(true)
 }
 
-/// A word of caution, beside the data.
+/// Prints a warning to standard error.
 pub(crate) fn warn(message: &str) {
     anstream::eprintln!("{} {}", paint(WAITS, "warning:"), printable(message));
 }
 
-/// `head` closes the pipe when it has seen enough; that is no error.
+/// Whether the reader of our output closed the pipe, as `head` does. The program then exits successfully.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
     io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)

@@ -1,4 +1,4 @@
-//! Where a hub's configuration is found on this machine, and the flags that go over it.
+//! Finds and loads the hub's configuration on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Everything that holds, with these flags over it.
+    /// Loads defaults, file, environment and these flags, and fills in the platform's data folder.
     pub(crate) fn load(&self, mut flags: Vec<Flag>) -> Result<Loaded> {
         if let Some(dir) = &self.data_dir {
             flags.push(flag("--data-dir", "data.dir", absolute(dir)?.display()));
@@ -39,7 +39,7 @@ impl Settings {
         }
     }
 
-    /// The same, with a word on standard error for whatever is worth one.
+    /// Loads the configuration and prints its warnings to standard error.
     pub(crate) fn load_and_warn(&self, flags: Vec<Flag>) -> Result<Loaded> {
         let loaded = self.load(flags)?;
         loaded.warnings.iter().for_each(|warning| warn(warning));
@@ -51,7 +51,7 @@ impl Settings {
         let path = match named {
             Some(path) if !path.exists() => bail!("{} is not there; leave --config away to go without", path.display()),
             Some(path) => Some(absolute(path)?),
-            None => places().into_iter().find(|path| path.exists()),
+            None => config_paths().into_iter().find(|path| path.exists()),
         };
         let Some(path) = path else { return Ok(None) };
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -59,9 +59,9 @@ impl Settings {
     }
 }
 
-/// Where a configuration file is looked for, the person's own before the system's. The current folder is no such place:
-/// it may belong to a stranger.
-pub(crate) fn places() -> Vec<PathBuf> {
+/// Where a configuration file is looked for, the user's before the system's. The current folder is not searched, because
+/// another user may control it.
+pub(crate) fn config_paths() -> Vec<PathBuf> {
     let (own, system) = if cfg!(target_os = "macos") {
         let own = data_dir::variable("HOME").map(|home| home.join("Library/Application Support"));
         (own, Some(PathBuf::from("/Library/Application Support")))
@@ -75,7 +75,7 @@ pub(crate) fn places() -> Vec<PathBuf> {
     own.into_iter().chain(system).map(|folder| folder.join("bellwire").join(FILE_NAME)).collect()
 }
 
-/// A setting as it was said on the command line.
+/// A setting from the command line.
 pub(crate) fn flag(name: &'static str, key: &'static str, value: impl ToString) -> Flag {
     Flag { name, key, value: value.to_string() }
 }
@@ -85,7 +85,7 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
 }
 
 fn environment() -> Vec<(String, String)> {
-    // A variable that is not text cannot be one of ours.
+    // Values of our variables are UTF-8; others are ignored.
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

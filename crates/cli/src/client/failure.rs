@@ -1,4 +1,4 @@
-//! What can go wrong between here and a hub, in words that say what to do.
+//! Errors of requests to a hub, with messages that say what to do.
 
 use std::error::Error;
 use std::fmt;
@@ -7,22 +7,22 @@ use std::io;
 use reqwest::StatusCode;
 use serde_json::Value;
 
-/// The hub heard a stream's request and said no.
+/// The hub refused to open a stream. Callers use the status to decide whether to reconnect.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct StreamRefused {
     pub(crate) status: u16,
     pub(crate) message: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for StreamRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl Error for Refused {}
+impl Error for StreamRefused {}
 
-/// A hub's own reason, with the field and the hint it named.
+/// The message of an error response, with its field and hint.
 pub(super) fn refusal(body: &Value, status: StatusCode) -> String {
     if status == StatusCode::UNAUTHORIZED {
         let make = "make one: bellwire token create";
@@ -37,14 +37,14 @@ pub(super) fn refusal(body: &Value, status: StatusCode) -> String {
     crate::output::printable(&format!("{field}{message} ({status}){hint}"))
 }
 
-/// Why a call did not reach a hub or its answer did not reach us.
-pub(super) fn in_words(error: &reqwest::Error, url: &str) -> anyhow::Error {
+/// The message for a request that failed below HTTP: DNS, TLS, connection, timeout.
+pub(super) fn describe(error: &reqwest::Error, url: &str) -> anyhow::Error {
     let causes = chain(error);
     let io_kind = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     let tls = causes.iter().find_map(|cause| tls_error(*cause));
     let dns = causes.iter().any(|cause| cause.to_string().contains("dns error"));
     let last = causes.last().map(ToString::to_string).unwrap_or_default();
-    let words = match io_kind {
+    let message = match io_kind {
         _ if error.is_timeout() => format!("the hub at {url} does not answer in time"),
         _ if dns => format!("there is no host of that name: {url}"),
         _ if tls.is_some() => format!("no secure connection to {url}: {}", tls.unwrap_or_default()),
@@ -53,15 +53,15 @@ pub(super) fn in_words(error: &reqwest::Error, url: &str) -> anyhow::Error {
         _ if error.is_decode() => format!("{url} answers, but not like a Bellwire: is the address right?"),
         _ => format!("the connection to {url} broke off: {last}"),
     };
-    anyhow::Error::msg(words)
+    anyhow::Error::msg(message)
 }
 
-/// An error and its causes, the deepest last.
+/// An error and its causes, the root cause last.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| (*error).source()).collect()
 }
 
-/// What TLS had to say. Input/output errors wrap it, sometimes one in the other.
+/// The TLS error inside a cause. It is wrapped in one or more I/O errors.
 fn tls_error(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<rustls::Error>() {
         return Some(match error {

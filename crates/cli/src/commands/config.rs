@@ -11,7 +11,7 @@ use crate::settings::Settings;
 ///
 /// What is printed is a configuration file itself. Defaults, then bellwire.toml, then BELLWIRE_* variables, then flags.
 #[derive(Args)]
-pub(crate) struct ShowConfig {
+pub(crate) struct ConfigArgs {
     /// Print the commented default file instead
     #[arg(long, conflicts_with = "json")]
     default: bool,
@@ -22,7 +22,7 @@ pub(crate) struct ShowConfig {
     settings: Settings,
 }
 
-pub(crate) fn run(arguments: &ShowConfig) -> Result<bool> {
+pub(crate) fn run(arguments: &ConfigArgs) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     if arguments.default {
         out.write_all(DEFAULT_FILE.as_bytes())?;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, Connection, segment};
 use crate::output::{MUTED, SAID, STRONG, WAITS, WRONG, paint, print_json, text};
 
-/// How much of a reason a table shows, in characters.
+/// The number of characters of a reason that the table shows.
 const REASON_MAX: usize = 80;
 
 /// List what leaves the hub for people, dead letters included; try one again or give it up
@@ -15,7 +15,7 @@ const REASON_MAX: usize = 80;
 /// Where it stands: waiting, claimed, started, sent, failed (a dead letter), unknown (it went out and no answer came, so it
 /// is not sent again by itself), skipped (no longer wanted when its time came) or cancelled.
 #[derive(Args)]
-pub(crate) struct Deliveries {
+pub(crate) struct DeliveriesArgs {
     /// Only those that stand here; failed are the dead letters
     #[arg(long)]
     state: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Deliveries {
     connection: Connection,
 }
 
-pub(crate) fn run(arguments: &Deliveries) -> Result<bool> {
+pub(crate) fn run(arguments: &DeliveriesArgs) -> Result<bool> {
     let client = Client::new(&arguments.connection)?;
     match (&arguments.retry, &arguments.cancel) {
         (Some(id), _) => arguments.change(&client, id, "retry"),
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Deliveries) -> Result<bool> {
     }
 }
 
-impl Deliveries {
+impl DeliveriesArgs {
     fn change(&self, client: &Client, id: &str, what: &str) -> Result<bool> {
         let delivery = client.post(&format!("/v1/deliveries/{}/{what}", segment(id)), &json!({}))?;
         if self.json {
@@ -94,7 +94,7 @@ fn row(delivery: &Value) -> String {
     format!("{:38}{state}{:12}{:28}{tries:<7}{}", cell("id"), cell("user_id"), cell("target"), why(delivery))
 }
 
-/// The reason on one line; of what waits for its time, when that is.
+/// The reason on one line; for a waiting delivery also its due time.
 fn why(delivery: &Value) -> String {
     let reason = text(delivery, "reason").replace(['\n', '\t'], " ");
     let reason = match reason.char_indices().nth(REASON_MAX) {

@@ -13,7 +13,7 @@ use stage::Stage;
 /// Plays a short scripted conversation against a running hub, through the same calls your agent would use, and shows
 /// what is published, what the agent reads, and why. It uses a conversation and a person of its own and erases them.
 #[derive(Args)]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     /// Do not pause for reading
     #[arg(long)]
     fast: bool,
@@ -24,15 +24,15 @@ pub(crate) struct Demo {
     connection: Connection,
 }
 
-pub(crate) fn run(arguments: &Demo) -> Result<bool> {
+pub(crate) fn run(arguments: &DemoArgs) -> Result<bool> {
     let client = Client::new(&arguments.connection).context("the demo needs a running hub: bellwire serve")?;
-    let mut stage = Stage::set(&client, arguments.fast)?;
+    let mut stage = Stage::new(&client, arguments.fast)?;
     let played = script::play(&mut stage);
     let conversation = stage.conversation.clone();
     if arguments.keep {
         anstream::eprintln!("Kept: bellwire tail --all {conversation}");
     } else {
-        // The person was made up for this conversation, so nothing else goes with it.
+        // The user was created for this demo, so nothing else is erased.
         client.call(Method::DELETE, &format!("/v1/users/{conversation}"), None)?;
         anstream::eprintln!("{conversation} is erased; `bellwire demo --keep` would have kept it.");
     }

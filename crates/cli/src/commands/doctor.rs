@@ -16,7 +16,7 @@ use crate::output::{MUTED, SAID, WAITS, WRONG, paint, print_json, printable};
 /// Looks at the configuration, the data folder, the admin token, the disk, the subscribers, and the hub itself, or its
 /// database where no hub runs. Changes nothing. Exits with 1 if anything is wrong.
 #[derive(Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Print JSON: {"ok": BOOL, "checks": [{"check", "level", "message", "fix"?}, ...]}
     #[arg(long)]
     json: bool,
@@ -24,82 +24,82 @@ pub(crate) struct Doctor {
     connection: Connection,
 }
 
-/// How bad it is.
+/// The outcome of a check. `Fail` makes the exit code 1.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Level {
+enum CheckLevel {
     Ok,
     Warn,
     Fail,
 }
 
-/// One thing that was looked at.
-struct Finding {
+/// One check's name, outcome and, unless it is ok, how to fix it.
+struct CheckResult {
     check: &'static str,
-    level: Level,
+    level: CheckLevel,
     message: String,
     fix: Option<String>,
 }
 
-pub(crate) fn run(arguments: &Doctor) -> Result<bool> {
-    let mut findings = Vec::new();
+pub(crate) fn run(arguments: &DoctorArgs) -> Result<bool> {
+    let mut results = Vec::new();
     let loaded = match arguments.connection.settings.load(Vec::new()) {
         Ok(loaded) => {
-            findings.extend(configuration(&loaded));
+            results.extend(configuration(&loaded));
             Some(loaded)
         }
         Err(error) => {
             let fix = "correct it; `bellwire config --default` shows every setting";
-            findings.push(Finding::fail("configuration", format!("{error:#}"), fix));
+            results.push(CheckResult::fail("configuration", format!("{error:#}"), fix));
             None
         }
     };
     if let Some(loaded) = &loaded {
-        findings.extend(local::check(loaded));
+        results.extend(local::check(loaded));
     }
-    findings.extend(remote::check(&arguments.connection, loaded.as_ref()));
-    let ok = !findings.iter().any(|finding| finding.level == Level::Fail);
+    results.extend(remote::check(&arguments.connection, loaded.as_ref()));
+    let ok = !results.iter().any(|result| result.level == CheckLevel::Fail);
     match arguments.json {
-        true => print_json(&json!({ "ok": ok, "checks": findings.iter().map(Finding::json).collect::<Vec<_>>() }))?,
-        false => print(&findings)?,
+        true => print_json(&json!({ "ok": ok, "checks": results.iter().map(CheckResult::json).collect::<Vec<_>>() }))?,
+        false => print(&results)?,
     };
     Ok(ok)
 }
 
-fn configuration(loaded: &Loaded) -> Vec<Finding> {
+fn configuration(loaded: &Loaded) -> Vec<CheckResult> {
     if loaded.warnings.is_empty() {
-        return vec![Finding::ok("configuration", "holds together; `bellwire config` shows it")];
+        return vec![CheckResult::ok("configuration", "holds together; `bellwire config` shows it")];
     }
-    let risky = |warning: &String| Finding::warn("configuration", warning, "change it, or know why not");
+    let risky = |warning: &String| CheckResult::warn("configuration", warning, "change it, or know why not");
     loaded.warnings.iter().map(risky).collect()
 }
 
-fn print(findings: &[Finding]) -> Result<bool> {
+fn print(results: &[CheckResult]) -> Result<bool> {
     let mut out = anstream::stdout().lock();
-    for finding in findings {
-        let word = paint(finding.level.style(), format!("{:5}", finding.level.word()));
-        writeln!(out, "{word}{:15} {}", finding.check, printable(&finding.message))?;
-        if let Some(fix) = &finding.fix {
+    for result in results {
+        let word = paint(result.level.style(), format!("{:5}", result.level.as_str()));
+        writeln!(out, "{word}{:15} {}", result.check, printable(&result.message))?;
+        if let Some(fix) = &result.fix {
             writeln!(out, "{:20} {}", "", paint(MUTED, format!("fix: {}", printable(fix))))?;
         }
     }
     Ok(true)
 }
 
-impl Finding {
+impl CheckResult {
     fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self { check, level: Level::Ok, message: message.into(), fix: None }
+        Self { check, level: CheckLevel::Ok, message: message.into(), fix: None }
     }
 
     fn warn(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, level: Level::Warn, message: message.into(), fix: Some(fix.into()) }
+        Self { check, level: CheckLevel::Warn, message: message.into(), fix: Some(fix.into()) }
     }
 
     fn fail(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, level: Level::Fail, message: message.into(), fix: Some(fix.into()) }
+        Self { check, level: CheckLevel::Fail, message: message.into(), fix: Some(fix.into()) }
     }
 
     fn json(&self) -> Value {
-        let mut json = json!({ "check": self.check, "level": self.level.word(), "message": self.message });
+        let mut json = json!({ "check": self.check, "level": self.level.as_str(), "message": self.message });
         if let Some(fix) = &self.fix {
             json["fix"] = json!(fix);
         }
@@ -107,8 +107,8 @@ impl Finding {
     }
 }
 
-impl Level {
-    const fn word(self) -> &'static str {
+impl CheckLevel {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warn => "warn",

@@ -12,7 +12,7 @@ use crate::output::{MUTED, STRONG, paint, print_json, text, verdict_style};
 
 /// Publish an event and print what it came to
 #[derive(Args)]
-pub(crate) struct Emit {
+pub(crate) struct EmitArgs {
     /// The type, such as tool.call.failure
     #[arg(value_name = "TYPE", required_unless_present = "ndjson")]
     kind: Option<String>,
@@ -48,10 +48,10 @@ pub(crate) struct Emit {
     connection: Connection,
 }
 
-/// As many as one call may bring.
+/// The hub's limit of events per request.
 const BATCH_MAX: usize = 1000;
 
-pub(crate) fn run(arguments: &Emit) -> Result<bool> {
+pub(crate) fn run(arguments: &EmitArgs) -> Result<bool> {
     if let Some(path) = &arguments.ndjson {
         return publish_lines(arguments, path);
     }
@@ -64,10 +64,10 @@ pub(crate) fn run(arguments: &Emit) -> Result<bool> {
     Ok(true)
 }
 
-impl Emit {
+impl EmitArgs {
     fn event(&self) -> Result<Value> {
-        let said = input::text(&self.payload)?;
-        let payload: Value = serde_json::from_str(&said).context("the payload is not JSON")?;
+        let payload = input::text(&self.payload)?;
+        let payload: Value = serde_json::from_str(&payload).context("the payload is not JSON")?;
         if !payload.is_object() {
             bail!("the payload must be a JSON object, such as '{{\"message\": \"red\"}}'");
         }
@@ -88,7 +88,7 @@ impl Emit {
     }
 }
 
-/// The admin belongs to nobody, so an event of theirs cannot begin a conversation.
+/// Adds a hint to "no such conversation": only an event from a token bound to a person creates one.
 fn explain(error: anyhow::Error) -> anyhow::Error {
     match error.to_string().contains("no such conversation") {
         true => anyhow::anyhow!(
@@ -113,8 +113,9 @@ fn print_receipt(accepted: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Publishes many events, a thousand a call; each call is taken in whole or not at all.
-fn publish_lines(arguments: &Emit, path: &str) -> Result<bool> {
+/// Publishes the lines of a file in requests of at most `BATCH_MAX` events. The hub accepts each request as a whole or not
+/// at all.
+fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
     let content = input::file(path)?;
     let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
@@ -124,7 +125,7 @@ fn publish_lines(arguments: &Emit, path: &str) -> Result<bool> {
     let (mut published, mut verdicts) = (0, BTreeMap::<String, usize>::new());
     for batch in lines.chunks(BATCH_MAX) {
         let body = ("application/x-ndjson", batch.join("\n"));
-        let answer = client.answer(Method::POST, "/v1/events", Some(body));
+        let answer = client.send(Method::POST, "/v1/events", Some(body));
         let answer = answer.with_context(|| format!("{published} events were published before this"))?.body;
         if arguments.json {
             print_json(&answer)?;

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use bellwire_core::subscriber::{FileError, Subscribers};
 use bellwire_server::folder::Files;
 
-/// The files of a folder of subscribers, as a hub reads them.
+/// Reads a folder of subscribers as a hub does.
 pub(crate) fn read(dir: &Path) -> Result<Files> {
     if !dir.is_dir() {
         bail!("{} is not a folder", dir.display());
@@ -12,7 +12,7 @@ pub(crate) fn read(dir: &Path) -> Result<Files> {
     Files::read(dir).with_context(|| format!("cannot read the folder {}", dir.display()))
 }
 
-/// The bundled subscribers with those of a folder over them, and what is wrong with the folder's files.
+/// The bundled subscribers, replaced and extended by those of a folder, and the errors of the folder's files.
 pub(crate) fn subscribers(dir: Option<&Path>) -> Result<(Subscribers, Vec<FileError>)> {
     let bundled = Subscribers::bundled();
     let Some(dir) = dir else { return Ok((bundled, Vec::new())) };
@@ -23,7 +23,7 @@ pub(crate) fn subscribers(dir: Option<&Path>) -> Result<(Subscribers, Vec<FileEr
     Ok((Subscribers::new(all), loaded.errors))
 }
 
-/// Says on standard error what is wrong with which file.
+/// Prints the errors of subscriber files to standard error.
 pub(crate) fn warn(errors: &[FileError]) {
     for error in errors {
         anstream::eprintln!("{}warning:{} {error}", crate::output::WRONG.render(), crate::output::WRONG.render_reset());

@@ -10,7 +10,7 @@ use crate::output::{MUTED, paint, print_json, printable};
 
 /// Take an agent's mail at an injection point and print the block
 #[derive(Args)]
-pub(crate) struct Inject {
+pub(crate) struct InjectArgs {
     /// The conversation
     conversation: String,
     /// immediate, turn_start, after_tool or turn_end
@@ -39,9 +39,9 @@ pub(crate) struct Inject {
     connection: Connection,
 }
 
-pub(crate) fn run(arguments: &Inject) -> Result<bool> {
+pub(crate) fn run(arguments: &InjectArgs) -> Result<bool> {
     let path = conversation_path(&arguments.conversation, "/inject", arguments.user.as_deref());
-    let answer = Client::new(&arguments.connection)?.post(&path, &arguments.ask()?)?;
+    let answer = Client::new(&arguments.connection)?.post(&path, &arguments.body()?)?;
     if arguments.json {
         return print_json(&answer);
     }
@@ -59,21 +59,21 @@ pub(crate) fn run(arguments: &Inject) -> Result<bool> {
     Ok(true)
 }
 
-impl Inject {
-    fn ask(&self) -> Result<Value> {
-        let mut ask = json!({ "point": self.point, "call_id": self.call_id });
+impl InjectArgs {
+    fn body(&self) -> Result<Value> {
+        let mut body = json!({ "point": self.point, "call_id": self.call_id });
         if let Some(agent) = &self.agent {
-            ask["agent"] = json!(agent);
+            body["agent"] = json!(agent);
         }
         if let Some(style) = &self.style {
-            ask["style"] = json!(style);
+            body["style"] = json!(style);
         }
         if let Some(result) = &self.tool_result {
-            ask["tool_result"] = json!(input::text(result)?);
+            body["tool_result"] = json!(input::text(result)?);
         }
         if let Some(observed) = &self.observed {
-            ask["observed"] = serde_json::from_str(&input::text(observed)?).context("--observed is not JSON")?;
+            body["observed"] = serde_json::from_str(&input::text(observed)?).context("--observed is not JSON")?;
         }
-        Ok(ask)
+        Ok(body)
     }
 }

@@ -2,19 +2,19 @@ use std::io::Read as _;
 
 use anyhow::{Context as _, Result, bail};
 
-/// More than this does not fit into a request.
+/// The largest input in bytes; the hub accepts no larger request.
 const INPUT_MAX: u64 = 64 * 1024 * 1024;
 
-/// A text as it was said, or `-` for standard input, or `@FILE`.
-pub(super) fn text(said: &str) -> Result<String> {
-    match said.strip_prefix('@') {
+/// An argument's text: itself, standard input for `-`, or a file's content for `@FILE`.
+pub(super) fn text(argument: &str) -> Result<String> {
+    match argument.strip_prefix('@') {
         Some(path) => file(path),
-        None if said == "-" => file("-"),
-        None => Ok(said.to_owned()),
+        None if argument == "-" => file("-"),
+        None => Ok(argument.to_owned()),
     }
 }
 
-/// What a file says; `-` is standard input.
+/// The content of a file; `-` is standard input.
 pub(super) fn file(path: &str) -> Result<String> {
     let mut text = String::new();
     let read = match path {

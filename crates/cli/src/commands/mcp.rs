@@ -17,19 +17,19 @@ use embedded::Embedded;
 /// hub, or, with --embedded, to one of its own for as long as the agent runs. Nothing but the protocol is written to
 /// standard output.
 #[derive(Args)]
-pub(crate) struct Mcp {
+pub(crate) struct McpArgs {
     /// Run a hub of its own on this machine's data folder, instead of asking a running one
     #[arg(long, conflicts_with_all = ["url", "token"])]
     embedded: bool,
     #[command(flatten)]
-    speaker: Speaker,
+    defaults: DefaultContext,
     #[command(flatten)]
     connection: Connection,
 }
 
 /// For whom the agent speaks; what a call says in its _meta goes first
 #[derive(Args, Clone, Default)]
-struct Speaker {
+struct DefaultContext {
     /// The person the agent works for; not needed where the token is bound to one
     #[arg(long, value_name = "ID")]
     user: Option<String>,
@@ -41,31 +41,31 @@ struct Speaker {
     agent: Option<String>,
 }
 
-/// Whom an agent speaks for that has a hub to itself and says nothing else.
+/// The user and conversation of an embedded hub, unless flags or calls name others.
 const OWNER: &str = "me";
 const CONVERSATION: &str = "default";
 
-pub(crate) fn run(arguments: &Mcp) -> Result<bool> {
-    let mut speaker = arguments.speaker.clone();
+pub(crate) fn run(arguments: &McpArgs) -> Result<bool> {
+    let mut defaults = arguments.defaults.clone();
     if !arguments.embedded {
-        return serve(Client::new(&arguments.connection)?, speaker);
+        return serve(Client::new(&arguments.connection)?, defaults);
     }
     let hub = Embedded::start(&arguments.connection)?;
-    speaker.user.get_or_insert_with(|| OWNER.to_owned());
-    speaker.conversation.get_or_insert_with(|| CONVERSATION.to_owned());
-    let served = hub.client().and_then(|client| serve(client, speaker));
+    defaults.user.get_or_insert_with(|| OWNER.to_owned());
+    defaults.conversation.get_or_insert_with(|| CONVERSATION.to_owned());
+    let served = hub.client().and_then(|client| serve(client, defaults));
     hub.stop()?;
     served
 }
 
-/// Until the agent goes away.
-fn serve(client: Client, speaker: Speaker) -> Result<bool> {
+/// Serves MCP on standard input and output until the agent disconnects.
+fn serve(client: Client, defaults: DefaultContext) -> Result<bool> {
     let client = std::sync::Arc::new(client);
-    let bridge = Bridge::new(client.clone(), speaker);
+    let bridge = Bridge::new(client.clone(), defaults);
     client.block_on(async {
         let running = match bridge.serve(rmcp::transport::stdio()).await {
             Ok(running) => running,
-            // An agent that leaves before it has said anything.
+            // The agent disconnected before the handshake.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(true),
             Err(error) => return Err(error).context("the agent and this server do not understand each other"),
         };

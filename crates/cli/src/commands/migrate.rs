@@ -14,7 +14,7 @@ use crate::settings::Settings;
 ///
 /// `serve` does the same by itself; this is for those who want to see it done first. No hub may be running on the data.
 #[derive(Args)]
-pub(crate) struct Migrate {
+pub(crate) struct MigrateArgs {
     /// Print JSON: {"database": PATH, "applied": [STEP, ...]}
     #[arg(long)]
     json: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Migrate {
     settings: Settings,
 }
 
-pub(crate) fn run(arguments: &Migrate) -> Result<bool> {
+pub(crate) fn run(arguments: &MigrateArgs) -> Result<bool> {
     let loaded = arguments.settings.load_and_warn(Vec::new())?;
     let dir = loaded.config.data_dir.context("there is no data folder; say --data-dir")?;
     data_dir::create(&dir)?;

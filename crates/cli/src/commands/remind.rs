@@ -14,7 +14,7 @@ use crate::output::{MUTED, STRONG, paint, print_json, printable, text};
 ///
 /// bellwire remind "Call the dentist" --at 2h --user ada
 #[derive(Args)]
-pub(crate) struct Remind {
+pub(crate) struct RemindArgs {
     /// What to remind of, 1 to 500 characters
     message: Option<String>,
     /// When: after 30m, 2h, 1d, or at a time such as 2027-01-04T09:00:00+01:00
@@ -42,7 +42,7 @@ pub(crate) struct Remind {
     connection: Connection,
 }
 
-pub(crate) fn run(arguments: &Remind) -> Result<bool> {
+pub(crate) fn run(arguments: &RemindArgs) -> Result<bool> {
     match (&arguments.message, &arguments.cancel) {
         (Some(message), _) => arguments.set(message),
         (None, Some(id)) => {
@@ -55,10 +55,10 @@ pub(crate) fn run(arguments: &Remind) -> Result<bool> {
     }
 }
 
-impl Remind {
+impl RemindArgs {
     fn set(&self, message: &str) -> Result<bool> {
         let at = self.at.as_deref().context("--at is missing: when to remind, such as --at 2h")?;
-        let at = when::moment("--at", at, Timestamp::now())?;
+        let at = when::parse_time("--at", at, Timestamp::now())?;
         let context = [("user_id", &self.user), ("conversation_id", &self.conversation)];
         let context = context.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?))));
         let call = json!({ "arguments": { "message": message, "at": at }, "context": Map::from_iter(context) });

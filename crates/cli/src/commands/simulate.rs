@@ -15,7 +15,7 @@ use crate::output::{MUTED, STRONG, printable, style};
 /// Prints every verdict, notification and block. Nothing is stored and no time passes.
 #[derive(Args)]
 #[command(after_long_help = TIMELINE_HELP)]
-pub(crate) struct Simulate {
+pub(crate) struct SimulateArgs {
     /// The timeline; - reads standard input
     file: PathBuf,
     /// Add (or replace by id) the subscribers of this folder
@@ -47,10 +47,10 @@ const TIMELINE_HELP: &str = r#"A timeline is text, one step a line: a time, a ve
 Times are 0s, 1.5s, 200ms, 2m, 1h, 1d from the start, or +500ms after the line before.
 Points are immediate, turn_start, after_tool, turn_end."#;
 
-/// More than this is no timeline.
+/// The largest timeline accepted, in bytes.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
-pub(crate) fn run(arguments: &Simulate) -> Result<bool> {
+pub(crate) fn run(arguments: &SimulateArgs) -> Result<bool> {
     let name = match arguments.file.to_string_lossy() {
         name if name == "-" => "standard input".into(),
         name => name,

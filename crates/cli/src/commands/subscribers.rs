@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use bellwire_core::event::TypePattern;
 use bellwire_core::render::toon::Document;
-use bellwire_core::subscriber::{Subscriber, Subscribers as Set};
+use bellwire_core::subscriber::{Subscriber, Subscribers};
 use bellwire_core::{Boundary, Event, EventDraft, Ids, Severity, Time};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::output::{MUTED, STRONG, WRONG, printable};
 
 /// Look at, check and try subscriber files
 #[derive(Args)]
-pub(crate) struct Subscribers {
+pub(crate) struct SubscribersArgs {
     #[command(subcommand)]
     command: SubscribersCommand,
 }
@@ -58,7 +58,7 @@ enum SubscribersCommand {
     },
 }
 
-pub(crate) fn run(arguments: &Subscribers) -> Result<bool> {
+pub(crate) fn run(arguments: &SubscribersArgs) -> Result<bool> {
     match &arguments.command {
         SubscribersCommand::List { subscribers, json } => list(subscribers.as_deref(), *json),
         SubscribersCommand::Check { dir } => check(dir),
@@ -106,18 +106,19 @@ fn list(dir: Option<&Path>, as_json: bool) -> Result<bool> {
     Ok(errors.is_empty())
 }
 
-/// Loads every file and words made-up events with each, once alone and once as a batch.
+/// Loads every file and renders sample events with its template, once one event and once a full batch.
 fn check(dir: &Path) -> Result<bool> {
     let folder = folder::read(dir)?;
     let count = folder.subscribers.len() + folder.unreadable.len();
     if count == 0 {
         bail!("{} holds no *.toml file", dir.display());
     }
-    let loaded = Set::load(&folder.subscribers, &folder.templates);
+    let loaded = Subscribers::load(&folder.subscribers, &folder.templates);
     let mut wrong: Vec<String> = loaded.errors.iter().chain(&folder.unreadable).map(ToString::to_string).collect();
     wrong.extend(loaded.subscribers.iter().filter_map(|one| {
         let batches = [1, one.batching.max_size].into_iter();
-        let (count, problem) = batches.map(|count| (count, word(one, &samples(one, count)))).find_map(failed)?;
+        let (count, problem) =
+            batches.map(|count| (count, render_checked(one, &samples(one, count)))).find_map(failed)?;
         Some(format!("subscriber '{}': its template fails on a batch of {count}: {problem}", one.id))
     }));
     for problem in &wrong {
@@ -141,7 +142,8 @@ fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result
     for event in events.iter().filter(|event| !one.listens_for(event.kind())) {
         anstream::eprintln!("note: '{id}' does not listen for {}; worded all the same", event.kind());
     }
-    let text = word(one, &events).map_err(|problem| anyhow::anyhow!("the template fails: {problem}"))?.to_toon();
+    let text =
+        render_checked(one, &events).map_err(|problem| anyhow::anyhow!("the template fails: {problem}"))?.to_toon();
     let mut out = anstream::stdout().lock();
     match as_json {
         true => writeln!(out, "{}", json!({ "subscriber": id, "content": text, "events": events.len() }))?,
@@ -157,25 +159,25 @@ fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result
     Ok(errors.is_empty())
 }
 
-/// The words, held against the official decoder: what an agent reads is what a parser gets.
-fn word(one: &Subscriber, events: &[Arc<Event>]) -> Result<Document, String> {
+/// Renders events and checks that the official TOON crate decodes and re-encodes the text unchanged.
+fn render_checked(one: &Subscriber, events: &[Arc<Event>]) -> Result<Document, String> {
     let document = one.dry_run(events, &Boundary::from_seed(0))?;
     let text = document.to_toon();
     let decoded: Value = toon_format::decode_default(&text).map_err(|error| format!("not valid TOON: {error}"))?;
-    let again = toon_format::encode_default(&decoded).map_err(|error| format!("not valid TOON: {error}"))?;
-    match again == text {
+    let encoded = toon_format::encode_default(&decoded).map_err(|error| format!("not valid TOON: {error}"))?;
+    match encoded == text {
         true => Ok(document),
-        false => Err(format!("the official encoder would write it otherwise: {again}")),
+        false => Err(format!("the official encoder would write it otherwise: {encoded}")),
     }
 }
 
-fn failed((count, worded): (usize, Result<Document, String>)) -> Option<(usize, String)> {
-    worded.err().map(|problem| (count, problem))
+fn failed((count, rendered): (usize, Result<Document, String>)) -> Option<(usize, String)> {
+    rendered.err().map(|problem| (count, problem))
 }
 
 fn parse_event(text: &str) -> Result<Arc<Event>> {
     let draft: EventDraft = serde_json::from_str(text).with_context(|| format!("--event {text}"))?;
-    // The person's own words are made by another call; to try their template, the text is all that matters.
+    // A draft cannot be a user message; its constructor needs only the text.
     if draft.kind.as_deref() == Some("user.message") {
         let text = draft.payload.as_ref().and_then(|payload| payload.get("text")).and_then(Value::as_str);
         return Ok(Arc::new(Event::user_message(text.unwrap_or_default())?.at(sample_time())));
@@ -183,7 +185,7 @@ fn parse_event(text: &str) -> Result<Arc<Event>> {
     Ok(Arc::new(draft.admit(sample_time(), &mut Ids::seeded(0)).with_context(|| format!("--event {text}"))?))
 }
 
-/// Made-up events of the subscriber's first type, each a little different.
+/// Sample events of the subscriber's first type, numbered so that they differ.
 fn samples(one: &Subscriber, count: usize) -> Vec<Arc<Event>> {
     let kind = match one.types.first() {
         Some(TypePattern::Exact(kind)) => kind.to_string(),

@@ -8,14 +8,14 @@ use clap::Args;
 use serde_json::Value;
 use tokio::time::{interval, sleep};
 
-use crate::client::{Client, Connection, Refused, conversation_path};
+use crate::client::{Client, Connection, StreamRefused, conversation_path};
 use crate::output::{text, warn};
 
 /// Follow a conversation live: what waits for its agent, and what the agent is told
 ///
 /// Goes on when the hub is started again; Ctrl-C ends it.
 #[derive(Args)]
-pub(crate) struct Tail {
+pub(crate) struct TailArgs {
     /// The conversation
     conversation: String,
     /// Whose conversation, where several people use the same id
@@ -31,13 +31,13 @@ pub(crate) struct Tail {
     connection: Connection,
 }
 
-/// A hub that was started again is there within a second; one that is down for long is not hammered.
-const WAIT_FIRST: Duration = Duration::from_millis(250);
-const WAIT_MAX: Duration = Duration::from_secs(10);
-/// Streams carry hints only; what was injected is asked for.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The reconnect delay starts short for a restarted hub and doubles up to `RECONNECT_MAX`.
+const RECONNECT_FIRST: Duration = Duration::from_millis(250);
+const RECONNECT_MAX: Duration = Duration::from_secs(10);
+/// How often injected messages are polled; the stream carries only hints.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(crate) fn run(arguments: &Tail) -> Result<bool> {
+pub(crate) fn run(arguments: &TailArgs) -> Result<bool> {
     let client = Client::new(&arguments.connection)?;
     let mut follower = Follower { client: &client, arguments, cursor: None, seen: HashSet::new() };
     client.block_on(async {
@@ -50,15 +50,16 @@ pub(crate) fn run(arguments: &Tail) -> Result<bool> {
 
 struct Follower<'a> {
     client: &'a Client,
-    arguments: &'a Tail,
-    /// Where the page of messages begins that is not full yet, and what of it was shown.
+    arguments: &'a TailArgs,
+    /// The cursor of the last page of messages, which may still grow.
     cursor: Option<String>,
+    /// The ids of that page's messages that were printed.
     seen: HashSet<String>,
 }
 
 impl Follower<'_> {
     async fn follow(&mut self, all: bool) -> Result<bool> {
-        let (mut wait, mut first) = (WAIT_FIRST, true);
+        let (mut wait, mut first) = (RECONNECT_FIRST, true);
         loop {
             let connected = self.session(first && !all, &mut first).await;
             match connected {
@@ -66,18 +67,18 @@ impl Follower<'_> {
                 Err(error) => warn(&format!("{error:#}; trying again")),
                 Ok(()) => {
                     warn("the stream ended; connecting again");
-                    wait = WAIT_FIRST;
+                    wait = RECONNECT_FIRST;
                 }
             }
             sleep(wait).await;
-            wait = (wait * 2).min(WAIT_MAX);
+            wait = (wait * 2).min(RECONNECT_MAX);
         }
     }
 
-    /// From connecting until the hub goes away. What a first connection finds in the history is old news.
+    /// Follows one connection until it ends. `skip_history` marks earlier messages as seen without printing them.
     async fn session(&mut self, skip_history: bool, first: &mut bool) -> Result<()> {
-        let mut lines = self.client.stream(&self.path("/stream")).await?;
-        let history = self.news().await?;
+        let mut stream = self.client.stream(&self.path("/stream")).await?;
+        let history = self.new_messages().await?;
         if !skip_history {
             history.iter().try_for_each(|message| show::show(self.arguments.json, "message", message))?;
         }
@@ -85,14 +86,14 @@ impl Follower<'_> {
             anstream::eprintln!("following {}; Ctrl-C ends it", self.client.url());
             *first = false;
         }
-        let mut look = interval(LOOK_EVERY);
+        let mut poll = interval(POLL_INTERVAL);
         loop {
             tokio::select! {
-                event = lines.next() => match event? {
+                event = stream.next() => match event? {
                     Some((name, data)) => show::show(self.arguments.json, &name, &data)?,
                     None => return Ok(()),
                 },
-                _ = look.tick() => for message in self.news().await? {
+                _ = poll.tick() => for message in self.new_messages().await? {
                     show::show(self.arguments.json, "message", &message)?;
                 },
             }
@@ -103,28 +104,29 @@ impl Follower<'_> {
         conversation_path(&self.arguments.conversation, call, self.arguments.user.as_deref())
     }
 
-    /// What the agent was told since the last look.
-    async fn news(&mut self) -> Result<Vec<Value>> {
-        let mut news = Vec::new();
+    /// The messages injected since the last poll.
+    async fn new_messages(&mut self) -> Result<Vec<Value>> {
+        let mut new_messages = Vec::new();
         loop {
             let path = self.path("/messages");
             let and = if path.contains('?') { '&' } else { '?' };
             let cursor = self.cursor.as_ref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
-            let page = self.client.read(&format!("{path}{and}limit=100{cursor}")).await?;
+            let page = self.client.get_async(&format!("{path}{and}limit=100{cursor}")).await?;
             for message in page["items"].as_array().into_iter().flatten() {
                 if self.seen.insert(text(message, "id")) {
-                    news.push(message.clone());
+                    new_messages.push(message.clone());
                 }
             }
-            let Some(next) = page["next_cursor"].as_str() else { return Ok(news) };
+            let Some(next) = page["next_cursor"].as_str() else { return Ok(new_messages) };
             self.cursor = Some(next.to_owned());
             self.seen.clear();
         }
     }
 }
 
-/// What trying again would not change: the hub said no, or nobody reads what is printed.
+/// Whether reconnecting would not help: the hub refused the stream, or our output was closed.
 fn is_final(error: &anyhow::Error) -> bool {
-    let refused = error.downcast_ref::<Refused>().is_some_and(|refused| refused.status < 500 && refused.status != 429);
+    let refused =
+        error.downcast_ref::<StreamRefused>().is_some_and(|refused| refused.status < 500 && refused.status != 429);
     refused || error.is::<std::io::Error>()
 }

@@ -12,23 +12,23 @@ use crate::output::{STRONG, paint, print_json, printable, text};
 
 /// Make, list and revoke tokens
 #[derive(Args)]
-pub(crate) struct Token {
+pub(crate) struct TokenArgs {
     #[command(subcommand)]
     command: TokenCommand,
 }
 
 #[derive(Subcommand)]
 enum TokenCommand {
-    Create(Create),
-    List(List),
-    Revoke(Revoke),
+    Create(CreateArgs),
+    List(ListArgs),
+    Revoke(RevokeArgs),
 }
 
 /// Make a token and print its secret, once
 ///
 /// The secret alone goes to standard output: token=$(bellwire token create --scope agent --user ada --origin butler)
 #[derive(Args)]
-struct Create {
+struct CreateArgs {
     /// admin, agent, user, ingest or daemon
     #[arg(long)]
     scope: String,
@@ -56,7 +56,7 @@ struct Create {
 
 /// List the tokens, without secrets
 #[derive(Args)]
-struct List {
+struct ListArgs {
     /// Print the hub's JSON
     #[arg(long)]
     json: bool,
@@ -66,18 +66,18 @@ struct List {
 
 /// Revoke a token at once; its streams end
 #[derive(Args)]
-struct Revoke {
+struct RevokeArgs {
     /// The token's id
     id: String,
     #[command(flatten)]
     connection: Connection,
 }
 
-pub(crate) fn run(arguments: &Token) -> Result<bool> {
+pub(crate) fn run(arguments: &TokenArgs) -> Result<bool> {
     match &arguments.command {
         TokenCommand::Create(create) => create.run(),
         TokenCommand::List(list) => list.run(),
-        TokenCommand::Revoke(Revoke { id, connection }) => {
+        TokenCommand::Revoke(RevokeArgs { id, connection }) => {
             Client::new(connection)?.call(Method::DELETE, &format!("/v1/tokens/{}", segment(id)), None)?;
             anstream::eprintln!("revoked {}", printable(id));
             Ok(true)
@@ -85,10 +85,10 @@ pub(crate) fn run(arguments: &Token) -> Result<bool> {
     }
 }
 
-impl Create {
+impl CreateArgs {
     fn run(&self) -> Result<bool> {
         let expires =
-            self.expires.as_deref().map(|when| when::moment("--expires", when, Timestamp::now())).transpose()?;
+            self.expires.as_deref().map(|when| when::parse_time("--expires", when, Timestamp::now())).transpose()?;
         let optional = [
             ("user_id", &self.user),
             ("origin", &self.origin),
@@ -98,18 +98,18 @@ impl Create {
         ];
         let mut body = Map::from_iter([("scope".to_owned(), json!(self.scope))]);
         body.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?)))));
-        let made = Client::new(&self.connection)?.post("/v1/tokens", &Value::Object(body))?;
+        let created = Client::new(&self.connection)?.post("/v1/tokens", &Value::Object(body))?;
         if self.json {
-            return print_json(&made);
+            return print_json(&created);
         }
         let until = expires.map(|at| format!(", valid until {at}")).unwrap_or_default();
-        anstream::eprintln!("token {}{until}; its secret is shown once:", text(&made, "id"));
-        anstream::println!("{}", text(&made, "token"));
+        anstream::eprintln!("token {}{until}; its secret is shown once:", text(&created, "id"));
+        anstream::println!("{}", text(&created, "token"));
         Ok(true)
     }
 }
 
-impl List {
+impl ListArgs {
     fn run(&self) -> Result<bool> {
         let list = Client::new(&self.connection)?.get("/v1/tokens")?;
         if self.json {

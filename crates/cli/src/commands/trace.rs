@@ -12,7 +12,7 @@ use crate::output::print_json;
 
 /// Tell one event's life: every verdict and what became of it, with times and reasons
 #[derive(Args)]
-pub(crate) struct Trace {
+pub(crate) struct TraceArgs {
     /// The event's id, or the one its sender brought
     id: String,
     /// Print the hub's JSON
@@ -22,7 +22,7 @@ pub(crate) struct Trace {
     connection: Connection,
 }
 
-pub(crate) fn run(arguments: &Trace) -> Result<bool> {
+pub(crate) fn run(arguments: &TraceArgs) -> Result<bool> {
     let path = format!("/v1/events/{}", segment(&arguments.id));
     let trace = Client::new(&arguments.connection)?.get(&path)?;
     if arguments.json {

@@ -2,8 +2,8 @@ use anyhow::{Context as _, Result, bail};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-/// What a flag names as a time: one as it stands, or so much after now.
-pub(super) fn moment(flag: &str, when: &str, now: Timestamp) -> Result<String> {
+/// A flag's value as an RFC 3339 time in the future: such a time itself, or a span after `now`.
+pub(super) fn parse_time(flag: &str, when: &str, now: Timestamp) -> Result<String> {
     if let Ok(at) = when.parse::<Timestamp>() {
         if at <= now {
             bail!("{flag} {when} has passed");
@@ -23,13 +23,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_a_moment_or_so_long_from_now() {
+    fn a_time_is_absolute_or_a_span_from_now() {
         let now: Timestamp = "2026-01-03T15:30:00Z".parse().expect("a time");
-        assert_eq!(moment("--at", "12h", now).expect("a span"), "2026-01-04T03:30:00Z");
-        assert_eq!(moment("--at", "30d", now).expect("a span"), "2026-02-02T15:30:00Z");
-        assert_eq!(moment("--at", "2027-01-01T00:00:00Z", now).expect("a time"), "2027-01-01T00:00:00Z");
+        assert_eq!(parse_time("--at", "12h", now).expect("a span"), "2026-01-04T03:30:00Z");
+        assert_eq!(parse_time("--at", "30d", now).expect("a span"), "2026-02-02T15:30:00Z");
+        assert_eq!(parse_time("--at", "2027-01-01T00:00:00Z", now).expect("a time"), "2027-01-01T00:00:00Z");
         for wrong in ["soon", "-1d", "2025-01-01T00:00:00Z", ""] {
-            assert!(moment("--at", wrong, now).is_err(), "{wrong}");
+            assert!(parse_time("--at", wrong, now).is_err(), "{wrong}");
         }
     }
 }

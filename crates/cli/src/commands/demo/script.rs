@@ -1,4 +1,4 @@
-//! The play, scene by scene. Nothing here knows how things are shown.
+//! The demo's scenes. How they are printed is in `stage.rs`.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::stage::Stage;
 
 pub(super) fn play(stage: &mut Stage<'_>) -> Result<()> {
-    let first = trouble(stage)?;
-    circles(stage)?;
-    waking(stage)?;
+    let first = failures_and_changes(stage)?;
+    loop_and_budget(stage)?;
+    wake_when_idle(stage)?;
     sub_agent(stage)?;
     overflow(stage)?;
     stage.scene("Why was I told?", "Every event can tell its life (bellwire trace ID). The first failure's:")?;
@@ -19,8 +19,8 @@ pub(super) fn play(stage: &mut Stage<'_>) -> Result<()> {
     )
 }
 
-/// Failures in a burst, a file that changes, a word from the person: one block, once.
-fn trouble(stage: &Stage<'_>) -> Result<String> {
+/// A burst of failures, changed files and a message of the person come as one block.
+fn failures_and_changes(stage: &Stage<'_>) -> Result<String> {
     stage.scene(
         "1. An agent works; things happen around it",
         "A turn begins. Then a tool fails seven times, another once, and somebody edits a file the agent has read.",
@@ -34,19 +34,19 @@ fn trouble(stage: &Stage<'_>) -> Result<String> {
     stage.say("what about this other approach?")?;
     let ask = json!({ "tool_result": "File updated successfully." });
     let answer = stage.inject("after_tool", "call_1", ask.clone())?;
-    stage.because(
+    stage.explain(
         "the next tool's result is an injection point, and one always flushes: most urgent first, repeats counted (x8), each said once.",
     )?;
-    let again = stage.inject("after_tool", "call_1", ask)?;
-    ensure!(again == answer, "the same call id gave another answer");
-    stage.because(
+    let repeated = stage.inject("after_tool", "call_1", ask)?;
+    ensure!(repeated == answer, "the same call id gave another answer");
+    stage.explain(
         "the harness asked twice for call_1 (a retry). The same call id gets the same answer, byte for byte.",
     )?;
     Ok(id)
 }
 
-/// A loop and a budget, which nobody reports: the detectors see them in the observed calls.
-fn circles(stage: &Stage<'_>) -> Result<()> {
+/// The detectors find a loop and a budget warning in the observed tool calls.
+fn loop_and_budget(stage: &Stage<'_>) -> Result<()> {
     stage.scene(
         "2. The agent goes in circles and its budget runs low",
         "Nobody publishes that. The harness only tells of each tool call it saw, with the tokens used so far.",
@@ -58,11 +58,11 @@ fn circles(stage: &Stage<'_>) -> Result<()> {
         });
         stage.inject("after_tool", call, json!({ "tool_result": "3 matches", "observed": observed }))?;
     }
-    stage.because("the same call three times is a loop: critical, so it waits for nothing. 85 % of the tokens can wait for the next turn.")
+    stage.explain("the same call three times is a loop: critical, so it waits for nothing. 85 % of the tokens can wait for the next turn.")
 }
 
-/// Background work that is worth waking an idle agent for.
-fn waking(stage: &Stage<'_>) -> Result<()> {
+/// A finished background task wakes the idle agent.
+fn wake_when_idle(stage: &Stage<'_>) -> Result<()> {
     stage.scene(
         "3. The turn ends; a build finishes while the agent is idle",
         "The harness listens to the conversation's stream. Streams carry hints, never text.",
@@ -75,13 +75,13 @@ fn waking(stage: &Stage<'_>) -> Result<()> {
         "info",
         json!({ "task_id": "build-17", "name": "nightly build", "result_summary": "2 warnings" }),
     )])?;
-    stage.woken(stream)?;
+    stage.wait_for_wake(stream)?;
     stage.publish(&[event("session.resumed", "harness", "info", json!({ "exchanges": 4 }))])?;
     stage.inject("turn_start", "turn_2", json!({}))?;
-    stage.because("the build woke it; the budget's warning was waiting for a turn to begin, and so is told now.")
+    stage.explain("the build woke it; the budget's warning was waiting for a turn to begin, and so is told now.")
 }
 
-/// A sub-agent has mail of its own, and its result is news for the main agent.
+/// A sub-agent has its own mailbox; its result goes to the main agent.
 fn sub_agent(stage: &Stage<'_>) -> Result<()> {
     stage
         .scene("4. A sub-agent works beside it", "Its failure is its own business; its result is the main agent's.")?;
@@ -99,7 +99,7 @@ fn sub_agent(stage: &Stage<'_>) -> Result<()> {
     Ok(())
 }
 
-/// More news than an agent should read: what does not fit is counted, and what is minor is folded.
+/// More notifications than the requested maximum: the rest is counted, and low priorities are folded.
 fn overflow(stage: &Stage<'_>) -> Result<()> {
     stage.scene(
         "5. More news than fits, and a budget that is used up",
@@ -117,7 +117,7 @@ fn overflow(stage: &Stage<'_>) -> Result<()> {
     let notes: Vec<Value> = (1..=6).map(note).collect();
     stage.publish(&[vec![failed, saved, context, spent], notes].concat())?;
     stage.inject("turn_start", "turn_3", json!({ "max_items": 3 }))?;
-    stage.because("critical first, then high; the rest is not lost and not silent: it is counted, line by line.")
+    stage.explain("critical first, then high; the rest is not lost and not silent: it is counted, line by line.")
 }
 
 fn failure(tool: &str, error: &str, message: &str) -> Value {

@@ -1,4 +1,4 @@
-//! What the script can do: say something, publish, inject, listen, wait.
+//! The steps of the demo's script: each calls the hub and prints what happens.
 
 use std::fmt;
 use std::io::Write as _;
@@ -8,12 +8,12 @@ use anyhow::{Context as _, Result, bail};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::client::{Client, Lines};
+use crate::client::{Client, SseReader};
 use crate::output::{MUTED, SAID, STRONG, TEXT, paint, printable, text, verdict_style};
 
-/// How long a person needs for one step.
-const PACE: Duration = Duration::from_millis(900);
-const WAKE_WITHIN: Duration = Duration::from_secs(10);
+/// The pause after each step, for reading.
+const STEP_PAUSE: Duration = Duration::from_millis(900);
+const WAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct Stage<'a> {
     client: &'a Client,
@@ -21,7 +21,7 @@ pub(super) struct Stage<'a> {
     fast: bool,
 }
 
-/// Ctrl-C: the play ends, and what it made is cleared away.
+/// Ctrl-C was pressed: the demo ends and erases its user.
 #[derive(Debug)]
 pub(super) struct Interrupted;
 
@@ -34,8 +34,8 @@ impl fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 impl<'a> Stage<'a> {
-    /// A conversation of its own, owned by a person of the same made-up name.
-    pub(super) fn set(client: &'a Client, fast: bool) -> Result<Self> {
+    /// Creates a conversation with a unique id, owned by a user of the same id.
+    pub(super) fn new(client: &'a Client, fast: bool) -> Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let conversation = format!("demo-{:x}-{:x}", since.as_millis(), std::process::id());
         let owner = json!({ "user_id": conversation, "title": "A demonstration" });
@@ -43,22 +43,22 @@ impl<'a> Stage<'a> {
         Ok(Self { client, conversation, fast })
     }
 
-    /// A new scene: its title, and what to look for.
+    /// Prints a scene's title and what to look for.
     pub(super) fn scene(&self, title: &str, words: &str) -> Result<()> {
         let mut out = anstream::stdout().lock();
         writeln!(out, "\n{}", paint(STRONG, title))?;
         writeln!(out, "{}", paint(MUTED, words))?;
         drop(out);
-        self.pause(PACE)
+        self.pause(STEP_PAUSE)
     }
 
-    /// An explanation of what was just seen.
-    pub(super) fn because(&self, words: &str) -> Result<()> {
+    /// Prints why the last step had this result.
+    pub(super) fn explain(&self, words: &str) -> Result<()> {
         writeln!(anstream::stdout(), "  {} {words}", paint(SAID, "why:"))?;
-        self.pause(PACE)
+        self.pause(STEP_PAUSE)
     }
 
-    /// Publishes events in one call and shows the verdicts; gives the first event's id.
+    /// Publishes events in one request and prints the verdicts; returns the first event's id.
     pub(super) fn publish(&self, events: &[Value]) -> Result<String> {
         let address = |event: &Value| {
             let mut event = event.clone();
@@ -75,18 +75,18 @@ impl<'a> Stage<'a> {
             let what = format!("{} [{}]{times}", text(event, "type"), text(event, "source"));
             show_receipt(&what, &event["payload"], receipt)?;
         }
-        self.pause(PACE)?;
+        self.pause(STEP_PAUSE)?;
         Ok(receipts.first().map(|receipt| text(receipt, "id")).unwrap_or_default())
     }
 
-    /// The person says something while the agent works.
+    /// Posts a message of the person.
     pub(super) fn say(&self, words: &str) -> Result<()> {
         let receipt = self.client.post(&self.path("messages"), &json!({ "text": words }))?;
         show_receipt("the person says", &json!({ "text": words }), &receipt)?;
-        self.pause(PACE)
+        self.pause(STEP_PAUSE)
     }
 
-    /// An injection point, with everything besides the point and the call id in `more`. Gives the answer.
+    /// Injects at a point and prints the block; `more` holds the other fields of the request. Returns the response.
     pub(super) fn inject(&self, point: &str, call_id: &str, more: Value) -> Result<Value> {
         let mut ask = more;
         ask["point"] = json!(point);
@@ -101,17 +101,17 @@ impl<'a> Stage<'a> {
             writeln!(out, "    {}", paint(TEXT, line))?;
         }
         drop(out);
-        self.pause(PACE * 2)?;
+        self.pause(STEP_PAUSE * 2)?;
         Ok(answer)
     }
 
-    /// Begins to listen to the conversation's stream, as a harness does whose agent is idle.
-    pub(super) fn listen(&self) -> Result<Lines> {
+    /// Opens the conversation's stream, as a harness does while its agent is idle.
+    pub(super) fn listen(&self) -> Result<SseReader> {
         self.client.block_on(self.client.stream(&self.path("stream")))
     }
 
-    /// Waits until the stream says that the agent should be woken.
-    pub(super) fn woken(&self, mut lines: Lines) -> Result<()> {
+    /// Waits for a `wake` hint.
+    pub(super) fn wait_for_wake(&self, mut lines: SseReader) -> Result<()> {
         let wake = async {
             while let Some((event, data)) = lines.next().await? {
                 if event == "wake" {
@@ -120,13 +120,13 @@ impl<'a> Stage<'a> {
             }
             bail!("the stream ended before it said wake")
         };
-        let woken = self.client.block_on(async { tokio::time::timeout(WAKE_WITHIN, wake).await });
-        let data = woken.context("the stream did not say wake in time")??;
+        let wait_for_wake = self.client.block_on(async { tokio::time::timeout(WAKE_TIMEOUT, wake).await });
+        let data = wait_for_wake.context("the stream did not say wake in time")??;
         writeln!(anstream::stdout(), "  {} the stream says {} {data}", paint(STRONG, "◀"), paint(SAID, "wake"))?;
-        self.pause(PACE)
+        self.pause(STEP_PAUSE)
     }
 
-    /// What became of an event.
+    /// Prints an event's trace.
     pub(super) fn trace(&self, id: &str) -> Result<()> {
         let trace = self.client.get(&format!("/v1/events/{id}"))?;
         let tree = super::super::trace::tree(&trace);
@@ -135,7 +135,7 @@ impl<'a> Stage<'a> {
             writeln!(out, "    {line}")?;
         }
         drop(out);
-        self.pause(PACE)
+        self.pause(STEP_PAUSE)
     }
 
     fn path(&self, call: &str) -> String {

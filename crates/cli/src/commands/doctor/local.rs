@@ -1,116 +1,118 @@
-//! What can be seen on this machine without asking a hub.
+//! Checks of this machine that need no hub.
 
 use std::path::Path;
 
 use bellwire_server::config::{Loaded, Redis};
 use bellwire_store::RedisRefusals;
 
-use super::Finding;
+use super::CheckResult;
 use crate::commands::folder;
 use crate::data_dir;
 
-/// Below this a busy hub is soon out of space.
+/// Free bytes below which the check warns.
 const FREE_WARN: u64 = 1024 * 1024 * 1024;
-/// Below this the next burst does not fit.
+/// Free bytes below which the check fails.
 const FREE_FAIL: u64 = 64 * 1024 * 1024;
 
-pub(super) fn check(loaded: &Loaded) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub(super) fn check(loaded: &Loaded) -> Vec<CheckResult> {
+    let mut results = Vec::new();
     if let Some(dir) = loaded.config.data_dir.as_deref() {
         match dir.is_dir() {
-            true => findings.extend([folder_of_data(dir), admin_token(dir), disk(dir)].into_iter().flatten()),
+            true => results.extend([data_folder(dir), admin_token(dir), disk(dir)].into_iter().flatten()),
             false if dir.exists() => {
                 let message = format!("{} is not a folder", dir.display());
-                findings.push(Finding::fail("data folder", message, "say --data-dir, or move that file away"));
+                results.push(CheckResult::fail("data folder", message, "say --data-dir, or move that file away"));
             }
             false => {
                 let message = format!("{} is not there yet", dir.display());
-                findings.push(Finding::warn("data folder", message, "bellwire serve makes it"));
+                results.push(CheckResult::warn("data folder", message, "bellwire serve makes it"));
             }
         }
     }
-    findings.extend(subscribers(loaded.config.subscribers_dir.as_deref()));
-    findings.extend(redis(&loaded.config.redis));
-    findings
+    results.extend(subscribers(loaded.config.subscribers_dir.as_deref()));
+    results.extend(redis(&loaded.config.redis));
+    results
 }
 
-/// Whether the Redis that is configured answers from here. A hub runs without it, so it is never more than a warning.
-fn redis(settings: &Redis) -> Option<Finding> {
+/// Whether the configured Redis answers. A hub works without it, so an unreachable one is only a warning.
+fn redis(settings: &Redis) -> Option<CheckResult> {
     const CHECK: &str = "redis";
     let address = match settings.address() {
         Ok(address) => address?,
-        Err(why) => return Some(Finding::fail(CHECK, why, "correct the file, or redis.url_file")),
+        Err(why) => return Some(CheckResult::fail(CHECK, why, "correct the file, or redis.url_file")),
     };
     let runtime = tokio::runtime::Runtime::new().ok()?;
     Some(match runtime.block_on(RedisRefusals::probe(address.reveal())) {
-        Ok(()) => Finding::ok(CHECK, "answers"),
+        Ok(()) => CheckResult::ok(CHECK, "answers"),
         Err(error) => {
             let message = format!("is away: {error}; a hub counts in its database meanwhile");
-            Finding::warn(CHECK, message, "start it, or correct redis.url")
+            CheckResult::warn(CHECK, message, "start it, or correct redis.url")
         }
     })
 }
 
-fn folder_of_data(dir: &Path) -> Option<Finding> {
+fn data_folder(dir: &Path) -> Option<CheckResult> {
     let shown = dir.display();
     let readonly = std::fs::metadata(dir).is_ok_and(|metadata| metadata.permissions().readonly());
     Some(match data_dir::open_to_others(dir) {
         _ if readonly => {
             let fix = format!("chmod u+w '{shown}', as the one who runs the hub");
-            Finding::fail("data folder", format!("{shown} cannot be written to"), fix)
+            CheckResult::fail("data folder", format!("{shown} cannot be written to"), fix)
         }
         Some(mode) => {
             let message = format!("{shown} is open to others (mode {mode:o})");
-            Finding::warn("data folder", message, format!("chmod 700 '{shown}'"))
+            CheckResult::warn("data folder", message, format!("chmod 700 '{shown}'"))
         }
-        None => Finding::ok("data folder", format!("{shown} is its owner's alone")),
+        None => CheckResult::ok("data folder", format!("{shown} is its owner's alone")),
     })
 }
 
-fn admin_token(dir: &Path) -> Option<Finding> {
+fn admin_token(dir: &Path) -> Option<CheckResult> {
     let path = data_dir::token_path(dir);
     let shown = path.display();
     Some(match (data_dir::admin_token(dir), data_dir::open_to_others(&path)) {
-        (Err(error), _) => Finding::fail("admin token", format!("{error:#}"), "run as the one who runs the hub"),
+        (Err(error), _) => CheckResult::fail("admin token", format!("{error:#}"), "run as the one who runs the hub"),
         (Ok(None), _) => {
             let fix = "bellwire serve makes one; a token given by --token or BELLWIRE_TOKEN does as well";
-            Finding::warn("admin token", format!("{shown} is not there"), fix)
+            CheckResult::warn("admin token", format!("{shown} is not there"), fix)
         }
         (Ok(Some(_)), Some(mode)) => {
             let message = format!("others can read {shown} (mode {mode:o})");
-            Finding::fail("admin token", message, format!("chmod 600 '{shown}', and revoke it if others may have"))
+            CheckResult::fail("admin token", message, format!("chmod 600 '{shown}', and revoke it if others may have"))
         }
-        (Ok(Some(_)), None) => Finding::ok("admin token", format!("{shown} is its owner's alone")),
+        (Ok(Some(_)), None) => CheckResult::ok("admin token", format!("{shown} is its owner's alone")),
     })
 }
 
 #[cfg(unix)]
-fn disk(dir: &Path) -> Option<Finding> {
+fn disk(dir: &Path) -> Option<CheckResult> {
     let disk = rustix::fs::statvfs(dir).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let message = format!("{} MiB are free", free / (1024 * 1024));
     let fix = "make space, or move the data: stop the hub, move the folder, say --data-dir";
     Some(match free {
-        free if free < FREE_FAIL => Finding::fail("disk", message, fix),
-        free if free < FREE_WARN => Finding::warn("disk", message, fix),
-        _ => Finding::ok("disk", message),
+        free if free < FREE_FAIL => CheckResult::fail("disk", message, fix),
+        free if free < FREE_WARN => CheckResult::warn("disk", message, fix),
+        _ => CheckResult::ok("disk", message),
     })
 }
 
 #[cfg(not(unix))]
-fn disk(_dir: &Path) -> Option<Finding> {
+fn disk(_dir: &Path) -> Option<CheckResult> {
     None
 }
 
-fn subscribers(dir: Option<&Path>) -> Vec<Finding> {
+fn subscribers(dir: Option<&Path>) -> Vec<CheckResult> {
     const CHECK: &str = "subscribers";
-    let Some(dir) = dir else { return vec![Finding::ok(CHECK, "only those that come with Bellwire")] };
+    let Some(dir) = dir else { return vec![CheckResult::ok(CHECK, "only those that come with Bellwire")] };
     match folder::subscribers(Some(dir)) {
-        Err(error) => vec![Finding::fail(CHECK, format!("{error:#}"), "make the folder, or change subscribers.dir")],
-        Ok((_, errors)) if errors.is_empty() => vec![Finding::ok(CHECK, format!("{} is right", dir.display()))],
+        Err(error) => {
+            vec![CheckResult::fail(CHECK, format!("{error:#}"), "make the folder, or change subscribers.dir")]
+        }
+        Ok((_, errors)) if errors.is_empty() => vec![CheckResult::ok(CHECK, format!("{} is right", dir.display()))],
         Ok((_, errors)) => {
             let fix = format!("bellwire subscribers check '{}'", dir.display());
-            errors.iter().map(|error| Finding::fail(CHECK, error.to_string(), fix.clone())).collect()
+            errors.iter().map(|error| CheckResult::fail(CHECK, error.to_string(), fix.clone())).collect()
         }
     }
 }

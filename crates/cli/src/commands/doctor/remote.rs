@@ -1,4 +1,4 @@
-//! The hub itself, or its database where no hub runs.
+//! Checks of the running hub, or of its database if no hub runs.
 
 use std::path::Path;
 
@@ -8,88 +8,90 @@ use jiff::Timestamp;
 use reqwest::Method;
 use reqwest::header::{DATE, HeaderMap};
 
-use super::Finding;
+use super::CheckResult;
 use crate::client::{Client, Connection};
 use crate::data_dir;
 
-/// The Date header counts whole seconds; less than this is no difference.
+/// A clock difference that is worth a warning; the Date header has a resolution of one second.
 const SKEW_WARN_SECONDS: i64 = 5;
-/// Tokens end and windows close at the wrong time.
+/// A clock difference with which tokens expire and windows close noticeably at the wrong time.
 const SKEW_FAIL_SECONDS: i64 = 60;
 
-pub(super) fn check(connection: &Connection, loaded: Option<&Loaded>) -> Vec<Finding> {
+pub(super) fn check(connection: &Connection, loaded: Option<&Loaded>) -> Vec<CheckResult> {
     let Ok(url) = connection.url() else { return Vec::new() };
     let client = match Client::open(url, None) {
         Ok(client) => client,
-        Err(error) => return vec![Finding::fail("hub", format!("{error:#}"), "correct --url or BELLWIRE_URL")],
+        Err(error) => return vec![CheckResult::fail("hub", format!("{error:#}"), "correct --url or BELLWIRE_URL")],
     };
     let dir = loaded.and_then(|loaded| loaded.config.data_dir.as_deref());
-    match client.answer(Method::GET, "/healthz", None) {
+    match client.send(Method::GET, "/healthz", None) {
         Ok(answer) => running(&client, connection, &answer.headers, dir),
         Err(error) if connection.url.is_some() => {
-            vec![Finding::fail("hub", format!("{error:#}"), "start it, or correct --url or BELLWIRE_URL")]
+            vec![CheckResult::fail("hub", format!("{error:#}"), "start it, or correct --url or BELLWIRE_URL")]
         }
         Err(error) => {
-            let mut findings = vec![Finding::warn("hub", format!("{error:#}"), "bellwire serve")];
-            findings.extend(dir.and_then(database));
-            findings
+            let mut results = vec![CheckResult::warn("hub", format!("{error:#}"), "bellwire serve")];
+            results.extend(dir.and_then(database));
+            results
         }
     }
 }
 
-fn running(client: &Client, connection: &Connection, headers: &HeaderMap, dir: Option<&Path>) -> Vec<Finding> {
-    let mut findings = vec![Finding::ok("hub", format!("{} lives", client.url()))];
-    findings.push(match client.get("/readyz") {
+fn running(client: &Client, connection: &Connection, headers: &HeaderMap, dir: Option<&Path>) -> Vec<CheckResult> {
+    let mut results = vec![CheckResult::ok("hub", format!("{} lives", client.url()))];
+    results.push(match client.get("/readyz") {
         Ok(health) => match health["degraded"][0].as_str() {
-            Some(why) => Finding::warn("readiness", format!("it can accept, but {why}"), "its log says why"),
-            None => Finding::ok("readiness", "it can accept"),
+            Some(why) => CheckResult::warn("readiness", format!("it can accept, but {why}"), "its log says why"),
+            None => CheckResult::ok("readiness", "it can accept"),
         },
-        Err(error) => Finding::fail("readiness", format!("{error:#}"), "its log says why; is there space on its disk?"),
+        Err(error) => {
+            CheckResult::fail("readiness", format!("{error:#}"), "its log says why; is there space on its disk?")
+        }
     });
-    findings.push(version(client, dir));
-    findings.extend(clock(headers, Timestamp::now()));
-    findings.push(token(connection));
-    findings
+    results.push(version(client, dir));
+    results.extend(clock(headers, Timestamp::now()));
+    results.push(token(connection));
+    results
 }
 
-/// A hub on this machine notes its version in its folder; another one tells it in its description.
-fn version(client: &Client, dir: Option<&Path>) -> Finding {
+/// Compares versions. A hub on this machine writes its own to `hub.json`; any hub has it in its OpenAPI document.
+fn version(client: &Client, dir: Option<&Path>) -> CheckResult {
     let ours = env!("CARGO_PKG_VERSION");
     let noted = dir.and_then(data_dir::note).filter(|note| note["url"].as_str() == Some(client.url()));
-    let told = || client.get("/openapi.json").ok().map(|description| description["info"]["version"].clone());
-    let theirs = noted.map(|note| note["version"].clone()).or_else(told);
+    let documented = || client.get("/openapi.json").ok().map(|document| document["info"]["version"].clone());
+    let theirs = noted.map(|note| note["version"].clone()).or_else(documented);
     match theirs.as_ref().and_then(|version| version.as_str()) {
-        Some(theirs) if theirs == ours => Finding::ok("version", format!("{ours}, as this program")),
+        Some(theirs) if theirs == ours => CheckResult::ok("version", format!("{ours}, as this program")),
         Some(theirs) => {
             let message = format!("the hub is {theirs}, this program {ours}");
-            Finding::warn("version", message, "start the hub anew, or use the program it was started with")
+            CheckResult::warn("version", message, "start the hub anew, or use the program it was started with")
         }
-        None => Finding::warn("version", "the hub does not say its version", "compare `bellwire --version` there"),
+        None => CheckResult::warn("version", "the hub does not say its version", "compare `bellwire --version` there"),
     }
 }
 
-fn clock(headers: &HeaderMap, now: Timestamp) -> Option<Finding> {
+fn clock(headers: &HeaderMap, now: Timestamp) -> Option<CheckResult> {
     let date = headers.get(DATE)?.to_str().ok()?;
     let theirs = jiff::fmt::rfc2822::parse(date).ok()?.timestamp();
     let seconds = (now.as_second() - theirs.as_second()).abs();
     let message = format!("differs from the hub's by {seconds} s");
     let fix = "let both machines take their time from the network (chrony, systemd-timesyncd)";
     Some(match seconds {
-        seconds if seconds >= SKEW_FAIL_SECONDS => Finding::fail("clock", message, fix),
-        seconds if seconds >= SKEW_WARN_SECONDS => Finding::warn("clock", message, fix),
-        _ => Finding::ok("clock", "agrees with the hub's"),
+        seconds if seconds >= SKEW_FAIL_SECONDS => CheckResult::fail("clock", message, fix),
+        seconds if seconds >= SKEW_WARN_SECONDS => CheckResult::warn("clock", message, fix),
+        _ => CheckResult::ok("clock", "agrees with the hub's"),
     })
 }
 
-fn token(connection: &Connection) -> Finding {
+fn token(connection: &Connection) -> CheckResult {
     let fix = "bellwire token create, with a token that is known; or say --data-dir of this very hub";
     match Client::new(connection).and_then(|client| client.get("/v1/subscribers")) {
-        Ok(_) => Finding::ok("token", "the hub knows it"),
-        Err(error) => Finding::fail("token", format!("{error:#}"), fix),
+        Ok(_) => CheckResult::ok("token", "the hub knows it"),
+        Err(error) => CheckResult::fail("token", format!("{error:#}"), fix),
     }
 }
 
-fn database(dir: &Path) -> Option<Finding> {
+fn database(dir: &Path) -> Option<CheckResult> {
     let path = data_dir::database(dir);
     if !path.exists() {
         return None;
@@ -103,13 +105,13 @@ fn database(dir: &Path) -> Option<Finding> {
                 Some(pid) => format!("look after process {pid}; it does not answer"),
                 None => "see who holds the lock: another bellwire command, or a hub at another address".to_owned(),
             };
-            Finding::fail("database", error.to_string(), fix)
+            CheckResult::fail("database", error.to_string(), fix)
         }
-        Ok(found) if !found.damage.is_empty() => Finding::fail("database", found.damage.join("; "), fix),
+        Ok(found) if !found.damage.is_empty() => CheckResult::fail("database", found.damage.join("; "), fix),
         Ok(found) if !found.pending.is_empty() => {
             let message = format!("is whole; not applied yet: {}", found.pending.join(", "));
-            Finding::warn("database", message, "bellwire migrate, or just start the hub")
+            CheckResult::warn("database", message, "bellwire migrate, or just start the hub")
         }
-        Ok(_) => Finding::ok("database", "is whole and up to date"),
+        Ok(_) => CheckResult::ok("database", "is whole and up to date"),
     })
 }

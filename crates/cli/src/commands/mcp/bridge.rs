@@ -17,60 +17,60 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio::task::AbortHandle;
 
-use super::{Speaker, changes};
+use super::{DefaultContext, changes};
 use crate::client::{Client, conversation_path, segment};
 
 type Request = RequestContext<RoleServer>;
 
 const FIELDS: [&str; 5] = ["user_id", "conversation_id", "agent", "correlation_id", "idempotency_key"];
 
-/// An MCP server that knows nothing by itself and asks a hub.
+/// An MCP server that forwards every request to a hub.
 pub(super) struct Bridge {
     client: Arc<Client>,
-    speaker: Speaker,
+    defaults: DefaultContext,
     followed: Mutex<HashMap<String, AbortHandle>>,
 }
 
 impl Bridge {
-    pub(super) fn new(client: Arc<Client>, speaker: Speaker) -> Self {
-        Self { client, speaker, followed: Mutex::default() }
+    pub(super) fn new(client: Arc<Client>, defaults: DefaultContext) -> Self {
+        Self { client, defaults, followed: Mutex::default() }
     }
 
-    /// For whom a call is made: what it says itself, then what the flags say.
+    /// The tool context of a call: each field from the call's `_meta`, else from the flags.
     fn context(&self, meta: &RequestMetaObject) -> Map<String, Value> {
-        let flags = [&self.speaker.user, &self.speaker.conversation, &self.speaker.agent, &None, &None];
-        let said = |(field, flag): (&str, &Option<String>)| {
-            let said = meta.get(&format!("bellwire/{field}")).filter(|value| !value.is_null()).cloned();
-            said.or_else(|| flag.clone().map(Value::String)).map(|value| (field.to_owned(), value))
+        let flags = [&self.defaults.user, &self.defaults.conversation, &self.defaults.agent, &None, &None];
+        let resolve = |(field, flag): (&str, &Option<String>)| {
+            let in_meta = meta.get(&format!("bellwire/{field}")).filter(|value| !value.is_null()).cloned();
+            in_meta.or_else(|| flag.clone().map(Value::String)).map(|value| (field.to_owned(), value))
         };
-        FIELDS.into_iter().zip(flags).filter_map(said).collect()
+        FIELDS.into_iter().zip(flags).filter_map(resolve).collect()
     }
 
     async fn call(&self, call: CallToolRequestParams, meta: &RequestMetaObject) -> Result<Map<String, Value>> {
         let body = json!({ "arguments": call.arguments, "context": self.context(meta) }).to_string();
         let path = format!("/v1/tools/{}", segment(&call.name));
-        let answer = self.client.exchange(Method::POST, &path, Some(("application/json", body))).await?;
+        let answer = self.client.send_async(Method::POST, &path, Some(("application/json", body))).await?;
         Ok(answer.body.as_object().cloned().unwrap_or_default())
     }
 
     async fn pending(&self, uri: &str) -> Result<(String, u64), ErrorData> {
         let id = mcp::conversation_of(uri).ok_or_else(|| no_such(uri))?;
-        let path = conversation_path(&id, "", self.speaker.user.as_deref());
-        let view = self.client.read(&path).await.map_err(|_| no_such(uri))?;
+        let path = conversation_path(&id, "", self.defaults.user.as_deref());
+        let view = self.client.get_async(&path).await.map_err(|_| no_such(uri))?;
         Ok((id, view["pending"].as_u64().unwrap_or_default()))
     }
 
-    /// The resources whose changes were asked for, each time one changes.
+    /// The URI of a followed resource each time it changes.
     fn changes(&self, uris: &[String]) -> BoxStream<'static, String> {
         let each = uris.iter().filter_map(|uri| {
-            let path = conversation_path(&mcp::conversation_of(uri)?, "/stream", self.speaker.user.as_deref());
-            let told = changes::follow(self.client.clone(), path);
+            let path = conversation_path(&mcp::conversation_of(uri)?, "/stream", self.defaults.user.as_deref());
+            let changed = changes::follow(self.client.clone(), path);
             let uri = uri.clone();
-            let next = move |mut told: tokio::sync::mpsc::Receiver<()>| {
+            let next = move |mut changed: tokio::sync::mpsc::Receiver<()>| {
                 let uri = uri.clone();
-                async move { told.recv().await.map(|()| (uri, told)) }
+                async move { changed.recv().await.map(|()| (uri, changed)) }
             };
-            Some(stream::unfold(told, next).boxed())
+            Some(stream::unfold(changed, next).boxed())
         });
         stream::select_all(each.collect::<Vec<_>>()).boxed()
     }

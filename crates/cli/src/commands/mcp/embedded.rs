@@ -10,7 +10,7 @@ use super::super::serve::first_token;
 use crate::client::{Client, Connection, reachable};
 use crate::{data_dir, log};
 
-/// A hub of an agent's own. It listens on a free port of loopback, so that the other commands find it too.
+/// A hub inside this process. It listens on a free loopback port, so that the other commands can use it too.
 pub(super) struct Embedded {
     runtime: Runtime,
     app: App,
@@ -44,9 +44,9 @@ impl Embedded {
         Client::open(reachable(self.app.address), token)
     }
 
-    /// Finishes what was accepted.
+    /// Stops the hub after the requests in flight.
     pub(super) fn stop(self) -> Result<()> {
-        // One that has stopped by itself needs no telling.
+        // Sending fails only if the hub has stopped already.
         let _ = self.stop.send(());
         let stopped = self.runtime.block_on(self.app.stopped());
         data_dir::note_stopped(&self.dir);

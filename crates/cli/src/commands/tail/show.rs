@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::output::{MUTED, SAID, TEXT, WAITS, WRONG, paint, text};
 
-/// Prints a hint of the stream, or something the agent was told.
+/// Prints a hint of the stream, or a message that was injected.
 pub(super) fn show(as_json: bool, event: &str, data: &Value) -> Result<()> {
     let mut out = anstream::stdout().lock();
     let now = Timestamp::now();
@@ -15,7 +15,7 @@ pub(super) fn show(as_json: bool, event: &str, data: &Value) -> Result<()> {
         return Ok(out.flush()?);
     }
     let at = match data["timestamp"].as_str().and_then(|text| text.parse().ok()) {
-        Some(told) => told,
+        Some(shown_at) => shown_at,
         None => now,
     };
     let clock = paint(MUTED, at.strftime("%H:%M:%S"));
@@ -34,12 +34,12 @@ pub(super) fn show(as_json: bool, event: &str, data: &Value) -> Result<()> {
 
 fn hint(event: &str, data: &Value) -> String {
     let (count, agent) = (data["count"].as_u64().unwrap_or(0), text(data, "agent"));
-    let meant = data["notifications"].as_array().map_or(0, Vec::len);
+    let named = data["notifications"].as_array().map_or(0, Vec::len);
     match event {
         "pending" if count == 0 => paint(MUTED, format!("nothing waits for {agent}")),
         "pending" => paint(WAITS, format!("pending: {count} waiting for {agent}")),
-        "wake" => paint(SAID, format!("wake: {agent} is idle, and {meant} of {count} waiting are worth waking it for")),
-        "immediate" => paint(WRONG, format!("immediate: {meant} of {count} waiting for {agent} are critical")),
+        "wake" => paint(SAID, format!("wake: {agent} is idle, and {named} of {count} waiting are worth waking it for")),
+        "immediate" => paint(WRONG, format!("immediate: {named} of {count} waiting for {agent} are critical")),
         other => format!("{other}: {data}"),
     }
 }

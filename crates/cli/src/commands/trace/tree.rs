@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::output::{MUTED, STRONG, TEXT, paint, printable, text, verdict_style};
 
-/// One event's life as a tree. Times are seconds after the event was accepted.
+/// A trace as a text tree. Times are seconds after the event was accepted.
 pub(crate) fn tree(trace: &Value) -> String {
     let mut tree = Tree { out: String::new(), accepted: time(&trace["accepted_at"]) };
     let head = format!("{} [{}] {}", text(trace, "type"), text(trace, "source"), text(trace, "severity"));
@@ -43,7 +43,7 @@ impl Tree {
     fn verdict(&mut self, verdict: &Value, trace: &Value, (branch, below): (&str, &str)) {
         let word = text(verdict, "verdict");
         let colour = verdict_style(&word);
-        // An event for a person is decided in each of their open conversations.
+        // An event for a person has verdicts for each of their open conversations.
         let place = if trace["conversation_id"].is_null() { text(verdict, "conversation_id") } else { String::new() };
         let place = if place.is_empty() { place } else { format!(" in {place}") };
         let head = format!("{}{place} {}", text(verdict, "subscriber"), paint(colour, word));
@@ -65,11 +65,12 @@ impl Tree {
         self.line(below, &format!("{what} {}", paint(MUTED, text(one, "id"))));
         let below = &format!("{below}   ");
         self.states(one, below);
-        let reached = injections.iter().find(|injection| showed(injection, one)).map(|one| text(one, "point"));
+        let reached = injections.iter().find(|injection| is_injection_of(injection, one)).map(|one| text(one, "point"));
         let point = reached.map(|point| format!(" ({point})")).unwrap_or_default();
-        let call = given(one, "call_id").map(|call| format!(" in call {call}{point}")).unwrap_or_default();
-        let ended = given(one, "ended_at").map(|_| format!(" {}", self.offset(&one["ended_at"]))).unwrap_or_default();
-        let reason = given(one, "reason").map(|reason| format!(": {reason}")).unwrap_or_default();
+        let call = non_empty(one, "call_id").map(|call| format!(" in call {call}{point}")).unwrap_or_default();
+        let ended =
+            non_empty(one, "ended_at").map(|_| format!(" {}", self.offset(&one["ended_at"]))).unwrap_or_default();
+        let reason = non_empty(one, "reason").map(|reason| format!(": {reason}")).unwrap_or_default();
         let state = text(one, "state");
         let colour = verdict_style(&state);
         self.line(below, &format!("{}{ended}{call}{reason}", paint(colour, state)));
@@ -78,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// What the person was told, and by which ways it went out.
+    /// The person's notification and its deliveries.
     fn told(&mut self, told: &Value) {
         let item = &told["notification"];
         if item.is_null() {
@@ -97,17 +98,18 @@ impl Tree {
         for line in text(item, "message").lines() {
             self.line("   ", &format!("│ {}", paint(TEXT, line)));
         }
-        for way in list(told, "deliveries") {
-            let (state, reason) = (text(way, "state"), given(way, "reason").map(|reason| format!(": {reason}")));
+        for delivery in list(told, "deliveries") {
+            let (state, reason) =
+                (text(delivery, "state"), non_empty(delivery, "reason").map(|reason| format!(": {reason}")));
             let colour = verdict_style(&state);
-            let to = format!("└─ {} to {}", text(way, "channel"), text(way, "target"));
-            let ended = self.offset(&way["ended_at"]);
+            let to = format!("└─ {} to {}", text(delivery, "channel"), text(delivery, "target"));
+            let ended = self.offset(&delivery["ended_at"]);
             let ended = if ended.is_empty() { ended } else { format!(" {ended}") };
             self.line("   ", &format!("{to} {}{ended}{}", paint(colour, state), reason.unwrap_or_default()));
         }
     }
 
-    /// The states something went through, by the names of the stages.
+    /// The lifecycle states of an event or a notification.
     fn states(&mut self, of: &Value, below: &str) {
         let states: Vec<String> = list(of, "states").iter().filter_map(Value::as_str).map(printable).collect();
         if !states.is_empty() {
@@ -119,7 +121,7 @@ impl Tree {
         writeln!(self.out, "{indent}{text}").expect("a string takes every text");
     }
 
-    /// How long after the event was accepted; nothing where there is no time.
+    /// The time since the event was accepted; empty if `at` is not a time.
     fn offset(&self, at: &Value) -> String {
         match (time(at), self.accepted) {
             (Some(at), Some(accepted)) => {
@@ -131,12 +133,12 @@ impl Tree {
     }
 }
 
-/// Whether an injection is the one that showed this notification.
-fn showed(injection: &Value, notification: &Value) -> bool {
+/// Whether this injection showed the notification.
+fn is_injection_of(injection: &Value, notification: &Value) -> bool {
     ["call_id", "conversation_id", "agent"].iter().all(|key| injection[key] == notification[key])
 }
 
-fn given(value: &Value, key: &str) -> Option<String> {
+fn non_empty(value: &Value, key: &str) -> Option<String> {
     Some(text(value, key)).filter(|text| !text.is_empty())
 }
 

@@ -1,21 +1,21 @@
 use anyhow::Result;
 use serde_json::Value;
 
-/// A stream of server-sent events, read one by one.
-pub(crate) struct Lines {
+/// Reads server-sent events from a response.
+pub(crate) struct SseReader {
     response: reqwest::Response,
     buffer: Vec<u8>,
 }
 
-/// A single event larger than this is none of ours.
+/// The largest event accepted, in bytes; it bounds the buffer.
 const EVENT_MAX: usize = 1024 * 1024;
 
-impl Lines {
+impl SseReader {
     pub(super) fn new(response: reqwest::Response) -> Self {
         Self { response, buffer: Vec::new() }
     }
 
-    /// The next event's name and data; none when the hub ends the stream.
+    /// The next event's name and data; `None` when the hub closes the stream.
     pub(crate) async fn next(&mut self) -> Result<Option<(String, Value)>> {
         loop {
             while let Some(event) = self.take_event() {
@@ -31,7 +31,7 @@ impl Lines {
         }
     }
 
-    /// Everything up to the next empty line.
+    /// Removes the bytes up to the next blank line from the buffer.
     fn take_event(&mut self) -> Option<String> {
         let end = self.buffer.windows(2).position(|pair| pair == b"\n\n")?;
         let event: Vec<u8> = self.buffer.drain(..end + 2).collect();
@@ -39,7 +39,7 @@ impl Lines {
     }
 }
 
-/// Lines that begin with a colon only keep the connection alive.
+/// The name and data of an event; `None` for a comment, which the hub sends as keep-alive.
 fn parse(event: &str) -> Option<(String, Value)> {
     let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let data = serde_json::from_str(field("data:")?).ok()?;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_has_a_name_and_data_and_a_comment_has_neither() {
+    fn comments_are_skipped() {
         assert_eq!(
             parse("event: wake\ndata: {\"count\":1}\n\n"),
             Some(("wake".into(), serde_json::json!({"count": 1})))
