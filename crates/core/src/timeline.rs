@@ -1,8 +1,8 @@
-//! A readable play of events and injection points on a virtual clock.
+//! Scripts of events and injection points that run on a virtual clock.
 //!
-//! A timeline is a text a product person can write: a time, a verb, what it takes. Playing it gives a [`Report`] of every
-//! verdict, notification and block. The same files are tried by hand with `bellwire simulate` and run as this crate's
-//! tests.
+//! A timeline is text that needs no programming to write: each line has a time, a verb and its arguments. Playing it
+//! gives a [`Report`] of every verdict, notification and block. `bellwire simulate` plays timelines, and this crate's
+//! scenario tests are timelines.
 //!
 //! ```text
 //! # One tool fails; the agent hears of it with the next tool's result.
@@ -16,12 +16,12 @@
 //! | `subscriber NAME.toml:` + indented lines | adds or replaces a subscriber |
 //! | `template PATH:` + indented lines | the template it names |
 //! | `T event TYPE SOURCE SEVERITY [agent=A] [dedupe=K] [by_agent] {payload}` | publishes an event; `by_agent` = the agent's own doing |
-//! | `T user TEXT` | the person says something |
-//! | `T burst N event …` · `T burst N user …` | does it N times; `%n` becomes 1, 2, 3 … |
-//! | `T inject POINT CALL [agent=A] [items=N] [tokens=N] [style=S] [shape=S] [unseen=CALL,…] [wake_only] [observed={…}] [\| result]` | an agent takes its mail |
-//! | `T disable ID,…` · `T enable` | what the user switches off · everything on again |
-//! | `T subscriber NAME.toml:` + indented lines · `T remove ID` | the subscriber's file is changed · is deleted |
-//! | `T rotate` · `T crash` · `T messages` · `T wait` | a new boundary · save and load · the history · nothing |
+//! | `T user TEXT` | publishes a message of the person |
+//! | `T burst N event …` · `T burst N user …` | publishes it N times; `%n` becomes 1, 2, 3 … |
+//! | `T inject POINT CALL [agent=A] [items=N] [tokens=N] [style=S] [shape=S] [unseen=CALL,…] [wake_only] [observed={…}] [\| result]` | injects at this point |
+//! | `T disable ID,…` · `T enable` | disables these subscribers · enables all again |
+//! | `T subscriber NAME.toml:` + indented lines · `T remove ID` | reloads a changed subscriber file · removes a subscriber |
+//! | `T rotate` · `T crash` · `T messages` · `T wait` | new boundary · save and load all mailboxes · print the history · only advance the clock |
 //!
 //! Times are `0s`, `1.5s`, `200ms`, `2m`, `1h`, `1d`, counted from the start, or with a `+` from the line before.
 

@@ -10,12 +10,12 @@ use crate::event::{AgentName, Event, Severity};
 use crate::inject::{Inject, Limits, Shape, Style};
 use crate::subscriber::{InjectionPoint, SubscriberFile, Subscribers};
 
-/// The most events one line may publish.
+/// The maximum number of events one line may publish.
 const BURST_MAX: u32 = 100_000;
-/// Where a timeline starts if it does not say.
+/// The time of `0s` unless the timeline has a `start` line.
 const START: &str = "2026-01-03T15:30:00Z";
 
-/// A parsed timeline, ready to be played.
+/// A parsed timeline; [`Timeline::play`] runs it.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     pub(super) start: Time,
@@ -46,7 +46,7 @@ pub(super) enum Action {
     Wait,
 }
 
-/// An event as a line writes it; the payload stays text, because a burst numbers it.
+/// The event of a line. The payload stays text, because a burst replaces `%n` in it.
 #[derive(Clone, Debug)]
 pub(super) struct EventLine {
     kind: String,
@@ -67,12 +67,12 @@ pub(super) struct InjectLine {
     pub(super) tool_result: Option<String>,
 }
 
-/// What is wrong with a timeline, and where.
+/// A mistake in a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineError {
-    /// The line, counted from 1; 0 where a file inside the timeline is meant.
+    /// The line number from 1; 0 if the mistake is in an embedded subscriber file.
     pub line: usize,
-    /// What is wrong and what would be right.
+    /// What is wrong and what is allowed.
     pub message: String,
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for TimelineError {
 impl std::error::Error for TimelineError {}
 
 impl Timeline {
-    /// Reads a timeline.
+    /// Parses a timeline's text.
     pub fn parse(text: &str) -> Result<Self, TimelineError> {
         let start = START.parse().expect("the constant is a time");
         let mut timeline = Self { start, steps: Vec::new(), files: Vec::new(), templates: BTreeMap::new() };
@@ -110,7 +110,7 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// The subscribers to play with: `base`, with those the timeline brings itself.
+    /// `base`, replaced and extended by the timeline's own subscribers.
     pub fn subscribers(&self, base: &Subscribers) -> Result<Subscribers, TimelineError> {
         let loaded = Subscribers::load(&self.files, &self.templates);
         match loaded.errors.first() {
@@ -148,7 +148,7 @@ impl Timeline {
         }
     }
 
-    /// Milliseconds since the start; with a `+`, since the step before. Time does not run backwards.
+    /// Parses a time into milliseconds since the start; `+` counts from the previous step. Refuses a time before it.
     fn time(&self, text: &str) -> Result<u64, String> {
         let before = self.steps.last().map_or(0, |step| step.at);
         let at = match text.strip_prefix('+') {
@@ -163,7 +163,7 @@ impl Timeline {
 }
 
 impl EventLine {
-    /// The event, as the `number`th of its burst.
+    /// The event with `%n` replaced by `number`.
     pub(super) fn event(&self, number: u32) -> Result<Event, String> {
         let payload = self.payload.replace("%n", &number.to_string());
         let payload: Value = serde_json::from_str(&payload).map_err(|error| format!("payload: {error}"))?;
@@ -299,7 +299,7 @@ fn observed(json: &str) -> Result<Observed, String> {
     })
 }
 
-/// `1.5s`, `200ms`, `2m`, `1h`, `1d`.
+/// Parses `1.5s`, `200ms`, `2m`, `1h`, `1d` into milliseconds.
 fn duration(text: &str) -> Result<u64, String> {
     let units = [("ms", 1.0), ("s", 1e3), ("m", 6e4), ("h", 3.6e6), ("d", 8.64e7)];
     let read = units.iter().find_map(|(unit, millis)| {
@@ -315,7 +315,7 @@ fn split_word(text: &str) -> (&str, &str) {
     text.split_once(char::is_whitespace).map_or((text, ""), |(word, rest)| (word, rest.trim()))
 }
 
-/// A set shared by the conversation that plays a timeline.
+/// The set after the removal of one subscriber.
 pub(super) fn without(subscribers: &Subscribers, id: &str) -> Arc<Subscribers> {
     let rest = subscribers.iter().filter(|one| one.id.as_str() != id).cloned();
     Arc::new(subscribers.reloaded(rest))

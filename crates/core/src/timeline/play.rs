@@ -14,11 +14,11 @@ use crate::notification::{Fate, Kind, Notification, counted};
 use crate::subscriber::{Preferences, SubscriberFile};
 use crate::{Conversation, EventId, NotificationId, Subscribers, Time, Verdict};
 
-/// Every play of a timeline gives the same ids and the same boundary.
+/// A fixed seed, so that every run of a timeline gives the same ids and the same boundary.
 const SEED: u128 = 0xbe11;
 
 impl Timeline {
-    /// Plays the timeline with these subscribers and those it brings itself.
+    /// Runs the timeline with `base` and its own subscribers.
     pub fn play(&self, base: &Subscribers) -> Result<Report, TimelineError> {
         let subscribers = Arc::new(self.subscribers(base)?);
         let mut player = Player {
@@ -114,7 +114,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Many events in one entry: how many came to what, instead of a page of equal lines.
+    /// Publishes `times` events and logs one entry with counts per verdict instead of one entry per event.
     fn burst(
         &mut self,
         at: u64,
@@ -212,7 +212,7 @@ impl Player<'_> {
         }
     }
 
-    /// A wrong file changes nothing: the last good version stays.
+    /// Reloads a subscriber file. An invalid file leaves the last valid version in force.
     fn reload(&mut self, at: u64, file: &SubscriberFile) -> Result<(), String> {
         let path = &file.path;
         let title = match file.parse(&|path| self.templates.get(path).cloned()) {
@@ -230,8 +230,8 @@ impl Player<'_> {
     fn messages(&mut self, at: u64) -> Result<(), String> {
         let messages = self.conversation.messages();
         let line = |message: &crate::inject::SystemMessage| {
-            let said = message.content.replace('\n', "\n  ");
-            (Tone::Said, format!("{} [{}] {said}", message.call_id, message.source))
+            let content = message.content.replace('\n', "\n  ");
+            (Tone::Said, format!("{} [{}] {content}", message.call_id, message.source))
         };
         let lines: Vec<_> = messages.iter().map(line).collect();
         let data = json!(lines.iter().map(|(_, line)| line).collect::<Vec<_>>());
@@ -247,8 +247,8 @@ impl Player<'_> {
     }
 
     fn log(&mut self, at: u64, verb: &'static str, title: String, news: &[News], data: Value) {
-        let told = |news: &&News| verb == "timer" || !is_told_by_verdict(news);
-        let lines: Vec<(Tone, String)> = news.iter().filter(told).filter_map(|news| self.news_line(news)).collect();
+        let printed = |news: &&News| verb == "timer" || !is_shown_by_verdict(news);
+        let lines: Vec<(Tone, String)> = news.iter().filter(printed).filter_map(|news| self.news_line(news)).collect();
         let mut data = if data.is_null() { json!({}) } else { data };
         data["news"] = news.iter().map(|news| self.news_data(news)).collect();
         self.report.entries.push(Entry { at, verb, title, lines, data });
@@ -299,7 +299,7 @@ impl Player<'_> {
         }
     }
 
-    /// The same news for machines: every name, number and reason in a field of its own.
+    /// The update as JSON, for the `--json` output of `bellwire simulate`.
     fn news_data(&mut self, news: &News) -> Value {
         match news {
             News::Decided(event, subscriber, verdict) => {
@@ -360,17 +360,17 @@ impl Player<'_> {
     }
 }
 
-/// The `number`th of a burst of messages.
+/// A message of the person with `%n` replaced by `number`.
 fn user_message(text: &str, number: u32) -> Result<Event, String> {
     Event::user_message(&text.replace("%n", &number.to_string())).map_err(|error| error.to_string())
 }
 
-/// A verdict already says that its notification waits; only what no verdict speaks of is worth a line of its own.
-fn is_told_by_verdict(news: &News) -> bool {
+/// Whether a verdict line already shows this: a verdict names its pending notification.
+fn is_shown_by_verdict(news: &News) -> bool {
     matches!(news, News::Waiting(notification) if notification.kind == Kind::News)
 }
 
-/// Short names instead of UUIDs: e1, e2 for events, n1, n2 for notifications, in order of appearance.
+/// Maps ids to short names in order of appearance: e1, e2 for events, n1, n2 for notifications.
 #[derive(Default)]
 struct Names {
     events: HashMap<Uuid, usize>,

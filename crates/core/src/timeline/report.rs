@@ -2,45 +2,45 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// Everything that happened while a timeline was played, in order.
+/// The result of playing a timeline.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What happened.
+    /// One entry per step or timer, in order of time.
     pub entries: Vec<Entry>,
 }
 
-/// One thing that happened.
+/// The result of one step or timer.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// When, in milliseconds since the start.
+    /// Milliseconds since the start.
     pub at: u64,
-    /// The verb of the line, or `timer` for what fell due by itself.
+    /// The verb of the line, or `timer`.
     pub verb: &'static str,
-    /// What the line says.
+    /// The line's arguments in short form.
     pub title: String,
-    /// What came of it, line by line.
+    /// The consequences as text, with the tone of each line.
     pub lines: Vec<(Tone, String)>,
-    /// The same for machines.
+    /// The consequences as JSON.
     pub data: Value,
 }
 
-/// What a line is about, so that a terminal can colour it.
+/// The meaning of a line, by which a terminal colours it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// Something an agent will read or has read.
+    /// Injected, or a wake.
     Said,
-    /// Something that waits.
+    /// Queued, held or pending.
     Waits,
-    /// Something counted or left out, with its reason.
+    /// Counted or left out: duplicate, filtered, suppressed, replaced, expired, folded.
     Kept,
-    /// Something that went wrong.
+    /// An error.
     Wrong,
-    /// The text an agent reads.
+    /// The injected text itself.
     Text,
 }
 
 impl Entry {
-    /// The time as people read it: `1.500s`.
+    /// The time formatted as `1.500s` or `2m03.000s`.
     pub fn clock(&self) -> String {
         clock(self.at)
     }
@@ -54,7 +54,7 @@ pub(super) fn clock(millis: u64) -> String {
     }
 }
 
-/// Plain text, one entry after the other: what snapshots keep.
+/// Plain text, as the snapshots of the scenario tests have it.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {
