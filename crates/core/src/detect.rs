@@ -1,7 +1,7 @@
-//! What nobody reports and somebody should notice: a budget running out, an agent going in circles.
+//! Detectors: budgets that run low and agents that repeat the same calls.
 //!
-//! The detectors are fed by the events of an agent's own loop and answer with events of their own, decided in the same
-//! step. They speak as `budget_monitor` and `loop_detector`.
+//! The detectors observe the `tool.call.*` and `agent.turn.*` events of one agent. The events they make have the sources
+//! `budget_monitor` and `loop_detector` and are decided in the same step as the observed event.
 
 mod budget;
 mod repetition;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::Time;
 use crate::event::{Event, Secret};
 
-/// Everything that watches one agent.
+/// The detectors of one agent; part of its mailbox and saved with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Detectors {
     budgets: Budgets,
@@ -23,13 +23,13 @@ pub(crate) struct Detectors {
 }
 
 impl Detectors {
-    /// Whether an event tells the detectors anything.
+    /// Whether the detectors use events of this type.
     pub(crate) fn hear(event: &Event) -> bool {
         let kind = event.kind().as_str();
         kind.starts_with("tool.call.") || kind.starts_with("agent.turn.")
     }
 
-    /// Looks at an event and says what it shows, as events without id and time.
+    /// Observes an event; returns the detected events, without id and timestamp.
     pub(crate) fn observe(&mut self, event: &Event, now: Time, secret: &Secret) -> Vec<Event> {
         let mut shown = Vec::new();
         if let Some(usage) = event.payload().get("usage").and_then(Value::as_object) {
@@ -37,7 +37,7 @@ impl Detectors {
         }
         match event.kind().as_str() {
             "agent.turn.start" => self.repetition.next_turn(),
-            // A call is one step of the loop however it is reported: `pending` announces it, the outcome repeats it.
+            // Only outcomes count: `tool.call.pending` announces the same call.
             "tool.call.success" | "tool.call.failure" | "tool.call.timeout" => {
                 shown.extend(self.repetition.observe(event.payload(), now, secret));
             }
@@ -46,7 +46,7 @@ impl Detectors {
         shown
     }
 
-    /// A turn began without an event that says so.
+    /// A turn began at an injection point, without an `agent.turn.start` event.
     pub(crate) fn next_turn(&mut self) {
         self.repetition.next_turn();
     }
@@ -56,12 +56,12 @@ impl Detectors {
         self.repetition.set_back(millis);
     }
 
-    /// Whether they can have come to be as they are.
+    /// Whether the loaded state satisfies the detectors' invariants. Damaged bytes may not.
     pub(crate) fn is_sound(&self) -> bool {
         self.repetition.is_sound()
     }
 
-    /// Forgets what is too old to be part of a loop; true if nothing is left to remember.
+    /// Drops calls too old to be part of a loop; returns whether the state is back to its default.
     pub(crate) fn rest(&mut self, now: Time) -> bool {
         self.repetition.rest(now);
         *self == Self::default()

@@ -3,16 +3,16 @@ use serde_json::{Map, Value, json};
 
 use crate::event::{Event, Payload, Severity};
 
-/// Four budgets, each told of once per threshold.
+/// The state of the four budgets. Each threshold is reported once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Budgets {
     told: [Told; BUDGETS.len()],
 }
 
-/// What has been told about one budget.
+/// Which thresholds of a budget were reported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Told {
-    /// The limit it was told of; a higher one is another budget.
+    /// The latest limit. A higher one starts a new budget.
     limit: u64,
     warned: bool,
     exceeded: bool,
@@ -25,7 +25,7 @@ struct Budget {
     warn_percent: u64,
     warning: &'static str,
     exceeded: Option<&'static str>,
-    /// Whether use may fall again without a new limit.
+    /// Whether use can fall under the same limit, as a context does when it is compacted.
     refills: bool,
 }
 
@@ -69,22 +69,22 @@ const BUDGETS: [Budget; 4] = [
 ];
 
 impl Budgets {
-    /// Looks at a `usage` object and adds what crosses a threshold for the first time.
-    pub(crate) fn observe(&mut self, usage: &Map<String, Value>, shown: &mut Vec<Event>) {
+    /// Adds an event to `detected` for each threshold that this `usage` object crosses for the first time.
+    pub(crate) fn observe(&mut self, usage: &Map<String, Value>, detected: &mut Vec<Event>) {
         for (budget, told) in BUDGETS.iter().zip(&mut self.told) {
             let (Some(used), Some(limit)) = (amount(usage, budget.used), amount(usage, budget.limit)) else { continue };
             if limit > 0 {
-                shown.extend(budget.crossed(told, used, limit));
+                detected.extend(budget.crossed(told, used, limit));
             }
         }
     }
 }
 
 impl Budget {
-    /// The threshold this use crosses, if it was not told before. A budget speaks of the worse of two at once.
+    /// The event for a newly crossed threshold. If both are crossed at once, only `exceeded` is reported.
     fn crossed(&self, told: &mut Told, used: u64, limit: u64) -> Option<Event> {
         let percent = u64::try_from(u128::from(used) * 100 / u128::from(limit)).unwrap_or(u64::MAX);
-        // A raised limit is a new budget; a context that was compacted fills up anew.
+        // A raised limit or a compacted context starts again.
         let compacted = self.refills && percent < self.warn_percent / 2;
         if limit > told.limit || compacted {
             *told = Told::default();
@@ -114,7 +114,7 @@ impl Budget {
     }
 }
 
-/// A count as a number, or as the string a model made of it.
+/// A non-negative count, given as a JSON number or as a string.
 fn amount(usage: &Map<String, Value>, key: &str) -> Option<u64> {
     match usage.get(key)? {
         Value::Number(number) => {
@@ -129,17 +129,17 @@ fn amount(usage: &Map<String, Value>, key: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn told(budgets: &mut Budgets, usage: Value) -> Vec<String> {
-        let mut shown = Vec::new();
-        budgets.observe(usage.as_object().unwrap(), &mut shown);
+    fn detected(budgets: &mut Budgets, usage: Value) -> Vec<String> {
+        let mut detected = Vec::new();
+        budgets.observe(usage.as_object().unwrap(), &mut detected);
         let percent = |event: &Event| event.payload().get("percentage").unwrap().to_string();
-        shown.iter().map(|event| format!("{} {}", event.kind(), percent(event))).collect()
+        detected.iter().map(|event| format!("{} {}", event.kind(), percent(event))).collect()
     }
 
     #[test]
-    fn each_threshold_is_told_once() {
+    fn each_threshold_is_reported_once() {
         let mut budgets = Budgets::default();
-        let mut tokens = |used: u64| told(&mut budgets, json!({"tokens_used": used, "token_limit": 1000}));
+        let mut tokens = |used: u64| detected(&mut budgets, json!({"tokens_used": used, "token_limit": 1000}));
         assert!(tokens(799).is_empty());
         assert_eq!(tokens(800), ["budget.token.warning 80"]);
         assert!(tokens(950).is_empty());
@@ -148,24 +148,31 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_past_both_thresholds_tells_only_the_worse() {
+    fn a_jump_past_both_thresholds_reports_only_exceeded() {
         let mut budgets = Budgets::default();
-        let shown = told(&mut budgets, json!({"iterations": 30, "iteration_limit": 30}));
+        let shown = detected(&mut budgets, json!({"iterations": 30, "iteration_limit": 30}));
         assert_eq!(shown, ["budget.iteration.exceeded 100"]);
     }
 
     #[test]
     fn a_raised_budget_warns_again() {
         let mut budgets = Budgets::default();
-        assert_eq!(told(&mut budgets, json!({"tokens_used": 900, "token_limit": 1000})), ["budget.token.warning 90"]);
-        assert!(told(&mut budgets, json!({"tokens_used": 950, "token_limit": 2000})).is_empty());
-        assert_eq!(told(&mut budgets, json!({"tokens_used": 1700, "token_limit": 2000})), ["budget.token.warning 85"]);
+        assert_eq!(
+            detected(&mut budgets, json!({"tokens_used": 900, "token_limit": 1000})),
+            ["budget.token.warning 90"]
+        );
+        assert!(detected(&mut budgets, json!({"tokens_used": 950, "token_limit": 2000})).is_empty());
+        assert_eq!(
+            detected(&mut budgets, json!({"tokens_used": 1700, "token_limit": 2000})),
+            ["budget.token.warning 85"]
+        );
     }
 
     #[test]
     fn a_budget_that_is_lowered_and_raised_again_warns_again() {
         let mut budgets = Budgets::default();
-        let mut tokens = |used: u64, limit: u64| told(&mut budgets, json!({"tokens_used": used, "token_limit": limit}));
+        let mut tokens =
+            |used: u64, limit: u64| detected(&mut budgets, json!({"tokens_used": used, "token_limit": limit}));
         assert_eq!(tokens(850, 1000), ["budget.token.warning 85"]);
         assert!(tokens(850, 900).is_empty());
         assert_eq!(tokens(950, 900), ["budget.token.exceeded 105"]);
@@ -174,9 +181,9 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_arms_the_context_warning_again() {
+    fn a_compacted_context_can_warn_again() {
         let mut budgets = Budgets::default();
-        let mut context = |used: u64| told(&mut budgets, json!({"context_used": used, "context_limit": 100}));
+        let mut context = |used: u64| detected(&mut budgets, json!({"context_used": used, "context_limit": 100}));
         assert_eq!(context(72), ["context.limit.warning 72"]);
         assert!(context(40).is_empty());
         assert!(context(75).is_empty());
@@ -185,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_budget() {
+    fn invalid_amounts_are_ignored() {
         let mut budgets = Budgets::default();
         for usage in [
             json!({"tokens_used": 5, "token_limit": 0}),
@@ -194,9 +201,9 @@ mod tests {
             json!({"tokens_used": 5}),
             json!({"tokens_used": u64::MAX, "token_limit": null}),
         ] {
-            assert!(told(&mut budgets, usage).is_empty());
+            assert!(detected(&mut budgets, usage).is_empty());
         }
         let most = json!({"tokens_used": u64::MAX, "token_limit": 1});
-        assert_eq!(told(&mut budgets, most).len(), 1);
+        assert_eq!(detected(&mut budgets, most).len(), 1);
     }
 }

@@ -9,23 +9,23 @@ use siphasher::sip::SipHasher13;
 use crate::Time;
 use crate::event::{Event, Payload, Secret, Severity, cut, entries_fingerprint, fingerprint};
 
-/// How often a pattern must repeat to be called a loop.
+/// The number of repetitions that make a loop.
 const REPETITIONS: u32 = 3;
-/// The longest cycle looked for, in tool calls.
+/// The longest cycle detected, in tool calls.
 const CYCLE_MAX: usize = 6;
-/// A loop lies within the last so many turns …
+/// A loop's first call lies within this many turns …
 const TURNS: u32 = 6;
-/// … or within the last so many milliseconds.
+/// … or within this many milliseconds.
 const WINDOW_MS: u64 = 60_000;
-/// How much of a tool's name a pattern shows.
+/// The maximum length of a tool's name in a pattern, in characters.
 const NAME_MAX: usize = 40;
-/// Arguments that say how or why a call is made, not what it does.
+/// Arguments that do not change what a call does; they are ignored when calls are compared.
 const INCIDENTAL: [&str; 6] = ["description", "explanation", "reason", "thought", "timeout", "timeout_ms"];
 
-/// Recognises an agent that repeats itself: one call, or a cycle of several, three times without anything between.
+/// Detects loops: the same call, or the same cycle of calls, three times in a row without other calls between.
 ///
-/// A call is the tool and its arguments, save for those that do not change what the call does. Reading a file in parts,
-/// or testing after each of several different edits, is work and not a loop.
+/// Calls are equal if tool and arguments are, apart from `INCIDENTAL` arguments. So reading a file in parts, or running
+/// tests after each of several different edits, is not a loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Repetition {
     calls: VecDeque<Call>,
@@ -41,24 +41,26 @@ struct Call {
     turn: u32,
 }
 
-/// The loop the agent is in, so that it is told again only when it has doubled.
+/// The loop the agent is in. It is reported again when its repetitions have doubled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Running {
+    /// The length of the cycle, in calls: 1 to `CYCLE_MAX`.
     cycle: u32,
     calls: u32,
+    /// The number of repetitions at which the next report is due.
     tell_at: u32,
     since: Time,
 }
 
 impl Repetition {
-    /// A turn began. Said twice (by an event and by an injection point) before any call, it is still one turn.
+    /// Starts a turn. A second start before any call (an event and an injection point report the same one) is ignored.
     pub(crate) fn next_turn(&mut self) {
         if self.calls.back().is_some_and(|call| call.turn == self.turn) {
             self.turn = self.turn.saturating_add(1);
         }
     }
 
-    /// Takes in a finished call; gives back the loop it completes.
+    /// Records a finished call; returns an event if it completes or doubles a loop.
     pub(crate) fn observe(&mut self, payload: &Payload, now: Time, secret: &Secret) -> Option<Event> {
         let tool = payload.get("tool_name")?.as_str()?;
         let arguments = payload.get("arguments")?;
@@ -71,13 +73,13 @@ impl Repetition {
         if self.continues(now) { self.go_on() } else { self.begin(now) }
     }
 
-    /// The tool's name, shared with an earlier call of the same tool.
+    /// The tool's name, shared with an earlier call of the same tool to save memory.
     fn name(&self, tool: &str) -> Arc<str> {
         let known = self.calls.iter().rev().find(|call| &*call.tool == tool);
         known.map_or_else(|| cut(tool, NAME_MAX).into(), |call| call.tool.clone())
     }
 
-    /// Forgets the calls that are too old for a loop.
+    /// Drops calls too old to be part of a loop.
     pub(crate) fn rest(&mut self, now: Time) {
         let turn = self.turn;
         self.calls.retain(|call| is_recent(call, turn, now));
@@ -93,14 +95,14 @@ impl Repetition {
         calls.chain(self.running.as_mut().map(|running| &mut running.since)).for_each(|at| *at = at.minus(millis));
     }
 
-    /// Whether it can have come to be as it is; what was saved and has been damaged since may not.
+    /// Whether the loaded state satisfies the invariants that the arithmetic below relies on.
     pub(crate) fn is_sound(&self) -> bool {
         let cycles = 1..=CYCLE_MAX as u32;
         self.running.as_ref().is_none_or(|running| cycles.contains(&running.cycle))
             && self.calls.iter().all(|call| call.turn <= self.turn)
     }
 
-    /// Whether the newest call is the one the running loop makes next.
+    /// Whether the newest call continues the current loop.
     fn continues(&self, now: Time) -> bool {
         let Some(running) = &self.running else { return false };
         let newest = self.calls.len() - 1;
@@ -122,7 +124,7 @@ impl Repetition {
         Some(self.report(cycle, repetitions, since))
     }
 
-    /// Looks for the shortest cycle that the newest calls repeat.
+    /// Looks for the shortest cycle that the newest calls repeat three times.
     fn begin(&mut self, now: Time) -> Option<Event> {
         self.running = None;
         let cycle = (1..=CYCLE_MAX).find(|cycle| self.repeats(*cycle, now))?;
@@ -193,31 +195,31 @@ mod tests {
         let mut agent = Agent::default();
         assert_eq!(agent.calls("search", json!({"query": "x"})), None);
         assert_eq!(agent.calls("search", json!({"query": "x", "description": "again"})), None);
-        let told = agent.calls("search", json!({"query": "x"})).unwrap();
-        assert_eq!(told, r#"{"pattern":"search","repetitions":3,"window_seconds":2}"#);
+        let detected = agent.calls("search", json!({"query": "x"})).unwrap();
+        assert_eq!(detected, r#"{"pattern":"search","repetitions":3,"window_seconds":2}"#);
     }
 
     #[test]
-    fn a_loop_is_told_again_only_when_it_has_doubled() {
+    fn a_loop_is_reported_again_when_its_repetitions_have_doubled() {
         let mut agent = Agent::default();
-        let told: Vec<usize> = (1..=24).filter(|_| agent.calls("search", json!({})).is_some()).collect();
-        assert_eq!(told, [3, 6, 12, 24]);
+        let detected: Vec<usize> = (1..=24).filter(|_| agent.calls("search", json!({})).is_some()).collect();
+        assert_eq!(detected, [3, 6, 12, 24]);
     }
 
     #[test]
-    fn a_cycle_of_several_tools_is_a_loop_and_says_its_pattern() {
+    fn a_cycle_of_several_tools_is_a_loop() {
         let mut agent = Agent::default();
-        let mut told = Vec::new();
+        let mut detected = Vec::new();
         for _ in 0..3 {
             for tool in ["search", "parse", "write"] {
-                told.extend(agent.calls(tool, json!({"path": "a"})));
+                detected.extend(agent.calls(tool, json!({"path": "a"})));
             }
         }
-        assert_eq!(told, [r#"{"pattern":"search → parse → write","repetitions":3,"window_seconds":8}"#]);
+        assert_eq!(detected, [r#"{"pattern":"search → parse → write","repetitions":3,"window_seconds":8}"#]);
     }
 
     #[test]
-    fn testing_after_each_of_several_edits_is_work_and_not_a_loop() {
+    fn the_same_test_after_different_edits_is_not_a_loop() {
         let mut agent = Agent::default();
         for edit in 0..10 {
             assert_eq!(agent.calls("edit", json!({"path": "a", "text": edit})), None);
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_calls_far_apart_in_time_and_turns_are_no_loop() {
+    fn equal_calls_far_apart_in_time_and_turns_are_not_a_loop() {
         let mut agent = Agent::default();
         for _ in 0..5 {
             agent.now += 61_000;
@@ -241,12 +243,12 @@ mod tests {
     #[test]
     fn slow_repeats_within_six_turns_are_a_loop() {
         let mut agent = Agent::default();
-        let mut told = None;
+        let mut detected = None;
         for _ in 0..3 {
             agent.now += 120_000;
             agent.repetition.next_turn();
-            told = agent.calls("status", json!({}));
+            detected = agent.calls("status", json!({}));
         }
-        assert!(told.is_some());
+        assert!(detected.is_some());
     }
 }
