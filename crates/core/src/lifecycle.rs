@@ -1,51 +1,51 @@
-//! The states an event, a subscriber and a notification pass through, by the names traces show.
+//! The states of events and notifications as traces show them.
 //!
-//! A mailbox decides in one step what other systems do in several, so the states are not stored: they are read off the
-//! verdict and what became of the notification.
+//! The states are not stored. A mailbox passes through several of them in one step, so they are derived from the verdict
+//! and the notification's end.
 
 use std::fmt;
 
 use crate::verdict::VerdictKind;
 
-/// How far an event got for one subscriber.
+/// The states of an event for one subscriber, in order.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventState {
-    /// It was admitted.
+    /// Validated and accepted.
     Created,
-    /// It was handed to the mailbox it is for.
+    /// Given to its mailbox.
     Queued,
-    /// The mailbox offered it to its subscribers.
+    /// Offered to the mailbox's subscribers.
     Dispatched,
-    /// It matched this subscriber.
+    /// Passed this subscriber's filters.
     Filtered,
-    /// It joined a batch, its own or a shared one.
+    /// Added to a batch.
     Batched,
     /// Its batch closed and became a notification.
     Formatted,
-    /// An agent saw it.
+    /// Shown to an agent, or counted in a line of a block.
     Injected,
 }
 
-/// How far a notification got.
+/// The state of a notification for an agent.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum NotificationState {
-    /// It waits for its injection point.
+    /// Waits for its injection point.
     Pending,
-    /// It went into the agent's context.
+    /// Shown to the agent.
     Injected,
-    /// It stays in the conversation as a system message.
+    /// Kept in the conversation as a system message.
     Persisted,
-    /// Newer news took its place.
+    /// All its events were superseded by newer ones.
     Replaced,
-    /// It waited too long.
+    /// Waited longer than its time to live.
     Expired,
-    /// It was summed up in a line.
+    /// Counted in one line of a block instead of being shown.
     Folded,
 }
 
 impl EventState {
-    /// The states an event has passed through for one subscriber. `notification` is how far the notification it is part
-    /// of got, once its batch has become one.
+    /// The states an event has passed through for one subscriber. `notification` is the state of its notification; `None`
+    /// while its batch is open.
     pub fn reached(verdict: VerdictKind, notification: Option<NotificationState>) -> &'static [Self] {
         use EventState::*;
         const ALL: [EventState; 7] = [Created, Queued, Dispatched, Filtered, Batched, Formatted, Injected];
@@ -63,16 +63,16 @@ impl EventState {
 }
 
 impl NotificationState {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Injected, Self::Persisted, Self::Replaced, Self::Expired, Self::Folded];
 
-    /// The states a notification has passed through to be in this one.
+    /// The states a notification has passed through, this one included.
     pub fn reached(self) -> &'static [Self] {
         use NotificationState::*;
         match self {
             Pending => &[Pending],
-            // What an agent was shown stays in its conversation: both are one commit.
+            // Injecting and storing the system message are one commit.
             Injected | Persisted => &[Pending, Injected, Persisted],
             Folded => &[Pending, Folded],
             Replaced => &[Pending, Replaced],
@@ -80,7 +80,7 @@ impl NotificationState {
         }
     }
 
-    /// The word for it.
+    /// The wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -92,7 +92,7 @@ impl NotificationState {
         }
     }
 
-    /// Reads the word.
+    /// Parses a wire name.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
     }

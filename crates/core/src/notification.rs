@@ -1,4 +1,4 @@
-//! A message ready for its audience, and what can become of it.
+//! Notifications, and how they end.
 
 use std::sync::Arc;
 
@@ -7,81 +7,81 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::subscriber::SubscriberId;
 use crate::{EventId, InjectionPoint, NotificationId, Priority, Time};
 
-/// A notification that waits. It names its events and does not carry them: payloads are rows of their own, and the
-/// words are found only when it is shown, with the counts of that moment.
+/// A notification that is held in a batch or pending. It refers to its events by id; it is rendered only when it is shown,
+/// with the repeat counts of that time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notification {
-    /// Its name, minted when its first event came.
+    /// The id, assigned with its first event.
     pub id: NotificationId,
-    /// The subscriber that speaks.
+    /// The subscriber whose template renders it.
     #[serde(with = "subscriber_id")]
     pub subscriber: SubscriberId,
-    /// The one source all its events have; none where they differ.
+    /// The common source of its events; `None` if they differ.
     pub source: Option<Arc<str>>,
-    /// Its place in the queue.
+    /// The first sort key of the queue.
     pub priority: Priority,
-    /// Where it enters the context.
+    /// The injection point at which it is taken.
     pub inject_at: InjectionPoint,
-    /// What it stands for.
+    /// What `events` means.
     pub kind: Kind,
-    /// The events, in order of arrival.
+    /// The events in order of arrival.
     pub events: Vec<Entry>,
-    /// The most events one item of a block may stand for.
+    /// The maximum number of events in one item of a block.
     pub max_size: u32,
-    /// The order in which mailboxes opened it; ties of priority go by it.
+    /// A counter of the mailbox; the second sort key of the queue, so older notifications come first.
     pub sequence: u64,
     /// When it became pending.
     pub since: Time,
     /// When it expires.
     pub expires: Time,
-    /// How long it may wait, for when its clock restarts.
+    /// The time to live; a replaced event restarts it.
     pub ttl_ms: u64,
     /// Whether it wakes an idle conversation.
     pub wakes: bool,
-    /// Whether the conversation's stream was told of it already.
+    /// Whether a wake hint for it was sent.
     pub announced: bool,
-    /// Whether it is the person's own word, which is never dropped.
+    /// Whether it is a message of the person. Such a notification is never folded.
     pub from_person: bool,
 }
 
-/// What a notification stands for.
+/// What a notification shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// Its events, as the subscriber's template words them.
+    /// Its events, rendered by the subscriber's template.
     News,
-    /// Repeats of an event that was told before; each entry's `merged` says how many.
+    /// Repeats of an event that was shown before; each entry's `merged` is their number.
     Repeats,
-    /// What did not fit into the mailbox.
+    /// Counts of what the mailbox dropped.
     LeftOut(LeftOut),
 }
 
-/// One event of a notification.
+/// A reference to one event of a notification.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The event.
     pub event: EventId,
-    /// The key under which a newer event takes its place; 0 = none does.
+    /// The hash of the replace key. A newer event with the same hash supersedes this one; 0 = no replace key.
     #[serde(with = "hash_bytes")]
     pub replace: u128,
-    /// How many repeats of it were counted.
+    /// The number of repeats merged into it.
     pub merged: u32,
 }
 
-/// How much a mailbox could not keep. Counts only ever grow until they are told.
+/// Counts of what a mailbox dropped since they were last shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Notifications that made room for others.
+    /// Notifications folded because the mailbox was full.
     pub notifications: u32,
-    /// Events refused in a storm, by source; at most [`LeftOut::SOURCES_MAX`] of them.
+    /// Suppressed events by source, for at most [`LeftOut::SOURCES_MAX`] sources.
     pub storms: Vec<(Arc<str>, u32)>,
-    /// Events refused in a storm from any other source.
+    /// Suppressed events of all other sources.
     pub other_storms: u32,
-    /// Repeats of news whose subscriber is gone.
+    /// Repeats whose subscriber no longer exists.
     pub repeats: u32,
 }
 
 impl LeftOut {
-    /// The most sources named; more are summed up.
+    /// The maximum number of sources counted separately.
     pub const SOURCES_MAX: usize = 5;
 
     pub(crate) fn count_storm(&mut self, source: &Arc<str>, events: u32) {
@@ -101,7 +101,7 @@ impl LeftOut {
         self.repeats = self.repeats.saturating_add(other.repeats);
     }
 
-    /// The one line that tells it.
+    /// The counts as one line of text.
     pub fn message(&self) -> String {
         let mut parts = Vec::new();
         if self.notifications > 0 {
@@ -119,38 +119,38 @@ impl LeftOut {
     }
 }
 
-/// `1 event`, `2 events`.
+/// A count with its noun: `1 event`, `2 events`.
 pub(crate) fn counted(count: impl Into<u64>, one: &str) -> String {
     let count = count.into();
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 impl Notification {
-    /// How many events it stands for, repeats included.
+    /// The number of events it represents, repeats included.
     pub fn stands_for(&self) -> u64 {
         let own = u64::from(self.kind == Kind::News);
         self.events.iter().map(|entry| own + u64::from(entry.merged)).sum()
     }
 }
 
-/// What became of a notification.
+/// How a notification ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It went into the agent's context.
+    /// Shown to the agent.
     Injected,
-    /// It was counted in a line of a block, `- [source] N more`, or in the line that says what did not fit.
+    /// Counted in a line of a block (`- [source] N more`) or in the overflow line.
     Folded,
-    /// Newer events took the place of all of its events.
+    /// All its events were superseded by newer ones.
     Replaced {
-        /// The notification the last of them went to.
+        /// The notification that contains the last newer event.
         by: NotificationId,
     },
-    /// It waited longer than its time to live.
+    /// Waited longer than its time to live.
     Expired,
 }
 
 impl Fate {
-    /// The word for it.
+    /// The wire name.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Injected => "injected",
@@ -160,7 +160,7 @@ impl Fate {
         }
     }
 
-    /// The reason, as one short sentence.
+    /// The reason as one short sentence.
     pub fn reason(&self) -> String {
         match self {
             Self::Injected => "shown to the agent".into(),
@@ -183,7 +183,7 @@ mod subscriber_id {
     }
 }
 
-/// A hash is 16 bytes wherever it is saved: as a number it would take up to 19.
+/// Serializes a hash as 16 bytes; postcard's variable-length integer would take up to 19. 0 becomes `None`.
 pub(crate) mod hash_bytes {
     use super::*;
 

@@ -1,77 +1,77 @@
-//! Why an event was told, held, counted or left out.
+//! The verdict on an event: queued, held, duplicate, filtered or suppressed, and why.
 //!
-//! Every event ends in exactly one verdict per subscriber that listens for its type, and every verdict carries a
-//! reason a person can read: "why was I (not) told?" is answered here.
+//! Every event gets exactly one verdict per subscriber that listens for its type. Each verdict has a readable reason:
+//! "why was the agent (not) notified?" is answered here.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::{EventId, NotificationId, Severity, Time};
 
-/// What one event came to for one subscriber.
+/// The decision of one subscriber on one event.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It waits for its injection point.
+    /// Part of a notification that waits for its injection point.
     Queued {
-        /// The notification it is part of.
+        /// The notification.
         notification: NotificationId,
     },
-    /// It is in a batch that is still open.
+    /// Part of an open batch.
     Held {
         /// The notification the batch will become.
         notification: NotificationId,
-        /// When the batch closes at the latest.
+        /// The latest time at which the batch closes.
         until: Time,
     },
-    /// It repeats an earlier event, is counted, and the count is told.
+    /// A repeat within the dedupe window; it is counted, and the count is shown.
     Duplicate {
         /// The event it repeats.
         of: EventId,
-        /// How many repeats there have been, this one included.
+        /// The number of repeats so far, this one included.
         repeats: u32,
     },
-    /// The subscriber does not want it.
+    /// Excluded by the subscriber's rules.
     Filtered(Filter),
-    /// It came in a storm; the next block says how many did.
+    /// Over the storm limit of its source. The next block shows how many were suppressed.
     Suppressed,
 }
 
-/// Why a subscriber that listens for an event's type does not want the event.
+/// Why a subscriber that listens for an event's type excludes the event.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// It is milder than the subscriber asks for.
+    /// Below the subscriber's `severity_filter`.
     Severity {
-        /// The mildest severity that passes.
+        /// The lowest severity that passes.
         wanted: Severity,
-        /// The event's.
+        /// The event's severity.
         given: Severity,
     },
-    /// It comes from a source the subscriber does not list.
+    /// The source is not in the subscriber's `sources`.
     Source,
-    /// The conversation's user switched the subscriber off.
+    /// The conversation's user disabled the subscriber.
     Disabled,
 }
 
-/// A verdict without its details, for counting and for records.
+/// A verdict without its details, for counters and stored rows.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VerdictKind {
-    /// It waits for its injection point.
+    /// See [`Verdict::Queued`].
     Queued,
-    /// It is in a batch that is still open.
+    /// See [`Verdict::Held`].
     Held,
-    /// It repeats an earlier event.
+    /// See [`Verdict::Duplicate`].
     Duplicate,
-    /// The subscriber does not want it.
+    /// See [`Verdict::Filtered`].
     Filtered,
-    /// It came in a storm.
+    /// See [`Verdict::Suppressed`].
     Suppressed,
 }
 
 impl VerdictKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 5] = [Self::Queued, Self::Held, Self::Duplicate, Self::Filtered, Self::Suppressed];
 
-    /// The word for it.
+    /// The wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -82,14 +82,14 @@ impl VerdictKind {
         }
     }
 
-    /// Reads the word.
+    /// Parses a wire name.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
 impl Verdict {
-    /// Which of the five it is.
+    /// The verdict without its details.
     pub const fn kind(&self) -> VerdictKind {
         match self {
             Self::Queued { .. } => VerdictKind::Queued,
@@ -100,12 +100,12 @@ impl Verdict {
         }
     }
 
-    /// The word for it: queued, held, duplicate, filtered or suppressed.
+    /// The wire name: queued, held, duplicate, filtered or suppressed.
     pub const fn name(&self) -> &'static str {
         self.kind().as_str()
     }
 
-    /// The reason, as one short sentence.
+    /// The reason as one short sentence.
     pub fn reason(&self) -> Cow<'static, str> {
         match self {
             Self::Queued { .. } => "waits for its injection point".into(),
@@ -118,7 +118,7 @@ impl Verdict {
         }
     }
 
-    /// The notification it is part of, where there is one.
+    /// The notification of a queued or held event.
     pub const fn notification(&self) -> Option<NotificationId> {
         match self {
             Self::Queued { notification } | Self::Held { notification, .. } => Some(*notification),
