@@ -1,7 +1,7 @@
-//! A whole conversation in memory: what an agent written in Rust embeds, and the driver every test plays with.
+//! A conversation in memory, for agents that embed this crate and for tests.
 //!
-//! It owns what a hub keeps in tables: the mailboxes of its agents, the events they still refer to, the answers it gave
-//! and the boundary of its blocks. It follows the drain rule of [`Mailbox`] and adds no rule of its own.
+//! It owns what a hub keeps in tables: the agents' mailboxes, the events they refer to, past answers and the boundary. It
+//! follows the drain rule of [`Mailbox`] and decides nothing itself.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -17,22 +17,22 @@ use crate::render::{Boundary, system_prompt};
 use crate::subscriber::{Preferences, SubscriberId, Subscribers};
 use crate::{EventId, Ids, InjectionPoint, NotificationId, Time, Verdict};
 
-/// How long an answer is remembered.
+/// How long an answer can be replayed.
 const ANSWERS_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
-/// The most messages of the history kept in memory; the oldest go first.
+/// The maximum number of system messages kept; the oldest are dropped first.
 const MESSAGES_MAX: usize = 10_000;
-/// Beyond this many agents, those whose mailboxes are empty are forgotten.
+/// With more agents than this, empty mailboxes of sub-agents are dropped.
 const IDLE_AGENTS_MAX: usize = 64;
-/// Fewer events than this are not worth looking through.
+/// With fewer events than this, unreferenced ones are not searched for.
 const FORGET_AT_LEAST: usize = 256;
-/// The most answers remembered; beyond it the oldest are forgotten before their time.
+/// The maximum number of answers kept; beyond it the oldest are dropped before their time.
 const ANSWERS_MAX: usize = 10_000;
 
-/// One conversation and all its agents, in memory.
+/// One conversation and the mailboxes of all its agents, in memory.
 ///
-/// It remembers answers for seven days (the last ten thousand of them), the last ten thousand messages, and the
-/// mailboxes of sub-agents for as long as something is in them. Call [`tick`](Self::tick) at
-/// [`wakes_at`](Self::wakes_at): windows close, news expires and wakes ring only when time is told.
+/// Bounds: answers are kept for seven days, at most ten thousand; system messages, at most ten thousand; sub-agents'
+/// mailboxes, while they are not empty. The driver must call [`tick`](Self::tick) at [`wakes_at`](Self::wakes_at), because
+/// timers run only then.
 ///
 /// ```
 /// use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};
@@ -61,84 +61,84 @@ pub struct Conversation {
     events: HashMap<EventId, Arc<Event>>,
     answers: VecDeque<Stored>,
     messages: Vec<SystemMessage>,
-    /// How many events there may be before the next look for those nobody refers to.
+    /// The number of events at which unreferenced ones are dropped next.
     forget_at: usize,
 }
 
-/// An answer, under the name its caller gave it.
+/// A past answer, found by agent and call id.
 #[derive(Debug)]
 struct Stored {
     agent: AgentName,
     answer: Answer,
-    /// What it added to the history.
+    /// The ids of its system messages.
     messages: Vec<uuid::Uuid>,
     at: Time,
-    /// Its caller said that the model never saw it.
+    /// Whether the caller reported that the model never saw it.
     unseen: bool,
 }
 
-/// What became of a published event.
+/// The result of publishing an event.
 #[derive(Clone, Debug)]
 pub struct Receipt {
-    /// The event's name.
+    /// The event's id.
     pub event: EventId,
-    /// What it came to, per subscriber that listens for its type.
+    /// One verdict per subscriber that listens for its type.
     pub verdicts: Vec<(SubscriberId, Verdict)>,
-    /// How many subscribers do not listen for its type.
+    /// The number of subscribers that do not listen for its type.
     pub unmatched: u32,
-    /// Everything that happened, detectors and wakes included.
+    /// Everything that happened, including detected events and wakes.
     pub news: Vec<News>,
 }
 
-/// Something a driver may want to act on or show.
+/// What happened in a conversation, for a driver to act on or show.
 #[derive(Clone, Debug)]
 pub enum News {
-    /// An event came to this for a subscriber.
+    /// A subscriber's verdict on an event.
     Decided(EventId, SubscriberId, Verdict),
     /// A detector made an event.
     Detected(Arc<Event>),
-    /// A newer event took an older one's place.
+    /// For a subscriber, the first event was superseded by the second.
     Superseded(EventId, SubscriberId, EventId),
-    /// A notification waits, or has changed while it waits.
+    /// A notification became pending, or changed while pending.
     Waiting(Notification),
     /// A notification ended.
     Ended(NotificationId, Fate),
-    /// The conversation is idle and these are reason to wake it.
+    /// The conversation is idle, and these notifications should wake it.
     Wake(Vec<NotificationId>),
 }
 
-/// What an agent saw of its own last tool call, published before it takes its mail.
+/// An agent's latest tool call. It is published before the injection takes notifications.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The tool.
     pub tool_name: String,
     /// How the call ended.
     pub outcome: Outcome,
-    /// Its arguments, for the loop detector.
+    /// The call's arguments, for the loop detector.
     pub arguments: Option<Value>,
     /// The kind of error.
     pub error_type: Option<String>,
-    /// The error in words.
+    /// The error message.
     pub error_message: Option<String>,
-    /// How long it took.
+    /// The duration of the call.
     pub duration_ms: Option<u64>,
-    /// What has been used of which budgets.
+    /// The used amounts and limits of budgets, for the budget detector.
     pub usage: Option<Value>,
 }
 
 /// How a tool call ended.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It worked.
+    /// Published as `tool.call.success`.
     Success,
-    /// It failed.
+    /// Published as `tool.call.failure`.
     Failure,
-    /// It did not answer in time.
+    /// Published as `tool.call.timeout`.
     Timeout,
 }
 
 impl Observed {
-    /// A call of this tool that ended this way.
+    /// A call without optional fields.
     pub fn new(tool_name: &str, outcome: Outcome) -> Self {
         Self {
             tool_name: tool_name.to_owned(),
@@ -151,7 +151,7 @@ impl Observed {
         }
     }
 
-    /// The `tool.call.*` event it stands for.
+    /// The `tool.call.*` event of this call.
     pub fn into_event(self) -> Result<Event, Invalid> {
         let (kind, severity) = match self.outcome {
             Outcome::Success => ("tool.call.success", Severity::Info),
@@ -172,17 +172,17 @@ impl Observed {
     }
 }
 
-/// Why an injection was not answered.
+/// Why an injection was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InjectError {
     /// The call id was used at another point.
     OtherPoint {
-        /// Where it was used.
+        /// The point of the first use.
         used_at: InjectionPoint,
     },
-    /// The caller said that this call's answer never reached the model.
+    /// The caller reported this call's answer as unseen, so the call id cannot be used again.
     Unseen,
-    /// The observed call is malformed.
+    /// The observed call is invalid.
     Observed(Invalid),
 }
 
@@ -198,19 +198,19 @@ impl fmt::Display for InjectError {
 
 impl std::error::Error for InjectError {}
 
-/// The less common parts of an injection.
+/// The optional parts of an injection.
 #[derive(Clone, Debug, Default)]
 pub struct InjectMore {
-    /// The agent that asks; `main` where absent.
+    /// The agent; `main` if absent.
     pub agent: Option<AgentName>,
-    /// The tool call it just made.
+    /// The agent's latest tool call.
     pub observed: Option<Observed>,
-    /// Earlier call ids whose answers never reached the model.
+    /// Earlier call ids whose answers never reached the model. Their notifications become pending again.
     pub unseen: Vec<String>,
 }
 
 impl Conversation {
-    /// A conversation with these subscribers. The seed decides its ids, secrets and boundary: bring random bits.
+    /// A conversation with these subscribers. Ids, secrets and boundary derive from the seed, so pass random bits.
     pub fn new(subscribers: Arc<Subscribers>, seed: u128) -> Self {
         let mut ids = Ids::seeded(seed);
         let boundary = Boundary::from_seed(ids.seed());
@@ -225,7 +225,7 @@ impl Conversation {
         }
     }
 
-    /// Takes in an event and says what it came to. It is named and dated here if it was not before.
+    /// Publishes an event to its agent's mailbox. Assigns the id and the timestamp if they are not set.
     pub fn publish(&mut self, event: Event, now: Time) -> Result<Receipt, Refused> {
         let mut event = event;
         if event.id.0.is_nil() {
@@ -250,12 +250,12 @@ impl Conversation {
         Ok(Receipt { event: id, verdicts: verdicts.collect(), unmatched, news })
     }
 
-    /// Gives the main agent its mail at an injection point. Asking again with the same call id gives the same answer.
+    /// Injects for the main agent. A repeated call id gets the same answer again.
     pub fn inject(&mut self, inject: Inject, now: Time) -> Result<Answer, InjectError> {
         self.inject_with(inject, InjectMore::default(), now).map(|(answer, _)| answer)
     }
 
-    /// The same, with everything an agent can say besides; also gives what happened.
+    /// Injects with the optional parts; also returns what happened.
     pub fn inject_with(
         &mut self,
         inject: Inject,
@@ -302,7 +302,7 @@ impl Conversation {
         Ok((answer, news))
     }
 
-    /// Lets time pass: windows close, news expires, wakes that were withheld follow.
+    /// Runs the timers due by `now`: windows close, notifications expire, delayed wakes are sent.
     pub fn tick(&mut self, now: Time) -> Vec<News> {
         self.desk.now = now;
         let agents: Vec<AgentName> = self.mailboxes.keys().cloned().collect();
@@ -316,57 +316,57 @@ impl Conversation {
         all
     }
 
-    /// When to [`tick`](Self::tick) next; [`Time::NEVER`] if nothing is due by itself.
+    /// When to call [`tick`](Self::tick) next; [`Time::NEVER`] if no timer is set.
     pub fn wakes_at(&self) -> Time {
         self.mailboxes.values().map(Mailbox::wakes_at).min().unwrap_or(Time::NEVER)
     }
 
-    /// The mailbox of an agent, if it has one yet.
+    /// The mailbox of an agent; `None` before its first event or injection.
     pub fn mailbox(&self, agent: &AgentName) -> Option<&Mailbox> {
         self.mailboxes.get(agent)
     }
 
-    /// An event the conversation still refers to.
+    /// An event that a mailbox or an answer still refers to.
     pub fn event(&self, id: EventId) -> Option<&Arc<Event>> {
         self.events.get(&id)
     }
 
-    /// What agents were shown, oldest first, as it stays in the conversation: the last ten thousand messages.
+    /// The system messages of all injections, oldest first; at most the last ten thousand.
     pub fn messages(&self) -> &[SystemMessage] {
         &self.messages
     }
 
-    /// The mark of this conversation's genuine blocks.
+    /// The id that marks this conversation's genuine blocks.
     pub fn boundary(&self) -> &Boundary {
         &self.boundary
     }
 
-    /// The paragraph of the system prompt that explains the blocks.
+    /// The paragraph for the system prompt that explains the blocks.
     pub fn system_prompt(&self) -> String {
         system_prompt(&self.boundary, crate::inject::Style::Block)
     }
 
-    /// A new boundary, for a new session or after a compaction. Answers that were given keep theirs.
+    /// Changes the boundary, for a new session or after a compaction. Past answers keep the old one.
     pub fn rotate_boundary(&mut self) {
         self.boundary = Boundary::from_seed(self.desk.ids.seed());
     }
 
-    /// What the conversation's user has switched off, from the next event on.
+    /// Sets the user's disabled subscribers, from the next event on.
     pub fn set_preferences(&mut self, preferences: Preferences) {
         self.desk.preferences = Arc::new(preferences);
     }
 
-    /// Other subscribers, from the next event on. Open batches of those that are gone close with their last version.
+    /// Replaces the subscribers, from the next event on. Open batches of removed ones close with their last version.
     pub fn set_subscribers(&mut self, subscribers: Arc<Subscribers>) {
         self.desk.subscribers = subscribers;
     }
 
-    /// The subscribers in force.
+    /// The current subscribers.
     pub fn subscribers(&self) -> &Arc<Subscribers> {
         &self.desk.subscribers
     }
 
-    /// Saves and loads every mailbox, as a process that died and came back would. Nobody must be able to notice.
+    /// Saves and loads every mailbox, like a crash and restart. It must not change any later result.
     pub fn crash(&mut self) {
         for mailbox in self.mailboxes.values_mut() {
             let rows = mailbox.pending().to_vec();
@@ -381,7 +381,7 @@ impl Conversation {
         })
     }
 
-    /// Puts a mailbox back and, every now and then, forgets the events that nobody refers to any more.
+    /// Puts a mailbox back. Once `events` has grown to `forget_at`, drops the unreferenced ones.
     fn put_mailbox(&mut self, agent: AgentName, mailbox: Mailbox) {
         self.mailboxes.insert(agent, mailbox);
         if self.mailboxes.len() > IDLE_AGENTS_MAX {
@@ -422,7 +422,7 @@ impl Conversation {
         self.answers.iter().find(|stored| stored.agent == *agent && stored.answer.call_id == call_id)
     }
 
-    /// Takes back what earlier answers took; their messages were never seen and are hidden.
+    /// Marks these calls as unseen, removes their system messages, and returns the notifications they took.
     fn take_unseen(&mut self, agent: &AgentName, call_ids: &[String]) -> Vec<Notification> {
         let mut returned = Vec::new();
         for stored in self.answers.iter_mut().filter(|stored| stored.agent == *agent && !stored.unseen) {

@@ -1,13 +1,13 @@
-//! Milliseconds since the Unix epoch, handed in by whoever drives the core.
+//! Timestamps in milliseconds since the Unix epoch.
 //!
-//! The core never asks what time it is. A [`Time`] arrives as an argument, so a week of batching is a microsecond of
-//! test, and the same inputs always give the same answers.
+//! The core reads no clock: the driver passes [`Time`] values in. So a test can simulate a week in microseconds, and
+//! equal inputs give equal results.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A moment, in milliseconds since 1970-01-01T00:00:00Z.
+/// A timestamp: milliseconds since 1970-01-01T00:00:00Z, negative before.
 ///
 /// ```
 /// use bellwire_core::Time;
@@ -21,12 +21,12 @@ use serde::{Deserialize, Serialize};
 pub struct Time(i64);
 
 impl Time {
-    /// The epoch itself; what a mailbox that has seen nothing yet believes.
+    /// The epoch; the time of a mailbox that has handled no input.
     pub const ZERO: Self = Self(0);
-    /// Later than every other moment; a timer that is not set.
+    /// Later than every other time; the value of a timer that is not set.
     pub const NEVER: Self = Self(i64::MAX);
 
-    /// The moment this many milliseconds after (or, if negative, before) the epoch.
+    /// The time this many milliseconds after the epoch.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
@@ -36,7 +36,7 @@ impl Time {
         self.0
     }
 
-    /// The moment `millis` later; stops at the end of time instead of wrapping.
+    /// The time `millis` later, saturating at [`Time::NEVER`].
     pub const fn plus(self, millis: u64) -> Self {
         Self(self.0.saturating_add_unsigned(millis))
     }
@@ -49,20 +49,20 @@ impl Time {
         }
     }
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// Milliseconds from `earlier` to this time; 0 if `earlier` is later.
     pub const fn millis_since(self, earlier: Self) -> u64 {
         let millis = self.0.saturating_sub(earlier.0);
         if millis < 0 { 0 } else { millis as u64 }
     }
 
-    /// The time of day in UTC, `15:30:01`.
+    /// The time of day in UTC, such as `15:30:01`.
     pub fn clock(self) -> String {
         let second = self.0.div_euclid(1000).rem_euclid(86_400);
         format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
     }
 }
 
-/// RFC 3339 in UTC with `Z`; milliseconds only where there are any.
+/// RFC 3339 in UTC with `Z`; milliseconds are omitted if they are 0.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
@@ -82,7 +82,7 @@ impl std::str::FromStr for Time {
     }
 }
 
-/// A text that is not an RFC 3339 time.
+/// The first 64 characters of a text that is not an RFC 3339 time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeError(String);
 
