@@ -1,8 +1,8 @@
-//! Something that happened: its type, where it came from, how bad it is, and what it carries.
+//! Events: type, source, severity and payload, validated.
 //!
-//! An [`Event`] is immutable and always well formed: the only ways to get one are [`Event::new`], [`EventDraft::admit`]
-//! and [`Event::user_message`], and each checks everything. What a text from outside may claim is decided here: nobody
-//! but a person's own call can make an event that says it is the user speaking.
+//! An [`Event`] is immutable and always valid: its constructors [`Event::new`], [`EventDraft::admit`] and
+//! [`Event::user_message`] check every field. Only [`Event::user_message`] makes an event of type `user.message` or source
+//! `user`, so an external event cannot impersonate the person.
 
 mod canonical;
 mod cut;
@@ -28,7 +28,7 @@ use std::fmt;
 
 use crate::{EventId, Time};
 
-/// Something that happened. Immutable once made.
+/// A validated, immutable event.
 ///
 /// ```
 /// use bellwire_core::{Event, EventId, Severity, Time};
@@ -58,20 +58,20 @@ pub struct Event {
     pub(crate) cause: Cause,
 }
 
-/// Who made an event happen; it decides what the event may wake and whether it may be dropped.
+/// Who caused an event. Decides whether it may wake a conversation and whether it may be dropped.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Something outside the agent: it may wake an idle conversation.
+    /// Anything outside the agent. May wake an idle conversation.
     World,
-    /// The agent's own loop (an observed tool call, a detector, a note to itself): it never wakes.
+    /// The agent's own loop: an observed tool call, a detector, a note to itself. Never wakes.
     Agent,
-    /// The person, through a call only a person can make: never dropped.
+    /// The person, through a call that only a person's token can make. Never dropped.
     Person,
 }
 
 impl Event {
-    /// An event with its four required parts checked; the id is nil and the time zero until [`Event::at`] and
-    /// [`Event::with_id`] (or the conversation that takes it in) set them.
+    /// An event from its four required fields. The id is nil and the time zero until [`Event::with_id`] and
+    /// [`Event::at`], or the conversation it is published to, set them.
     pub fn new(kind: &str, source: &str, severity: Severity, payload: serde_json::Value) -> Result<Self, Invalid> {
         let kind = EventType::parse(kind)?;
         let source = Source::parse(source)?;
@@ -79,7 +79,7 @@ impl Event {
         Ok(Self::from_parts(kind, source, severity, Payload::from_json(payload)?))
     }
 
-    /// What the person said, as only the person's own call may make it.
+    /// A message of the person. Callers must have authenticated the person.
     pub fn user_message(text: &str) -> Result<Self, Invalid> {
         if text.trim().is_empty() {
             return Err(Invalid::new("text", "is empty; a message says something"));
@@ -91,7 +91,7 @@ impl Event {
         Ok(event)
     }
 
-    /// An event of our own making: the names are constants of this crate, so there is nothing to check.
+    /// An event made by this crate from constants, which need no check.
     pub(crate) fn internal(kind: &'static str, source: &'static str, severity: Severity, payload: Payload) -> Self {
         Self {
             cause: Cause::Agent,
@@ -117,7 +117,7 @@ impl Event {
         }
     }
 
-    /// The same event, named.
+    /// Sets the id.
     pub fn with_id(mut self, id: EventId) -> Self {
         self.id = id;
         self
@@ -128,37 +128,37 @@ impl Event {
         self.id = id;
     }
 
-    /// The same event, at this time. The time is for display; windows run on the mailbox's own clock.
+    /// Sets the timestamp. It is only displayed; windows use the mailbox's clock.
     pub fn at(mut self, timestamp: Time) -> Self {
         self.timestamp = timestamp;
         self
     }
 
-    /// The same event, for this sub-agent instead of `main`.
+    /// Sets the agent; the default is `main`.
     pub fn for_agent(mut self, agent: AgentName) -> Self {
         self.agent = agent;
         self
     }
 
-    /// The same event, for this conversation.
+    /// Sets the conversation.
     pub fn in_conversation(mut self, id: &str) -> Self {
         self.conversation_id = Some(id.into());
         self
     }
 
-    /// The same event, for every open conversation of this person.
+    /// Addresses the event to every open conversation of a person.
     pub fn for_person(mut self, id: &str) -> Self {
         self.user_id = Some(id.into());
         self
     }
 
-    /// The same event, part of this thread of work unless its sender named another.
+    /// Sets the correlation id unless the sender set one.
     pub fn correlated(mut self, id: &str) -> Self {
         self.correlation_id.get_or_insert_with(|| id.into());
         self
     }
 
-    /// The same event, for the agent and conversation of the event that showed it.
+    /// Addresses a detected event to the agent and conversation of the observed one.
     pub(crate) fn shown_by(mut self, other: &Self) -> Self {
         self.agent = other.agent.clone();
         self.conversation_id = other.conversation_id.clone();
@@ -166,23 +166,23 @@ impl Event {
         self
     }
 
-    /// The same event, with a dedupe key of its own that wins over the subscriber's.
+    /// Sets the event's own dedupe key, which overrides the subscriber's.
     pub fn with_dedupe_key(mut self, key: &str) -> Result<Self, Invalid> {
         self.dedupe_key = Some(bounded_text("dedupe_key", key, DEDUPE_KEY_MAX)?.into());
         Ok(self)
     }
 
-    /// The same event, as something the agent itself brought about: it never wakes the conversation.
+    /// Marks the event as caused by the agent itself: it never wakes the conversation.
     pub fn by_agent(mut self) -> Self {
         self.cause = Cause::Agent;
         self
     }
 
-    /// Its name.
+    /// The id; nil if it was not set.
     pub fn id(&self) -> EventId {
         self.id
     }
-    /// Its type, such as `tool.call.failure`.
+    /// The type, such as `tool.call.failure`.
     pub fn kind(&self) -> &EventType {
         &self.kind
     }
@@ -190,19 +190,19 @@ impl Event {
     pub fn source(&self) -> &Source {
         &self.source
     }
-    /// How bad it is.
+    /// The severity.
     pub fn severity(&self) -> Severity {
         self.severity
     }
-    /// When it happened, as its sender says.
+    /// When it happened, according to its sender.
     pub fn timestamp(&self) -> Time {
         self.timestamp
     }
-    /// What it carries.
+    /// The payload.
     pub fn payload(&self) -> &Payload {
         &self.payload
     }
-    /// The dedupe key it brought, if any.
+    /// The event's own dedupe key.
     pub fn dedupe_key(&self) -> Option<&str> {
         self.dedupe_key.as_deref()
     }
@@ -210,45 +210,45 @@ impl Event {
     pub fn agent(&self) -> &AgentName {
         &self.agent
     }
-    /// The conversation it is for, if it names one.
+    /// The conversation it is for.
     pub fn conversation_id(&self) -> Option<&str> {
         self.conversation_id.as_deref()
     }
-    /// The person whose open conversations it is for, if it names one.
+    /// The person whose open conversations it is for.
     pub fn user_id(&self) -> Option<&str> {
         self.user_id.as_deref()
     }
-    /// The thread of work it belongs to, for logs and traces.
+    /// The correlation id, for logs and traces.
     pub fn correlation_id(&self) -> Option<&str> {
         self.correlation_id.as_deref()
     }
-    /// Who made it happen.
+    /// Who caused it.
     pub fn cause(&self) -> Cause {
         self.cause
     }
 
-    /// The one line an event comes to where no template speaks for it.
+    /// One line for display without a template.
     pub fn message(&self) -> String {
         self.payload.message()
     }
 }
 
-/// What only an agent's own loop brings about, whoever reports it: its tool calls, its budgets, its notes to itself.
+/// Type prefixes of events that the agent itself causes, whoever publishes them: they never wake.
 const OWN_DOING: [&str; 5] = ["tool.call.", "budget.", "context.limit.", "agent.loop.", "agent.self."];
 
-/// The longest dedupe key an event may bring.
+/// The maximum length of an event's dedupe key, in characters.
 pub(crate) const DEDUPE_KEY_MAX: usize = 256;
-/// The longest conversation, user or correlation id.
+/// The maximum length of a conversation, user or correlation id, in characters.
 const NAME_MAX: usize = 128;
 
-/// Why something from outside was refused: the field, what is wrong with it, and what would be right.
+/// A field of external input that was refused, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// The field at fault, as the sender wrote it.
+    /// The wire name of the field.
     pub field: &'static str,
-    /// What came and what is allowed, as one sentence.
+    /// What was sent and what is allowed, as one sentence.
     pub message: String,
-    /// True where the fault is not the form but the claim: only a person's own call may make it.
+    /// Whether the value is valid but not allowed for this sender, such as a message in the person's name.
     pub forbidden: bool,
 }
 
@@ -266,7 +266,7 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// The person's voice cannot be borrowed: neither its type nor its label.
+/// Refuses the type and the source that are reserved for messages of the person.
 fn refuse_the_persons_voice(kind: &EventType, source: &Source) -> Result<(), Invalid> {
     let (field, claim) = if kind.as_str() == "user.message" {
         ("type", "user.message")
@@ -279,7 +279,7 @@ fn refuse_the_persons_voice(kind: &EventType, source: &Source) -> Result<(), Inv
     Err(Invalid { forbidden: true, ..Invalid::new(field, message) })
 }
 
-/// A label is followed by how many events it stands for, so `user x7` reads as the person's too.
+/// Whether a source would be displayed like the person's label. A label may be followed by a count, so `user x7` is too.
 fn reads_as_person(source: &str) -> bool {
     let mut name = source;
     while let Some((shorter, count)) = name.rsplit_once(" x")
@@ -290,7 +290,7 @@ fn reads_as_person(source: &str) -> bool {
     name.eq_ignore_ascii_case("user")
 }
 
-/// A text of 1 to `max` characters without control characters, or why not.
+/// Checks for 1 to `max` characters and no control characters.
 fn bounded_text<'a>(field: &'static str, text: &'a str, max: usize) -> Result<&'a str, Invalid> {
     let length = text.chars().count();
     if length == 0 || length > max {
@@ -302,7 +302,7 @@ fn bounded_text<'a>(field: &'static str, text: &'a str, max: usize) -> Result<&'
     }
 }
 
-/// At most 40 characters of a value that was refused, for the error that refuses it.
+/// The first 40 characters of a refused value, for its error message.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(40).collect();
     if short.len() < text.len() {

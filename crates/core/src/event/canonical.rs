@@ -2,13 +2,13 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// A value as canonical JSON, for comparing what came twice.
+/// A value as canonical JSON: equal values give equal text.
 pub fn canonical_json(value: &Value) -> String {
     CanonicalJson::Value(value).to_string()
 }
 
-/// JSON with sorted keys and no spaces: equal values give equal text, whatever features serde_json was built with.
-/// It is written piece by piece, so that whoever wants only its beginning need not wait for its end.
+/// Displays as JSON with sorted keys and no spaces, whatever features serde_json was built with. It is written
+/// incrementally, so that a reader of the beginning can stop early.
 pub(crate) enum CanonicalJson<'a> {
     Value(&'a Value),
     Object(&'a Map<String, Value>),

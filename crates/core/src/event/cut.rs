@@ -1,6 +1,6 @@
 use std::fmt::{self, Write as _};
 
-/// The first `max` characters, with an ellipsis where something was cut.
+/// The first `max` characters, followed by an ellipsis if the text is longer.
 pub(crate) fn cut(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -8,7 +8,7 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
     }
 }
 
-/// The same of what a value prints. What is cut off is never printed, so that a value may print without end.
+/// [`cut`] for a value's `Display` output. Formatting stops at the limit, so the output may be endless.
 pub(crate) fn cut_display(value: impl fmt::Display, max: usize) -> String {
     let mut kept = Kept { text: String::new(), left: max };
     match write!(kept, "{value}") {
@@ -19,7 +19,7 @@ pub(crate) fn cut_display(value: impl fmt::Display, max: usize) -> String {
 
 struct Kept {
     text: String,
-    /// How many characters there is room for.
+    /// The number of characters that may still be written.
     left: usize,
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{EventId, Ids, Time};
 
-/// An event as its sender wrote it, with nothing believed yet.
+/// An event as its sender wrote it, not yet validated.
 ///
 /// ```
 /// use bellwire_core::{EventDraft, Ids, Time};
@@ -23,33 +23,33 @@ use crate::{EventId, Ids, Time};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventDraft {
-    /// The sender's own name for it, a UUID; minted where absent.
+    /// The sender's id, a UUID; assigned if absent.
     pub id: Option<String>,
     /// The type, such as `tool.call.failure`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// The component it came from.
     pub source: Option<String>,
-    /// How bad it is.
+    /// The severity.
     pub severity: Option<String>,
-    /// When it happened, RFC 3339; the arrival where absent.
+    /// When it happened, RFC 3339; the time of arrival if absent.
     pub timestamp: Option<String>,
-    /// What it carries.
+    /// The payload.
     pub payload: Option<Value>,
-    /// A dedupe key that wins over the subscriber's.
+    /// A dedupe key that overrides the subscriber's.
     pub dedupe_key: Option<String>,
     /// The conversation it is for.
     pub conversation_id: Option<String>,
-    /// The agent inside the conversation; `main` where absent.
+    /// The agent inside the conversation; `main` if absent.
     pub agent: Option<String>,
     /// The person whose open conversations it is for.
     pub user_id: Option<String>,
-    /// The thread of work it belongs to.
+    /// The correlation id.
     pub correlation_id: Option<String>,
 }
 
 impl EventDraft {
-    /// Checks every field and makes the event, naming it and dating it where the sender did not.
+    /// Validates every field; assigns id and timestamp if they are absent.
     pub fn admit(self, now: Time, ids: &mut Ids) -> Result<Event, Invalid> {
         let kind = EventType::parse(&required("type", self.kind)?)?;
         let source = Source::parse(&required("source", self.source)?)?;

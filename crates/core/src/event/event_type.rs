@@ -3,17 +3,17 @@ use std::sync::Arc;
 
 use super::{Invalid, excerpt};
 
-/// The longest event type.
+/// The maximum length of an event type, in characters.
 const TYPE_MAX: usize = 128;
 
-/// What kind of thing happened: two to six lower-case parts joined by dots, such as `tool.call.failure`.
+/// An event type: two to six lower-case parts joined by dots, such as `tool.call.failure`.
 ///
-/// The set is open, the form is not.
+/// Any type of this form is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventType(Arc<str>);
 
 impl EventType {
-    /// Checks the form.
+    /// Parses and validates a type.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let parts = text.split('.').count();
         if text.len() <= TYPE_MAX && (2..=6).contains(&parts) && text.split('.').all(is_part) {
@@ -29,13 +29,13 @@ impl EventType {
         ))
     }
 
-    /// A type this crate itself uses.
+    /// A valid constant of this crate.
     pub(crate) fn known(text: &'static str) -> Self {
         debug_assert!(Self::parse(text).is_ok());
         Self(text.into())
     }
 
-    /// The type as it is written.
+    /// The type as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -47,17 +47,17 @@ impl fmt::Display for EventType {
     }
 }
 
-/// What a subscriber listens for: one type, or everything below a prefix (`task.background.*`).
+/// The types a subscriber listens for: one type, or all below a prefix (`task.background.*`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypePattern {
-    /// Exactly this type.
+    /// One type.
     Exact(EventType),
-    /// Every type that begins with these parts; the text ends in a dot.
+    /// Every type with this prefix, which ends in a dot.
     Below(Box<str>),
 }
 
 impl TypePattern {
-    /// Checks the form; only a trailing `.*` is a wildcard.
+    /// Parses a type or a prefix with a trailing `.*`, the only wildcard.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let Some(prefix) = text.strip_suffix(".*") else {
             return EventType::parse(text).map(Self::Exact);
@@ -69,7 +69,7 @@ impl TypePattern {
         Err(Invalid::new("types", message))
     }
 
-    /// Whether an event of this type is meant.
+    /// Whether the pattern includes this type.
     pub fn matches(&self, kind: &EventType) -> bool {
         match self {
             Self::Exact(own) => own == kind,

@@ -6,25 +6,25 @@ use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
 use super::{CanonicalJson, Invalid, cut, cut_display};
 
-/// What an event carries: a JSON object of at most 64 KiB.
+/// An event's payload: a JSON object of at most 64 KiB and 64 levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Payload(Map<String, Value>);
 
-/// The key under which a mailbox hashes; without it nobody can craft two payloads that look alike to the mailbox.
+/// The key of a mailbox's hashes. Without it, a sender cannot construct two payloads with equal hashes.
 pub type Secret = [u8; 16];
 
-/// A payload with at most this many keys is searched by comparing them.
+/// Payloads with at most this many keys are searched linearly.
 const SCANNED_MAX: usize = 8;
-/// Where a line without a template is cut.
+/// The maximum length of [`Payload::message`], in characters.
 const MESSAGE_MAX: usize = 200;
 
 impl Payload {
-    /// The most bytes a payload may have as JSON.
+    /// The maximum size as JSON, in bytes.
     pub const BYTES_MAX: usize = 64 * 1024;
-    /// The deepest nesting a payload may have.
+    /// The maximum nesting depth.
     pub const DEPTH_MAX: usize = 64;
 
-    /// Checks form, depth and size.
+    /// Checks that the value is an object within the limits of depth and size.
     pub fn from_json(value: Value) -> Result<Self, Invalid> {
         let Value::Object(map) = value else {
             return Err(Invalid::new("payload", format!("is {}; it must be a JSON object", kind_of(&value))));
@@ -41,26 +41,26 @@ impl Payload {
         Ok(Self(map))
     }
 
-    /// A payload this crate itself made, known to be small.
+    /// A payload made by this crate, known to be within the limits.
     pub(crate) fn known(map: Map<String, Value>) -> Self {
         Self(map)
     }
 
-    /// The object itself.
+    /// The JSON object.
     pub fn as_map(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    /// One of its values.
+    /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        // Comparing a few names is cheaper than hashing one, which is what the map does where it keeps its order.
+        // For a few keys, comparing is cheaper than hashing, which serde_json's map does with `preserve_order`.
         if self.0.len() <= SCANNED_MAX {
             return self.0.iter().find(|(known, _)| known.as_str() == key).map(|(_, value)| value);
         }
         self.0.get(key)
     }
 
-    /// The value at a dotted path; a number selects from an array. `None` where the path leads nowhere or to null.
+    /// The value at a path; a number selects an array element. `None` if the value is missing or null.
     pub fn at_path<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Value> {
         let mut path = path.into_iter();
         let first = self.get(path.next()?)?;
@@ -71,8 +71,8 @@ impl Payload {
         (!found.is_null()).then_some(found)
     }
 
-    /// The one line this comes to without a template: `message`, `error_message` or `text`, else the whole as canonical
-    /// JSON, cut at 200 characters.
+    /// One line for display without a template: `message`, `error_message` or `text`, else the canonical JSON, cut at 200
+    /// characters.
     pub fn message(&self) -> String {
         let said = ["message", "error_message", "text"].into_iter().find_map(|key| self.0.get(key)?.as_str());
         match said {
@@ -81,13 +81,13 @@ impl Payload {
         }
     }
 
-    /// A hash that is equal exactly for equal content, whatever the order of keys. Allocates nothing.
+    /// A keyed hash of the content, independent of the order of keys. Does not allocate.
     pub fn fingerprint(&self, secret: &Secret) -> u128 {
         entries_fingerprint(&self.0, secret)
     }
 }
 
-/// A hash of one JSON value; objects with the same entries in any order are equal, and so are 1 and 1.0.
+/// A keyed hash of a JSON value. Key order does not matter, and 1 equals 1.0.
 pub(crate) fn fingerprint(value: &Value, secret: &Secret) -> u128 {
     let mut hasher = SipHasher13::new_with_key(secret);
     match value {
@@ -104,8 +104,8 @@ pub(crate) fn fingerprint(value: &Value, secret: &Secret) -> u128 {
     hasher.finish128().as_u128()
 }
 
-/// Entries are hashed one by one and added up: a sum does not know the order, and without the secret nobody can look
-/// for two sets of entries with the same sum.
+/// Hashes each entry and adds the hashes, so that their order does not matter. Without the secret, a sender cannot search
+/// for two sets of entries with equal sums.
 pub(crate) fn entries_fingerprint<'a>(
     entries: impl IntoIterator<Item = (&'a String, &'a Value)>,
     secret: &Secret,
@@ -114,7 +114,7 @@ pub(crate) fn entries_fingerprint<'a>(
     for (key, value) in entries {
         let mut hasher = SipHasher13::new_with_key(secret);
         write_text(&mut hasher, key);
-        // Strings are by far the most common; hashing them in the same pass halves the work for a flat payload.
+        // Most values are strings; hashing them in the same pass halves the work for a flat payload.
         match value {
             Value::String(text) => write_text(&mut hasher, text),
             Value::Number(number) => write_number(&mut hasher, number),
@@ -132,7 +132,7 @@ fn write_text(hasher: &mut SipHasher13, text: &str) {
 }
 
 fn write_number(hasher: &mut SipHasher13, number: &serde_json::Number) {
-    // A whole number is the same number however it was written.
+    // 1 and 1.0 are the same number.
     let whole = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from)).or_else(|| {
         let float = number.as_f64()?;
         (float.fract() == 0.0 && float.abs() < 1e18).then_some(float as i128)
@@ -149,7 +149,7 @@ fn write_number(hasher: &mut SipHasher13, number: &serde_json::Number) {
     }
 }
 
-/// Whether a value nests deeper than `levels`; stops looking once it knows, so depth cannot exhaust the stack.
+/// Whether a value nests deeper than `levels`. Recursion stops at that depth, so that it cannot exhaust the stack.
 fn is_deeper_than(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return true };
     match value {

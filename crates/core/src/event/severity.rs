@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Invalid, excerpt};
 
-/// How bad an event is, from `debug` to `critical`.
+/// The severity of an event, ordered from `debug` to `critical`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -16,15 +16,15 @@ pub enum Severity {
     Warning,
     /// An operation failed.
     Error,
-    /// The system itself is at stake.
+    /// The agent or the system cannot go on.
     Critical,
 }
 
 impl Severity {
-    /// Every severity, mildest first.
+    /// All severities, lowest first.
     pub const ALL: [Self; 5] = [Self::Debug, Self::Info, Self::Warning, Self::Error, Self::Critical];
 
-    /// The word on the wire.
+    /// The wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -35,7 +35,7 @@ impl Severity {
         }
     }
 
-    /// Reads the word on the wire.
+    /// Parses a wire name.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         Self::ALL.into_iter().find(|severity| severity.as_str() == text).ok_or_else(|| {
             let allowed = "must be one of: debug, info, warning, error, critical";

@@ -3,37 +3,37 @@ use serde_json::Value;
 use super::{AgentName, Cause, Event, EventType, Invalid, Payload, Severity, Source};
 use crate::{EventId, Time};
 
-/// An event column by column, as a store keeps it and gives it back.
+/// An event as the columns of a store's row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredEvent {
-    /// Its name.
+    /// [`Event::id`].
     pub id: EventId,
-    /// Its type.
+    /// [`Event::kind`].
     pub kind: String,
-    /// Where it came from.
+    /// [`Event::source`].
     pub source: String,
-    /// How bad it is.
+    /// [`Event::severity`].
     pub severity: Severity,
-    /// When it happened.
+    /// [`Event::timestamp`].
     pub timestamp: Time,
-    /// What it carries, as JSON.
+    /// [`Event::payload`] as JSON.
     pub payload: String,
-    /// The dedupe key it brought.
+    /// [`Event::dedupe_key`].
     pub dedupe_key: Option<String>,
-    /// The agent it is for.
+    /// [`Event::agent`].
     pub agent: String,
-    /// The conversation it names.
+    /// [`Event::conversation_id`].
     pub conversation_id: Option<String>,
-    /// The person it names.
+    /// [`Event::user_id`].
     pub user_id: Option<String>,
-    /// The thread of work it belongs to.
+    /// [`Event::correlation_id`].
     pub correlation_id: Option<String>,
-    /// Who made it happen.
+    /// [`Event::cause`].
     pub cause: Cause,
 }
 
 impl Event {
-    /// The event column by column.
+    /// The event as columns.
     pub fn to_stored(&self) -> StoredEvent {
         StoredEvent {
             id: self.id,
@@ -51,7 +51,7 @@ impl Event {
         }
     }
 
-    /// The event a store kept. It was admitted once; that it still has its form is checked all the same.
+    /// The event of a stored row. It is validated again, because the row may be damaged.
     pub fn from_stored(stored: StoredEvent) -> Result<Self, Invalid> {
         let json = serde_json::from_str(&stored.payload).map_err(|error| Invalid::new("payload", error.to_string()))?;
         let (kind, source) = (EventType::parse(&stored.kind)?, Source::parse(&stored.source)?);
@@ -69,7 +69,7 @@ impl Event {
 }
 
 impl Cause {
-    /// The word a store keeps.
+    /// The stored name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::World => "world",
@@ -78,7 +78,7 @@ impl Cause {
         }
     }
 
-    /// Reads the word a store kept.
+    /// Parses a stored name.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::World, Self::Agent, Self::Person].into_iter().find(|cause| cause.as_str() == text)
     }
@@ -90,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_stored_comes_back_the_same() {
+    fn an_event_survives_storing_and_loading() {
         let payload = json!({"b": [1, 2.5, null], "a": {"text": "line\nline", "big": u64::MAX}});
         let event = Event::new("ci.build.failed", "ci", Severity::Error, payload).unwrap();
         let event = event.with_dedupe_key("k").unwrap().at(Time::from_millis(5)).by_agent();
