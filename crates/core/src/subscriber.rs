@@ -1,8 +1,8 @@
-//! Who wants to know: a TOML file and a template that say which events, how long to hold them, how they read, and how
-//! urgent they are.
+//! Subscribers: a TOML file and a template that define which events to handle, how long to batch them, how they are
+//! rendered and how urgent they are.
 //!
-//! A [`SubscriberFile`] is read into a [`Subscriber`] whose values cannot be wrong; a [`Subscribers`] set holds them in
-//! id order, finds the ones an event is for, and survives reloads.
+//! A [`SubscriberFile`] is parsed into a validated [`Subscriber`]. A [`Subscribers`] set holds them in id order and finds
+//! those that listen for an event's type.
 
 mod bundled;
 mod file;
@@ -23,16 +23,16 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Event, EventType, Severity, Source, TypePattern};
 use crate::render::Template;
 
-/// How long a notification waits for an injection point before it expires, unless its subscriber says otherwise.
+/// The default time to live of a pending notification: one day.
 pub const TTL_DEFAULT_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// One subscriber, checked.
+/// One validated subscriber.
 #[derive(Debug)]
 pub struct Subscriber {
-    /// Its unique name, also its label where a notification has several sources.
+    /// The unique id; also the label of a notification with several sources.
     pub id: SubscriberId,
     pub(crate) key: SubscriberKey,
-    /// What people call it.
+    /// The display name.
     pub name: String,
     /// What it is for.
     pub description: String,
@@ -40,57 +40,57 @@ pub struct Subscriber {
     pub version: String,
     /// The event types it listens for.
     pub types: Vec<TypePattern>,
-    /// The mildest severity it lets through.
+    /// The lowest severity it accepts.
     pub severity_filter: Severity,
-    /// The only sources it hears, if it is choosy.
+    /// The sources it accepts; `None` = all.
     pub sources: Option<Vec<Source>>,
-    /// How long to hold events and which of them are repeats.
+    /// The rules for batches and duplicates.
     pub batching: Batching,
-    /// How the news goes out.
+    /// The rules for its notifications.
     pub output: Output,
-    /// How the news reads.
+    /// Renders its notifications.
     pub template: Template,
 }
 
-/// How long to hold events, and which of them are repeats.
+/// A subscriber's rules for batches and duplicates.
 #[derive(Clone, Debug)]
 pub struct Batching {
-    /// How long a batch stays open; 0 = every event stands alone.
+    /// How long a batch stays open; 0 = no batching.
     pub window_ms: u64,
-    /// How many events close a batch early, and the most one item of a block may stand for.
+    /// The number of events that closes a batch early; also the maximum in one item of a block.
     pub max_size: usize,
-    /// What makes two events the same; none = type, source and whole payload.
+    /// The key by which events are duplicates; `None` = type, source and the whole payload.
     pub dedupe_key: Option<KeyPattern>,
-    /// For how long after the first event an equal one only counts; 0 = never.
+    /// How long after the first event duplicates are only counted; 0 = no deduplication.
     pub dedupe_window_ms: u64,
 }
 
-/// How the news goes out.
+/// A subscriber's rules for its notifications.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// Its place in the queue.
+    /// The first sort key of the queue.
     pub priority: Priority,
-    /// Where it enters the context.
+    /// The injection point at which they are taken.
     pub inject_at: InjectionPoint,
-    /// A core subscriber cannot be disabled.
+    /// Whether users cannot disable it.
     pub core: bool,
-    /// Whether it wakes an idle conversation.
+    /// Whether they wake an idle conversation.
     pub activation: Activation,
-    /// What makes a newer event take an older one's place.
+    /// The key by which a newer event supersedes an older pending one.
     pub replace_key: Option<KeyPattern>,
-    /// How long a notification may wait.
+    /// How long a notification stays pending before it expires.
     pub ttl_ms: u64,
-    /// Whom it is for.
+    /// The recipients.
     pub audience: Audience,
 }
 
 impl Subscriber {
-    /// Whether it listens for this type at all.
+    /// Whether one of its patterns matches this type.
     pub fn listens_for(&self, kind: &EventType) -> bool {
         self.types.iter().any(|pattern| pattern.matches(kind))
     }
 
-    /// Where this event enters the context: the subscriber's own point, or the one a note to oneself asks for.
+    /// The injection point of an event: the subscriber's, or the one that a note to oneself requests.
     pub(crate) fn point_for(&self, event: &Event) -> InjectionPoint {
         if !event.kind().as_str().starts_with("agent.self.") {
             return self.output.inject_at;
@@ -104,15 +104,15 @@ impl Subscriber {
     }
 }
 
-/// The name of a subscriber: `^[a-z][a-z0-9_]*$`.
+/// A subscriber's id: `^[a-z][a-z0-9_]*$`, at most 64 characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct SubscriberId(Arc<str>);
 
 impl SubscriberId {
-    /// The longest name.
+    /// The maximum length.
     pub const MAX: usize = 64;
 
-    /// Checks the form. `user` and `bellwire` are labels of the person and of ourselves, so no subscriber bears them.
+    /// Parses an id. `user` and `bellwire` are reserved: they label messages of the person and of Bellwire.
     pub fn parse(text: &str) -> Result<Self, String> {
         let formed = text.len() <= Self::MAX
             && text.starts_with(|c: char| c.is_ascii_lowercase())
@@ -127,35 +127,35 @@ impl SubscriberId {
         }
     }
 
-    /// The same, for whoever keeps it.
+    /// The shared text, without a copy.
     pub fn shared(&self) -> Arc<str> {
         self.0.clone()
     }
 
-    /// The label of what Bellwire itself has to say, such as how much it left out.
+    /// The id of Bellwire's own notifications, such as the overflow line.
     pub(crate) fn bellwire() -> Self {
         Self("bellwire".into())
     }
 
-    /// A name read back from where it was saved.
+    /// An id from saved bytes, which were valid when they were written.
     pub(crate) fn saved(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The name in four bytes, the same in every build: FNV-1a. Loading refuses two subscribers with the same key.
+    /// A 32-bit FNV-1a hash of the id, stable across builds. A set refuses two subscribers with equal keys.
     pub(crate) fn key(&self) -> SubscriberKey {
         let hash =
             self.0.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         SubscriberKey(hash)
     }
 
-    /// The name as it is written.
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A subscriber's name where a thousand of them must fit into a mailbox.
+/// A subscriber's id in four bytes, because a mailbox saves up to a thousand of them.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SubscriberKey(pub(crate) u32);
 
@@ -179,15 +179,15 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* $variant,)+ }
 
         impl $name {
-            /// Every value, in order.
+            /// All values, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The word in files and on the wire.
+            /// The name in files and on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
 
-            /// Reads the word; the error lists the allowed ones.
+            /// Parses a name; the error lists the allowed ones.
             pub fn parse(text: &str) -> Result<Self, String> {
                 Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
                     format!("'{}' must be one of: {}", crate::event::excerpt(text), [$($word),+].join(", "))
@@ -205,35 +205,35 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// A notification's place in the queue. `Critical` sorts first.
+    /// The first sort key of pending notifications; `Critical` comes first.
     Priority {
-        /// Bypasses batching.
+        /// Not batched.
         Critical = "critical",
-        /// At the next opportunity.
+        /// Batched; shown before `Normal`.
         High = "high",
-        /// Standard batching.
+        /// Batched; may be folded at a turn's start.
         Normal = "normal",
-        /// Aggregated; never breaks into a turn.
+        /// Batched; may be folded, and is never taken within a turn.
         Low = "low",
     }
 }
 
 words! {
-    /// A place where news can enter a running agent's context.
+    /// A point of an agent's loop at which notifications can enter its context.
     InjectionPoint {
-        /// Now, between any two steps.
+        /// Between any two steps.
         Immediate = "immediate",
-        /// Before the agent gets control.
+        /// Before the first model call of a turn.
         TurnStart = "turn_start",
         /// Between a tool's result and the next model call.
         AfterTool = "after_tool",
-        /// Before the agent yields.
+        /// Before the agent ends its turn.
         TurnEnd = "turn_end",
     }
 }
 
 impl InjectionPoint {
-    /// Whether a notification meant for `theirs` is taken here: the table of what each point takes.
+    /// Whether this point takes notifications whose `inject_at` is `theirs`.
     pub fn takes(self, theirs: Self) -> bool {
         match self {
             Self::Immediate => theirs == Self::Immediate,
@@ -245,29 +245,29 @@ impl InjectionPoint {
 }
 
 words! {
-    /// Whether news waits for the agent or wakes it.
+    /// Whether a subscriber's notifications wake an idle conversation.
     Activation {
-        /// Waits for the next injection point.
+        /// They wait for the next injection point.
         Passive = "passive",
-        /// Tells an idle conversation's stream that something waits.
+        /// A wake hint is sent to the conversation's stream.
         Wake = "wake",
     }
 }
 
 words! {
-    /// Whom a subscriber's news is for.
+    /// The recipients of a subscriber's notifications.
     Audience {
         /// The conversation's agent.
         Agent = "agent",
         /// The person who owns the conversation.
         User = "user",
-        /// Both of them.
+        /// Agent and person.
         Both = "both",
     }
 }
 
 impl Audience {
-    /// Whether the mailbox of an agent (or else of a person) is meant.
+    /// Whether the audience includes a person's mailbox (`person`) or an agent's.
     pub(crate) fn includes(self, person: bool) -> bool {
         match self {
             Self::Both => true,

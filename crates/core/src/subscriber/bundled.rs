@@ -13,7 +13,7 @@ macro_rules! bundled {
     };
 }
 
-/// The files that come with Bellwire, and their templates by path, as they lie in `subscribers/`.
+/// The subscriber files of the folder `subscribers/`, compiled in, and their templates by path.
 pub fn bundled_files() -> (Vec<SubscriberFile>, BTreeMap<String, String>) {
     let bundled = bundled![
         "background_task" "budget_exceeded" "budget_warning" "context_limit" "delivery_failed" "loop_detected"

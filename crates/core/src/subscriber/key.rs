@@ -5,8 +5,8 @@ use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
 use crate::event::{Event, Payload, Secret, fingerprint};
 
-/// What makes two events the same, or one the successor of another: terms joined by colons, each `type`, `source`,
-/// `severity`, `payload.<path>` or a literal word.
+/// A pattern for dedupe and replace keys: terms joined by colons, each `type`, `source`, `severity`, `payload.<path>` or a
+/// literal word.
 ///
 /// ```
 /// use bellwire_core::subscriber::KeyPattern;
@@ -28,11 +28,11 @@ enum Term {
     Literal(Box<str>),
 }
 
-/// The longest pattern.
+/// The maximum length of a pattern, in bytes.
 const PATTERN_MAX: usize = 256;
 
 impl KeyPattern {
-    /// Reads a pattern such as `type:payload.tool_name`.
+    /// Parses a pattern such as `type:payload.tool_name`.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() || text.len() > PATTERN_MAX {
             return Err(format!("must have 1 to {PATTERN_MAX} characters"));
@@ -41,7 +41,7 @@ impl KeyPattern {
         Ok(Self { terms })
     }
 
-    /// The key of this event in a mailbox with this secret; `None` where the event lacks something the key is made of.
+    /// The event's key under this secret; `None` if the event lacks a part of the pattern.
     pub(crate) fn hash(&self, mut hasher: SipHasher13, event: &Event, secret: &Secret) -> Option<u128> {
         for term in &self.terms {
             match term {
@@ -100,7 +100,7 @@ fn value_at<'a>(payload: &'a Payload, path: &[Box<str>]) -> Option<&'a serde_jso
     payload.at_path(path.iter().map(|part| &**part))
 }
 
-/// The length goes in front, so that `ab` + `c` and `a` + `bc` are different keys.
+/// Hashes the length before the text, so that `ab` + `c` and `a` + `bc` give different keys.
 pub(crate) fn write_text(hasher: &mut SipHasher13, text: &str) {
     hasher.write(&(text.len() as u32).to_le_bytes());
     hasher.write(text.as_bytes());
