@@ -1,4 +1,4 @@
-//! How the tests talk to a hub that may vanish at any moment.
+//! An HTTP client for a hub that may be killed at any time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use reqwest::Method;
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// A hub that is away for longer than this is not coming back.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest the hub may be down or a request may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// The hub answered: a status and the bytes.
+    /// The status and body of the response.
     Answered(u16, String),
-    /// The connection broke: nobody knows whether it was done.
+    /// The connection broke; the hub may or may not have carried the call out.
     Lost,
 }
 
-/// A call that can be made again in exactly the same words.
+/// A request that can be repeated byte for byte.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) method: Method,
@@ -45,7 +45,7 @@ impl Call {
     }
 }
 
-/// Knows where the hub is, if it is anywhere.
+/// Follows the hub to its current address; there is none while the hub is down.
 #[derive(Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
@@ -56,32 +56,32 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(token: &str, address: watch::Receiver<Option<String>>) -> Self {
-        // Another client of this process may have chosen already.
+        // Fails if another client of this process has installed it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder().timeout(PATIENCE).build().expect("a client can be made");
+        let http = reqwest::Client::builder().timeout(TIMEOUT).build().expect("a client can be made");
         Self { http, token: token.into(), address, answers: Arc::default() }
     }
 
-    /// A client of a hub that stays where it is, with the token its first start left in the folder.
+    /// A client with a fixed address and the admin token of the folder.
     pub(crate) fn of(folder: &Path, address: &str) -> Self {
         Self::new(&admin_token(folder), watch::channel(Some(address.to_owned())).1)
     }
 
-    /// How many answers this client and its clones have had.
+    /// The number of responses that this client and its clones have received.
     pub(crate) fn answers(&self) -> u64 {
         self.answers.load(Ordering::SeqCst)
     }
 
-    /// Makes the call once, as soon as there is a hub.
+    /// Makes the call once, as soon as the hub is up.
     pub(crate) async fn call(&self, call: &Call) -> Reply {
         let mut address = self.address.clone();
-        let there = tokio::time::timeout(PATIENCE, address.wait_for(Option::is_some)).await;
+        let there = tokio::time::timeout(TIMEOUT, address.wait_for(Option::is_some)).await;
         let there = there.expect("the hub comes back").expect("the test runs").clone();
         self.call_at(there.as_deref().unwrap_or_default(), call).await
     }
 
-    /// Makes the call in the same words until it is answered.
-    pub(crate) async fn insist(&self, call: &Call) -> (u16, String) {
+    /// Repeats the call until it gets a response.
+    pub(crate) async fn call_until_answered(&self, call: &Call) -> (u16, String) {
         loop {
             match self.call(call).await {
                 Reply::Answered(status, body) => return (status, body),
@@ -90,17 +90,17 @@ impl Client {
         }
     }
 
-    /// The same for a call that has no reason to be refused.
+    /// Repeats the call until it gets a response, which must be 2xx; returns the body.
     pub(crate) async fn expect(&self, call: &Call) -> String {
-        match self.insist(call).await {
+        match self.call_until_answered(call).await {
             (200..=299, body) => body,
             (status, body) => panic!("{} {} was answered {status}: {body}", call.method, call.path),
         }
     }
 
-    /// The state of the hub as a probe sees it.
+    /// The status of `/readyz`.
     pub(crate) async fn ready(&self) -> u16 {
-        self.insist(&Call::get("/readyz")).await.0
+        self.call_until_answered(&Call::get("/readyz")).await.0
     }
 
     async fn call_at(&self, address: &str, call: &Call) -> Reply {
@@ -121,7 +121,7 @@ impl Client {
         }
     }
 
-    /// A conversation's stream, to be read piece by piece.
+    /// Opens a conversation's stream.
     pub(crate) async fn stream(&self, conversation: &str) -> reqwest::Response {
         let address = self.address.borrow().clone().expect("the hub runs");
         let url = format!("http://{address}/v1/conversations/{conversation}/stream");

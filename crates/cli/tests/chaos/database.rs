@@ -1,4 +1,4 @@
-//! The file itself, read by a second connection: whole, and every row agreeing with the others.
+//! Checks the database file through a second connection: no corruption, and the rows agree with each other.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -9,40 +9,40 @@ use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-/// The rows as a dead hub left them.
+/// A copy of the database that a killed hub left.
 pub(crate) struct Database {
     connection: SqliteConnection,
     _copy: tempfile::TempDir,
 }
 
-/// What the rows say, as far as they speak of each other. Ids are written as the API writes them.
+/// The columns that refer to other rows. Ids have the API's text form.
 struct Rows {
     events: Vec<(String, Value)>,
     notifications: HashMap<String, NotificationRow>,
-    injections: HashMap<Call, Told>,
-    /// The events that mailboxes still hold or count.
+    injections: HashMap<CallKey, InjectionRow>,
+    /// The events that mailboxes refer to.
     held: HashSet<String>,
-    /// Every saved mailbox as it lies there.
+    /// The bytes of every saved mailbox.
     mailboxes: Vec<Vec<u8>>,
 }
 
 /// Conversation, agent, call id.
-type Call = (String, String, String);
+type CallKey = (String, String, String);
 
 struct NotificationRow {
     state: String,
-    call: Option<Call>,
+    call: Option<CallKey>,
     has_reason: bool,
     has_waiting: bool,
 }
 
-struct Told {
+struct InjectionRow {
     unseen: bool,
     notifications: Vec<String>,
 }
 
 impl Database {
-    /// Opens a copy, so that looking at what the crash left does not repair it before the hub has to.
+    /// Copies the file and opens the copy: opening the original would recover it before the hub does.
     pub(crate) async fn copy_of(folder: &Path) -> Self {
         let copy = tempfile::tempdir().expect("a folder");
         for file in ["bellwire.db", "bellwire.db-wal"] {
@@ -54,11 +54,11 @@ impl Database {
         let path = copy.path().join("bellwire.db");
         let mailboxes = SqliteStore::mailboxes(&path).await.expect("the mailboxes can be read");
         let mut connection = SqliteConnectOptions::new().filename(path).connect().await.expect("the database opens");
-        put_beside(&mut connection, &mailboxes).await.expect("a table of the copy's own");
+        copy_mailboxes(&mut connection, &mailboxes).await.expect("a table of the copy's own");
         Self { connection, _copy: copy }
     }
 
-    /// Everything that is wrong with the file.
+    /// Every inconsistency in the file.
     pub(crate) async fn violations(&mut self) -> Vec<String> {
         let mut found = Vec::new();
         let verdict = self.rows("PRAGMA integrity_check").await;
@@ -76,7 +76,7 @@ impl Database {
         found
     }
 
-    /// The markers of every event, with the name the hub gave it.
+    /// The markers of all events.
     pub(crate) async fn markers(&mut self) -> HashSet<String> {
         let rows = self.rows("SELECT payload FROM events").await;
         let payload = |row: &SqliteRow| serde_json::from_str::<Value>(row.get(0)).expect("a payload is JSON");
@@ -91,7 +91,7 @@ impl Database {
         self.connection.close().await.expect("the database closes");
     }
 
-    /// Rows that refer to rows which are not there.
+    /// Rows that refer to missing rows.
     async fn orphans(&mut self) -> Vec<String> {
         let questions = [
             (
@@ -143,7 +143,7 @@ impl Database {
         Rows {
             events: events.iter().map(event).collect(),
             notifications: notifications.iter().map(|row| (id(row), NotificationRow::read(row))).collect(),
-            injections: injections.iter().map(|row| (call(row, 0), Told::read(row))).collect(),
+            injections: injections.iter().map(|row| (call(row, 0), InjectionRow::read(row))).collect(),
             held: mailboxes.iter().flat_map(held).collect(),
             mailboxes: mailboxes.iter().map(|row| row.get(0)).collect(),
         }
@@ -155,8 +155,8 @@ impl Database {
     }
 }
 
-/// Puts every mailbox as it is where questions can be asked of it.
-async fn put_beside(connection: &mut SqliteConnection, mailboxes: &[SavedMailbox]) -> sqlx::Result<()> {
+/// Copies the latest state of every mailbox into a temporary table for the queries.
+async fn copy_mailboxes(connection: &mut SqliteConnection, mailboxes: &[SavedMailbox]) -> sqlx::Result<()> {
     let table = "CREATE TEMP TABLE newest_mailboxes (owner TEXT, conversation_id TEXT, agent TEXT, state BLOB, \
                  PRIMARY KEY (owner, conversation_id, agent))";
     sqlx::query(table).execute(&mut *connection).await?;
@@ -179,7 +179,7 @@ impl Rows {
         (!is_there).then(|| format!("event {event} names notification {id}, which is neither a row nor held"))
     }
 
-    /// A notification in the making is no row yet: its name stands in the mailbox that holds it.
+    /// Whether an open batch has this id. It has no row yet; its id is in the mailbox's bytes.
     fn is_held(&self, id: &str) -> bool {
         let digits = id.replace('-', "");
         let name = u128::from_str_radix(&digits, 16).expect("an id is a number").to_be_bytes();
@@ -187,8 +187,9 @@ impl Rows {
     }
 
     fn wrong_notification(&self, id: &str, one: &NotificationRow) -> Option<String> {
-        let told = one.call.as_ref().and_then(|call| self.injections.get(call));
-        let is_told = told.is_some_and(|told| !told.unseen && told.notifications.iter().any(|other| other == id));
+        let injection = one.call.as_ref().and_then(|call| self.injections.get(call));
+        let is_told = injection
+            .is_some_and(|injection| !injection.unseen && injection.notifications.iter().any(|other| other == id));
         let is_right = match one.state.as_str() {
             "pending" => one.has_waiting && one.call.is_none(),
             "injected" => is_told,
@@ -198,8 +199,8 @@ impl Rows {
         (!is_right).then(|| format!("notification {id} is {} in call {:?}, told: {is_told}", one.state, one.call))
     }
 
-    /// What an answer told is marked as told by it, and by no other.
-    fn wrong_injection(&self, call: &Call, one: &Told) -> Vec<String> {
+    /// Every notification in an answer has a row that names this call.
+    fn wrong_injection(&self, call: &CallKey, one: &InjectionRow) -> Vec<String> {
         let is_right =
             |id: &&String| one.unseen || self.notifications.get(*id).is_some_and(|row| row.call.as_ref() == Some(call));
         let wrong = one.notifications.iter().filter(|id| !is_right(id));
@@ -219,7 +220,7 @@ impl NotificationRow {
     }
 }
 
-impl Told {
+impl InjectionRow {
     fn read(row: &SqliteRow) -> Self {
         let answer: Value = serde_json::from_str(row.get(4)).expect("an answer is JSON");
         let ids = answer["notifications"].as_array().into_iter().flatten();
@@ -227,11 +228,11 @@ impl Told {
     }
 }
 
-fn call(row: &SqliteRow, at: usize) -> Call {
+fn call(row: &SqliteRow, at: usize) -> CallKey {
     (row.get(at), row.get(at + 1), row.get(at + 2))
 }
 
-/// The first column, an id of ours, in its usual form.
+/// The UUID of the first column as text.
 fn id(row: &SqliteRow) -> String {
     let bytes: Vec<u8> = row.get(0);
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,4 @@
-//! A data folder that is not what it should be: clear words, exit code 2, and nothing overwritten.
+//! Wrong data folders: a clear error, exit code 2, and nothing overwritten.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::client::{Call, Client};
 use crate::hub::{Hub, arguments, refused, serve};
 
-/// The exit code of a command that could not be carried out.
+/// The exit code of a failed command.
 const FAILED: Option<i32> = Some(2);
 
 #[test]
@@ -41,7 +41,7 @@ async fn a_database_that_was_cut_off_is_refused_and_left_as_it_is() {
     assert_eq!(code, FAILED, "{said}");
     assert!(said.contains("bellwire.db") && said.contains("malformed"), "{said}");
     assert_eq!(std::fs::read(&file).expect("it is still there"), &whole[..whole.len() / 2]);
-    // What was cut off is put back, and all is well.
+    // With the whole file restored, the hub starts.
     std::fs::write(&file, &whole).expect("the file can be written");
     let hub = Hub::start(folder.path());
     Client::of(folder.path(), &hub.address).expect(&Call::get("/v1/conversations/chat")).await;
@@ -82,7 +82,7 @@ async fn a_folder_that_vanishes_takes_every_promise_with_it() {
     let publish = Call::post("/v1/events", &event);
     client.expect(&publish).await;
     std::fs::rename(&folder, &away).expect("the folder can be moved");
-    assert_eq!(client.insist(&publish).await.0, 500);
+    assert_eq!(client.call_until_answered(&publish).await.0, 500);
     assert_eq!(client.ready().await, 500);
     assert!(hub.said().contains("moved or deleted"), "{}", hub.said());
     std::fs::rename(&away, &folder).expect("the folder can be moved back");
@@ -90,7 +90,7 @@ async fn a_folder_that_vanishes_takes_every_promise_with_it() {
     assert_eq!(client.ready().await, 200);
 }
 
-/// Root may write where others may not, so the folder is on a file system that nobody may write.
+/// Root ignores file modes, so the folder is on a read-only file system.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_that_cannot_be_written_is_refused() {

@@ -1,4 +1,4 @@
-//! A disk that takes no more: refused in words, nothing promised falsely, and going on when there is room again.
+//! A full disk: publishes get 507, nothing accepted is lost, and the hub goes on when there is space again.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::client::{Call, Client, json as parse};
 use crate::database::Database;
 use crate::hub::{Hub, arguments};
 
-/// How many events are tried on a disk that should have been full long before.
+/// The number of events after which a disk that is not full fails the test.
 const TRIES_MAX: u32 = 2_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,15 +27,15 @@ async fn a_full_disk_refuses_and_goes_on_when_there_is_room_again() {
     command.args([isolation, "sh", "-c", mount, "sh"]).arg(folder.path());
     command.arg(env!("CARGO_BIN_EXE_bellwire")).args(arguments(folder.path()));
     let hub = Hub::start_with(command);
-    // The file system is the hub's own and goes with it; from outside it is seen through the process.
+    // The mount exists only in the hub's namespace; the test reaches it through /proc.
     let inside = PathBuf::from(format!("/proc/{}/root{}", hub.pid(), folder.path().display()));
     let ballast = inside.join("ballast");
-    Plight { hub: &hub, inside: &inside }
-        .is_lived_through(|| fill(&ballast), || std::fs::remove_file(&ballast).expect("the ballast can be removed"))
+    DiskFailure { hub: &hub, inside: &inside }
+        .check(|| fill(&ballast), || std::fs::remove_file(&ballast).expect("the ballast can be removed"))
         .await;
 }
 
-/// The same without a file system of its own: no file may grow, as under a quota.
+/// The same without a mount: a file size limit, like a quota.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_may_not_grow_refuses_and_goes_on_when_it_may() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -48,10 +48,10 @@ async fn a_file_that_may_not_grow_refuses_and_goes_on_when_it_may() {
         let limited = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:")]).status();
         assert!(limited.expect("util-linux is installed").success(), "the limit cannot be set");
     };
-    Plight { hub: &hub, inside: folder.path() }.is_lived_through(|| limit("300000"), || limit("unlimited")).await;
+    DiskFailure { hub: &hub, inside: folder.path() }.check(|| limit("300000"), || limit("unlimited")).await;
 }
 
-/// How this user may give a process file systems of its own. Root may, unless the machine itself forbids it.
+/// The flags with which `unshare` lets this user mount a file system; `None` if it does not.
 pub(crate) fn isolation(folder: &Path) -> Option<&'static str> {
     let may = |flags: &&str| {
         let mut command = Command::new("unshare");
@@ -61,7 +61,7 @@ pub(crate) fn isolation(folder: &Path) -> Option<&'static str> {
     ["-m", "-rm"].iter().find(|flags| may(flags)).copied()
 }
 
-/// Takes the last byte.
+/// Fills the disk to the last byte.
 fn fill(ballast: &Path) {
     let mut file = File::create(ballast).expect("the ballast can be made");
     for size in [65_536, 4_096, 1] {
@@ -69,52 +69,52 @@ fn fill(ballast: &Path) {
     }
 }
 
-/// A hub whose disk is about to be taken.
-struct Plight<'a> {
+/// The test for a hub whose disk is filled and freed again.
+struct DiskFailure<'a> {
     hub: &'a Hub,
-    /// Its folder as the test sees it.
+    /// The hub's folder as the test reaches it.
     inside: &'a Path,
 }
 
-impl Plight<'_> {
-    async fn is_lived_through(&self, take: impl Fn(), give: impl Fn()) {
+impl DiskFailure<'_> {
+    async fn check(&self, take: impl Fn(), give: impl Fn()) {
         let client = Client::of(self.inside, &self.hub.address);
-        let mut story = Story { client: &client, accepted: Vec::new(), refused: Vec::new(), number: 0 };
-        // Nothing is published yet and nothing is due: only a probe of its own can tell the hub that the disk is full.
+        let mut publisher = Publisher { client: &client, accepted: Vec::new(), refused: Vec::new(), number: 0 };
+        // Nothing was published and nothing is due: only the hub's own probe can notice the full disk.
         take();
-        becomes(&client, 507).await;
+        wait_until_ready_is(&client, 507).await;
         give();
-        becomes(&client, 200).await;
+        wait_until_ready_is(&client, 200).await;
 
         client.expect(&Call::put("/v1/conversations/chat", &json!({ "user_id": "ada" }))).await;
         for _ in 0..20 {
-            story.publish(100).await;
+            publisher.publish(100).await;
         }
-        assert!(story.refused.is_empty(), "there is room yet");
+        assert!(publisher.refused.is_empty(), "there is room yet");
         assert_eq!(client.ready().await, 200);
 
         take();
-        story.publish_until_refused().await;
+        publisher.publish_until_refused().await;
         assert_eq!(client.ready().await, 507, "it is not ready when it cannot accept");
         for size in [10, 60_000, 1_000, 20_000] {
-            story.publish(size).await;
+            publisher.publish(size).await;
         }
-        story.reads_work().await;
-        let injected = story.inject("while full").await;
+        publisher.check_reads().await;
+        let injected = publisher.inject("while full").await;
         assert_eq!(client.ready().await, 507);
 
         give();
-        assert_eq!(story.publish(1_000).await, 202, "it goes on without a restart; it said:\n{}", self.hub.said());
+        assert_eq!(publisher.publish(1_000).await, 202, "it goes on without a restart; it said:\n{}", self.hub.said());
         assert_eq!(client.ready().await, 200);
-        let again = story.inject("while full").await;
+        let again = publisher.inject("while full").await;
         assert_eq!(again.0, 200);
         assert!(injected.0 == 507 || injected == again, "{injected:?} {again:?}");
-        story.is_true().await;
-        self.file_is_whole().await;
+        publisher.check_answers().await;
+        self.check_database().await;
     }
 
-    /// The process stands still while its file is copied.
-    async fn file_is_whole(&self) {
+    /// Checks the file while the process is stopped.
+    async fn check_database(&self) {
         let stopped = Command::new("sh").args(["-c", &format!("kill -STOP {}", self.hub.pid())]).status();
         assert!(stopped.expect("there is a shell").success());
         let mut database = Database::copy_of(self.inside).await;
@@ -123,8 +123,8 @@ impl Plight<'_> {
     }
 }
 
-/// What a probe found holds for a second, and a log that has room within itself takes some more of them.
-async fn becomes(client: &Client, status: u16) {
+/// Waits until `/readyz` has this status. The hub probes once a second, and a preallocated WAL still accepts some writes.
+async fn wait_until_ready_is(client: &Client, status: u16) {
     let asked = async {
         while client.ready().await != status {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -134,16 +134,16 @@ async fn becomes(client: &Client, status: u16) {
     assert!(in_time.is_ok(), "/readyz does not become {status}");
 }
 
-/// What was sent and what was promised.
-struct Story<'a> {
+/// The published events, accepted and refused.
+struct Publisher<'a> {
     client: &'a Client,
     accepted: Vec<(String, Value)>,
     refused: Vec<Call>,
     number: u32,
 }
 
-impl Story<'_> {
-    /// Sends one event of about this size; it is accepted, or refused for want of room, and nothing else.
+impl Publisher<'_> {
+    /// Publishes one event of about this size. The response must be 202 or 507.
     async fn publish(&mut self, size: usize) -> u16 {
         self.number += 1;
         let id = format!("event-{}", self.number);
@@ -151,7 +151,7 @@ impl Story<'_> {
         let event = json!({ "id": id, "type": "tool.call.failure", "source": "tool_executor", "severity": "error",
                             "conversation_id": "chat", "payload": payload });
         let call = Call::post("/v1/events", &event);
-        let (status, body) = self.client.insist(&call).await;
+        let (status, body) = self.client.call_until_answered(&call).await;
         match status {
             202 => self.accepted.push((id, parse(&body)["events"][0].clone())),
             507 => {
@@ -174,30 +174,34 @@ impl Story<'_> {
 
     async fn inject(&self, call_id: &str) -> (u16, String) {
         let ask = json!({ "point": "after_tool", "call_id": call_id });
-        self.client.insist(&Call::post("/v1/conversations/chat/inject", &ask)).await
+        self.client.call_until_answered(&Call::post("/v1/conversations/chat/inject", &ask)).await
     }
 
-    /// Reading needs no room, also at the moments when the hub tries to write down what is due.
-    async fn reads_work(&self) {
+    /// Reads must work on a full disk, also while the hub's timers try to write.
+    async fn check_reads(&self) {
         let paths = ["/v1/events/event-1", "/v1/conversations/chat", "/v1/conversations/chat/messages", "/v1/tokens"];
         for _ in 0..60 {
             for path in paths {
-                let (status, body) = self.client.insist(&Call::get(path)).await;
+                let (status, body) = self.client.call_until_answered(&Call::get(path)).await;
                 assert_eq!(status, 200, "GET {path}: {body}");
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    /// What was accepted is there as it was answered; what was refused is not, and can be sent again.
-    async fn is_true(&self) {
+    /// Accepted events have the verdicts of their responses; refused ones do not exist and can be sent again.
+    async fn check_answers(&self) {
         for (id, receipt) in &self.accepted {
             let trace = parse(&self.client.expect(&Call::get(format!("/v1/events/{id}"))).await);
             assert_eq!(trace["verdicts"], receipt["verdicts"], "{id}");
         }
         for call in &self.refused {
             let id = parse(&call.body)["id"].as_str().expect("an id").to_owned();
-            assert_eq!(self.client.insist(&Call::get(format!("/v1/events/{id}"))).await.0, 404, "{id} was refused");
+            assert_eq!(
+                self.client.call_until_answered(&Call::get(format!("/v1/events/{id}"))).await.0,
+                404,
+                "{id} was refused"
+            );
             self.client.expect(call).await;
         }
     }

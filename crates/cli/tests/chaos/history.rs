@@ -1,4 +1,4 @@
-//! What was asked and what was answered, as the clients saw it.
+//! The calls and responses of the clients.
 
 use std::collections::HashSet;
 
@@ -6,47 +6,47 @@ use serde_json::Value;
 
 use crate::client::{Call, json};
 
-/// Everything the clients of one episode did.
+/// The calls of one episode.
 #[derive(Default)]
 pub(crate) struct History {
     pub(crate) publications: Vec<Publication>,
     pub(crate) injections: Vec<Injection>,
-    /// What a client saw go wrong itself, such as a repeated call with another answer.
+    /// Violations that a client saw itself, such as a repeated call with another answer.
     pub(crate) violations: Vec<String>,
 }
 
-/// Events sent together.
+/// Events published in one request.
 pub(crate) struct Publication {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) call: Call,
-    /// The answer; none if the connection broke and the call could not be made again without doing it twice.
+    /// The response; `None` if the connection broke and the call is not idempotent.
     pub(crate) answer: Option<String>,
 }
 
-/// One event as it was sent.
+/// A published event.
 pub(crate) struct Draft {
-    /// What tells it from all others, wherever it turns up.
+    /// A unique text in its payload.
     pub(crate) marker: String,
-    /// The word an agent must read when it is told of this event; none where only a count is told.
+    /// The word that a block with this event must contain; `None` if only a count is shown.
     pub(crate) word: Option<String>,
-    /// What was sent as its payload.
+    /// The payload.
     pub(crate) payload: Value,
-    /// Whether it brought its own id, so that sending it again is safe.
-    pub(crate) brought: bool,
+    /// Whether the sender chose its id, so that it can be sent again.
+    pub(crate) has_client_id: bool,
 }
 
-/// An agent at an injection point, and what it was given.
+/// An injection and its response.
 pub(crate) struct Injection {
     pub(crate) conversation: String,
     pub(crate) agent: String,
     pub(crate) call_id: String,
     pub(crate) call: Call,
-    /// Earlier calls whose answers it gave back.
+    /// Earlier call ids reported as unseen.
     pub(crate) unseen: Vec<String>,
     pub(crate) answer: String,
 }
 
-/// What an accepted event came to, as the answer said.
+/// The response for one accepted event.
 pub(crate) struct Receipt {
     pub(crate) id: String,
     pub(crate) filtered: Value,
@@ -60,7 +60,7 @@ impl History {
         self.violations.append(&mut other.violations);
     }
 
-    /// The calls whose answers were given back: conversation, agent, call id.
+    /// The calls reported as unseen: conversation, agent, call id.
     pub(crate) fn returned(&self) -> HashSet<(&str, &str, &str)> {
         let calls = self.injections.iter().flat_map(|one| one.unseen.iter().map(move |call_id| (one, call_id)));
         calls.map(|(one, call_id)| (one.conversation.as_str(), one.agent.as_str(), call_id.as_str())).collect()
@@ -76,7 +76,7 @@ impl Publication {
     pub(crate) fn receipts(&self) -> Vec<Receipt> {
         let Some(answer) = &self.answer else { return Vec::new() };
         let answer = json(answer);
-        // A person's message is answered with the one receipt itself.
+        // The response to a message of the person is the receipt itself.
         let receipts = answer["events"].as_array().cloned().unwrap_or_else(|| vec![answer]);
         receipts.iter().map(Receipt::read).collect()
     }

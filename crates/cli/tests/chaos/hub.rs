@@ -1,4 +1,4 @@
-//! The real binary as a process: started, killed, asked to stop.
+//! The real binary as a child process.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A start or an end that takes longer than this has failed. The machine may be busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest a start or stop may take; generous, because the machine may be busy with other tests.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A running hub. It is killed when it goes out of scope.
+/// A running hub, killed on drop.
 pub(crate) struct Hub {
     child: Child,
     pub(crate) address: String,
-    said: Said,
+    said: StderrLog,
 }
 
-/// What the process writes to standard error.
-struct Said {
-    /// All of it so far.
+/// The standard error of the process.
+struct StderrLog {
+    /// Everything written so far.
     text: Arc<Mutex<String>>,
-    /// Ends when there is no more to come.
+    /// The reading thread; it ends with the process.
     reader: Option<JoinHandle<()>>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn serve(folder: &Path) -> Command {
     command
 }
 
-/// What `serve` is called with; for tests that start it through another program.
+/// The arguments of `serve`, for tests that start it through another program.
 pub(crate) fn arguments(folder: &Path) -> Vec<String> {
     ["serve", "--listen", "127.0.0.1:0", "--data-dir", folder.to_str().expect("the path is text")]
         .map(str::to_owned)
@@ -41,14 +41,14 @@ pub(crate) fn arguments(folder: &Path) -> Vec<String> {
 }
 
 impl Hub {
-    /// Starts a hub on this folder and waits until it says where it listens.
+    /// Starts a hub on this folder and waits until it prints its address.
     pub(crate) fn start(folder: &Path) -> Self {
         Self::start_with(serve(folder))
     }
 
     pub(crate) fn start_with(command: Command) -> Self {
         let (child, said, lines) = spawn(command);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = lines.recv_timeout(left) else {
@@ -69,23 +69,23 @@ impl Hub {
         self.said.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// SIGKILL: it cannot say good-bye.
+    /// Sends SIGKILL.
     pub(crate) fn kill(mut self) {
         self.end();
     }
 
-    /// SIGTERM: it may finish what it accepted.
+    /// Sends SIGTERM, on which the hub stops gracefully.
     pub(crate) fn terminate(&self) {
         let sent = Command::new("sh").args(["-c", &format!("kill -TERM {}", self.pid())]).status();
         assert!(sent.expect("there is a shell").success(), "the signal could not be sent");
     }
 
-    /// Waits for its end; gives how it ended and all it said.
+    /// Waits until the process exits; returns its status and its standard error.
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().expect("the process can be waited for") {
-                // Its last words may still be on their way.
+                // The thread may still have to read the last lines.
                 let reader = self.said.reader.take().expect("a process is waited for once");
                 reader.join().expect("the reader does not fail");
                 return (status, self.said());
@@ -96,7 +96,7 @@ impl Hub {
     }
 
     fn end(&mut self) {
-        // Both fail only where it has ended by itself, and the tests look at what it left behind either way.
+        // Both fail only if the process has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -108,7 +108,7 @@ impl Drop for Hub {
     }
 }
 
-/// Starts a hub and kills it before it can have said much, somewhere in its start.
+/// Starts a hub and kills it during its start.
 pub(crate) fn start_and_kill(folder: &Path, after: Duration) {
     let (mut child, _, _) = spawn(serve(folder));
     std::thread::sleep(after);
@@ -116,12 +116,12 @@ pub(crate) fn start_and_kill(folder: &Path, after: Duration) {
     child.wait().expect("the process can be waited for");
 }
 
-/// Runs a hub that is expected to refuse to start; gives its exit code and what it said.
+/// Runs a hub that must refuse to start; returns its exit code and its standard error.
 pub(crate) fn refused(command: Command) -> (Option<i32>, String) {
     let (child, said, lines) = spawn(command);
     let hub = Hub { child, address: String::new(), said };
-    // The lines end when the process does.
-    let end = Instant::now() + PATIENCE;
+    // The channel closes when the process exits.
+    let end = Instant::now() + TIMEOUT;
     while let Ok(line) = lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
         assert!(address_in(&line).is_none(), "the hub started: {line}");
     }
@@ -129,27 +129,27 @@ pub(crate) fn refused(command: Command) -> (Option<i32>, String) {
     (status.code(), said)
 }
 
-fn spawn(mut command: Command) -> (Child, Said, Receiver<String>) {
+fn spawn(mut command: Command) -> (Child, StderrLog, Receiver<String>) {
     let started = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = started.expect("the binary starts");
     let output = BufReader::new(child.stderr.take().expect("its standard error is a pipe"));
     let text = Arc::<Mutex<String>>::default();
     let (sender, lines) = channel();
-    let heard = text.clone();
+    let log = text.clone();
     let reader = std::thread::spawn(move || {
         for line in output.lines().map_while(Result::ok) {
-            let mut all = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = log.lock().unwrap_or_else(PoisonError::into_inner);
             all.push_str(&line);
             all.push('\n');
             drop(all);
-            // Nobody listens after the start, and the pipe must be read all the same.
+            // After the start nothing receives the lines, but the pipe must still be read.
             let _ = sender.send(line);
         }
     });
-    (child, Said { text, reader: Some(reader) }, lines)
+    (child, StderrLog { text, reader: Some(reader) }, lines)
 }
 
-/// The address in the line that says where it listens.
+/// The address in the line that the hub prints when it listens.
 fn address_in(line: &str) -> Option<String> {
     let rest = line.split_once("listens on http://")?.1;
     Some(rest.split([' ', '/']).next().unwrap_or(rest).to_owned())

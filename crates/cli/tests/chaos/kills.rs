@@ -1,4 +1,4 @@
-//! The hub is killed again and again under load, and keeps every promise it made.
+//! Kills the hub repeatedly under load and checks every invariant.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,17 +13,17 @@ use crate::client::{Call, Client, admin_token, json as parse};
 use crate::database::Database;
 use crate::history::History;
 use crate::hub::{Hub, start_and_kill};
-use crate::load::Cast;
+use crate::load::Clients;
 use crate::random::Random;
-use crate::{census, model};
+use crate::{collect, model};
 
-/// How many kills `make test` has time for.
+/// The number of kills in `make test`.
 const KILLS: u64 = 50;
-/// After so many kills everything is looked at, and new conversations begin.
-const KILLS_AN_EPISODE: u64 = 25;
-/// The file itself is looked at after so many kills.
-const KILLS_A_LOOK: u64 = 8;
-/// The most answers the hub gives between two kills, and how long it may take over them.
+/// After this many kills everything is checked, and new conversations begin.
+const KILLS_PER_EPISODE: u64 = 25;
+/// The database file is checked after this many kills.
+const KILLS_PER_CHECK: u64 = 8;
+/// The maximum number of responses and the longest time between two kills.
 const ANSWERS_MAX: u64 = 120;
 const RUN_MAX: Duration = Duration::from_secs(2);
 
@@ -38,7 +38,7 @@ async fn nothing_is_lost_and_nothing_is_told_twice_however_often_the_hub_is_kill
         if left == 0 {
             break;
         }
-        let violations = chaos.episode(episode, left.min(KILLS_AN_EPISODE)).await;
+        let violations = chaos.episode(episode, left.min(KILLS_PER_EPISODE)).await;
         let shown: Vec<&String> = violations.iter().take(10).collect();
         assert!(
             violations.is_empty(),
@@ -55,15 +55,15 @@ fn from_environment(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text}; it must be a number")))
 }
 
-/// The hub, the one who kills it, and what was promised so far.
+/// The hub and what it has accepted so far.
 struct Chaos<'a> {
     folder: &'a Path,
     random: Random,
     hub: Option<Hub>,
-    /// Where the hub is; nowhere while it is dead.
+    /// The hub's address; `None` while it is down.
     address: watch::Sender<Option<String>>,
     numbers: Arc<AtomicU64>,
-    /// Every event that was ever accepted must be there at the end of every later episode.
+    /// The markers of all accepted events. They must exist at the end of every later episode.
     accepted: HashSet<String>,
     kills: u64,
     events: usize,
@@ -73,7 +73,7 @@ struct Chaos<'a> {
 impl<'a> Chaos<'a> {
     async fn begin(folder: &'a Path, seed: u64) -> Self {
         let mut random = Random::seeded(seed);
-        // The very first start may die too: what it left half-made must not keep the next from starting.
+        // Kill the very first starts too: a half-created folder must not make the next start fail.
         for _ in 0..3 {
             start_and_kill(folder, Duration::from_millis(random.below(60)));
         }
@@ -92,88 +92,88 @@ impl<'a> Chaos<'a> {
         }
     }
 
-    /// New conversations live through some kills; then everything they were told is looked at.
+    /// Runs new conversations through some kills, then checks all their responses.
     async fn episode(&mut self, number: u64, kills: u64) -> Vec<String> {
         let client = Client::new(&admin_token(self.folder), self.address.subscribe());
-        let cast = Cast {
+        let clients = Clients {
             client: client.clone(),
             user: format!("ada-{number}"),
             conversations: (0..3).map(|chat| format!("chat-{number}-{chat}")).collect(),
             stop: Arc::new(AtomicBool::new(false)),
             numbers: self.numbers.clone(),
         };
-        for conversation in &cast.conversations {
-            let put = Call::put(format!("/v1/conversations/{conversation}"), &json!({ "user_id": cast.user }));
+        for conversation in &clients.conversations {
+            let put = Call::put(format!("/v1/conversations/{conversation}"), &json!({ "user_id": clients.user }));
             client.expect(&put).await;
         }
-        let tasks = cast.play(&mut self.random);
+        let tasks = clients.start(&mut self.random);
         let mut violations = Vec::new();
         for kill in 1..=kills {
-            violations.extend(self.kill(&client, kill % KILLS_A_LOOK == 0).await);
+            violations.extend(self.kill(&client, kill % KILLS_PER_CHECK == 0).await);
         }
-        cast.stop.store(true, Ordering::SeqCst);
+        clients.stop.store(true, Ordering::SeqCst);
         let mut history = History::default();
         for task in tasks {
             history.add(task.await.expect("a client meets nothing it cannot explain"));
         }
-        census::empty_mailboxes(&cast, &mut history).await;
-        self.strike();
-        violations.extend(self.look().await);
-        self.revive();
-        violations.extend(census::ask_again(&client, &history).await);
-        let traces = census::traces(&client, &history).await;
+        collect::empty_mailboxes(&clients, &mut history).await;
+        self.kill_hub();
+        violations.extend(self.check_database().await);
+        self.restart_hub();
+        violations.extend(collect::repeat_calls(&client, &history).await);
+        let traces = collect::traces(&client, &history).await;
         violations.extend(model::violations(&history, &traces));
         violations.extend(self.end(&history).await);
         violations
     }
 
-    /// Kills the hub at a random moment and starts it again, sometimes killing that start too.
-    async fn kill(&mut self, client: &Client, look: bool) -> Vec<String> {
-        self.moment(client).await;
-        self.strike();
-        let violations = if look { self.look().await } else { Vec::new() };
+    /// Kills the hub at a random time and restarts it; sometimes kills a start too.
+    async fn kill(&mut self, client: &Client, check_database: bool) -> Vec<String> {
+        self.wait_for_kill_time(client).await;
+        self.kill_hub();
+        let violations = if check_database { self.check_database().await } else { Vec::new() };
         if self.random.percent(20) {
             start_and_kill(self.folder, Duration::from_millis(self.random.below(40)));
             self.kills += 1;
         }
-        self.revive();
+        self.restart_hub();
         violations
     }
 
-    /// A random moment, counted in answers, so that a slow machine has as much to lose as a fast one; then a little
-    /// more, so that it falls anywhere in the making of an answer.
-    async fn moment(&mut self, client: &Client) {
+    /// Waits for a random number of responses, so that slow machines test as much as fast ones, and then for a random
+    /// fraction of a request.
+    async fn wait_for_kill_time(&mut self, client: &Client) {
         let answers = client.answers() + self.random.below(ANSWERS_MAX);
         let enough = async {
             while client.answers() < answers {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        // A hub that nobody asks gives no answers; it is killed all the same.
+        // All clients may be waiting; the hub is killed anyway.
         let _ = tokio::time::timeout(RUN_MAX, enough).await;
         tokio::time::sleep(Duration::from_micros(self.random.below(4_000))).await;
     }
 
-    fn strike(&mut self) {
+    fn kill_hub(&mut self) {
         self.address.send_replace(None);
         self.hub.take().expect("the hub runs").kill();
         self.kills += 1;
     }
 
-    fn revive(&mut self) {
+    fn restart_hub(&mut self) {
         let hub = Hub::start(self.folder);
         self.address.send_replace(Some(hub.address.clone()));
         self.hub = Some(hub);
     }
 
-    async fn look(&self) -> Vec<String> {
+    async fn check_database(&self) -> Vec<String> {
         let mut database = Database::copy_of(self.folder).await;
         let violations = database.violations().await;
         database.close().await;
         violations
     }
 
-    /// The file once more: everything accepted is in it, and what got no answer is in it whole or not at all.
+    /// Checks that the file contains every accepted event, and each request without a response completely or not at all.
     async fn end(&mut self, history: &History) -> Vec<String> {
         self.accepted.extend(history.accepted().map(|(draft, _)| draft.marker.clone()));
         self.events += history.accepted().count();
@@ -240,7 +240,7 @@ async fn a_stream_hears_of_a_window_that_was_opened_before_the_kill() {
     tokio::time::timeout(Duration::from_secs(20), listen).await.expect("the stream hints at the notification");
 }
 
-/// Publishes a failure that is held for its window; gives its id and its notification's.
+/// Publishes a failure, which is held in a batch; returns the ids of the event and its notification.
 async fn held_event(client: &Client) -> (String, String) {
     client.expect(&Call::put("/v1/conversations/chat", &json!({ "user_id": "ada" }))).await;
     let event = json!({ "type": "tool.call.failure", "source": "tool_executor", "severity": "error",

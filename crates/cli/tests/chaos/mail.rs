@@ -1,8 +1,8 @@
-//! A hub that is killed at each step of a delivery: nothing is lost, nothing is mailed twice, and what nobody can know is
-//! called unknown and told to the person and to the conversation that asked.
+//! Kills the hub at each step of a delivery: no mail is lost or sent twice, and an uncertain outcome becomes `unknown` and
+//! is reported to the person and to the conversation.
 //!
-//! The mail server stops the hub at an exact step: it holds still there until it is told to go on. The steps between two
-//! commits of the outbox have no moment on the wire; they are what a store is left with whose worker went no further.
+//! The mail server stops at an exact step until the test lets it go on. For the steps between two commits of the outbox,
+//! the test claims and starts deliveries in the store itself.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,29 +18,29 @@ use crate::client::{Call, Client, json};
 use crate::hub::{Hub, serve};
 use crate::peer::{MailServer, listener};
 
-/// A hub with a person who reads mail, and the mail server.
-struct Scene {
+/// A hub, a person with a confirmed address, and a mail server.
+struct MailScenario {
     server: MailServer,
     folder: tempfile::TempDir,
     hub: Option<Hub>,
 }
 
-impl Scene {
-    /// The server takes one mail, the one that confirms the address, and holds still at this step of the next.
+impl MailScenario {
+    /// The server accepts the confirmation mail and stops at this step of the next one.
     async fn held_at(step: &str, take: bool) -> Self {
         let fault = json!([{"at": step, "do": "hold", "after": 1, "times": 1, "take": take}]);
         let server = MailServer::start(&[listener("x", fault)]);
-        let mut scene = Self { server, folder: tempfile::tempdir().expect("a folder"), hub: None };
-        scene.restart();
-        scene.put("/v1/conversations/chat", json!({"user_id": "ada"}), Method::PUT).await;
+        let mut scenario = Self { server, folder: tempfile::tempdir().expect("a folder"), hub: None };
+        scenario.restart();
+        scenario.put("/v1/conversations/chat", json!({"user_id": "ada"}), Method::PUT).await;
         let address = json!({"email": {"enabled": true, "address": "ada@example.org"}});
-        scene.put("/v1/users/ada/settings", address, Method::PATCH).await;
-        wait_for("the code", || async { scene.server.received("x").len() == 1 }).await;
-        let mail = scene.server.received("x").remove(0);
+        scenario.put("/v1/users/ada/settings", address, Method::PATCH).await;
+        wait_for("the code", || async { scenario.server.received("x").len() == 1 }).await;
+        let mail = scenario.server.received("x").remove(0);
         let text = mail["parts"][0][1].as_str().expect("a text");
         let code = text.lines().map(str::trim).find(|line| line.len() == 6 && line.parse::<u32>().is_ok());
-        scene.put("/v1/users/ada/email/confirm", json!({"code": code.expect("a code")}), Method::POST).await;
-        scene
+        scenario.put("/v1/users/ada/email/confirm", json!({"code": code.expect("a code")}), Method::POST).await;
+        scenario
     }
 
     fn restart(&mut self) {
@@ -70,20 +70,20 @@ impl Scene {
         json(&self.client().expect(&Call { method, ..Call::post(path, &body) }).await)
     }
 
-    async fn tell(&self, message: &str) {
+    async fn notify(&self, message: &str) {
         let context = json!({"user_id": "ada", "conversation_id": "chat"});
         let call = json!({"arguments": {"message": message}, "context": context});
         let answer = self.put("/v1/tools/send_notification", call, Method::POST).await;
         assert_eq!(answer["success"], true, "{answer}");
     }
 
-    /// The server holds still at the step it was asked to.
-    async fn reached(&self, step: &str, times: usize) {
+    /// Waits until the server has seen this step so many times.
+    async fn wait_for_step(&self, step: &str, times: usize) {
         let heard = || async { self.server.heard("x").iter().filter(|word| *word == step).count() >= times };
         wait_for(step, heard).await;
     }
 
-    /// The states of what was told, oldest first.
+    /// The delivery states of the notifications, oldest first.
     async fn states(&self) -> Vec<String> {
         let list = json(&self.client().expect(&Call::get("/v1/deliveries")).await);
         let items = list["items"].as_array().expect("a list").iter().rev();
@@ -91,11 +91,11 @@ impl Scene {
         told.map(|one| one["state"].as_str().expect("a word").to_owned()).collect()
     }
 
-    async fn until(&self, states: &[&str]) {
+    async fn wait_for_states(&self, states: &[&str]) {
         wait_for(&format!("{states:?}"), || async { self.states().await == states }).await;
     }
 
-    /// What arrived, but for the code.
+    /// The subjects of the received mails, without the confirmation mail.
     fn arrived(&self) -> Vec<String> {
         let subject = |mail: &Value| {
             let headers = mail["headers"].as_array().expect("headers").iter();
@@ -105,8 +105,8 @@ impl Scene {
         self.server.received("x").iter().skip(1).map(subject).collect()
     }
 
-    /// The person has a note of it, and the conversation is told at its next turn.
-    async fn is_told_of_an_unknown_fate(&self) {
+    /// The person's inbox has a note, and the conversation's next block reports the delivery.
+    async fn check_unknown_is_reported(&self) {
         let inbox = json(&self.client().expect(&Call::get("/v1/users/ada/notifications")).await);
         let notes: Vec<&Value> =
             inbox["items"].as_array().expect("a list").iter().filter(|one| one["kind"] == "note").collect();
@@ -120,7 +120,7 @@ impl Scene {
         assert!(block.contains("delivery_failed: email") && block.contains("the hub stopped while"), "{block}");
     }
 
-    /// Somebody asks for it to be sent all the same.
+    /// Retries the first unknown delivery.
     async fn retry(&self) {
         let list = json(&self.client().expect(&Call::get("/v1/deliveries?state=unknown")).await);
         let id = list["items"][0]["id"].as_str().expect("an id");
@@ -128,7 +128,7 @@ impl Scene {
         assert_eq!(answer["state"], "waiting", "{answer}");
     }
 
-    /// The store as the hub left it, for a worker that goes no further than it is told to.
+    /// Opens the killed hub's store, so that the test can act as its outbox worker.
     async fn worker(&self) -> SqliteStore {
         let opening = Opening {
             subscribers: Arc::new(Subscribers::bundled()),
@@ -141,16 +141,16 @@ impl Scene {
         SqliteStore::open(&database(self.folder.path()), opening).await.expect("nobody serves it")
     }
 
-    /// The hub is killed while its only worker is busy with one mail and another waits to be claimed.
+    /// Kills the hub while its only worker sends one mail and another delivery waits.
     async fn killed_before_a_claim() -> Self {
-        let mut scene = Self::held_at("data", false).await;
-        scene.tell("first").await;
-        scene.reached("data", 2).await;
-        scene.tell("second").await;
-        assert_eq!(scene.states().await, ["started", "waiting"]);
-        scene.kill();
-        scene.server.go("x");
-        scene
+        let mut scenario = Self::held_at("data", false).await;
+        scenario.notify("first").await;
+        scenario.wait_for_step("data", 2).await;
+        scenario.notify("second").await;
+        assert_eq!(scenario.states().await, ["started", "waiting"]);
+        scenario.kill();
+        scenario.server.go("x");
+        scenario
     }
 }
 
@@ -175,119 +175,119 @@ async fn wait_for<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() 
 
 #[tokio::test]
 async fn killed_before_the_claim_a_mail_is_sent_once_by_the_next_hub() {
-    let mut scene = Scene::killed_before_a_claim().await;
-    scene.restart();
-    scene.until(&["unknown", "sent"]).await;
-    assert_eq!(scene.arrived(), ["[operator] Info: second"]);
-    scene.is_told_of_an_unknown_fate().await;
+    let mut scenario = MailScenario::killed_before_a_claim().await;
+    scenario.restart();
+    scenario.wait_for_states(&["unknown", "sent"]).await;
+    assert_eq!(scenario.arrived(), ["[operator] Info: second"]);
+    scenario.check_unknown_is_reported().await;
 }
 
 #[tokio::test]
 async fn killed_after_the_claim_a_mail_is_sent_once_by_the_next_hub_without_waiting_for_the_lease() {
-    let mut scene = Scene::killed_before_a_claim().await;
-    let store = scene.worker().await;
+    let mut scenario = MailScenario::killed_before_a_claim().await;
+    let store = scenario.worker().await;
     claim(&store).await;
     store.close().await.expect("it closes");
-    scene.restart();
-    scene.until(&["unknown", "sent"]).await;
-    assert_eq!(scene.arrived(), ["[operator] Info: second"]);
+    scenario.restart();
+    scenario.wait_for_states(&["unknown", "sent"]).await;
+    assert_eq!(scenario.arrived(), ["[operator] Info: second"]);
 }
 
 #[tokio::test]
 async fn killed_between_the_record_of_an_attempt_and_its_first_byte_it_is_unknown_and_waits_for_somebody_to_ask() {
-    let mut scene = Scene::killed_before_a_claim().await;
-    let store = scene.worker().await;
+    let mut scenario = MailScenario::killed_before_a_claim().await;
+    let store = scenario.worker().await;
     let claimed = claim(&store).await;
     let letter = Letter { letter_id: claimed.letter_id, fence: claimed.fence, code: None };
     assert!(store.start(letter).await.expect("it begins"));
     store.close().await.expect("it closes");
-    scene.restart();
-    scene.until(&["unknown", "unknown"]).await;
-    scene.tell("third").await;
-    scene.until(&["unknown", "unknown", "sent"]).await;
-    assert_eq!(scene.arrived(), ["[operator] Info: third"], "nobody asked for the others");
-    scene.retry().await;
-    scene.until(&["unknown", "sent", "sent"]).await;
-    assert_eq!(scene.arrived()[1..], ["[operator] Info: second"]);
+    scenario.restart();
+    scenario.wait_for_states(&["unknown", "unknown"]).await;
+    scenario.notify("third").await;
+    scenario.wait_for_states(&["unknown", "unknown", "sent"]).await;
+    assert_eq!(scenario.arrived(), ["[operator] Info: third"], "nobody asked for the others");
+    scenario.retry().await;
+    scenario.wait_for_states(&["unknown", "sent", "sent"]).await;
+    assert_eq!(scenario.arrived()[1..], ["[operator] Info: second"]);
 }
 
 #[tokio::test]
 async fn killed_during_the_call_nothing_is_known_and_nothing_is_sent_again() {
-    // Before its text, and after the dot that ends it but before the server has kept it.
+    // Before the message text, and after the final dot but before the server has stored it.
     for step in ["data", "end"] {
-        let mut scene = Scene::held_at(step, false).await;
-        scene.tell("news").await;
-        scene.reached(step, 2).await;
-        scene.kill();
-        scene.restart();
-        scene.until(&["unknown"]).await;
-        scene.is_told_of_an_unknown_fate().await;
-        scene.tell("more").await;
-        scene.until(&["unknown", "sent"]).await;
-        assert_eq!(scene.arrived(), ["[operator] Info: more"], "killed at {step}");
+        let mut scenario = MailScenario::held_at(step, false).await;
+        scenario.notify("news").await;
+        scenario.wait_for_step(step, 2).await;
+        scenario.kill();
+        scenario.restart();
+        scenario.wait_for_states(&["unknown"]).await;
+        scenario.check_unknown_is_reported().await;
+        scenario.notify("more").await;
+        scenario.wait_for_states(&["unknown", "sent"]).await;
+        assert_eq!(scenario.arrived(), ["[operator] Info: more"], "killed at {step}");
     }
 }
 
 #[tokio::test]
 async fn killed_when_the_server_has_the_mail_and_has_not_said_so_it_is_unknown_and_arrives_once() {
-    let mut scene = Scene::held_at("end", true).await;
-    scene.tell("news").await;
-    scene.reached("end", 2).await;
-    scene.kill();
-    scene.restart();
-    scene.until(&["unknown"]).await;
-    scene.is_told_of_an_unknown_fate().await;
-    scene.tell("more").await;
-    scene.until(&["unknown", "sent"]).await;
-    assert_eq!(scene.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
+    let mut scenario = MailScenario::held_at("end", true).await;
+    scenario.notify("news").await;
+    scenario.wait_for_step("end", 2).await;
+    scenario.kill();
+    scenario.restart();
+    scenario.wait_for_states(&["unknown"]).await;
+    scenario.check_unknown_is_reported().await;
+    scenario.notify("more").await;
+    scenario.wait_for_states(&["unknown", "sent"]).await;
+    assert_eq!(scenario.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
 }
 
 #[tokio::test]
 async fn killed_after_the_servers_answer_and_before_the_commit_it_is_unknown_and_arrives_once() {
-    let mut scene = Scene::held_at("end", false).await;
-    scene.tell("news").await;
-    scene.reached("end", 2).await;
-    // It stands still while the answer comes, so that it cannot write it down.
-    let stopped = Command::new("kill").args(["-STOP", &scene.hub().pid().to_string()]).status();
+    let mut scenario = MailScenario::held_at("end", false).await;
+    scenario.notify("news").await;
+    scenario.wait_for_step("end", 2).await;
+    // Stop the hub while the answer arrives, so that it cannot commit it.
+    let stopped = Command::new("kill").args(["-STOP", &scenario.hub().pid().to_string()]).status();
     assert!(stopped.expect("kill runs").success(), "the hub runs");
-    scene.server.go("x");
-    scene.reached("answered", 2).await;
-    scene.kill();
-    scene.restart();
-    scene.until(&["unknown"]).await;
-    scene.is_told_of_an_unknown_fate().await;
-    scene.tell("more").await;
-    scene.until(&["unknown", "sent"]).await;
-    assert_eq!(scene.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
+    scenario.server.go("x");
+    scenario.wait_for_step("answered", 2).await;
+    scenario.kill();
+    scenario.restart();
+    scenario.wait_for_states(&["unknown"]).await;
+    scenario.check_unknown_is_reported().await;
+    scenario.notify("more").await;
+    scenario.wait_for_states(&["unknown", "sent"]).await;
+    assert_eq!(scenario.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
 }
 
-/// Asked politely, it waits for the answer to a mail that is on its way, but not for long.
+/// On SIGTERM the hub waits a short time for the answer to a mail in flight.
 #[tokio::test]
 async fn asked_to_stop_it_hears_the_servers_answer_out_or_leaves_the_fate_unknown() {
     for (answers, state) in [(true, "sent"), (false, "unknown")] {
-        let mut scene = Scene::held_at("end", false).await;
-        scene.tell("news").await;
-        scene.reached("end", 2).await;
-        scene.hub().terminate();
+        let mut scenario = MailScenario::held_at("end", false).await;
+        scenario.notify("news").await;
+        scenario.wait_for_step("end", 2).await;
+        scenario.hub().terminate();
         if answers {
-            scene.server.go("x");
+            scenario.server.go("x");
         }
-        let (status, said) = scene.hub.take().expect("it runs").wait();
+        let (status, said) = scenario.hub.take().expect("it runs").wait();
         assert_eq!(status.code(), Some(0), "{said}");
-        scene.restart();
-        scene.until(&[state]).await;
-        assert_eq!(scene.arrived().len(), usize::from(answers), "nothing is sent again");
+        scenario.restart();
+        scenario.wait_for_states(&[state]).await;
+        assert_eq!(scenario.arrived().len(), usize::from(answers), "nothing is sent again");
     }
 }
 
 #[tokio::test]
 async fn killed_after_the_commit_it_is_sent_and_stays_sent() {
-    let mut scene = Scene::held_at("quit", false).await;
-    scene.tell("news").await;
-    scene.until(&["sent"]).await;
-    scene.kill();
-    scene.restart();
-    scene.tell("more").await;
-    scene.until(&["sent", "sent"]).await;
-    assert_eq!(scene.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
+    let mut scenario = MailScenario::held_at("quit", false).await;
+    scenario.notify("news").await;
+    scenario.wait_for_states(&["sent"]).await;
+    scenario.kill();
+    scenario.restart();
+    scenario.notify("more").await;
+    scenario.wait_for_states(&["sent", "sent"]).await;
+    assert_eq!(scenario.arrived(), ["[operator] Info: news", "[operator] Info: more"]);
 }

@@ -1,13 +1,13 @@
-//! What the hub promises when things go wrong around it: nothing that was accepted is lost, nothing is told twice, and
-//! what cannot be accepted is refused in words.
+//! Crash and failure tests: no accepted event is lost, no notification is shown twice, and a request that cannot be
+//! accepted gets an error.
 //!
-//! These tests run the real binary. [`kills`] puts it under load and kills it again and again, [`mail`] at each step of
-//! a delivery; the others take its disk, its folder or its port away. `make chaos` runs the kills for longer.
+//! These tests run the real binary. [`kills`] kills it repeatedly under load, [`mail`] at each step of a delivery; the
+//! others take away its disk, folder or port. `make chaos` runs more kills.
 
 #![cfg(unix)]
 
-mod census;
 mod client;
+mod collect;
 mod database;
 mod history;
 mod hub;

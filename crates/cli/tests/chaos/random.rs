@@ -1,6 +1,6 @@
-//! Numbers that look random and come back with the seed.
+//! Reproducible pseudo-random numbers.
 
-/// SplitMix64: small, and good enough to choose moments and words.
+/// SplitMix64.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -9,7 +9,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Another stream of numbers, which does not depend on how far this one has been read by others.
+    /// An independent generator, so that one client's choices do not depend on how many numbers the others drew.
     pub(crate) fn fork(&mut self) -> Self {
         Self(self.next())
     }
@@ -26,7 +26,7 @@ impl Random {
         self.next() % end
     }
 
-    /// True so many times in a hundred.
+    /// True with this probability in percent.
     pub(crate) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }

@@ -1,4 +1,4 @@
-//! Asked politely, the hub answers what it has accepted and ends.
+//! On SIGTERM the hub finishes the accepted requests and exits with 0.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -13,11 +13,11 @@ use crate::client::{Call, Client, admin_token};
 use crate::database::Database;
 use crate::history::History;
 use crate::hub::Hub;
-use crate::load::Cast;
+use crate::load::Clients;
 use crate::random::Random;
-use crate::{census, model};
+use crate::{collect, model};
 
-/// The answers that are waited for before the hub is asked to stop.
+/// The number of responses before each SIGTERM.
 const ANSWERS: u64 = 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,7 +26,7 @@ async fn a_hub_that_is_asked_to_stop_under_load_keeps_what_it_accepted_and_ends_
     let mut hub = Hub::start(folder.path());
     let (address, watched) = watch::channel(Some(hub.address.clone()));
     let client = Client::new(&admin_token(folder.path()), watched);
-    let cast = Cast {
+    let clients = Clients {
         client: client.clone(),
         user: "ada".into(),
         conversations: vec!["chat".into()],
@@ -34,7 +34,7 @@ async fn a_hub_that_is_asked_to_stop_under_load_keeps_what_it_accepted_and_ends_
         numbers: Arc::default(),
     };
     client.expect(&Call::put("/v1/conversations/chat", &json!({ "user_id": "ada" }))).await;
-    let tasks = cast.play(&mut Random::seeded(7));
+    let tasks = clients.start(&mut Random::seeded(7));
     for _ in 0..5 {
         let enough = client.answers() + ANSWERS;
         while client.answers() < enough {
@@ -51,13 +51,13 @@ async fn a_hub_that_is_asked_to_stop_under_load_keeps_what_it_accepted_and_ends_
         hub = Hub::start(folder.path());
         address.send_replace(Some(hub.address.clone()));
     }
-    cast.stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    clients.stop.store(true, std::sync::atomic::Ordering::SeqCst);
     let mut history = History::default();
     for task in tasks {
         history.add(task.await.expect("a client meets nothing it cannot explain"));
     }
-    census::empty_mailboxes(&cast, &mut history).await;
-    let traces = census::traces(&client, &history).await;
+    collect::empty_mailboxes(&clients, &mut history).await;
+    let traces = collect::traces(&client, &history).await;
     assert_eq!(model::violations(&history, &traces), Vec::<String>::new());
 }
 

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use crate::program::{assert_told, bellwire, command, finish, shown, text};
+use crate::program::{assert_output, bellwire, command, finish, shown, text};
 
 fn home_with(config: &str) -> tempfile::TempDir {
     let home = tempfile::tempdir().expect("a folder");
@@ -18,13 +18,13 @@ fn config(home: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> std::p
 fn the_effective_configuration_says_where_each_value_comes_from() {
     let home = home_with("[limits]\nstreams = 500\n\n[log]\nlevel = \"warn\"\n");
     let variables = [("BELLWIRE_LIMITS_NOTIFICATIONS_PER_HOUR", "7"), ("BELLWIRE_LIMITS_STREAM", "9")];
-    assert_told!(shown(&config(home.path(), &["--data-dir", "/var/lib/bellwire"], &variables)));
+    assert_output!(shown(&config(home.path(), &["--data-dir", "/var/lib/bellwire"], &variables)));
 }
 
 #[test]
 fn what_is_wrong_is_named_all_at_once_with_file_line_and_fix() {
     let home = home_with("[limits]\nstreems = 500\nbatch_events = 2000\n\n[server]\nallowed_origins = [\"*\"]\n");
-    assert_told!(shown(&config(home.path(), &[], &[("BELLWIRE_LISTEN", "everywhere")])));
+    assert_output!(shown(&config(home.path(), &[], &[("BELLWIRE_LISTEN", "everywhere")])));
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! What leaves the hub for people, and what they will be reminded of.
+//! `bellwire deliveries` and `bellwire remind`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 
 use crate::hub::Hub;
-use crate::program::{assert_told, shown, text};
+use crate::program::{assert_output, shown, text};
 
-/// A mail server that refuses every recipient for good.
+/// A mail server that refuses every recipient permanently.
 fn refusing_server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("its address").port();
@@ -24,7 +24,7 @@ fn refusing_server() -> u16 {
     port
 }
 
-/// A hub that mails by that server, and ada, who has set an address.
+/// A hub with that mail server and a user, ada, with an address.
 fn hub_with_a_dead_letter() -> Hub {
     let home = tempfile::tempdir().expect("a folder");
     let folder = home.path().join(".config/bellwire");
@@ -37,7 +37,7 @@ fn hub_with_a_dead_letter() -> Hub {
     hub
 }
 
-/// Sets ada's address; no command does this, it is the person's to do.
+/// Sets ada's address over HTTP, because no command does.
 fn set_address(hub: &Hub, address: &str) -> String {
     let token = hub.run(&["token", "create", "--scope", "user", "--user", "ada"]);
     let body = format!("{{\"email\": {{\"enabled\": true, \"address\": \"{address}\"}}}}");
@@ -71,7 +71,7 @@ fn a_dead_letter_is_listed_tried_again_and_what_cannot_be_is_said() {
     let nothing = hub.run(&["deliveries", "--cancel", "0198c0de-0000-7000-8000-000000000000"]);
     let wrong = hub.run(&["deliveries", "--state", "lost"]);
     let both = hub.run(&["deliveries", "--retry", &id, "--cancel", &id]);
-    assert_told!([&list, &nothing, &wrong, &both].map(shown).join("\n"));
+    assert_output!([&list, &nothing, &wrong, &both].map(shown).join("\n"));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_reminder_is_set_listed_page_by_page_and_cancelled() {
     let never = hub.run(&["remind", "Call the dentist", "--user", "ada"]);
     let past = hub.run(&["remind", "Call the dentist", "--at", "2020-01-01T00:00:00Z", "--user", "ada"]);
     let told = [&set, &list, &cancelled, &nobody, &never, &past].map(shown).join("\n");
-    assert_told!(told);
+    assert_output!(told);
     let left = hub.json(&["remind", "--json"]);
     assert_eq!(left["items"].as_array().map(Vec::len), Some(1), "{left}");
 }

@@ -2,7 +2,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
 use crate::hub::{Hub, terminate};
-use crate::program::{assert_told, bellwire, shown, text};
+use crate::program::{assert_output, bellwire, shown, text};
 
 #[test]
 fn the_demo_shows_every_kind_of_notification_and_clears_up() {
@@ -35,12 +35,12 @@ fn the_demo_shows_every_kind_of_notification_and_clears_up() {
     assert!(!text(&gone.stdout).contains("<notifications"), "nothing of the demo is left: {}", shown(&gone));
     let mine = hub.run(&["inject", "mine", "turn_start", "t", "--token", &token]);
     assert!(mine.status.success(), "what is not the demo's is left alone: {}", shown(&mine));
-    assert_told!(shown(&output));
+    assert_output!(shown(&output));
 }
 
 #[test]
 fn without_a_hub_the_demo_says_what_it_needs() {
-    assert_told!(shown(&bellwire(&["demo", "--url", "http://127.0.0.1:1", "--token", "bw_1"], "")));
+    assert_output!(shown(&bellwire(&["demo", "--url", "http://127.0.0.1:1", "--token", "bw_1"], "")));
 }
 
 #[test]

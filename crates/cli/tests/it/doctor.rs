@@ -1,20 +1,20 @@
 use std::os::unix::fs::PermissionsExt;
 
 use crate::hub::Hub;
-use crate::program::{assert_told, command, finish, shown, text};
+use crate::program::{assert_output, command, finish, shown, text};
 
 #[test]
 fn a_healthy_hub_is_well() {
     let hub = Hub::start();
-    assert_told!(shown(&hub.run(&["doctor"])));
+    assert_output!(shown(&hub.run(&["doctor"])));
 }
 
 #[test]
 fn before_the_first_start_nothing_is_wrong() {
     let home = tempfile::tempdir().expect("a folder");
-    // A port nobody listens on: the default one may be somebody's.
+    // A port on which nothing listens; the default port may be in use.
     let output = finish(command(home.path()).arg("doctor").env("BELLWIRE_LISTEN", "127.0.0.1:1"), "");
-    assert_told!(shown(&output));
+    assert_output!(shown(&output));
 }
 
 #[test]
@@ -28,17 +28,17 @@ fn what_is_wrong_is_named_with_the_fix_and_the_exit_code_says_so() {
     std::fs::set_permissions(&data, PermissionsExt::from_mode(0o755)).expect("the mode is changed");
     let mut command = command(home.path());
     command.env("BELLWIRE_SUBSCRIBERS_DIR", &subscribers).env("BELLWIRE_LISTEN", "127.0.0.1:1");
-    assert_told!(shown(&finish(command.arg("doctor"), "")));
+    assert_output!(shown(&finish(command.arg("doctor"), "")));
 }
 
 #[test]
 fn a_damaged_database_is_found() {
     let (home, _) = Hub::start().stop();
-    // What is still in the write-ahead log goes into the file when a writer closes it.
+    // Closing the writer moves the write-ahead log into the file.
     assert!(finish(command(home.path()).arg("migrate"), "").status.success());
     let path = home.path().join(".local/share/bellwire/bellwire.db");
     let mut bytes = std::fs::read(&path).expect("the database");
-    // Behind the first page, where the tables are.
+    // After the first page, where the tables are.
     bytes.iter_mut().skip(4096).step_by(7).for_each(|byte| *byte ^= 0xff);
     std::fs::write(&path, bytes).expect("it is written");
     let mut command = command(home.path());

@@ -1,9 +1,9 @@
 use crate::hub::Hub;
-use crate::program::{assert_told, shown, text};
+use crate::program::{assert_output, shown, text};
 
 const FAILURE: &str = r#"{"tool_name": "vault_search", "error_type": "timeout"}"#;
 
-fn told(hub: &Hub, token: &str, arguments: &[&str], input: &str) -> String {
+fn run_ok(hub: &Hub, token: &str, arguments: &[&str], input: &str) -> String {
     let shown = shown(&hub.run_with(&[arguments, &["--token", token]].concat(), input));
     format!("$ bellwire {}\n{shown}\n", arguments.join(" "))
 }
@@ -13,12 +13,12 @@ fn an_event_goes_in_a_block_comes_out_and_a_trace_tells_why() {
     let hub = Hub::start();
     let token = hub.agent_token();
     let emit = ["emit", "tool.call.failure", FAILURE, "-c", "chat", "--severity", "error", "--id", "first"];
-    let mut said = told(&hub, &token, &emit, "");
-    said += &told(&hub, &token, &emit, "");
-    said += &told(&hub, &token, &["inject", "chat", "after_tool", "call_1", "--tool-result", "-"], "File updated.");
-    said += &told(&hub, &token, &["inject", "chat", "turn_start", "turn_1"], "");
-    said += &told(&hub, &token, &["trace", "first"], "");
-    assert_told!(said);
+    let mut said = run_ok(&hub, &token, &emit, "");
+    said += &run_ok(&hub, &token, &emit, "");
+    said += &run_ok(&hub, &token, &["inject", "chat", "after_tool", "call_1", "--tool-result", "-"], "File updated.");
+    said += &run_ok(&hub, &token, &["inject", "chat", "turn_start", "turn_1"], "");
+    said += &run_ok(&hub, &token, &["trace", "first"], "");
+    assert_output!(said);
 }
 
 #[test]

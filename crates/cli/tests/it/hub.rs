@@ -1,4 +1,4 @@
-//! A real hub, started as an operator starts it.
+//! A hub as a child process.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::program::{command, finish, text};
 
-/// A hub on a free port, with a home of its own where the commands find it.
+/// A hub on a free port with its own home folder, in which the other commands find it.
 pub(crate) struct Hub {
     pub(crate) home: tempfile::TempDir,
     pub(crate) url: String,
-    /// What it said until it was ready.
+    /// Its standard error up to the line that says it is ready.
     pub(crate) said: String,
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -42,7 +42,7 @@ impl Hub {
         Self { home, url, said, child, stderr }
     }
 
-    /// One of the other commands, in the same home.
+    /// Another command with the same home folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(self.home.path());
         command.args(arguments);
@@ -57,21 +57,21 @@ impl Hub {
         finish(&mut self.command(arguments), input)
     }
 
-    /// The JSON a command prints.
+    /// The JSON that a command prints.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let output = self.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// A token for an agent of ada's.
+    /// An agent token bound to the user ada.
     pub(crate) fn agent_token(&self) -> String {
         let output = self.run(&["token", "create", "--scope", "agent", "--user", "ada", "--origin", "butler"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout).trim().to_owned()
     }
 
-    /// Stops it as an operator would; gives the home back, and the rest of what it said.
+    /// Stops the hub with SIGTERM; returns its home folder and the rest of its standard error.
     pub(crate) fn stop(mut self) -> (tempfile::TempDir, String) {
         terminate(&self.child, "-TERM");
         let mut rest = String::new();
@@ -84,13 +84,13 @@ impl Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        // Already gone is fine.
+        // Fails if the process has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Sends a signal to a process of ours.
+/// Sends a signal to a child process.
 pub(crate) fn terminate(child: &Child, signal: &str) {
     let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
     assert!(sent.success(), "the process is there");

@@ -1,4 +1,4 @@
-//! Whole runs of the binary, and the rules no lint can see.
+//! Tests of the binary, and repository rules that no lint checks.
 
 mod hub;
 mod program;

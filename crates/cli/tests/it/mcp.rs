@@ -1,4 +1,4 @@
-//! `bellwire mcp`: an agent's tools on standard input and output, in both eras of the protocol.
+//! `bellwire mcp`: the tools on standard input and output, with and without the initialize handshake.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::hub::Hub;
 use crate::program::{command, finish, shown, text};
 
-/// An agent that started the server, as agents do.
+/// An agent that runs `bellwire mcp` as a child process.
 struct Agent {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -23,7 +23,7 @@ impl Agent {
         Self { stdin: child.stdin.take(), child, stdout }
     }
 
-    fn introduced(command: &mut Command) -> Self {
+    fn initialized(command: &mut Command) -> Self {
         let mut agent = Self::start(command);
         let params = json!({
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
@@ -38,7 +38,7 @@ impl Agent {
         writeln!(stdin, "{message}").expect("the server listens");
     }
 
-    /// The next line, which must be a message: nothing else may be on standard output.
+    /// The next line, which must be a JSON-RPC message: nothing else may be on standard output.
     fn read(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("the server speaks");
@@ -59,7 +59,7 @@ impl Agent {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))["result"].clone()
     }
 
-    /// The agent goes away; the server does too, in order.
+    /// Closes standard input, on which the server must exit with 0.
     fn leave(mut self) {
         drop(self.stdin.take());
         let mut rest = String::new();
@@ -71,13 +71,13 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // Already gone is fine.
+        // Fails if the process has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Something happens in the conversation.
+/// Publishes an event to the conversation.
 fn emit(hub: &Hub, kind: &str, payload: &Value) {
     let arguments = ["emit", kind, &payload.to_string(), "--conversation", "chat", "--severity", "error"];
     let output = hub.run(&arguments);
@@ -89,7 +89,7 @@ fn an_agent_has_its_tools_from_a_running_hub() {
     let hub = Hub::start();
     let token = hub.agent_token();
     let arguments = ["mcp", "--conversation", "chat", "--agent", "main"];
-    let mut agent = Agent::introduced(hub.command(&arguments).env("BELLWIRE_TOKEN", &token));
+    let mut agent = Agent::initialized(hub.command(&arguments).env("BELLWIRE_TOKEN", &token));
     let left = agent.call("notify_self", json!({"message": "look at the logs"}));
     assert_eq!(left["isError"], false, "{left}");
     emit(&hub, "tool.call.failure", &json!({"tool_name": "grep", "error_type": "timeout"}));
@@ -113,7 +113,7 @@ fn an_agent_has_its_tools_from_a_running_hub() {
 #[test]
 fn an_agent_hears_that_something_waits() {
     let hub = Hub::start();
-    let mut agent = Agent::introduced(&mut hub.command(&["mcp", "--user", "ada", "--conversation", "chat"]));
+    let mut agent = Agent::initialized(&mut hub.command(&["mcp", "--user", "ada", "--conversation", "chat"]));
     agent.call("check_notifications", json!({}));
     let listed = agent.ask("resources/list", json!({}));
     let uri = listed["result"]["resources"][0]["uri"].clone();
@@ -148,16 +148,16 @@ fn a_client_of_the_newest_revision_needs_no_introduction() {
 #[test]
 fn an_agent_may_have_a_hub_of_its_own() {
     let home = tempfile::tempdir().expect("a folder");
-    let mut agent = Agent::introduced(command(home.path()).args(["mcp", "--embedded"]));
+    let mut agent = Agent::initialized(command(home.path()).args(["mcp", "--embedded"]));
     assert_eq!(agent.call("notify_self", json!({"message": "kept"}))["isError"], false);
-    // The other commands find it like any hub, and a second one is refused.
+    // The other commands find the embedded hub; a second one on the same data is refused.
     let second = finish(command(home.path()).args(["mcp", "--embedded"]), "");
     assert_eq!(second.status.code(), Some(2));
     assert!(text(&second.stderr).contains("leave --embedded away"), "{}", shown(&second));
     let doctor = finish(command(home.path()).args(["inject", "default", "after_tool", "call-1"]), "");
     assert!(doctor.status.success(), "{}", shown(&doctor));
     agent.leave();
-    let mut agent = Agent::introduced(command(home.path()).args(["mcp", "--embedded"]));
+    let mut agent = Agent::initialized(command(home.path()).args(["mcp", "--embedded"]));
     let read = agent.call("check_notifications", json!({}));
     assert!(read["structuredContent"]["notifications"].as_str().expect("a block").contains("kept"), "{read}");
     agent.leave();
@@ -167,7 +167,7 @@ fn an_agent_may_have_a_hub_of_its_own() {
 fn a_hub_that_is_away_is_told_to_the_model_in_words() {
     let home = tempfile::tempdir().expect("a folder");
     let arguments = ["mcp", "--url", "http://127.0.0.1:9", "--token", "bw_x", "--conversation", "chat"];
-    let mut agent = Agent::introduced(command(home.path()).args(arguments));
+    let mut agent = Agent::initialized(command(home.path()).args(arguments));
     let refused = agent.call("check_notifications", json!({}));
     assert_eq!(refused["isError"], true);
     assert!(refused["structuredContent"]["message"].as_str().expect("words").contains("no hub answers"), "{refused}");

@@ -1,10 +1,10 @@
-//! Runs of the binary with an environment of their own.
+//! Runs the binary in an isolated environment.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The binary, seeing nothing of the machine it is tested on: no configuration, no data, no colours.
+/// The binary without the machine's configuration, data and terminal colours.
 pub(crate) fn command(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bellwire"));
     command.env_clear().env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -16,7 +16,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A run that needs no hub and no home.
+/// Runs the binary without a hub and a home folder.
 pub(crate) fn bellwire(arguments: &[&str], input: &str) -> Output {
     finish(command(Path::new("nowhere")).args(arguments), input)
 }
@@ -24,12 +24,12 @@ pub(crate) fn bellwire(arguments: &[&str], input: &str) -> Output {
 pub(crate) fn finish(command: &mut Command, input: &str) -> Output {
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().expect("the binary starts");
-    // A program that needs no input may have ended before it was offered any.
+    // Writing fails if the program has exited without reading its input.
     let _ = child.stdin.take().expect("it has a standard input").write_all(input.as_bytes());
     child.wait_with_output().expect("it ends")
 }
 
-/// Everything a person at a terminal would see, in one text.
+/// The output of a run as a terminal would show it.
 pub(crate) fn transcript(arguments: &[&str], input: &str) -> String {
     shown(&bellwire(arguments, input))
 }
@@ -43,8 +43,8 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the output is text")
 }
 
-/// Compares with a snapshot, leaving out what differs from run to run.
-macro_rules! assert_told {
+/// Compares with a snapshot after replacing the parts that differ between runs.
+macro_rules! assert_output {
     ($text:expr) => {
         let mut settings = insta::Settings::clone_current();
         for (what, name) in crate::program::VARYING {
@@ -53,9 +53,9 @@ macro_rules! assert_told {
         settings.bind(|| insta::assert_snapshot!($text));
     };
 }
-pub(crate) use assert_told;
+pub(crate) use assert_output;
 
-/// What differs from run to run.
+/// The parts that differ between runs, with their replacements.
 pub(crate) const VARYING: &[(&str, &str)] = &[
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "[uuid]"),
     (r"\S*/bellwire (demo|token|doctor)", "bellwire $1"),

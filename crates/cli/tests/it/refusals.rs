@@ -2,10 +2,10 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use crate::hub::Hub;
-use crate::program::{assert_told, bellwire, text};
+use crate::program::{assert_output, bellwire, text};
 
-/// A server that answers everything with the same bytes, and is no hub.
-fn stranger(answer: &'static [u8]) -> String {
+/// A server that is not a hub and sends the same bytes to every client.
+fn other_server(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
@@ -26,8 +26,8 @@ fn error(url: &str) -> String {
 #[test]
 fn every_way_not_to_reach_a_hub_has_its_own_words() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
-    let page = stranger(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>");
-    let closing = stranger(b"");
+    let page = other_server(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>");
+    let closing = other_server(b"");
     let said = [
         error(&format!("http://{free}")),
         error("http://nowhere.invalid"),
@@ -37,7 +37,7 @@ fn every_way_not_to_reach_a_hub_has_its_own_words() {
         error("somewhere"),
         error("ftp://127.0.0.1"),
     ];
-    assert_told!(said.concat());
+    assert_output!(said.concat());
 }
 
 #[test]
@@ -56,10 +56,10 @@ fn what_the_hub_refuses_is_said_in_its_words() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         format!("$ bellwire {}\n{}", arguments.join(" "), text(&output.stderr))
     });
-    assert_told!(said.concat());
+    assert_output!(said.concat());
 }
 
 #[test]
 fn without_a_token_the_way_to_one_is_named() {
-    assert_told!(text(&bellwire(&["trace", "x"], "").stderr));
+    assert_output!(text(&bellwire(&["trace", "x"], "").stderr));
 }

@@ -2,7 +2,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::hub::Hub;
-use crate::program::{assert_told, command, finish, shown, text};
+use crate::program::{assert_output, command, finish, shown, text};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777
@@ -21,7 +21,7 @@ fn the_first_start_says_what_to_do_next_and_the_second_keeps_the_token_to_itself
     let (home, rest) = hub.stop();
     assert!(!data.join("hub.json").exists(), "a hub that stopped leaves no note");
     let second = Hub::start_in(home, &["--port", "0"]);
-    assert_told!(format!("{first}{rest}=== again\n{}", second.said));
+    assert_output!(format!("{first}{rest}=== again\n{}", second.said));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_second_hub_on_the_same_data_or_port_is_refused() {
     let port = hub.url.rsplit(':').next().expect("a port");
     let other = tempfile::tempdir().expect("a folder");
     let same_port = finish(command(other.path()).args(["serve", "--port", port]), "");
-    assert_told!(format!("{}=== the same port\n{}", shown(&same_data), shown(&same_port)));
+    assert_output!(format!("{}=== the same port\n{}", shown(&same_data), shown(&same_port)));
 }
 
 #[test]

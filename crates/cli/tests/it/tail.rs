@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::hub::{Hub, terminate};
 use crate::program::text;
 
-/// A `tail --json` that runs, line by line.
+/// A running `tail --json`.
 struct Follower {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -20,7 +20,7 @@ impl Follower {
         Self { child, lines }
     }
 
-    /// Reads on until an event of this name comes.
+    /// Reads lines up to the next event of this name.
     fn until(&mut self, name: &str) -> Value {
         loop {
             let mut line = String::new();

@@ -1,4 +1,4 @@
-//! Rules that no lint can see: what must not be there cannot be found by reading.
+//! Repository rules that no lint checks.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every file of ours below a folder, build output left out.
+/// Every file with this ending below a folder, except build output.
 fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     fn walk(path: &Path, ending: &str, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(path).expect("a folder of the project").flatten() {
@@ -30,7 +30,7 @@ fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The pure core depends on these and nothing else; each has its reason in ARCHITECTURE.md.
+/// The core's allowed dependencies; ARCHITECTURE.md has the reason for each.
 #[test]
 fn the_core_depends_on_eight_named_crates() {
     let manifest = read("crates/core/Cargo.toml");

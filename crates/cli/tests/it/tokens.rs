@@ -1,5 +1,5 @@
 use crate::hub::Hub;
-use crate::program::{assert_told, shown, text};
+use crate::program::{assert_output, shown, text};
 
 #[test]
 fn tokens_are_made_listed_and_revoked() {
@@ -15,7 +15,7 @@ fn tokens_are_made_listed_and_revoked() {
     let refused = hub.run(&["trace", "x", "--token", secret]);
     let told = [&ingest, &list, &revoked, &again, &refused].map(shown).join("\n");
     assert!(!told.contains(secret), "a list has no secrets");
-    assert_told!(told);
+    assert_output!(told);
     let items = hub.json(&["token", "list", "--json"]);
     assert_eq!(items["items"].as_array().map(Vec::len), Some(3));
 }
@@ -31,5 +31,5 @@ fn what_a_token_needs_is_said() {
     ];
     let said: Vec<String> =
         mistakes.iter().map(|arguments| text(&hub.run(&[&["token", "create"], *arguments].concat()).stderr)).collect();
-    assert_told!(said.concat());
+    assert_output!(said.concat());
 }

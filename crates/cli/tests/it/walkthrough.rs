@@ -1,4 +1,4 @@
-//! The walk-throughs of the README and of docs/tools.md, run as they are printed.
+//! Runs the walk-throughs of README.md and docs/tools.md as printed.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ fn blocks(document: &str, section: &str) -> Vec<(String, String)> {
     fenced.map(|(language, body)| (language.to_owned(), body.to_owned())).collect()
 }
 
-/// What is the same in every run, with spaces and ends of lines made equal.
+/// The text without the parts that differ between runs, and with normalized white space.
 fn essential(text: &str) -> String {
     let mut text = text.trim().to_owned();
     for (what, name) in VARYING {
@@ -31,7 +31,7 @@ fn the_walk_through_works_as_printed() {
     let hub = Hub::start();
     let blocks = blocks("README.md", "A hub in five minutes");
     let (first, rest) = blocks.split_first().expect("there are commands");
-    // The first block starts the hub, which the test has done; the last follows a conversation for ever.
+    // The first block starts the hub, which the test has done; the last never ends.
     assert!(first.1.contains("make run"), "{first:?}");
     let at = rest.iter().position(|(_, body)| body.starts_with("bellwire tail")).expect("tail is shown");
     let (blocks, tail) = rest.split_at(at);
@@ -52,7 +52,7 @@ fn the_tools_answer_as_the_guide_prints() {
     works_as_printed(&hub, &blocks);
 }
 
-/// Runs the commands of these blocks in one shell and finds what the texts between them promise.
+/// Runs the command blocks in one shell and checks that their output contains the text blocks.
 fn works_as_printed(hub: &Hub, blocks: &[(String, String)]) {
     let address = hub.url.trim_start_matches("http://");
     let commands = blocks.iter().filter(|(kind, _)| kind == "sh").map(|(_, body)| {
@@ -66,13 +66,13 @@ fn works_as_printed(hub: &Hub, blocks: &[(String, String)]) {
     }
 }
 
-/// Whether every line stands in the output, in this order; more may stand between.
+/// Whether the output contains every expected line, in this order.
 fn in_order(expected: &str, output: &str) -> bool {
     let mut said = output.lines().map(str::trim_end);
     expected.lines().all(|line| said.any(|one| one == line.trim_end()))
 }
 
-/// As many lines of a command that never ends as are expected.
+/// The first lines of a command that never ends, as many as are expected.
 fn follow(hub: &Hub, command: &str, expected: &str) -> String {
     let arguments: Vec<&str> = command.split_whitespace().skip(1).collect();
     let mut child = hub.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
