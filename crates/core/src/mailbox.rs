@@ -254,6 +254,11 @@ impl Mailbox {
         self.presence.is_working(now.max(self.now))
     }
 
+    /// Until when the agent counts as working without another sign of life; none if it does not at `now`.
+    pub fn works_until(&self, now: Time) -> Option<Time> {
+        self.is_working(now).then(|| self.presence.idle_at())
+    }
+
     /// The notifications for which an idle conversation should be woken: what its stream says on connect.
     pub fn waiting_wakes(&self, now: Time) -> Vec<NotificationId> {
         if self.keeper != Keeper::MainAgent || self.is_working(now) {
@@ -269,6 +274,14 @@ impl Mailbox {
         let waiting = held.chain(&self.pending).flat_map(|notification| notification.events.iter());
         let counted = self.dedupe.open_windows(self.now).map(|window| window.of);
         waiting.map(|entry| entry.event).chain(counted)
+    }
+
+    /// The events that the next input may make it show: those of notifications that are held or wait, and those whose
+    /// repeats were counted and not told. Fewer than [`Mailbox::references`].
+    pub fn events_to_show(&self) -> impl Iterator<Item = EventId> {
+        let held = self.batches.0.iter().map(|batch| &batch.notification);
+        let waiting = held.chain(&self.pending).flat_map(|notification| notification.events.iter());
+        waiting.map(|entry| entry.event).chain(self.dedupe.untold().map(|window| window.of))
     }
 
     /// Whether nothing is held, waits or is counted in it.

@@ -17,7 +17,7 @@ use crate::command::{Caller, ConversationView, Given, Hint, Message, Once, Publi
 use crate::ended::Ended;
 use crate::error::StoreError;
 use crate::hints::Hints;
-use crate::postroom::only;
+use crate::postroom::{Publishing, only};
 use crate::rows::ConversationKey;
 use crate::writer::{Handle, Job};
 use crate::{Answering, Kept, Store};
@@ -71,7 +71,7 @@ impl<R: Reader> Front<R> {
 
 impl<R: Reader> Store for Front<R> {
     fn publish(&self, publish: Publish) -> Answering<'_, Vec<Receipt>> {
-        Box::pin(self.writer.ask(|reply| Job::Publish(publish, reply)))
+        Box::pin(self.writer.ask(|reply| Job::Publish(Box::new(Publishing::new(publish)), reply)))
     }
 
     fn take(&self, take: Take) -> Answering<'_, Given> {

@@ -22,6 +22,7 @@ mod report;
 mod rows;
 mod sqlite;
 mod verdicts;
+mod work;
 mod writer;
 
 pub use clock::Clock;
@@ -43,6 +44,7 @@ pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremem
 pub use report::{Observer, Report};
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
 pub use verdicts::{Decision, Verdicts};
+pub use work::Work;
 pub use writer::Opening;
 
 use std::future::Future;

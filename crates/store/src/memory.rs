@@ -91,15 +91,14 @@ impl Source for Memory {
         let pending: Vec<Notification> = waiting.map(|row| row.notification.clone()).collect();
         let mailbox = Mailbox::load(&row.state, pending)
             .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
-        let events = mailbox.references().filter_map(|id| Some((id, tables.events.get(&id)?.packed.clone()))).collect();
-        Ok(Some(LoadedMailbox { mailbox, saved: row.state.len(), events }))
+        Ok(Some(LoadedMailbox { mailbox, saved: row.state.len() }))
     }
 
-    async fn sub_agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
+    async fn sub_agents(&mut self, key: &ConversationKey, limit: usize) -> Result<Vec<Arc<str>>, StoreError> {
         let tables = self.lock();
-        let is_one = |mailbox: &&MailboxKey| mailbox.conversation == *key && &*mailbox.agent != "main";
-        let theirs = tables.mailboxes.keys().filter(is_one);
-        Ok(theirs.map(|mailbox| mailbox.agent.clone()).collect())
+        let is_one = |mailbox: &MailboxKey| mailbox.conversation == *key && &*mailbox.agent != "main";
+        let theirs = tables.mailboxes.iter().filter(|(key, row)| is_one(key) && !row.pending.is_empty());
+        Ok(theirs.map(|(mailbox, _)| mailbox.agent.clone()).take(limit).collect())
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {

@@ -21,6 +21,7 @@ mod take;
 
 pub(crate) use conversation::only;
 pub(crate) use people::PeopleSource;
+pub(crate) use publish::Publishing;
 use room::Room;
 use staged::Staged;
 
@@ -47,11 +48,17 @@ use crate::verdicts::Decision;
 
 /// A conversation is open for a day after it was last seen.
 const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
+/// How many events are read by one query.
+const EVENTS_AT_ONCE: usize = 500;
 /// How many open conversations one event for a person reaches.
 const OPEN_MAX: usize = 100;
 
 /// Where rows come from.
 pub(crate) trait Source: PeopleSource {
+    /// Whether as many rows were read as the command being decided may read in one step.
+    fn is_spent(&self) -> bool {
+        false
+    }
     fn conversation(
         &mut self,
         key: &ConversationKey,
@@ -69,8 +76,12 @@ pub(crate) trait Source: PeopleSource {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn mailbox(&mut self, key: &MailboxKey) -> impl Future<Output = Result<Option<LoadedMailbox>, StoreError>> + Send;
-    /// The agents of a conversation, besides its own, that have a mailbox.
-    fn sub_agents(&mut self, key: &ConversationKey) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
+    /// Agents of a conversation, besides its own, in whose mailbox something waits; at most `limit`.
+    fn sub_agents(
+        &mut self,
+        key: &ConversationKey,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn disabled(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
     fn brought(
         &mut self,
@@ -98,12 +109,18 @@ pub(crate) trait Source: PeopleSource {
     fn next_delivery(&mut self, after: Time) -> impl Future<Output = Result<Time, StoreError>> + Send;
 }
 
-/// A mailbox and everything it refers to.
+/// A mailbox and what waits in it, without the events those refer to.
 pub(crate) struct LoadedMailbox {
     pub(crate) mailbox: Mailbox,
     /// How many bytes it had.
     pub(crate) saved: usize,
-    pub(crate) events: Vec<(EventId, Packed)>,
+}
+
+impl LoadedMailbox {
+    /// How many rows it was loaded from.
+    pub(crate) fn rows(&self) -> usize {
+        1 + self.mailbox.pending().len()
+    }
 }
 
 /// The hot state and the desk it is handled at.
@@ -129,6 +146,14 @@ pub(crate) struct PostRoom {
     unweighed: usize,
     /// What the commands of the group have changed so far.
     pub(crate) changes: Staged,
+    /// Whether the command being decided stopped because it has read enough for one step.
+    unfinished: bool,
+    /// Whether some command waits for its next step: what it loaded must stay in memory.
+    pub(crate) keeps_all: bool,
+    /// How often staged changes or a person's rows were dropped: what was found out before may not hold any more.
+    dropped: u64,
+    /// The calls that are committed in part. A repeat of one waits for it.
+    in_parts: HashSet<[String; 3]>,
 }
 
 impl PostRoom {
@@ -148,6 +173,10 @@ impl PostRoom {
             uses: 0,
             unweighed: 0,
             changes: Staged::default(),
+            unfinished: false,
+            keeps_all: false,
+            dropped: 0,
+            in_parts: HashSet::new(),
         }
     }
 
@@ -191,6 +220,7 @@ impl PostRoom {
 
     /// Drops what was staged: whatever it touched is evicted and will be loaded again.
     pub(crate) fn roll_back(&mut self) {
+        self.dropped += 1;
         let changes = self.changes.take();
         for (key, _) in &changes.mailbox_rows {
             self.rooms.remove(key);
@@ -232,13 +262,22 @@ impl PostRoom {
         due.unwrap_or(Time::NEVER)
     }
 
-    /// Lets time pass for the mailboxes that are due; true if there may be more. One that is damaged is left out, and the
-    /// timers of all others fire.
-    pub(crate) async fn tick(&mut self, limit: usize, source: &mut impl Source) -> Result<bool, StoreError> {
+    /// Lets time pass for at most `limit` mailboxes that are due, the oldest first, until so much work is done; true if
+    /// there may be more. One that is damaged is left out, and the timers of all others fire.
+    pub(crate) async fn tick(
+        &mut self,
+        limit: usize,
+        work: usize,
+        source: &mut impl Source,
+    ) -> Result<bool, StoreError> {
         let due = source.due(self.desk.now, limit, &self.damaged_mailboxes).await?;
         let due = self.damage.readable(due);
         let mut more = due.len() == limit;
         for key in due {
+            if self.changes.work() >= work {
+                more = true;
+                break;
+            }
             self.changes.begin();
             match self.let_time_pass(&key, source).await {
                 Err(error) if error.kind == ErrorKind::Damaged => {
@@ -251,10 +290,15 @@ impl PostRoom {
                         return Err(error);
                     }
                 }
+                Err(_) if self.take_unfinished() => {
+                    more = true;
+                    break;
+                }
                 passed => passed?,
             }
         }
-        more |= self.tell_what_is_due(source).await?;
+        // Telling a person may load all they were told within the hour.
+        more |= self.tell_what_is_due((limit / 8).max(1), source).await?;
         Ok(more)
     }
 
@@ -308,8 +352,11 @@ impl PostRoom {
         self.uses += 1;
         if let Some(room) = self.rooms.get_mut(key) {
             room.used = self.uses;
-            return Ok(room.key.clone());
+            let key = room.key.clone();
+            self.load_persons_events(&key, source).await?;
+            return Ok(key);
         }
+        self.check_budget(source)?;
         let mut room = match source.mailbox(key).await? {
             Some(loaded) => Room::load(key, loaded),
             None => Room::empty(key, self.desk.ids.seed().to_le_bytes()),
@@ -318,7 +365,45 @@ impl PostRoom {
         room.set_back(self.desk.now, &mut self.changes);
         self.unweighed += room.bytes();
         self.rooms.insert(key.clone(), room);
+        self.load_persons_events(key, source).await?;
         Ok(key.clone())
+    }
+
+    /// Whatever a person's mailbox closes is put into words at once, so its events are needed; it holds few.
+    async fn load_persons_events(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+        match key.is_a_persons() {
+            true => self.load_events(key, source).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Loads the events that a mailbox may have to show and that are not in memory.
+    async fn load_events(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+        let room = self.rooms.get(key).expect("a mailbox is entered before its events are loaded");
+        let wanted = room.unloaded_events();
+        for ids in wanted.chunks(EVENTS_AT_ONCE) {
+            self.check_budget(source)?;
+            let found = source.events(ids).await?;
+            self.unweighed += found.iter().map(|(_, packed)| packed.bytes()).sum::<usize>();
+            let room = self.rooms.get_mut(key).expect("it was entered before");
+            room.loaded(ids, found);
+        }
+        Ok(())
+    }
+
+    /// Stops a command that has read as much as one step may. What it loaded stays in memory; it is decided again in a
+    /// later step, which then reads the rest.
+    fn check_budget(&mut self, source: &impl Source) -> Result<(), StoreError> {
+        if !source.is_spent() {
+            return Ok(());
+        }
+        self.unfinished = true;
+        Err(StoreError::new(ErrorKind::Retry, "the command needs another step"))
+    }
+
+    /// Whether the command that was decided last needs another step.
+    pub(crate) fn take_unfinished(&mut self) -> bool {
+        std::mem::take(&mut self.unfinished)
     }
 
     async fn preferences_of(
@@ -348,6 +433,7 @@ impl PostRoom {
     fn handle(&mut self, key: &MailboxKey, input: Input<'_>) -> Result<(), StoreError> {
         let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is handled");
         room.change(&mut self.changes);
+        self.changes.handled += 1;
         let handled = room.mailbox.handle(input, &mut self.desk);
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
     }
@@ -423,6 +509,7 @@ impl PostRoom {
     }
 
     fn evict_user(&mut self, user_id: &str) {
+        self.dropped += 1;
         self.rooms.retain(|key, _| &**key.owner() != user_id);
         self.people.remove(user_id);
         self.conversations.retain(|key, _| &*key.owner != user_id);

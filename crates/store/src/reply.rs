@@ -21,6 +21,15 @@ impl<T> Reply<T> {
         failed.map_or(Ok(()), Err)
     }
 
+    /// There is no answer yet: the command needs another step.
+    pub(crate) fn release(&mut self) {
+        self.held = None;
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// Sends the answer, or the error of the commit that should have made it true.
     pub(crate) fn send(self, committed: Result<(), StoreError>) {
         let undecided = || Err(StoreError::new(ErrorKind::Broken, "the command was not decided"));

@@ -7,6 +7,7 @@ use bellwire_core::verdict::VerdictKind;
 
 use crate::error::ErrorKind;
 use crate::rows::Changes;
+use crate::work::Work;
 
 /// Hears of every commit, right after it. It is called by the writer: it must not wait for anything.
 pub type Observer = Arc<dyn Fn(&Report) + Send + Sync>;
@@ -30,6 +31,8 @@ pub struct Report {
     pub took: Duration,
     /// How many rows were found damaged, and left out, since the report before.
     pub damaged: usize,
+    /// How much was read, written and rendered for it.
+    pub work: Work,
     /// Why it failed, if it did: then nothing of it happened.
     pub failed: Option<ErrorKind>,
 }

@@ -24,6 +24,8 @@ pub(crate) struct ConversationRow {
     pub(crate) boundary: Boundary,
     pub(crate) created_at: Time,
     pub(crate) seen_at: Time,
+    /// The sub-agents at work, and until when each is without another sign of life; the latest last.
+    pub(crate) workers: Vec<(Arc<str>, Time)>,
 }
 
 #[derive(Clone, Debug)]
@@ -145,6 +147,9 @@ pub(crate) struct Changes {
     pub(crate) people: PeopleChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
     pub(crate) erased_users: BTreeSet<String>,
+    /// How many items were rendered, and how many inputs mailboxes handled. No rows: they count as work.
+    pub(crate) rendered: usize,
+    pub(crate) handled: usize,
 }
 
 impl Changes {
@@ -165,6 +170,28 @@ impl Changes {
             && self.people.is_empty()
             && self.tokens.is_empty()
             && self.erased_users.is_empty()
+    }
+
+    /// How many rows this writes, as far as it is decided.
+    pub(crate) fn rows(&self) -> usize {
+        let common = [
+            self.conversations.len(),
+            self.events.len(),
+            self.brought.len(),
+            self.once.len(),
+            self.superseded.len(),
+            self.mailboxes.len().max(self.mailbox_rows.len()),
+            self.notifications.len(),
+            self.injections.len(),
+            self.unseen.len(),
+        ];
+        let rare = [self.settings.len(), self.people.rows(), self.tokens.len(), self.erased_users.len()];
+        common.into_iter().chain(rare).sum()
+    }
+
+    /// The work of this commit as far as it is decided, without what was read for it.
+    pub(crate) fn work(&self) -> usize {
+        self.rows() + self.rendered + self.handled
     }
 
     /// Whether there is something besides what publishing and injecting write.

@@ -3,6 +3,7 @@
 //! That is where throughput comes from: a commit costs one wait for the disk, however many answers it carries. A job that
 //! fails does not fail the others of its group.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,21 +17,29 @@ use tokio::time::Instant;
 
 use crate::Kept;
 use crate::clock::Clock;
-use crate::command::{Caller, ConversationView, Given, Hint, Once, Publish, Receipt, Take, Token};
+use crate::command::{Caller, ConversationView, Given, Hint, Once, Receipt, Take, Token};
 use crate::ended::{self, Ended};
 use crate::error::{ErrorKind, StoreError};
 use crate::hints::{Board, Hints};
 use crate::people::{Doorbells, Errand, PeopleRules};
-use crate::postroom::{PostRoom, Source};
+use crate::postroom::{PostRoom, Publishing, Source};
 use crate::refusals::Refusals;
 use crate::reply::Reply;
 use crate::report::{Observer, Report};
 use crate::rows::{Changes, ConversationKey};
+use crate::work::Counted;
 
 /// The most commands one commit carries.
 const GROUP_MAX: usize = 256;
-/// After this many events a commit takes no further command.
-const EVENTS_MAX: usize = 1000;
+/// After this much work a commit takes no further command; how much a command of many parts does in each is about the
+/// same, so that no step does more than 5,000.
+const STEP_WORK: usize = 1_500;
+/// How many rows a command may read in one step. What it loaded stays in memory, and it goes on in the next step.
+const STEP_READS: usize = 1_500;
+/// After so many steps a command may read twice as many rows, so that it ends even if it would read the same ones again.
+const STEPS_MAX: u32 = 1_024;
+/// How much work a step does for timers, before the commands that share its commit.
+const TIMER_WORK: usize = 800;
 /// How many commands may wait before askers wait too.
 const QUEUE_MAX: usize = 4096;
 /// How many due mailboxes one commit handles.
@@ -80,7 +89,7 @@ pub(crate) struct Before {
 }
 
 pub(crate) enum Job {
-    Publish(Publish, Reply<Vec<Receipt>>),
+    Publish(Box<Publishing>, Reply<Vec<Receipt>>),
     Take(Box<Take>, Reply<Given>),
     PutConversation(Caller, String, String, Option<String>, Reply<ConversationView>),
     Conversation(Caller, String, Reply<ConversationView>),
@@ -98,6 +107,14 @@ pub(crate) enum Job {
 }
 
 impl Job {
+    /// Up to how much work of others it shares a commit with: one that does much itself, with little.
+    fn shares_up_to(&self) -> usize {
+        match self {
+            Self::Publish(publishing, _) if publishing.is_large() => STEP_WORK / 3,
+            _ => STEP_WORK,
+        }
+    }
+
     /// Sends the answer after the commit.
     fn answer(self, committed: Result<(), StoreError>) {
         match self {
@@ -176,7 +193,7 @@ pub(crate) fn make<B: Backend>(
     let room = PostRoom::new(opening.subscribers, opening.seed, opening.people);
     let writer = Writer {
         room,
-        backend,
+        backend: Counted::new(backend),
         clock: opening.clock,
         timers: opening.timers,
         observer: opening.observer,
@@ -186,6 +203,7 @@ pub(crate) fn make<B: Backend>(
         refusals,
         due: Time::ZERO,
         mail_due: Time::ZERO,
+        unfinished: VecDeque::new(),
         probed: None,
     };
     let running = async move {
@@ -200,7 +218,7 @@ pub(crate) fn make<B: Backend>(
 
 struct Writer<B> {
     room: PostRoom,
-    backend: B,
+    backend: Counted<B>,
     clock: Clock,
     timers: bool,
     observer: Option<Observer>,
@@ -212,6 +230,8 @@ struct Writer<B> {
     due: Time,
     /// The same for deliveries that wait or are leased: the outbox is told then.
     mail_due: Time,
+    /// Commands that need another step, the one that has waited longest first.
+    unfinished: VecDeque<Task>,
     /// Whether a commit would be taken, as far as is known, and since when.
     probed: Option<(Instant, Result<(), StoreError>)>,
 }
@@ -227,16 +247,21 @@ impl<B: Backend> Writer<B> {
             if received == Some(0) {
                 return;
             }
-            if received.is_none() && !self.is_due() {
+            if received.is_none() && !self.is_due() && self.unfinished.is_empty() {
                 continue;
             }
             let waited = group.first().map_or(Duration::ZERO, |(asked, _): &(Instant, Job)| asked.elapsed());
             let jobs = group.drain(..).map(|(_, job)| job);
             let (closing, jobs): (Vec<Job>, Vec<Job>) = jobs.partition(|job| matches!(job, Job::Close(_)));
             for jobs in commits(jobs) {
-                self.carry_out(jobs, waited).await;
+                self.carry_out(jobs.into_iter().map(Task::new).collect(), waited).await;
             }
+            // One step of one unfinished command, and then whoever has asked meanwhile has their turn.
+            self.go_on().await;
             if !closing.is_empty() {
+                while !self.unfinished.is_empty() {
+                    self.go_on().await;
+                }
                 return self.close(closing).await;
             }
         }
@@ -255,10 +280,20 @@ impl<B: Backend> Writer<B> {
         }
     }
 
+    /// Carries out the next step of the command that has waited longest for it.
+    async fn go_on(&mut self) {
+        if let Some(task) = self.unfinished.pop_front() {
+            self.carry_out(vec![task], Duration::ZERO).await;
+        }
+    }
+
     /// How long to wait for commands before the clock is read again; none where no timer is set, or where timers do not
     /// fire by themselves.
     fn until_due(&self) -> Option<Duration> {
         let due = self.due.min(self.mail_due);
+        if !self.unfinished.is_empty() {
+            return Some(Duration::ZERO);
+        }
         let wait = due.millis_since(self.clock.now()).min(CLOCK_MS);
         (self.timers && due < Time::NEVER).then(|| Duration::from_millis(wait))
     }
@@ -269,23 +304,32 @@ impl<B: Backend> Writer<B> {
 
     /// Carries out a group of jobs in one commit where all goes well. A job that fails concerns its asker alone: where it
     /// had staged changes before it failed, everything staged is dropped and the other jobs are decided again.
-    async fn carry_out(&mut self, jobs: Vec<Job>, waited: Duration) {
+    async fn carry_out(&mut self, tasks: Vec<Task>, waited: Duration) {
         let now = self.clock.now();
         self.room.set_now(now);
-        let (reads, mut jobs): (Vec<Job>, Vec<Job>) =
-            jobs.into_iter().partition(|job| matches!(job, Job::Conversation(..)));
-        let mut committed: Vec<Result<(), StoreError>> = vec![Ok(()); jobs.len()];
+        let (reads, mut tasks): (Vec<Task>, Vec<Task>) =
+            tasks.into_iter().partition(|task| matches!(task.job, Job::Conversation(..)));
+        let mut committed: Vec<Result<(), StoreError>> = vec![Ok(()); tasks.len()];
         let fires = self.timers && self.due <= now;
         // What is still to be done, the next step last.
-        let mut steps = vec![Step { jobs: 0..jobs.len(), fires }];
-        while let Some(step) = steps.pop() {
+        let mut steps = vec![Step { jobs: 0..tasks.len(), fires }];
+        while let Some(mut step) = steps.pop() {
             let started = Instant::now();
+            self.backend.begin_step();
             let fired = if step.fires { self.fire_timers().await } else { Fired::Nothing };
-            let decided = step.jobs.start + self.decide(&mut jobs[step.jobs.clone()]).await;
-            if decided < step.jobs.end {
-                self.room.roll_back();
-                steps.extend(step.without(decided));
-                continue;
+            match self.decide(&mut tasks[step.jobs.clone()]).await {
+                Decided::All => {}
+                Decided::First(count) => {
+                    let next = step.jobs.start + count;
+                    steps.push(Step { jobs: next..step.jobs.end, fires: false });
+                    step.jobs.end = next;
+                }
+                Decided::Failed(at) => {
+                    self.room.roll_back();
+                    let at = step.jobs.start + at;
+                    steps.extend(step.without(at));
+                    continue;
+                }
             }
             let done = self.commit().await;
             if let Err(error) = &done
@@ -304,25 +348,55 @@ impl<B: Backend> Writer<B> {
             self.doorbells.ring_outbox();
             self.mail_due = self.backend.next_delivery(now).await.unwrap_or_else(|_| now.plus(RETRY_MS));
         }
-        for (job, committed) in jobs.into_iter().zip(committed) {
-            job.answer(committed);
+        for (task, committed) in tasks.into_iter().zip(committed) {
+            self.answer(task, committed);
         }
         // Reading needs no commit, and must go on where none is taken.
         for mut read in reads {
-            let _ = self.decide_one(&mut read).await;
-            read.answer(Ok(()));
+            self.backend.allow(usize::MAX);
+            let _ = self.decide_one(&mut read.job).await;
+            read.job.answer(Ok(()));
         }
     }
 
-    /// Decides jobs in order up to the first that fails after it has staged changes; how many come before it.
-    async fn decide(&mut self, jobs: &mut [Job]) -> usize {
-        for (at, job) in jobs.iter_mut().enumerate() {
+    /// Answers a command, or keeps it for its next step.
+    fn answer(&mut self, mut task: Task, committed: Result<(), StoreError>) {
+        if let Job::Publish(publishing, _) = &mut task.job
+            && (task.state != State::Unfinished || committed.is_err())
+        {
+            self.room.published(publishing, task.state == State::Part && committed.is_ok());
+        }
+        match task.state {
+            State::Unfinished | State::Part if committed.is_ok() => self.unfinished.push_back(task),
+            _ => task.job.answer(committed),
+        }
+        self.room.keeps_all = !self.unfinished.is_empty();
+    }
+
+    /// Decides jobs in order, up to the first that fails after it has staged changes, or until there is enough to commit.
+    async fn decide(&mut self, tasks: &mut [Task]) -> Decided {
+        let count = tasks.len();
+        for (at, task) in tasks.iter_mut().enumerate() {
+            if self.backend.work(&self.room.changes).total() >= task.job.shares_up_to() {
+                return Decided::First(at);
+            }
             self.room.changes.begin();
-            if self.decide_one(job).await.is_err() && self.room.changes.is_touched() {
-                return at;
+            self.backend.allow(STEP_READS << (task.steps / STEPS_MAX).min(16));
+            let failed = self.decide_one(&mut task.job).await.is_err();
+            task.state = match &task.job {
+                _ if self.room.take_unfinished() => State::Unfinished,
+                Job::Publish(_, reply) if !reply.is_held() => State::Part,
+                _ => State::Decided,
+            };
+            task.steps += u32::from(task.state != State::Decided);
+            if failed && self.room.changes.is_touched() {
+                return Decided::Failed(at);
+            }
+            if task.state != State::Decided && at + 1 < count {
+                return Decided::First(at + 1);
             }
         }
-        jobs.len()
+        Decided::All
     }
 
     /// Whether a commit failed because of what it writes, so that a smaller one may succeed: the store itself works.
@@ -334,7 +408,8 @@ impl<B: Backend> Writer<B> {
         if let Some(observer) = &self.observer {
             let failed = done.as_ref().err().map(|error| error.kind);
             let (took, damaged) = (started.elapsed(), self.room.damage.take_fresh());
-            observer(&Report { commands, waited, took, damaged, failed, ..Report::of(&self.room.changes) });
+            let work = self.backend.work(&self.room.changes);
+            observer(&Report { commands, waited, took, damaged, work, failed, ..Report::of(&self.room.changes) });
         }
     }
 
@@ -382,7 +457,8 @@ impl<B: Backend> Writer<B> {
 
     /// Handles what is due. Commands go on where this fails.
     async fn fire_timers(&mut self) -> Fired {
-        match self.room.tick(DUE_MAX, &mut self.backend).await {
+        self.backend.allow(TIMER_WORK);
+        match self.room.tick(DUE_MAX, TIMER_WORK, &mut self.backend).await {
             Ok(true) => Fired::Part,
             Ok(false) => Fired::All,
             Err(error) => {
@@ -408,7 +484,13 @@ impl<B: Backend> Writer<B> {
     async fn decide_one(&mut self, job: &mut Job) -> Result<(), StoreError> {
         let (room, backend) = (&mut self.room, &mut self.backend);
         match job {
-            Job::Publish(publish, reply) => reply.hold(room.publish(publish, backend).await),
+            Job::Publish(publishing, reply) => match room.publish(publishing, backend).await {
+                Ok(None) => {
+                    reply.release();
+                    Ok(())
+                }
+                decided => reply.hold(decided.map(Option::unwrap_or_default)),
+            },
             Job::Take(take, reply) => reply.hold(room.take(take, backend).await),
             Job::PutConversation(caller, id, user, title, reply) => {
                 reply.hold(room.put_conversation(caller, id, user, title.clone(), backend).await)
@@ -432,7 +514,10 @@ impl<B: Backend> Writer<B> {
                 let before = Before { events: *events, answers: *answers, inbox: *inbox, once };
                 reply.hold(backend.prune(&before, *limit).await)
             }
-            Job::Tick(reply) => reply.hold(room.tick(usize::MAX, backend).await.map(drop)),
+            Job::Tick(reply) => {
+                backend.allow(usize::MAX);
+                reply.hold(room.tick(usize::MAX, usize::MAX, backend).await.map(drop))
+            }
             Job::SetSubscribers(subscribers, reply) => {
                 room.set_subscribers(subscribers.clone());
                 reply.hold(Ok(()))
@@ -441,6 +526,40 @@ impl<B: Backend> Writer<B> {
             Job::Close(reply) => reply.hold(Ok(())),
         }
     }
+}
+
+/// A job, and how it goes.
+struct Task {
+    job: Job,
+    state: State,
+    /// How many steps were not enough for it.
+    steps: u32,
+}
+
+/// What a step did for a job.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum State {
+    /// It has its answer.
+    Decided,
+    /// It has read enough for one step and staged nothing; it is decided again.
+    Unfinished,
+    /// It has staged a part of its work.
+    Part,
+}
+
+impl Task {
+    fn new(job: Job) -> Self {
+        Self { job, state: State::Unfinished, steps: 0 }
+    }
+}
+
+/// How many of the jobs of a step were decided.
+enum Decided {
+    All,
+    /// The first so many, which are enough for a commit.
+    First(usize),
+    /// This one failed after it had staged changes.
+    Failed(usize),
 }
 
 /// How much of what was due a step has handled.
@@ -482,20 +601,16 @@ impl Step {
     }
 }
 
-/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. Many events are
-/// spread over several commits, so that nobody waits for all of them. Without any jobs there is still one commit, for
-/// what is due.
+/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. Without any
+/// jobs there is still one commit, for what is due.
 fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
-    let (mut commits, mut alone, mut events) = (vec![Vec::new()], false, 0);
+    let (mut commits, mut alone) = (vec![Vec::new()], false);
     for job in jobs {
         let erases = matches!(job, Job::EraseUser(..));
-        let full = events >= EVENTS_MAX;
-        if (erases || alone || full) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
+        if (erases || alone) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
             commits.push(Vec::new());
-            events = 0;
         }
         alone = erases;
-        events += if let Job::Publish(publish, _) = &job { publish.events.len() } else { 0 };
         commits.last_mut().expect("there is always one").push(job);
     }
     commits

@@ -129,6 +129,12 @@ impl Dedupe {
         self.windows.iter().filter(move |window| window.closes > now || window.repeats > window.told)
     }
 
+    /// The windows with repeats nobody was told of.
+    pub(crate) fn untold(&self) -> impl Iterator<Item = &Window> {
+        let any = self.untold > 0;
+        self.windows.iter().filter(move |window| any && window.untold() > 0)
+    }
+
     /// How many windows are kept, elapsed ones included.
     pub(crate) fn len(&self) -> usize {
         self.windows.len()

@@ -91,7 +91,18 @@ impl<R: Reader> People for Front<R> {
     }
 
     fn read_all(&self, user_id: String) -> Answering<'_, usize> {
-        self.errand(|reply| Errand::ReadAll { user_id, reply })
+        Box::pin(async move {
+            let mut all = 0;
+            // Others have their turn between two steps.
+            loop {
+                let user_id = user_id.clone();
+                let (count, more) = self.errand(|reply| Errand::ReadSome { user_id, reply }).await?;
+                all += count;
+                if !more {
+                    return Ok(all);
+                }
+            }
+        })
     }
 
     fn dismiss(&self, user_id: String, id: NotificationId) -> Answering<'_, InboxItem> {

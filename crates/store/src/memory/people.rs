@@ -112,8 +112,9 @@ impl PeopleSource for Memory {
         Ok(self.lock().people.inbox.get(&id).filter(|item| item.user_id == user_id).cloned())
     }
 
-    async fn unread(&mut self, user_id: &str) -> Result<Vec<InboxItem>, StoreError> {
-        Ok(self.lock().people.of(user_id).filter(|item| item.read_at.is_none()).cloned().collect())
+    async fn unread(&mut self, user_id: &str, limit: usize) -> Result<Vec<InboxItem>, StoreError> {
+        let tables = self.lock();
+        Ok(tables.people.of(user_id).filter(|item| item.read_at.is_none()).take(limit).cloned().collect())
     }
 
     async fn reminder(&mut self, id: Uuid) -> Result<Option<Reminder>, StoreError> {

@@ -45,7 +45,7 @@ macro_rules! errands {
 errands! {
     Send(draft: Box<NotificationDraft>) -> Sent => send;
     Mark(user_id: String, id: NotificationId, read: bool) -> InboxItem => mark;
-    ReadAll(user_id: String) -> usize => read_all;
+    ReadSome(user_id: String) -> (usize, bool) => read_some;
     Dismiss(user_id: String, id: NotificationId) -> InboxItem => dismiss;
     Act(user_id: String, id: NotificationId, index: usize) -> Pressed => act;
     Remind(reminder: Box<NewReminder>) -> Reminder => remind;

@@ -23,6 +23,12 @@ pub(crate) struct PeopleChanges {
 }
 
 impl PeopleChanges {
+    /// How many rows these are.
+    pub(crate) fn rows(&self) -> usize {
+        let own = [self.inbox.len(), self.positions.len(), self.deliveries.len(), self.reminders.len()];
+        own.into_iter().sum::<usize>() + self.confirmations.len() + self.secrets.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.inbox.is_empty()
             && self.positions.is_empty()

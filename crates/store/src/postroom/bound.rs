@@ -14,6 +14,9 @@ const HOT_BYTES: usize = if cfg!(any(test, debug_assertions)) { 256 << 10 } else
 impl PostRoom {
     /// Lets the mailboxes that were not used for longest go, half of what there may be, once there is too much.
     pub(super) fn keep_bound(&mut self) {
+        if self.keeps_all {
+            return;
+        }
         // Looking at a conversation or a person's settings makes no mailbox hot, but is remembered too.
         if self.conversations.len() > 2 * HOT_MAX {
             self.conversations.clear();
@@ -68,6 +71,7 @@ mod tests {
     use crate::command::{Caller, Incoming, Publish};
     use crate::memory::Memory;
     use crate::people::PeopleRules;
+    use crate::postroom::Publishing;
     use crate::rows::MailboxKey;
 
     #[tokio::test]
@@ -80,7 +84,8 @@ mod tests {
             let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, told)?;
             let event = event.in_conversation(&format!("chat-{number}"));
             let events = vec![Incoming::new(event, None)];
-            post.publish(&mut Publish { caller: Caller::user("ada"), events, once: None }, &mut rows).await?;
+            let publish = Publish { caller: Caller::user("ada"), events, once: None };
+            post.publish(&mut Publishing::new(publish), &mut rows).await?;
             post.seal();
             post.committed();
             let bytes: usize = post.rooms.values().map(|room| room.bytes()).sum();

@@ -19,6 +19,11 @@ use crate::rows::{ConversationKey, ConversationRow, MailboxKey};
 /// How much later "seen" must be before it is worth writing.
 const SEEN_STEP_MS: u64 = 60_000;
 
+/// How many sub-agents a conversation's row names as being at work.
+const WORKERS_MAX: usize = 64;
+/// Of how many sub-agents a stream that connects is told what waits for them; each mailbox may have to be loaded.
+const SUB_AGENTS_TOLD: usize = 20;
+
 /// A hot conversation, and the mailbox of its own agent, which nearly everything is for.
 pub(super) struct Hot {
     pub(super) row: ConversationRow,
@@ -93,20 +98,31 @@ impl PostRoom {
         })
     }
 
-    /// Whether another agent inside the conversation is at work.
-    pub(super) async fn sub_agent_works(
-        &mut self,
-        key: &ConversationKey,
-        source: &mut impl Source,
-    ) -> Result<bool, StoreError> {
-        for agent in self.sub_agents(key, source).await? {
-            let key = MailboxKey::new(key, agent);
-            self.enter(&key, source).await?;
-            if self.rooms[&key].mailbox.is_working(self.desk.now) {
-                return Ok(true);
-            }
+    /// Whether a sub-agent of this conversation, which is hot, is at work.
+    pub(super) fn sub_agent_works(&self, key: &ConversationKey) -> bool {
+        let conversation = self.conversations.get(key);
+        conversation.is_some_and(|hot| hot.row.workers.iter().any(|(_, until)| *until > self.desk.now))
+    }
+
+    /// Notes in the conversation's row whether a sub-agent whose mailbox was just handled is at work.
+    pub(super) async fn note_worker(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+        if &*key.agent == "main" || key.is_a_persons() {
+            return Ok(());
         }
-        Ok(false)
+        let now = self.desk.now;
+        let until = self.rooms.get(key).and_then(|room| room.mailbox.works_until(now));
+        let Some(row) = self.conversation(&key.conversation, source).await? else { return Ok(()) };
+        let noted = row.workers.iter().find(|(agent, _)| *agent == key.agent).map(|(_, until)| *until);
+        if noted.filter(|noted| *noted > now) == until {
+            return Ok(());
+        }
+        let mut row = row.clone();
+        row.workers.retain(|(agent, until)| *agent != key.agent && *until > now);
+        row.workers.extend(until.map(|until| (key.agent.clone(), until)));
+        // Beyond the bound the ones that were seen longest ago are forgotten; the others still say that somebody works.
+        row.workers.drain(..row.workers.len().saturating_sub(WORKERS_MAX));
+        self.put(row);
+        Ok(())
     }
 
     /// What a conversation's stream says on connect; connecting is also a sign of life.
@@ -118,7 +134,7 @@ impl PostRoom {
     ) -> Result<Vec<Hint>, StoreError> {
         let key = self.owned(caller, id, source).await?.key;
         self.saw(&key);
-        let agents = self.sub_agents(&key, source).await?;
+        let agents = self.sub_agents_with_mail(&key, source).await?;
         let mut hints = self.state_of(&key, "main".into(), source).await?;
         for agent in agents {
             // Of a sub-agent there is something to say only while something waits for it.
@@ -127,15 +143,25 @@ impl PostRoom {
         Ok(hints)
     }
 
-    /// The agents of a conversation besides its own, as far as they have a mailbox.
-    async fn sub_agents(&self, key: &ConversationKey, source: &mut impl Source) -> Result<Vec<Arc<str>>, StoreError> {
-        let mut agents = source.sub_agents(key).await?;
+    /// Agents of a conversation besides its own in whose mailbox something waits, at most as many as a stream is told of.
+    async fn sub_agents_with_mail(
+        &self,
+        key: &ConversationKey,
+        source: &mut impl Source,
+    ) -> Result<Vec<Arc<str>>, StoreError> {
+        let mut agents = source.sub_agents(key, SUB_AGENTS_TOLD).await?;
         // What this very commit made is there too.
         let fresh = self.changes.mailboxes.iter().filter(|mailbox| mailbox.conversation == *key);
-        agents.extend(fresh.map(|mailbox| mailbox.agent.clone()).filter(|agent| &**agent != "main"));
+        let fresh = fresh.filter(|mailbox| &*mailbox.agent != "main" && self.has_mail(mailbox));
+        agents.extend(fresh.map(|mailbox| mailbox.agent.clone()));
         agents.sort();
         agents.dedup();
+        agents.truncate(SUB_AGENTS_TOLD);
         Ok(agents)
+    }
+
+    fn has_mail(&self, key: &MailboxKey) -> bool {
+        self.rooms.get(key).is_some_and(|room| !room.mailbox.pending().is_empty())
     }
 
     /// What there is to know about one agent's mailbox.
@@ -261,7 +287,15 @@ impl PostRoom {
         let boundary = Boundary::from_seed(self.desk.ids.seed());
         // What the id alone means is to be found out anew.
         self.names.remove(&key.id);
-        self.put(ConversationRow { key: key.clone(), registered, title, boundary, created_at: now, seen_at: now });
+        self.put(ConversationRow {
+            key: key.clone(),
+            registered,
+            title,
+            boundary,
+            created_at: now,
+            seen_at: now,
+            workers: Vec::new(),
+        });
     }
 
     fn put(&mut self, row: ConversationRow) {

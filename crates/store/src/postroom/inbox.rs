@@ -9,6 +9,9 @@ use crate::command::{Caller, Incoming};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{Acted, InboxItem, Pressed, ToastButton};
 
+/// How many items one step marks as read; a person may have left a year's unread.
+const READ_STEP: usize = 1_000;
+
 impl PostRoom {
     /// Marks an item as read or not. What it is already changes nothing.
     pub(crate) async fn mark(
@@ -29,10 +32,15 @@ impl PostRoom {
         Ok(self.keep_item(item))
     }
 
-    /// Marks everything as read that is not.
-    pub(crate) async fn read_all(&mut self, user_id: String, source: &mut impl Source) -> Result<usize, StoreError> {
+    /// Marks what is not read as read, a bounded number of items; how many, and whether there may be more.
+    pub(crate) async fn read_some(
+        &mut self,
+        user_id: String,
+        source: &mut impl Source,
+    ) -> Result<(usize, bool), StoreError> {
         self.person(&user_id, source).await?;
-        let stored = source.unread(&user_id).await?;
+        let stored = source.unread(&user_id, READ_STEP).await?;
+        let more = stored.len() == READ_STEP;
         let mut items: BTreeMap<NotificationId, InboxItem> = stored.into_iter().map(|item| (item.id, item)).collect();
         // What this very commit changed is as it is here.
         let fresh = self.changes.people.inbox.values().filter(|item| item.user_id == user_id);
@@ -42,7 +50,7 @@ impl PostRoom {
         for (_, item) in items {
             self.keep_item(InboxItem { read_at: Some(self.desk.now), ..item });
         }
-        Ok(count)
+        Ok((count, more))
     }
 
     /// Takes an item out of sight; it counts as read and is kept.

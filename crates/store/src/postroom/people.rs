@@ -26,7 +26,12 @@ pub(crate) trait PeopleSource {
         user_id: &str,
         id: NotificationId,
     ) -> impl Future<Output = Result<Option<InboxItem>, StoreError>> + Send;
-    fn unread(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
+    /// What the person has not read, oldest first, at most `limit`.
+    fn unread(
+        &mut self,
+        user_id: &str,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
     fn reminder(&mut self, id: Uuid) -> impl Future<Output = Result<Option<Reminder>, StoreError>> + Send;
     /// How many wait for this person, as far as it is committed.
     fn waiting_reminders(&mut self, user_id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;

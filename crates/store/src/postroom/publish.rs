@@ -4,13 +4,56 @@ use bellwire_core::Input;
 use bellwire_core::event::{AgentName, Cause, Event};
 
 use super::{OPEN_MAX, OPEN_MS, PostRoom, Source};
-use crate::command::{Brought, Caller, Incoming, Publish, Receipt};
+use crate::command::{Brought, Caller, Incoming, Once, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{BroughtRow, ConversationKey, EventRow, MailboxKey};
 use crate::verdicts::{Decision, Verdicts};
 
+/// How many mailboxes the events of one call reach together, at most.
+const REACHED_MAX: usize = 5_000;
+/// After so much work a part of a call is committed, and others have their turn.
+const PART_WORK: usize = 2_000;
+
+/// A call to publish, and how far it is.
+pub(crate) struct Publishing {
+    pub(crate) publish: Publish,
+    /// What is committed of it.
+    committed: Part,
+    /// What will be, when the step that is being decided is committed.
+    part: Part,
+    /// What is to be done with each event, as far as it was looked at.
+    plans: Vec<Plan>,
+    /// How often staged or stored rows had been dropped then.
+    planned_at: u64,
+}
+
+/// The first events of a call: what they came to, and whose they are.
+#[derive(Clone, Default)]
+struct Part {
+    receipts: Vec<Receipt>,
+    people: Vec<Arc<str>>,
+}
+
+impl Publishing {
+    pub(crate) fn new(publish: Publish) -> Self {
+        Self { publish, committed: Part::default(), part: Part::default(), plans: Vec::new(), planned_at: 0 }
+    }
+
+    /// Whether it may do so much that it should not wait for others to be decided, nor they for it.
+    pub(crate) fn is_large(&self) -> bool {
+        self.publish.events.len() > 100 || self.publish.events.iter().any(|one| one.event.conversation_id().is_none())
+    }
+}
+
+fn in_parts(once: &Once) -> [String; 3] {
+    [once.token_id.clone(), once.route.clone(), once.key.clone()]
+}
+
 /// Where an event goes: the mailboxes it reaches, and whose it is.
+#[derive(Clone)]
 pub(super) struct Address {
+    /// Of an event for all open conversations of a person: the agent in each of them.
+    all_of: Option<AgentName>,
     owner: Arc<str>,
     mailboxes: Vec<MailboxKey>,
     /// It names a conversation that does not exist yet.
@@ -20,6 +63,11 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// Whether it is that of an event for this agent in all open conversations of this person.
+    fn is_for(&self, user: &str, agent: &AgentName) -> bool {
+        &*self.owner == user && self.all_of.as_ref() == Some(agent)
+    }
+
     /// What is said of an event for a person that no conversation of theirs hears, or not every one.
     fn shortcomings(&self) -> Vec<Decision> {
         let mut verdicts = Vec::new();
@@ -35,6 +83,7 @@ impl Address {
 }
 
 /// What is to be done with one event of a call.
+#[derive(Clone)]
 enum Plan {
     /// It was sent before under the same name; this is what it came to, and whose it is.
     Known(Receipt, Arc<str>),
@@ -42,29 +91,54 @@ enum Plan {
     New(Address),
 }
 
+impl Plan {
+    fn owner(&self) -> &Arc<str> {
+        match self {
+            Self::Known(_, owner) => owner,
+            Self::New(address) => &address.owner,
+        }
+    }
+
+    fn mailboxes(&self) -> usize {
+        match self {
+            Self::Known(..) => 0,
+            Self::New(address) => address.mailboxes.len().max(1),
+        }
+    }
+}
+
 impl PostRoom {
-    /// Takes in events, all or none: what could refuse one of them is looked at before anything is decided.
+    /// Takes in events: what could refuse one of them is looked at before anything is decided. A call that reaches many
+    /// mailboxes is committed in parts; none = this was a part, and there is more.
     pub(crate) async fn publish(
         &mut self,
-        publish: &mut Publish,
+        publishing: &mut Publishing,
         source: &mut impl Source,
-    ) -> Result<Vec<Receipt>, StoreError> {
-        let Publish { caller, events, once } = publish;
-        if let Some(receipts) = self.answered(once.as_ref(), source).await? {
-            return Ok(receipts);
+    ) -> Result<Option<Vec<Receipt>>, StoreError> {
+        publishing.part = publishing.committed.clone();
+        if publishing.part.receipts.is_empty() {
+            let once = publishing.publish.once.as_ref();
+            self.wait_for_parts(once)?;
+            if let Some(receipts) = self.answered(once, source).await? {
+                return Ok(Some(receipts));
+            }
         }
-        let mut planned = Vec::with_capacity(events.len());
-        for incoming in events.iter() {
-            planned.push(self.prepare(caller, incoming, source).await?);
-        }
-        let whose = |plan: &Plan| match plan {
-            Plan::Known(_, owner) => owner.clone(),
-            Plan::New(address) => address.owner.clone(),
-        };
-        let people: Vec<Arc<str>> = once.iter().flat_map(|_| planned.iter().map(whose)).collect();
-        let mut receipts: Vec<Receipt> = Vec::with_capacity(planned.len());
-        for (plan, incoming) in planned.into_iter().zip(events) {
-            receipts.push(match plan {
+        let planned_before = self.prepare_all(publishing, source).await?;
+        let Publishing { publish: Publish { caller, events, once }, committed, part, plans, .. } = publishing;
+        for (at, incoming) in events.iter_mut().enumerate().skip(committed.receipts.len()) {
+            if at > committed.receipts.len() && self.changes.work() >= PART_WORK {
+                return Ok(None);
+            }
+            let plan = match &plans[at] {
+                // Another call may have brought the same name since.
+                Plan::New(_) if at < planned_before => match self.known(caller, incoming, source).await? {
+                    Some((receipt, owner)) => Plan::Known(receipt, owner),
+                    None => plans[at].clone(),
+                },
+                plan => plan.clone(),
+            };
+            part.people.extend(once.iter().map(|_| plan.owner().clone()));
+            part.receipts.push(match plan {
                 Plan::Known(receipt, _) => receipt,
                 // The same name twice in one call: the second finds what the first became.
                 Plan::New(address) => match self.just_brought(caller, incoming)? {
@@ -73,24 +147,89 @@ impl PostRoom {
                 },
             });
         }
-        self.remember(once.as_ref(), &receipts, people.iter().map(|person| &**person));
-        Ok(receipts)
+        self.remember(once.as_ref(), &part.receipts, part.people.iter().map(|person| &**person));
+        Ok(Some(std::mem::take(&mut part.receipts)))
+    }
+
+    /// A repeat of a call that is committed in part gets that call's answer, when there is one.
+    fn wait_for_parts(&mut self, once: Option<&Once>) -> Result<(), StoreError> {
+        if !once.is_some_and(|once| self.in_parts.contains(&in_parts(once))) {
+            return Ok(());
+        }
+        self.unfinished = true;
+        Err(StoreError::new(ErrorKind::Retry, "the same call is being carried out"))
+    }
+
+    /// A step of the call is over: a part of it is committed, or it is answered.
+    pub(crate) fn published(&mut self, publishing: &mut Publishing, is_part: bool) {
+        if is_part {
+            publishing.committed = std::mem::take(&mut publishing.part);
+        }
+        let once = publishing.publish.once.as_ref().map(in_parts);
+        match once {
+            Some(once) if is_part => drop(self.in_parts.insert(once)),
+            Some(once) => drop(self.in_parts.remove(&once)),
+            None => {}
+        }
+    }
+
+    /// Looks at every event before any is decided, and at how many mailboxes all of them reach. It goes on where an
+    /// earlier step stopped; how many events that had planned.
+    async fn prepare_all(
+        &mut self,
+        publishing: &mut Publishing,
+        source: &mut impl Source,
+    ) -> Result<usize, StoreError> {
+        let Publishing { publish: Publish { caller, events, .. }, committed, plans, planned_at, .. } = publishing;
+        // What was planned by rows that were then dropped or erased is planned anew.
+        if *planned_at != self.dropped {
+            (*planned_at, *plans) = (self.dropped, Vec::new());
+        }
+        let planned_before = plans.len();
+        for incoming in &events[planned_before..] {
+            self.check_budget(source)?;
+            let plan = self.prepare(caller, incoming, plans.last(), source).await?;
+            plans.push(plan);
+        }
+        let reached = plans.iter().map(Plan::mailboxes).sum::<usize>();
+        if reached > REACHED_MAX {
+            let message = format!(
+                "the call reaches {reached} conversations, and each counts as one event; at most {REACHED_MAX} are \
+                 allowed: send fewer events at once"
+            );
+            return Err(StoreError::invalid("events", message));
+        }
+        // A mailbox that cannot be loaded refuses the call here, before anything is decided.
+        for (plan, incoming) in plans.iter_mut().zip(events.iter()).skip(committed.receipts.len()) {
+            let Plan::New(address) = plan else { continue };
+            for key in &mut address.mailboxes {
+                *key = self.enter(key, source).await?;
+            }
+            if self.desk.subscribers.tell_a_person_of(incoming.event.kind()) {
+                self.enter(&MailboxKey::of_person(&address.owner), source).await?;
+            }
+        }
+        Ok(planned_before)
     }
 
     async fn prepare(
         &mut self,
         caller: &Caller,
         incoming: &Incoming,
+        before: Option<&Plan>,
         source: &mut impl Source,
     ) -> Result<Plan, StoreError> {
         if let Some((receipt, owner)) = self.known(caller, incoming, source).await? {
             return Ok(Plan::Known(receipt, owner));
         }
-        let address = self.open_address(caller, &incoming.event, source).await?;
-        if self.desk.subscribers.tell_a_person_of(incoming.event.kind()) {
-            self.enter(&MailboxKey::of_person(&address.owner), source).await?;
+        // Many events of a call are for one person: they reach the same conversations.
+        let event = &incoming.event;
+        if let (None, Some(user), Some(Plan::New(before))) = (event.conversation_id(), event.user_id(), before)
+            && before.is_for(user, event.agent())
+        {
+            return Ok(Plan::New(before.clone()));
         }
-        Ok(Plan::New(address))
+        Ok(Plan::New(self.address(caller, event, source).await?))
     }
 
     /// What an event came to when it was sent before under the same name, and whose it is.
@@ -164,7 +303,7 @@ impl PostRoom {
             }
             (None, _) => return Err(StoreError::not_found("conversation")),
         };
-        Ok(Address { owner: mailbox.owner().clone(), mailboxes: vec![mailbox], create, too_many: false })
+        Ok(Address { all_of: None, owner: mailbox.owner().clone(), mailboxes: vec![mailbox], create, too_many: false })
     }
 
     async fn all_open(
@@ -192,7 +331,7 @@ impl PostRoom {
         conversations.truncate(OPEN_MAX);
         conversations.sort();
         let mailboxes = conversations.iter().map(|key| MailboxKey::new(key, agent.shared())).collect();
-        Ok(Address { owner: user.into(), mailboxes, create: false, too_many })
+        Ok(Address { all_of: Some(agent.clone()), owner: user.into(), mailboxes, create: false, too_many })
     }
 
     pub(super) async fn take_in(
@@ -207,7 +346,8 @@ impl PostRoom {
         let Incoming { brought, packed, .. } = &*incoming;
         let (mut filtered, mut verdicts) = (0, address.shortcomings());
         for key in &address.mailboxes {
-            if address.create {
+            // Another command may have created it since.
+            if address.create && self.conversation(&key.conversation, source).await?.is_none() {
                 self.create(&key.conversation, None, false);
             }
             self.enter(key, source).await?;
@@ -223,6 +363,7 @@ impl PostRoom {
             let room = self.rooms.get_mut(key).expect("it was entered above");
             room.keep(event.id(), packed, drained.to_show);
             room.tidy();
+            self.note_worker(key, source).await?;
             filtered = drained.filtered;
             match verdicts.is_empty() {
                 true => verdicts = drained.verdicts,

@@ -16,9 +16,6 @@ use crate::people::{Level, NewReminder, Reminder, Shelf};
 use crate::rows::MailboxKey;
 use crate::verdicts::Decision;
 
-/// How many reminders one commit tells.
-const DUE_MAX: usize = 256;
-
 /// How many reminders may wait for one person, so that an agent in a loop cannot fill their days.
 const WAITING_MAX: usize = 200;
 
@@ -81,10 +78,14 @@ impl PostRoom {
     }
 
     /// Tells what is due; where the hour has no room, it waits until it has. True if there may be more.
-    pub(super) async fn tell_what_is_due(&mut self, source: &mut impl Source) -> Result<bool, StoreError> {
-        let due = source.due_reminders(self.desk.now, DUE_MAX, &self.damaged_people).await?;
+    pub(super) async fn tell_what_is_due(
+        &mut self,
+        limit: usize,
+        source: &mut impl Source,
+    ) -> Result<bool, StoreError> {
+        let due = source.due_reminders(self.desk.now, limit, &self.damaged_people).await?;
         let due = self.damage.readable(due);
-        let more = due.len() == DUE_MAX;
+        let more = due.len() == limit;
         for reminder in due {
             if self.changes.people.reminders.contains_key(&reminder.id) {
                 continue;
@@ -233,6 +234,7 @@ mod tests {
     use crate::command::{Caller, Incoming, Publish};
     use crate::memory::Memory;
     use crate::people::PeopleRules;
+    use crate::postroom::Publishing;
 
     #[tokio::test]
     async fn a_person_who_is_asked_again_and_again_costs_no_memory() -> Result<(), Box<dyn std::error::Error>> {
@@ -242,8 +244,8 @@ mod tests {
         for number in 0..500 {
             let event = Event::new("agent.input.needed", "agent", Severity::Info, json!({ "question": number }))?;
             let events = vec![Incoming::new(event.in_conversation("chat"), None)];
-            let mut publish = Publish { caller: Caller::user("ada"), events, once: None };
-            post.publish(&mut publish, &mut rows).await?;
+            let publish = Publish { caller: Caller::user("ada"), events, once: None };
+            post.publish(&mut Publishing::new(publish), &mut rows).await?;
         }
         let kept = post.rooms[&MailboxKey::of_person(&"ada".into())].drawer.len();
         assert!((1..=300).contains(&kept), "{kept} events");

@@ -1,6 +1,7 @@
 //! One hot mailbox: the state machine, the events it may still show, the answers it gave lately, and what the commit that
 //! is being made has to say of it.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
 
 use bellwire_core::event::AgentName;
@@ -23,6 +24,10 @@ pub(super) struct Room {
     agent: AgentName,
     pub(super) mailbox: Mailbox,
     pub(super) drawer: Drawer,
+    /// Whether events from before it was loaded may not be in memory.
+    lacks_events: bool,
+    /// Those that were looked for and are gone.
+    gone: HashSet<EventId>,
     answers: Vec<InjectionRow>,
     calls: Calls,
     /// When it was last used, for whoever has to make room.
@@ -45,10 +50,8 @@ impl Room {
     }
 
     pub(super) fn load(key: &MailboxKey, loaded: LoadedMailbox) -> Self {
-        let LoadedMailbox { mailbox, saved, events } = loaded;
-        let mut drawer = Drawer::default();
-        events.into_iter().for_each(|(id, packed)| drawer.keep(id, packed));
-        Self { saved, ..Self::with(key, mailbox, drawer) }
+        let LoadedMailbox { mailbox, saved } = loaded;
+        Self { saved, lacks_events: true, ..Self::with(key, mailbox, Drawer::default()) }
     }
 
     fn with(key: &MailboxKey, mailbox: Mailbox, drawer: Drawer) -> Self {
@@ -58,6 +61,8 @@ impl Room {
             agent: AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main()),
             mailbox,
             drawer,
+            lacks_events: false,
+            gone: HashSet::new(),
             answers: Vec::new(),
             calls: Calls(None),
             used: 0,
@@ -121,6 +126,26 @@ impl Room {
         if to_show {
             self.drawer.keep(id, packed.clone());
         }
+    }
+
+    /// The events it may have to show at its next input that are not in memory.
+    pub(super) fn unloaded_events(&self) -> Vec<EventId> {
+        if !self.lacks_events {
+            return Vec::new();
+        }
+        let lacks = |id: &EventId| !self.drawer.has(*id) && !self.gone.contains(id);
+        let mut wanted: Vec<EventId> = self.mailbox.events_to_show().filter(lacks).collect();
+        wanted.sort();
+        wanted.dedup();
+        wanted
+    }
+
+    /// These events were looked for, and these were found.
+    pub(super) fn loaded(&mut self, wanted: &[EventId], found: Vec<(EventId, Packed)>) {
+        found.into_iter().for_each(|(id, packed)| self.drawer.keep(id, packed));
+        let (drawer, gone) = (&self.drawer, &mut self.gone);
+        gone.extend(wanted.iter().filter(|id| !drawer.has(**id)));
+        self.lacks_events = self.mailbox.references().any(|id| !drawer.has(id) && !gone.contains(&id));
     }
 
     /// Forgets events nobody refers to, once there are many.

@@ -18,15 +18,17 @@ impl PostRoom {
         if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
             return again(&row, take);
         }
-        if take.unsure && self.sub_agent_works(&key.conversation, source).await? {
+        if take.unsure && self.sub_agent_works(&key.conversation) {
             return Ok(Given::withheld(self.rooms[&key].mailbox.pending().len()));
         }
+        self.load_events(&key, source).await?;
         let observed = self.observed(take)?;
         let returned = self.take_unseen(&key, &take.unseen, source).await?;
         self.saw(&key.conversation);
         let boundary = self.conversations[&key.conversation].row.boundary.clone();
         let room = self.rooms.get_mut(&key).expect("it was entered above");
         room.change(&mut self.changes);
+        self.changes.handled += 1;
         let input = InjectInput {
             request: &take.request,
             observed: observed.as_ref().map(|(event, _)| event.clone()),
@@ -37,6 +39,8 @@ impl PostRoom {
         let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
         let drained = self.drain(&key);
+        self.changes.rendered += drained.answer.as_ref().map_or(0, |answer| answer.rendered);
+        self.note_worker(&key, source).await?;
         if let Some((event, packed)) = &observed {
             self.came_up.push((key.owner().clone(), event.clone(), packed.clone()));
         }

@@ -51,7 +51,7 @@ const FROM_THE_FUTURE: [&str; 9] = [
     "UPDATE deliveries SET not_before = ?1 WHERE state = 'waiting' AND not_before > ?1",
     "UPDATE deliveries SET created_at = ?1 WHERE created_at > ?1",
     "UPDATE inbox SET created_at = ?1 WHERE created_at > ?1",
-    "UPDATE conversations SET seen_at = ?1 WHERE seen_at > ?1",
+    "UPDATE conversations SET seen_at = MIN(seen_at, ?1), workers = '[]' WHERE seen_at > ?1 OR workers <> '[]'",
     "UPDATE idempotency_keys SET at = ?1 WHERE at > ?1",
     "UPDATE confirmations SET expires_at = ?1 + 86400000 WHERE expires_at > ?1 + 86400000",
 ];

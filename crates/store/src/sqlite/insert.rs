@@ -11,9 +11,10 @@ pub(super) fn conversations<'a>(
     rows: impl Iterator<Item = &'a ConversationRow>,
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
-        "INSERT INTO conversations (id, user_id, registered, title, boundary, created_at, seen_at) \
-         VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, user_id) DO UPDATE SET registered = excluded.registered, \
-         title = excluded.title, boundary = excluded.boundary, seen_at = excluded.seen_at",
+        "INSERT INTO conversations (id, user_id, registered, title, boundary, created_at, seen_at, workers) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, user_id) DO UPDATE SET registered = excluded.registered, \
+         title = excluded.title, boundary = excluded.boundary, seen_at = excluded.seen_at, \
+         workers = excluded.workers",
     )?;
     for row in rows {
         insert.execute(params![
@@ -24,6 +25,7 @@ pub(super) fn conversations<'a>(
             row.boundary.as_str(),
             row.created_at.as_millis(),
             row.seen_at.as_millis(),
+            json(&row.workers),
         ])?;
     }
     Ok(())

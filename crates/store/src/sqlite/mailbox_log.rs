@@ -43,7 +43,7 @@ pub(super) struct MailboxLog {
     /// Up to here, whatever is due in its place has changed again since: it is in the log.
     looked: Time,
     /// What was found to be due in its place when that was last asked, and when that was.
-    handed: Option<(Time, Vec<MailboxKey>)>,
+    handed: Option<(Time, Vec<(Time, MailboxKey)>)>,
 }
 
 /// A record, without the changes themselves.
@@ -159,10 +159,14 @@ impl MailboxLog {
         self.mailboxes.iter().map(|(key, logged)| (key, logged.image.parts().0))
     }
 
-    /// The agents of a conversation, besides its own, whose mailboxes are here.
-    pub(super) fn sub_agents<'a>(&'a self, conversation: &'a ConversationKey) -> impl Iterator<Item = &'a MailboxKey> {
+    /// The agents of a conversation, besides its own, whose mailboxes are here and in which something waits.
+    pub(super) fn sub_agents_with_mail<'a>(
+        &'a self,
+        conversation: &'a ConversationKey,
+    ) -> impl Iterator<Item = &'a MailboxKey> {
         let from = MailboxKey::new(conversation, "");
-        self.sub_agents.range(from..).take_while(move |key| key.conversation == *conversation)
+        let here = self.sub_agents.range(from..).take_while(move |key| key.conversation == *conversation);
+        here.filter(|key| self.newest(key).is_some_and(|(_, pending)| !pending.is_empty()))
     }
 
     /// Which mailboxes of the log are due, the earliest first.
@@ -177,19 +181,19 @@ impl MailboxLog {
 
     /// From which time on something may be due in its place.
     ///
-    /// What is due is handled, and what is handled is appended to the log. So once everything that was found is here,
-    /// there is nothing left to find up to then, however many rows still say that they are due.
+    /// What is due is handled, and what is handled is appended to the log. So up to the first that was found and is not
+    /// here there is nothing left to find, however many rows still say that they are due.
     pub(super) fn looked(&mut self) -> Time {
-        if let Some((at, found)) = self.handed.take()
-            && found.iter().all(|key| self.mailboxes.contains_key(key))
-        {
-            self.looked = self.looked.max(at);
+        if let Some((at, found)) = self.handed.take() {
+            let left = found.iter().filter(|(_, key)| !self.mailboxes.contains_key(key));
+            let left = left.map(|(due_at, _)| due_at.minus(1)).min();
+            self.looked = self.looked.max(left.map_or(at, |left| left.min(at)));
         }
         self.looked
     }
 
-    /// What was found to be due in its place by now.
-    pub(super) fn hand(&mut self, now: Time, found: Vec<MailboxKey>) {
+    /// What was found to be due in its place by now, each with its time.
+    pub(super) fn hand(&mut self, now: Time, found: Vec<(Time, MailboxKey)>) {
         self.handed = Some((now, found));
     }
 
@@ -557,11 +561,14 @@ mod tests {
     fn what_was_handled_is_not_looked_for_again() {
         let (file, mut log) = (file(), log());
         assert_eq!(log.looked(), Time::default());
-        log.hand(Time::from_millis(200), vec![mailbox("a")]);
-        assert_eq!(log.looked(), Time::default(), "it was found and is not in the log: nobody has handled it");
-        log.hand(Time::from_millis(200), vec![mailbox("a")]);
+        let due = |at: i64, id: &str| (Time::from_millis(at), mailbox(id));
+        log.hand(Time::from_millis(200), vec![due(90, "a")]);
+        assert_eq!(log.looked(), Time::from_millis(89), "it was found and is not in the log: nobody has handled it");
+        log.hand(Time::from_millis(200), vec![due(90, "a")]);
         commit(&mut log, &file, &[row("a", 900)]);
         assert_eq!(log.looked(), Time::from_millis(200));
+        log.hand(Time::from_millis(300), vec![due(210, "a"), due(220, "b"), due(230, "c")]);
+        assert_eq!(log.looked(), Time::from_millis(219), "the first was handled, and the others will be");
     }
 
     #[test]

@@ -62,9 +62,10 @@ impl PeopleSource for SqliteWriter {
         Ok(all(sql, &mut self.reading, inbox_item).await?.pop())
     }
 
-    async fn unread(&mut self, user_id: &str) -> Result<Vec<InboxItem>, StoreError> {
+    async fn unread(&mut self, user_id: &str, limit: usize) -> Result<Vec<InboxItem>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(INBOX);
         sql.push("read_at IS NULL AND user_id = ").push_bind(user_id);
+        sql.push(" ORDER BY id LIMIT ").push_bind(count(limit));
         all(sql, &mut self.reading, inbox_item).await
     }
 

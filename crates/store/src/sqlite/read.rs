@@ -24,8 +24,8 @@ use crate::rows::{BroughtRow, ConversationKey, ConversationRow, EventRow, Inject
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
                              user_id, correlation_id, cause, owner, accepted_at, filtered";
 
-/// How many rows are looked at at once for what is due.
-const DUE_PAGE: usize = 1024;
+/// At least and at most how many rows are looked at at once for what is due.
+const DUE_PAGE: std::ops::Range<usize> = 64..1024;
 
 /// Whether an event is wanted with what it came to. A mailbox needs the event alone, and the verdicts on one for many
 /// conversations are long.
@@ -38,7 +38,7 @@ enum Decided {
 impl Source for SqliteWriter {
     async fn conversation(&mut self, key: &ConversationKey) -> Result<Option<ConversationRow>, StoreError> {
         let row = sqlx::query(
-            "SELECT id, user_id, registered, title, boundary, created_at, seen_at FROM conversations \
+            "SELECT id, user_id, registered, title, boundary, created_at, seen_at, workers FROM conversations \
              WHERE id = $1 AND user_id = $2",
         )
         .bind(&*key.id)
@@ -51,7 +51,7 @@ impl Source for SqliteWriter {
 
     async fn conversations_named(&mut self, id: &str) -> Result<Vec<ConversationRow>, StoreError> {
         let rows = sqlx::query(
-            "SELECT id, user_id, registered, title, boundary, created_at, seen_at FROM conversations \
+            "SELECT id, user_id, registered, title, boundary, created_at, seen_at, workers FROM conversations \
              WHERE id = $1 ORDER BY registered DESC LIMIT 2",
         )
         .bind(id)
@@ -93,18 +93,17 @@ impl Source for SqliteWriter {
         };
         let pending = waiting(&mut self.reading, &pending).await?;
         let mailbox = Mailbox::load(&state, pending).map_err(|error| damaged(&error.to_string()))?;
-        let wanted: Vec<EventId> = mailbox.references().collect();
-        let events = events(&mut self.reading, &wanted, Decided::Without).await?;
-        let events = events.into_iter().map(|row| (row.event.id(), row.packed)).collect();
-        Ok(Some(LoadedMailbox { mailbox, saved: state.len(), events }))
+        Ok(Some(LoadedMailbox { mailbox, saved: state.len() }))
     }
 
-    async fn sub_agents(&mut self, key: &ConversationKey) -> Result<Vec<Arc<str>>, StoreError> {
-        let sql = "SELECT agent FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent <> 'main'";
-        let rows =
-            sqlx::query(sql).bind(&*key.owner).bind(&*key.id).fetch_all(&mut self.reading).await.map_err(failure)?;
+    async fn sub_agents(&mut self, key: &ConversationKey, limit: usize) -> Result<Vec<Arc<str>>, StoreError> {
+        let sql = "SELECT agent FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent <> 'main' \
+                   AND pending <> x'' LIMIT $3";
+        let query = sqlx::query(sql).bind(&*key.owner).bind(&*key.id);
+        let query = query.bind(i64::try_from(limit).unwrap_or(i64::MAX));
+        let rows = query.fetch_all(&mut self.reading).await.map_err(failure)?;
         let settled = rows.iter().map(|row| Ok(column::<String>(row, 0)?.into()));
-        self.log.sub_agents(key).map(|key| Ok(key.agent.clone())).chain(settled).collect()
+        self.log.sub_agents_with_mail(key).map(|key| Ok(key.agent.clone())).take(limit).chain(settled).collect()
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
@@ -187,9 +186,10 @@ impl Source for SqliteWriter {
     ) -> Result<Found<MailboxKey>, StoreError> {
         let mut from = (self.log.looked().as_millis(), i64::MAX);
         let (mut settled, mut unreadable) = (Vec::new(), Vec::new());
+        let page_max = limit.clamp(DUE_PAGE.start, DUE_PAGE.end);
         let looked = loop {
-            let page = due_in_place(&self.connection, from, now).map_err(failed)?;
-            let (full, last) = (page.len() == DUE_PAGE, page.last().map(|row| (row.due_at, row.number)));
+            let page = due_in_place(&self.connection, from, now, page_max).map_err(failed)?;
+            let (full, last) = (page.len() == page_max, page.last().map(|row| (row.due_at, row.number)));
             // What changed since it came to its place is in the log, with another time.
             for row in page {
                 match row.key {
@@ -205,7 +205,7 @@ impl Source for SqliteWriter {
                 Some(last) => from = last,
             }
         };
-        self.log.hand(looked, settled.iter().map(|(_, key)| key.clone()).collect());
+        self.log.hand(looked, settled.clone());
         let logged = self.log.due(now).filter(|(_, key)| !damaged.contains(key)).take(limit);
         let mut due: Vec<(Time, MailboxKey)> = logged.chain(settled).collect();
         due.sort();
@@ -248,14 +248,14 @@ struct Settled {
 }
 
 /// A page of what is due in its place, behind a time and a row's number.
-fn due_in_place(connection: &Connection, from: (i64, i64), now: Time) -> rusqlite::Result<Vec<Settled>> {
+fn due_in_place(connection: &Connection, from: (i64, i64), now: Time, limit: usize) -> rusqlite::Result<Vec<Settled>> {
     let mut query = connection.prepare_cached(
         "SELECT owner, conversation_id, agent, CAST(due_at AS INTEGER), rowid FROM mailboxes \
          WHERE (due_at, rowid) > (?1, ?2) AND due_at <= ?3 ORDER BY due_at, rowid LIMIT ?4",
     )?;
     let settled =
         |row: &Row<'_>| Ok(Settled { key: mailbox_log::key(row, 0), due_at: row.get(3)?, number: row.get(4)? });
-    query.query_map(params![from.0, from.1, now.as_millis(), DUE_PAGE as i64], settled)?.collect()
+    query.query_map(params![from.0, from.1, now.as_millis(), limit as i64], settled)?.collect()
 }
 
 impl Reader for Sqlite {
@@ -433,6 +433,7 @@ fn conversation_row(row: &SqliteRow) -> Result<ConversationRow, StoreError> {
         boundary: Boundary::parse(column(row, 4)?).ok_or_else(|| damaged("conversations.boundary"))?,
         created_at: Time::from_millis(column(row, 5)?),
         seen_at: Time::from_millis(column(row, 6)?),
+        workers: parse_json(column(row, 7)?, "conversations.workers")?,
     })
 }
 

@@ -90,7 +90,7 @@ impl Backend {
         Ok(())
     }
 
-    fn opening(&self) -> Opening {
+    pub(crate) fn opening(&self) -> Opening {
         let clock = self.clock.clone();
         Opening {
             subscribers: Arc::new(Subscribers::bundled()),

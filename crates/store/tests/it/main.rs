@@ -30,3 +30,4 @@ mod simulation;
 mod timers;
 mod tokens;
 mod trace;
+mod work;

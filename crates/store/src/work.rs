@@ -1,0 +1,272 @@
+//! How much the writer does in one step. It is counted and not timed, so that a test can say what the worst command costs.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use bellwire_core::{EventId, NotificationId, Time};
+use uuid::Uuid;
+
+use crate::command::Once;
+use crate::damage::Found;
+use crate::error::StoreError;
+use crate::packed::Packed;
+use crate::people::{ConfirmationRow, Delivery, InboxItem, LoadedPerson, Reminder};
+use crate::postroom::{LoadedMailbox, PeopleSource, Source};
+use crate::rows::{BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, OnceRow};
+use crate::writer::{Backend, Before};
+
+/// The work of one commit.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Rows read by the writer; a look-up that finds nothing counts as one.
+    pub read: usize,
+    /// Rows written or deleted.
+    pub written: usize,
+    /// Items rendered for injections.
+    pub rendered: usize,
+    /// Events, injections and timers that mailboxes decided on.
+    pub handled: usize,
+}
+
+impl Work {
+    /// All of it.
+    pub fn total(self) -> usize {
+        self.read + self.written + self.rendered + self.handled
+    }
+}
+
+/// A backend that counts the rows it gives and deletes.
+pub(crate) struct Counted<B> {
+    backend: B,
+    read: usize,
+    deleted: usize,
+    /// From how many rows on the command being decided has read enough.
+    read_max: usize,
+}
+
+impl<B> Counted<B> {
+    pub(crate) fn new(backend: B) -> Self {
+        Self { backend, read: 0, deleted: 0, read_max: usize::MAX }
+    }
+
+    /// The work since it was last forgotten, with what these changes will write.
+    pub(crate) fn work(&self, changes: &Changes) -> Work {
+        Work {
+            read: self.read,
+            written: self.deleted + changes.rows(),
+            rendered: changes.rendered,
+            handled: changes.handled,
+        }
+    }
+
+    /// Another step begins.
+    pub(crate) fn begin_step(&mut self) {
+        (self.read, self.deleted) = (0, 0);
+    }
+
+    /// Another command begins, which may read about so many rows.
+    pub(crate) fn allow(&mut self, rows: usize) {
+        self.read_max = self.read.saturating_add(rows);
+    }
+
+    fn count<T>(&mut self, found: Result<T, StoreError>, rows: impl FnOnce(&T) -> usize) -> Result<T, StoreError> {
+        self.read += found.as_ref().map_or(1, |found| rows(found).max(1));
+        found
+    }
+
+    fn one<T>(&mut self, found: Result<T, StoreError>) -> Result<T, StoreError> {
+        self.count(found, |_| 1)
+    }
+
+    fn found<T>(&mut self, found: Result<Found<T>, StoreError>) -> Result<Found<T>, StoreError> {
+        self.count(found, |found| found.rows.len() + found.damaged.len())
+    }
+
+    fn list<T>(&mut self, found: Result<Vec<T>, StoreError>) -> Result<Vec<T>, StoreError> {
+        self.count(found, Vec::len)
+    }
+}
+
+impl<B: Backend> Backend for Counted<B> {
+    async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+        self.backend.commit(changes).await
+    }
+
+    async fn probe(&mut self) -> Result<(), StoreError> {
+        self.backend.probe().await
+    }
+
+    async fn prune(&mut self, before: &Before, limit: usize) -> Result<usize, StoreError> {
+        let gone = self.backend.prune(before, limit).await?;
+        self.deleted += gone;
+        Ok(gone)
+    }
+
+    async fn close(self) -> Result<(), StoreError> {
+        self.backend.close().await
+    }
+}
+
+impl<B: Backend> Source for Counted<B> {
+    fn is_spent(&self) -> bool {
+        self.read >= self.read_max
+    }
+
+    async fn conversation(&mut self, key: &ConversationKey) -> Result<Option<ConversationRow>, StoreError> {
+        let found = self.backend.conversation(key).await;
+        self.one(found)
+    }
+
+    async fn conversations_named(&mut self, id: &str) -> Result<Vec<ConversationRow>, StoreError> {
+        let found = self.backend.conversations_named(id).await;
+        self.list(found)
+    }
+
+    async fn open_conversations(
+        &mut self,
+        user_id: &str,
+        since: Time,
+        limit: usize,
+    ) -> Result<Vec<Arc<str>>, StoreError> {
+        let found = self.backend.open_conversations(user_id, since, limit).await;
+        self.list(found)
+    }
+
+    async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
+        let found = self.backend.mailbox(key).await;
+        self.count(found, |loaded| loaded.as_ref().map_or(1, LoadedMailbox::rows))
+    }
+
+    async fn sub_agents(&mut self, key: &ConversationKey, limit: usize) -> Result<Vec<Arc<str>>, StoreError> {
+        let found = self.backend.sub_agents(key, limit).await;
+        self.list(found)
+    }
+
+    async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
+        let found = self.backend.disabled(user_id).await;
+        self.one(found)
+    }
+
+    async fn brought(&mut self, owner: &str, id: &str) -> Result<Option<(BroughtRow, EventRow)>, StoreError> {
+        let found = self.backend.brought(owner, id).await;
+        self.count(found, |found| if found.is_some() { 2 } else { 1 })
+    }
+
+    async fn once(&mut self, once: &Once) -> Result<Option<OnceRow>, StoreError> {
+        let found = self.backend.once(once).await;
+        self.one(found)
+    }
+
+    async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
+        let found = self.backend.injection(key, call_id).await;
+        self.one(found)
+    }
+
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, Packed)>, StoreError> {
+        let found = self.backend.events(ids).await;
+        self.list(found)
+    }
+
+    async fn due(
+        &mut self,
+        now: Time,
+        limit: usize,
+        damaged: &HashSet<MailboxKey>,
+    ) -> Result<Found<MailboxKey>, StoreError> {
+        let found = self.backend.due(now, limit, damaged).await;
+        self.found(found)
+    }
+
+    async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {
+        let found = self.backend.next_due(after).await;
+        self.one(found)
+    }
+
+    async fn next_delivery(&mut self, after: Time) -> Result<Time, StoreError> {
+        let found = self.backend.next_delivery(after).await;
+        self.one(found)
+    }
+}
+
+impl<B: Backend> PeopleSource for Counted<B> {
+    async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
+        let found = self.backend.person(user_id, since).await;
+        // The settings, the position, and what they were told within the hour.
+        self.count(found, |person| 2 + person.told.len())
+    }
+
+    async fn inbox_item(&mut self, user_id: &str, id: NotificationId) -> Result<Option<InboxItem>, StoreError> {
+        let found = self.backend.inbox_item(user_id, id).await;
+        self.one(found)
+    }
+
+    async fn unread(&mut self, user_id: &str, limit: usize) -> Result<Vec<InboxItem>, StoreError> {
+        let found = self.backend.unread(user_id, limit).await;
+        self.list(found)
+    }
+
+    async fn reminder(&mut self, id: Uuid) -> Result<Option<Reminder>, StoreError> {
+        let found = self.backend.reminder(id).await;
+        self.one(found)
+    }
+
+    async fn waiting_reminders(&mut self, user_id: &str) -> Result<usize, StoreError> {
+        let found = self.backend.waiting_reminders(user_id).await;
+        self.count(found, |count| *count)
+    }
+
+    async fn due_reminders(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<Reminder>, StoreError> {
+        let found = self.backend.due_reminders(now, limit, except).await;
+        self.found(found)
+    }
+
+    async fn delivery(&mut self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+        let found = self.backend.delivery(id).await;
+        self.one(found)
+    }
+
+    async fn due_deliveries(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.due_deliveries(now, limit, except).await;
+        self.found(found)
+    }
+
+    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.waiting_deliveries(user_id).await;
+        self.found(found)
+    }
+
+    async fn leased_deliveries(&mut self) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.leased_deliveries().await;
+        self.found(found)
+    }
+
+    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.letter(user_id, letter_id).await;
+        self.found(found)
+    }
+
+    async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
+        let found = self.backend.codes_since(user_id, since).await;
+        self.count(found, |count| *count)
+    }
+
+    async fn confirmation(&mut self, user_id: &str) -> Result<Option<ConfirmationRow>, StoreError> {
+        let found = self.backend.confirmation(user_id).await;
+        self.one(found)
+    }
+
+    async fn secret(&mut self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.backend.secret(name).await;
+        self.one(found)
+    }
+}

@@ -1,0 +1,303 @@
+//! No command, however large, does more than a bounded amount of work before others have their turn. Work is counted, not
+//! timed: rows read and written, items rendered, inputs handled.
+
+use std::sync::{Arc, Mutex, mpsc};
+
+use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
+use bellwire_core::event::AgentName;
+use bellwire_core::person::MessageType;
+use bellwire_core::{Event, Inject, Severity};
+use bellwire_store::{
+    Brought, Caller, ErrorKind, Incoming, NotificationDraft, Once, Opening, PeopleRules, Publish, Report, Saying,
+    SqliteStore, Store, Take,
+};
+use serde_json::json;
+
+use crate::backends::{Backend, event, failure, on_every_store, take};
+
+/// The most that one step may do.
+const STEP_MAX: usize = 5_000;
+
+/// What every commit of a store did.
+#[derive(Clone, Default)]
+struct Reports(Arc<Mutex<Vec<Report>>>);
+
+impl Reports {
+    /// Opens the store anew, with nothing in memory where it has a file, and listens.
+    async fn of(backend: &mut Backend) -> Self {
+        let reports = Self::default();
+        let kept = reports.clone();
+        backend.observe(Arc::new(move |report| kept.0.lock().unwrap().push(report.clone()))).await;
+        reports
+    }
+
+    fn take(&self) -> Vec<Report> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    /// Asserts that no step did too much; how many steps there were, and how many rows they read.
+    fn check(&self, what: &str) -> (usize, usize) {
+        let reports = self.take();
+        for report in &reports {
+            assert!(report.work.total() <= STEP_MAX, "{what}: a step did {:?}", report.work);
+        }
+        (reports.len(), reports.iter().map(|report| report.work.read).sum())
+    }
+}
+
+/// News that becomes a notification of its own.
+fn task(number: usize) -> Event {
+    event("task.background.completed", Severity::Info, json!({ "task_id": number, "task": "backup" }))
+}
+
+fn to_person(number: usize) -> Event {
+    Event::new("task.background.completed", "runner", Severity::Info, json!({ "task_id": number }))
+        .unwrap()
+        .for_person("ada")
+}
+
+async fn publish(store: &dyn Store, events: Vec<Event>) -> usize {
+    let events = events.into_iter().map(|event| Incoming::new(event, None)).collect();
+    let publish = Publish { caller: Caller::anyone(), events, once: None };
+    store.publish(publish).await.unwrap().len()
+}
+
+/// A hundred conversations of one person, each with a full mailbox.
+async fn hundred_full_mailboxes(backend: &Backend) {
+    let store = backend.store();
+    for number in 0..100 {
+        store.put_conversation(Caller::anyone(), format!("chat-{number}"), "ada".into(), None).await.unwrap();
+    }
+    for from in (0..200).step_by(50) {
+        publish(&*store, (from..from + 50).map(to_person).collect()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_publish_that_reaches_thousands_of_full_mailboxes_is_done_in_small_steps() {
+    let mut backend = Backend::sqlite().await;
+    hundred_full_mailboxes(&backend).await;
+    let reports = Reports::of(&mut backend).await;
+    let events = (1_000..1_050).map(to_person).map(|event| Incoming::new(event, None)).collect();
+    let once = Once { token_id: "t".into(), route: "events".into(), key: "k".into(), content: [1; 32] };
+    let call = Publish { caller: Caller::anyone(), events, once: Some(once) };
+    let store = backend.store();
+    // The same call twice at once, and another one meanwhile.
+    let (first, second, other) = tokio::join!(
+        store.publish(call.clone()),
+        store.publish(call.clone()),
+        backend.publish_as(Caller::user("bob"), failure("grep"), None)
+    );
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert_eq!(first, second, "a repeat gets the first answer, also while that is not complete");
+    assert!(first.iter().all(|receipt| receipt.verdicts.len() >= 100));
+    other.unwrap();
+    let (steps, read) = reports.check("a publish for 50 x 100 mailboxes");
+    assert!(steps > 5 && read > 100 * 200, "{steps} steps, {read} rows: it was cold and full");
+    assert_eq!(store.publish(call).await.unwrap(), first);
+}
+
+#[tokio::test]
+async fn a_publish_that_reaches_too_many_mailboxes_is_refused_with_its_cost() {
+    let mut backend = Backend::sqlite().await;
+    for number in 0..100 {
+        let id = format!("chat-{number}");
+        backend.store().put_conversation(Caller::anyone(), id, "ada".into(), None).await.unwrap();
+    }
+    let reports = Reports::of(&mut backend).await;
+    let events = (0..1_000).map(to_person).map(|event| Incoming::new(event, None)).collect();
+    let refused = backend.store().publish(Publish { caller: Caller::anyone(), events, once: None }).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Invalid("events"));
+    assert!(refused.message.contains("100000"), "{refused}");
+    reports.check("a publish that is refused");
+}
+
+#[tokio::test]
+async fn a_publish_that_fails_in_its_last_event_has_published_nothing() {
+    let mut backend = Backend::sqlite().await;
+    hundred_full_mailboxes(&backend).await;
+    let reports = Reports::of(&mut backend).await;
+    let mut events: Vec<Incoming> = (2_000..2_050).map(to_person).map(|event| Incoming::new(event, None)).collect();
+    events.push(Incoming::new(task(1).in_conversation("no such"), None));
+    let refused = backend.store().publish(Publish { caller: Caller::anyone(), events, once: None }).await;
+    assert_eq!(refused.unwrap_err().kind, ErrorKind::NotFound);
+    assert!(reports.take().iter().all(|report| report.events == 0));
+}
+
+on_every_store! {
+    async fn the_largest_call_for_one_conversation_is_done_in_small_steps(backend: Backend) {
+        let reports = Reports::of(&mut backend).await;
+        let brought = |number: usize| Some(Brought { id: format!("e{number}"), content: [1; 16] });
+        let events: Vec<Incoming> = (0..1_000).map(|number| Incoming::new(task(number), brought(number))).collect();
+        let publish = Publish { caller: Caller::user("ada"), events, once: None };
+        let receipts = backend.store().publish(publish.clone()).await.unwrap();
+        reports.check("1000 events");
+        assert_eq!(backend.store().publish(publish).await.unwrap(), receipts);
+        reports.check("the same 1000 events again");
+        backend.store().conversation(Caller::user("ada"), "chat".into()).await.unwrap();
+        backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), None).await.unwrap();
+        backend.take(TurnStart, "c1").await;
+        reports.check("an injection");
+    }
+
+    async fn what_twenty_answers_took_comes_back_within_a_step(backend: Backend) {
+        let reports = Reports::of(&mut backend).await;
+        let mut unseen = Vec::new();
+        for round in 0..20 {
+            publish_in(&backend, (0..100).map(|number| task(round * 100 + number)).collect()).await;
+            let call_id = format!("c{round}");
+            let mut request = take(AfterTool, &call_id);
+            request.request = wide(&call_id);
+            backend.store().take(request).await.unwrap();
+            unseen.push(call_id);
+        }
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let last = Take { request: wide("last"), unseen, ..take(AfterTool, "last") };
+        backend.store().take(last).await.unwrap();
+        reports.check("an injection with 20 unseen calls");
+    }
+
+    async fn a_call_that_does_not_say_who_makes_it_reads_one_row_for_all_sub_agents(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        for number in 0..50 {
+            at_work(&backend, &format!("helper-{number}"), "c1").await;
+        }
+        let reports = Reports::of(&mut backend).await;
+        if !backend.is_durable() {
+            // It forgot everything when it was opened anew.
+            backend.publish(failure("grep")).await;
+            at_work(&backend, "helper-1", "c1").await;
+        }
+        reports.take();
+        let unsure = |call_id: &str| Take { unsure: true, ..take(AfterTool, call_id) };
+        let given = backend.store().take(unsure("c1")).await.unwrap();
+        assert!(given.withheld.is_some(), "a sub-agent works");
+        let (steps, read) = reports.check("a call of nobody in particular");
+        // The conversation, the person's preferences, the mailbox with what waits in it, and the call's own answer.
+        assert!(steps == 1 && read <= 6, "{read} rows in {steps} steps");
+        backend.pass(11 * 60_000);
+        assert!(backend.store().take(unsure("c2")).await.unwrap().withheld.is_none(), "none works any more");
+    }
+
+    async fn a_stream_that_connects_loads_few_sub_agents(backend: Backend) {
+        backend.publish(failure("grep")).await;
+        let reports = Reports::of(&mut backend).await;
+        for number in 0..60 {
+            let agent = AgentName::parse(&format!("helper-{number}")).unwrap();
+            publish_in(&backend, (0..20).map(|task_number| task(task_number).for_agent(agent.clone())).collect()).await;
+        }
+        reports.take();
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let hints = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
+        assert!((20..=22).contains(&hints.len()), "{} hints", hints.len());
+        reports.check("a stream that connects");
+    }
+}
+
+#[tokio::test]
+async fn everything_unread_is_read_in_small_steps() {
+    let rules = PeopleRules { notifications_per_hour: 100_000, ..PeopleRules::default() };
+    for mut backend in [Backend::memory_with(rules).await, Backend::sqlite_with(rules).await] {
+        let reports = Reports::of(&mut backend).await;
+        let mut sending = tokio::task::JoinSet::new();
+        for number in 0..2_500 {
+            let (store, draft) = (backend.store(), message(number));
+            sending.spawn(async move { store.send(draft).await.unwrap() });
+        }
+        sending.join_all().await;
+        reports.check("2500 messages at once");
+        assert_eq!(backend.store().read_all("ada".into()).await.unwrap(), 2_500);
+        let (steps, _) = reports.check("read_all");
+        assert!(steps >= 3, "{steps} steps");
+        assert_eq!(backend.store().unread_count("ada".into()).await.unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn after_a_pause_overdue_mailboxes_are_handled_in_small_steps_between_requests() {
+    const MAILBOXES: usize = 1_000;
+    const WAITING: usize = 3;
+    let mut backend = Backend::sqlite().await;
+    for number in 0..MAILBOXES {
+        let chat = format!("chat-{number}");
+        let waiting = (0..WAITING).map(|number| task(number).in_conversation(&chat));
+        let held = std::iter::once(failure("grep").in_conversation(&chat));
+        publish_in(&backend, waiting.chain(held).collect()).await;
+    }
+    backend.close().await;
+    backend.pass(60_000);
+    let reports = Reports::default();
+    let (go, wait) = mpsc::channel::<()>();
+    let (kept, wait) = (reports.clone(), Mutex::new(wait));
+    let observer = move |report: &Report| {
+        let mut kept = kept.0.lock().unwrap();
+        kept.push(report.clone());
+        let is_first = kept.len() == 1;
+        drop(kept);
+        // The first step is over; the next begins when something was asked.
+        if is_first {
+            wait.lock().unwrap().recv().unwrap();
+        }
+    };
+    let opening = Opening { timers: true, observer: Some(Arc::new(observer)), ..backend.opening() };
+    let store = SqliteStore::open(&backend.path(), opening).await.unwrap();
+    let publish =
+        Publish { caller: Caller::user("bob"), events: vec![Incoming::new(failure("grep"), None)], once: None };
+    let mut asked = store.publish(publish);
+    tokio::select! {
+        biased;
+        _ = &mut asked => panic!("the writer waits"),
+        () = std::future::ready(()) => go.send(()).unwrap(),
+    }
+    asked.await.unwrap();
+    let answered = reports.0.lock().unwrap().iter().position(|report| report.commands == 1).unwrap();
+    assert!(answered <= 2, "it was answered by step {answered}");
+    let handled = |reports: &[Report]| reports.iter().map(|report| report.work.handled).sum::<usize>();
+    assert!(handled(&reports.0.lock().unwrap()[..answered]) < MAILBOXES / 2, "most mailboxes were still overdue then");
+    while handled(&reports.0.lock().unwrap()) < MAILBOXES {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    store.close().await.unwrap();
+    let all = reports.take();
+    assert!(all.iter().all(|report| report.work.total() <= 2_000), "{all:?}");
+    // Each mailbox, what waits in it, its person's preferences at most, and what is due once a step; but no event.
+    let read: usize = all.iter().map(|report| report.work.read).sum();
+    assert!(read <= MAILBOXES * (WAITING + 2) + all.len() * 300, "{read} rows in {} steps", all.len());
+}
+
+async fn publish_in(backend: &Backend, events: Vec<Event>) {
+    let events = events.into_iter().map(|event| Incoming::new(event, None)).collect();
+    let publish = Publish { caller: Caller::user("ada"), events, once: None };
+    backend.store().publish(publish).await.unwrap();
+}
+
+/// An agent of the conversation `chat` shows that it is at work.
+async fn at_work(backend: &Backend, agent: &str, call_id: &str) {
+    let agent = AgentName::parse(agent).unwrap();
+    backend.store().take(Take { agent, ..take(AfterTool, call_id) }).await.unwrap();
+}
+
+/// A request that takes as much as one can.
+fn wide(call_id: &str) -> Inject {
+    let mut request = Inject::new(AfterTool, call_id).unwrap();
+    request.limits.items_max = 50;
+    request.limits.tokens_max = 100_000;
+    request
+}
+
+fn message(number: usize) -> NotificationDraft {
+    NotificationDraft {
+        caller: Caller::user("ada"),
+        user_id: "ada".into(),
+        origin: "butler".into(),
+        conversation_id: None,
+        correlation_id: None,
+        saying: Saying::Message { kind: MessageType::Info, message: format!("message {number}") },
+        once: None,
+    }
+}
