@@ -7,6 +7,9 @@
 mod arguments;
 pub use arguments::Arguments;
 
+mod address;
+pub use address::without_addresses;
+
 mod text;
 pub use text::{clean, one_line};
 
@@ -31,7 +34,7 @@ pub use settings::{
 };
 
 mod words;
-pub use words::{Words, words};
+pub use words::{Words, pressed, words};
 
 /// The longest message a person is sent, in characters.
 pub const MESSAGE_MAX: usize = 500;

@@ -1,3 +1,4 @@
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -14,8 +15,9 @@ use crate::{data_dir, log};
 
 /// Run the hub: one process, its data in one folder
 ///
-/// Needs nothing to be configured. The first start makes an admin token, prints it once and keeps it as admin.token in
-/// the data folder, where the other commands find it. Ctrl-C ends it; what was accepted is finished first.
+/// Needs nothing to be configured. The first start makes an admin token and keeps it as admin.token in the data folder,
+/// where the other commands find it; on a terminal it also prints it, once. Ctrl-C ends it; what was accepted is finished
+/// first.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// Where to listen; by default 127.0.0.1:2355
@@ -81,7 +83,7 @@ async fn serve(loaded: Loaded) -> Result<bool> {
     let listens = paint(STRONG, format!("http://{}", app.address));
     anstream::eprintln!("Bellwire listens on {listens} and keeps its data in {}", dir.display());
     if let Some((path, secret)) = first {
-        anstream::eprintln!("The admin token, shown once and kept in {}:\n\n    {secret}\n", path.display());
+        anstream::eprintln!("{}", announce(&path, &secret, std::io::stderr().is_terminal()));
     }
     say_what_next(&loaded, &dir);
     let stopped = app.stopped().await.context("the hub failed");
@@ -100,6 +102,15 @@ pub(super) async fn first_token(app: &App, dir: &Path) -> Result<Option<(PathBuf
     }
     let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
     Ok(Some((data_dir::keep_admin_token(dir, &secret)?, secret)))
+}
+
+/// Says where the admin token is. Only a terminal shows the secret itself: elsewhere standard error is a log, which others
+/// read and which is kept.
+fn announce(path: &Path, secret: &str, is_terminal: bool) -> String {
+    match is_terminal {
+        true => format!("The admin token, shown once and kept in {}:\n\n    {secret}\n", path.display()),
+        false => format!("The admin token is in {}", path.display()),
+    }
 }
 
 /// Three commands that work as they stand, in another terminal.
@@ -155,4 +166,16 @@ async fn stop_signal() {
     }
     #[cfg(not(unix))]
     drop(interrupt.await);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_terminal_shows_the_admin_token() {
+        let path = Path::new("data/admin.token");
+        assert!(announce(path, "bw_secret", true).contains("bw_secret"));
+        assert_eq!(announce(path, "bw_secret", false), "The admin token is in data/admin.token");
+    }
 }

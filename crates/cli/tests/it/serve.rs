@@ -18,7 +18,9 @@ fn the_first_start_says_what_to_do_next_and_the_second_keeps_the_token_to_itself
     let data = data(hub.home.path());
     assert_eq!((mode(&data), mode(&data.join("admin.token"))), (0o700, 0o600));
     let first = hub.said.clone();
+    let secret = std::fs::read_to_string(data.join("admin.token")).expect("it was kept");
     let (home, rest) = hub.stop();
+    assert!(!format!("{first}{rest}").contains(secret.trim()), "a log keeps no secret: {first}{rest}");
     assert!(!data.join("hub.json").exists(), "a hub that stopped leaves no note");
     let second = Hub::start_in(home, &["--port", "0"]);
     assert_output!(format!("{first}{rest}=== again\n{}", second.said));

@@ -283,6 +283,13 @@ fn write_text(text: &str, out: &mut String) {
     }
 }
 
+/// The text in double quotes, with quotes, backslashes and control characters escaped.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    write_quoted(text, &mut out);
+    out
+}
+
 fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
     let mut copied = 0;

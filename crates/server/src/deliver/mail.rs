@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bellwire_core::person::without_addresses;
 use bellwire_store::{Claim, InboxItem, Level, Outcome, Purpose};
 
 use super::email::{self, Address, Content, Item, Kind, Letter, Link, Links, Mailbox, MessageId, Smtp};
@@ -28,9 +29,9 @@ impl Postage {
             let postage = postage.clone();
             Box::pin(async move {
                 match postage.letter(&claim, code) {
-                    Ok(letter) => outcome(postage.smtp.deliver(&letter).await),
+                    Ok(letter) => outcome(postage.smtp.deliver(&letter).await, &claim.target),
                     // It can never be written, so nothing is gained by trying again.
-                    Err(reason) => Outcome::Refused { reason },
+                    Err(reason) => Outcome::Refused { reason: without_addresses(&reason, &claim.target) },
                 }
             })
         })
@@ -75,9 +76,10 @@ fn written(item: &InboxItem, titles: &BTreeMap<String, String>) -> Item {
     }
 }
 
-/// What is known, as the outbox records it. What the operator has to mend is no fault of the address: it is tried again.
-fn outcome(outcome: email::Outcome) -> Outcome {
-    let reason = outcome.to_string();
+/// The outcome as the outbox records it, without addresses: agents and logs read the reason too. What the operator has to
+/// mend is no fault of the address, so it is tried again.
+fn outcome(outcome: email::Outcome, target: &str) -> Outcome {
+    let reason = without_addresses(&outcome.to_string(), target);
     match outcome {
         email::Outcome::Sent { .. } => Outcome::Sent,
         email::Outcome::Refused { .. } => Outcome::Refused { reason },
@@ -87,5 +89,25 @@ fn outcome(outcome: email::Outcome) -> Outcome {
             Outcome::TryAgain { reason, retry_after_ms: millis }
         }
         email::Outcome::Unknown { .. } => Outcome::Unknown { reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_outcome_carries_an_address_to_agents_or_the_log() {
+        let said = || "the server said 451 <Ada@Example.org> is busy".to_owned();
+        for failed in [
+            email::Outcome::Refused { step: email::Step::Recipient, code: 550, enhanced: None, text: said() },
+            email::Outcome::Misconfigured { reason: said() },
+            email::Outcome::TryAgain { reason: said(), retry_after: None },
+            email::Outcome::Unknown { reason: said() },
+            email::Outcome::Sent { reply: said() },
+        ] {
+            let logged = format!("{:?}", outcome(failed, "ada@example.org"));
+            assert!(!logged.to_lowercase().contains("ada"), "{logged}");
+        }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
     }
 }
 
-/// 201: made.
+/// 201: made. The answer may show a secret that is shown only once, so no cache may keep it.
 pub(super) struct Created<T>(pub(super) T);
 
 /// 202: on disk, with what it came to.
@@ -161,7 +161,7 @@ impl Reply for Done {
 
 impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
-        (StatusCode::CREATED, Json(self.0)).into_response()
+        (StatusCode::CREATED, [(header::CACHE_CONTROL, "no-store")], Json(self.0)).into_response()
     }
 }
 

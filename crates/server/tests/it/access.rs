@@ -184,6 +184,9 @@ async fn a_token_revoked_while_it_is_first_used_is_not_remembered() {
 async fn a_secret_is_shown_once_and_never_listed() {
     let hub = TestHub::start().await;
     let secret = hub.token("ingest", "ada").await;
+    let made = hub.client.post(format!("{}/v1/tokens", hub.base)).bearer_auth(&hub.admin);
+    let made = made.json(&json!({"scope": "ingest"})).send().await.unwrap();
+    assert_eq!(made.headers()["cache-control"], "no-store", "no cache keeps a secret");
     let (_, list) = hub.get(&hub.admin, "/v1/tokens").await;
     assert!(!list.to_string().contains(&secret[3..]));
     let (status, answer) = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "agent", "origin": "x"})).await;

@@ -1,4 +1,4 @@
-use bellwire_core::person::{MessageType, ShowNotification, ToastSeverity};
+use bellwire_core::person::{MessageType, ShowNotification, ToastSeverity, without_addresses};
 use bellwire_core::{EventId, NotificationId, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -182,7 +182,11 @@ impl Told {
             (item.read_at, item.dismissed_at) = (None, None);
             item.acted.clear();
         }
-        self.deliveries.iter_mut().for_each(|delivery| delivery.target.clear());
+        for delivery in &mut self.deliveries {
+            let target = std::mem::take(&mut delivery.target);
+            // Reasons of older databases still contain the address.
+            delivery.reason = delivery.reason.take().map(|reason| without_addresses(&reason, &target));
+        }
     }
 
     /// None = no person was told of it, or what they were told is long gone.

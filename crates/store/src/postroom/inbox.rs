@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwire_core::person::pressed;
 use bellwire_core::{Event, NotificationId};
 
 use super::{PostRoom, Source};
@@ -108,7 +109,7 @@ impl PostRoom {
         let conversation = item.conversation_id.as_deref();
         let conversation =
             conversation.ok_or_else(|| conflict("this notification is of no conversation to answer in"))?;
-        let text = format!("pressed \"{}\" (offered by {}): {prompt}", button.label, item.origin);
+        let text = pressed(&button.label, &item.origin, prompt);
         let event = Event::user_message(&text).map_err(|invalid| conflict(&invalid.to_string()))?;
         let event = event.in_conversation(conversation).at(self.desk.now);
         let event = match &item.correlation_id {

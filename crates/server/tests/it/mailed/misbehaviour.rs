@@ -114,6 +114,22 @@ async fn what_is_refused_for_good_is_a_dead_letter_and_everybody_hears_of_it() {
 }
 
 #[tokio::test]
+async fn an_agent_never_reads_the_address_that_a_mail_server_repeats() {
+    let said = "550 5.1.1 <Ada@example.org>: no mailbox 'ada' at ada@example.org";
+    let fault = json!({"at": "rcpt", "do": said, "after": 1});
+    let server = MailServer::start(&[listener("x", json!([fault]))]);
+    let post = Post::open(&server, "x").await;
+    send(&post.hub, &post.agent, "Buy milk").await;
+    let delivery = post.until("failed", 1).await;
+    assert_eq!(delivery["target"], "ada@example.org", "the person sees where it went");
+    let turn = json!({"point": "turn_start", "call_id": "turn"});
+    let (_, answer) = post.hub.post(&post.agent, "/v1/conversations/chat/inject", turn).await;
+    let block = answer["block"].as_str().unwrap();
+    assert!(block.contains("550 5.1.1 &lt;[address]>: no mailbox '[address]' at [address]"), "{block}");
+    assert!(!block.to_lowercase().contains("ada"), "{block}");
+}
+
+#[tokio::test]
 async fn silence_after_the_final_dot_is_unknown_and_never_a_second_mail() {
     let (taken, lost) = (|| json!({"take": true}), || json!({"take": false}));
     let broke = "the connection broke at the end of the mail";

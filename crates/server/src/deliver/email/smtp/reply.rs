@@ -25,7 +25,12 @@ pub(super) struct Line {
 impl Reply {
     /// From the texts of its lines.
     pub(super) fn new(code: u16, lines: &[String]) -> Self {
-        Self { code, text: one_line(&lines.join(" ")).chars().take(TEXT_MAX).collect() }
+        let mut text = one_line(&lines.join(" "));
+        if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
+            // Cut between words where there are some: part of an address would not be known as one.
+            text.truncate(text[..end].rfind(' ').unwrap_or(end));
+        }
+        Self { code, text }
     }
 
     /// `5.1.1`, where the words begin with one whose class is that of the code.
