@@ -66,7 +66,7 @@ pub(crate) async fn queue_mail(folder: &Path, people: usize) {
 async fn open(folder: &Path) -> Arc<dyn Store> {
     let opening = Opening {
         subscribers: Arc::new(Subscribers::bundled()),
-        seed: u128::from(std::process::id()),
+        randomness: bellwire_core::Randomness::repeatable(std::process::id().into()),
         clock: Clock::set_by(now),
         timers: false,
         observer: None,

@@ -82,7 +82,8 @@ struct InjectedText {
 
 impl InjectedText {
     fn of(events: &[Arc<Event>], style: Style) -> Self {
-        let mut conversation = Conversation::new(Subscribers::bundled().into(), 42);
+        let mut conversation =
+            Conversation::new(Subscribers::bundled().into(), bellwire_core::Randomness::repeatable(42));
         for event in events {
             conversation.publish(Event::clone(event), START).expect("a few events fit into a mailbox");
         }

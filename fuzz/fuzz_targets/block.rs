@@ -65,7 +65,7 @@ enum Action {
 }
 
 fuzz_target!(|actions: Vec<Action>| {
-    let mut conversation = Conversation::new(SUBSCRIBERS.clone(), 7);
+    let mut conversation = Conversation::new(SUBSCRIBERS.clone(), bellwire_core::Randomness::repeatable(7));
     let mut now = Time::from_millis(1_000_000);
     let mut said = false;
     for (number, action) in actions.iter().take(64).enumerate() {

@@ -63,7 +63,7 @@ impl<'a> Arbitrary<'a> for Bytes {
 
 /// The mailbox of an agent that has seen a little of everything.
 fn saved() -> Vec<u8> {
-    let mut conversation = Conversation::new(SUBSCRIBERS.clone(), 1);
+    let mut conversation = Conversation::new(SUBSCRIBERS.clone(), bellwire_core::Randomness::repeatable(1));
     let mut now = Time::from_millis(1_000_000);
     for round in 0..4 {
         let observed = Observed {

@@ -6,12 +6,12 @@
 #![allow(clippy::disallowed_macros, reason = "the core prints nothing; an example shows what it got")]
 
 use bellwire_core::conversation::{InjectMore, Observed, Outcome};
-use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};
+use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Bring random bits for the seed: they make the ids and the mark of your genuine blocks.
-    let mut conversation = Conversation::new(Subscribers::bundled().into(), 0x5eed);
+    let mut conversation = Conversation::new(Subscribers::bundled().into(), Randomness::repeatable(0x5eed));
     let mut now: Time = "2026-01-03T15:30:00Z".parse()?;
 
     // The system prompt says what the blocks are; without it a careful model takes them for an attack.

@@ -7,11 +7,11 @@
 
 use bellwire_core::inject::{Shape, Style};
 use bellwire_core::render::{system_prompt, tool_definition};
-use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};
+use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut conversation = Conversation::new(Subscribers::bundled().into(), 0x5eed);
+    let mut conversation = Conversation::new(Subscribers::bundled().into(), Randomness::repeatable(0x5eed));
     let mut now: Time = "2026-01-03T15:30:00Z".parse()?;
     let tools = vec![
         json!({"name": "edit", "description": "Edits a file.", "input_schema": {"type": "object"}}),

@@ -15,7 +15,7 @@ use crate::mailbox::{Desk, Effect, EventLookup, InjectInput, Input, Keeper, Mail
 use crate::notification::{Fate, Notification};
 use crate::render::{Boundary, system_prompt};
 use crate::subscriber::{Preferences, SubscriberId, Subscribers};
-use crate::{EventId, Ids, InjectionPoint, NotificationId, Time, Verdict};
+use crate::{EventId, Ids, InjectionPoint, NotificationId, Randomness, Time, Verdict};
 
 /// How long an answer can be replayed.
 const ANSWERS_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
@@ -35,10 +35,10 @@ const ANSWERS_MAX: usize = 10_000;
 /// timers run only then.
 ///
 /// ```
-/// use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};
+/// use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 /// use serde_json::json;
 ///
-/// let mut conversation = Conversation::new(Subscribers::bundled().into(), 7);
+/// let mut conversation = Conversation::new(Subscribers::bundled().into(), Randomness::repeatable(7));
 /// let now = Time::from_millis(1_000_000);
 /// let receipt = conversation.publish(
 ///     Event::new("source.file.changed", "file_watcher", Severity::Info, json!({"path": "src/lib.rs"}))?,
@@ -57,6 +57,7 @@ const ANSWERS_MAX: usize = 10_000;
 pub struct Conversation {
     desk: Desk,
     boundary: Boundary,
+    randomness: Randomness,
     mailboxes: BTreeMap<AgentName, Mailbox>,
     events: HashMap<EventId, Arc<Event>>,
     answers: VecDeque<Stored>,
@@ -210,13 +211,15 @@ pub struct InjectMore {
 }
 
 impl Conversation {
-    /// A conversation with these subscribers. Ids, secrets and boundary derive from the seed, so pass random bits.
-    pub fn new(subscribers: Arc<Subscribers>, seed: u128) -> Self {
-        let mut ids = Ids::seeded(seed);
-        let boundary = Boundary::from_seed(ids.seed());
+    /// A conversation with these subscribers. Its boundary and the keys of its mailboxes' hashes come from `randomness`:
+    /// hand in the operating system's.
+    pub fn new(subscribers: Arc<Subscribers>, mut randomness: Randomness) -> Self {
+        let boundary = Boundary::from_seed(u128::from_le_bytes(randomness.draw()));
+        let ids = Ids::seeded(u128::from_le_bytes(randomness.draw()));
         Self {
             desk: Desk::new(subscribers, ids),
             boundary,
+            randomness,
             mailboxes: BTreeMap::new(),
             events: HashMap::new(),
             answers: VecDeque::new(),
@@ -348,7 +351,7 @@ impl Conversation {
 
     /// Changes the boundary, for a new session or after a compaction. Past answers keep the old one.
     pub fn rotate_boundary(&mut self) {
-        self.boundary = Boundary::from_seed(self.desk.ids.seed());
+        self.boundary = Boundary::from_seed(u128::from_le_bytes(self.randomness.draw()));
     }
 
     /// Sets the user's disabled subscribers, from the next event on.
@@ -377,7 +380,7 @@ impl Conversation {
     fn take_mailbox(&mut self, agent: &AgentName) -> Mailbox {
         self.mailboxes.remove(agent).unwrap_or_else(|| {
             let keeper = if agent.is_main() { Keeper::MainAgent } else { Keeper::SubAgent };
-            Mailbox::new(keeper, self.desk.ids.seed().to_le_bytes())
+            Mailbox::new(keeper, self.randomness.draw())
         })
     }
 

@@ -40,7 +40,8 @@ id! {
 /// Mints time-ordered UUIDs (version 7) from a seed the driver brings.
 ///
 /// A hub seeds it from the operating system once; a test seeds it with a number and gets the same names every time.
-/// The names are unique, not secret: nothing may rely on their being hard to guess.
+/// The names are unique, not secret: the generator's state follows from a few of them, so nothing may rely on their being
+/// hard to guess, and no secret comes from here. Secrets come from [`Randomness`](crate::Randomness).
 ///
 /// ```
 /// use bellwire_core::{Ids, Time};
@@ -52,7 +53,7 @@ id! {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Ids {
-    state: [u64; 2],
+    state: u64,
     /// The millisecond of the latest name, and how many that millisecond had before it.
     at: u64,
     before: u16,
@@ -61,7 +62,7 @@ pub struct Ids {
 impl Ids {
     /// A minter whose names follow from `seed` alone.
     pub fn seeded(seed: u128) -> Self {
-        Self { state: [seed as u64, (seed >> 64) as u64 ^ 0x9e37_79b9_7f4a_7c15], at: 0, before: 0 }
+        Self { state: seed as u64 ^ (seed >> 64) as u64, at: 0, before: 0 }
     }
 
     /// A name for an event that happened at `now`.
@@ -83,23 +84,22 @@ impl Ids {
         self.at = millis;
         let mut rest = [0; 10];
         rest[..2].copy_from_slice(&self.before.to_be_bytes());
-        rest[2..].copy_from_slice(&self.bits()[0].to_be_bytes());
+        rest[2..].copy_from_slice(&self.bits().to_be_bytes());
         uuid::Builder::from_unix_timestamp_millis(millis, &rest).into_uuid()
     }
 
-    /// 128 bits for whatever needs a seed of its own.
-    pub fn seed(&mut self) -> u128 {
-        let [a, b] = self.bits();
-        u128::from(a) << 64 | u128::from(b)
+    fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(STEP);
+        mix(self.state)
     }
+}
 
-    /// Two splitmix64 streams side by side: small, well spread, and the same on every platform.
-    fn bits(&mut self) -> [u64; 2] {
-        self.state.each_mut().map(|state| {
-            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        })
-    }
+/// How far the state of a generator moves with each number.
+pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The number a state gives: splitmix64, which is small, well spread, and the same on every platform.
+pub(crate) fn mix(state: u64) -> u64 {
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }

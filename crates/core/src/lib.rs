@@ -9,10 +9,10 @@
 //! go out as data. [`Conversation`] drives all of it in memory, for an agent that wants nothing more:
 //!
 //! ```
-//! use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Severity, Subscribers, Time};
+//! use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 //! use serde_json::json;
 //!
-//! let mut conversation = Conversation::new(Subscribers::bundled().into(), 42);
+//! let mut conversation = Conversation::new(Subscribers::bundled().into(), Randomness::repeatable(42));
 //! let now: Time = "2026-01-03T15:30:01Z".parse()?;
 //!
 //! let failure = json!({"tool_name": "vault_search", "error_type": "timeout", "error_message": "no answer in 5000ms"});
@@ -30,6 +30,9 @@ pub use time::{Time, TimeError};
 
 mod ids;
 pub use ids::{EventId, Ids, NotificationId};
+
+mod randomness;
+pub use randomness::Randomness;
 
 pub mod event;
 pub use event::{AgentName, Event, EventDraft, EventType, Invalid, Payload, Severity, Source};

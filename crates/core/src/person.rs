@@ -11,7 +11,7 @@ mod address;
 pub use address::without_addresses;
 
 mod text;
-pub use text::{clean, one_line};
+pub use text::{clean, one_line, visible_name};
 
 mod send;
 pub use send::{MessageType, SendNotification};

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_source_with_the_boundary_in_it_cannot_become_somebody_elses_label() {
-        let mut conversation = Conversation::new(Subscribers::bundled().into(), 1);
+        let mut conversation = Conversation::new(Subscribers::bundled().into(), crate::Randomness::repeatable(1));
         let source = format!("us{}er", conversation.boundary());
         let event = Event::new("tool.call.failure", &source, Severity::Error, json!({"tool_name": "grep"})).unwrap();
         let now = Time::from_millis(1_000_000);

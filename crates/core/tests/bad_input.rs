@@ -11,7 +11,8 @@ use bellwire_core::render::guard::guard;
 use bellwire_core::render::toon::Document;
 use bellwire_core::subscriber::{Subscriber, SubscriberFile};
 use bellwire_core::{
-    Answer, Boundary, Conversation, Event, EventDraft, Ids, Inject, InjectionPoint, Severity, Subscribers, Time,
+    Answer, Boundary, Conversation, Event, EventDraft, Ids, Inject, InjectionPoint, Randomness, Severity, Subscribers,
+    Time,
 };
 use serde_json::{Map, Value, json};
 
@@ -108,7 +109,7 @@ fn doubling_as_often_as_is_allowed_stays_small() {
 #[test]
 fn what_cannot_be_shown_anyway_is_not_worded() {
     let single = FILE.replace("window_ms = 0", "window_ms = 0\nmax_size = 1");
-    let mut conversation = Conversation::new(load(&single, "{{ missing }}").unwrap(), 1);
+    let mut conversation = Conversation::new(load(&single, "{{ missing }}").unwrap(), Randomness::repeatable(1));
     let now = Time::from_millis(1_000_000);
     for number in 0..100 {
         let payload = json!({ "message": format!("{number} {}", "y".repeat(100)) });
@@ -127,7 +128,7 @@ fn told_second() -> Value {
 
 /// What an agent gets whose subscriber has this template, after two builds failed with a lot to say.
 fn answer_with(template: &str, message: &str) -> Answer {
-    let mut conversation = Conversation::new(load(FILE, template).unwrap(), 1);
+    let mut conversation = Conversation::new(load(FILE, template).unwrap(), Randomness::repeatable(1));
     for message in [message, "the second build failed"] {
         let payload = json!({"message": message, "text": "y".repeat(60_000)});
         conversation.publish(event("ci.failed", payload), Time::from_millis(1_000_000)).unwrap();
@@ -228,7 +229,7 @@ fn texts_in(value: &Value, texts: &mut Vec<String>) {
 fn a_delimiter_in_any_event_leaves_one_block_with_as_many_items_as_it_says() {
     let types = ["tool.call.failure", "source.file.changed", "task.background.failed", "loop.odd", "agent.self.remind"];
     for delimiter in DELIMITERS {
-        let mut conversation = Conversation::new(Subscribers::bundled().into(), 1);
+        let mut conversation = Conversation::new(Subscribers::bundled().into(), Randomness::repeatable(1));
         let now = Time::from_millis(1_000_000);
         for (number, kind) in types.iter().enumerate() {
             let payload: Map<String, Value> =

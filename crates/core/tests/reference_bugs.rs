@@ -12,7 +12,7 @@ use bellwire_core::mailbox::{BLOB_MAX, PENDING_MAX};
 use bellwire_core::subscriber::{RefusedId, SubscriberFile};
 use bellwire_core::{
     AgentName, Answer, Conversation, Desk, Event, Ids, Inject, InjectionPoint, Input, Keeper, Mailbox, Preferences,
-    Severity, Subscribers, Time, Verdict,
+    Randomness, Severity, Subscribers, Time, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -482,9 +482,9 @@ impl Agent {
         Self::sharing(one_subscriber(&SUBSCRIBER.replace("TYPES", types)).into(), 1)
     }
 
-    fn sharing(subscribers: Arc<Subscribers>, seed: u128) -> Self {
+    fn sharing(subscribers: Arc<Subscribers>, seed: u64) -> Self {
         let now = "2026-01-03T15:30:00Z".parse().expect("the constant is a time");
-        Self { conversation: Conversation::new(subscribers, seed), now, calls: 0 }
+        Self { conversation: Conversation::new(subscribers, Randomness::repeatable(seed)), now, calls: 0 }
     }
 
     fn publish(&mut self, event: Event) -> Receipt {

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use bellwire_core::conversation::{InjectMore, Observed, Outcome};
 use bellwire_core::inject::SystemMessage;
 use bellwire_core::subscriber::{Activation, Audience, SubscriberFile, bundled_files};
-use bellwire_core::{Answer, Conversation, Event, Inject, InjectionPoint, Priority, Severity, Subscribers, Time};
+use bellwire_core::{
+    Answer, Conversation, Event, Inject, InjectionPoint, Priority, Randomness, Severity, Subscribers, Time,
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -226,7 +228,7 @@ struct Agent(Conversation);
 
 impl Agent {
     fn new(subscribers: Subscribers) -> Self {
-        Self(Conversation::new(subscribers.into(), 1))
+        Self(Conversation::new(subscribers.into(), Randomness::repeatable(1)))
     }
 
     fn hears(&mut self, clock: &str, kind: &str, source: &str, severity: Severity, payload: Value) {

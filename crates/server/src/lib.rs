@@ -23,6 +23,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use bellwire_core::Randomness;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_store::{
     Kept, MemoryStore, Opening, PeopleRules, Refusals, SqliteStore, Store, StoreError, Token, Unremembered,
@@ -214,9 +215,9 @@ async fn open_store(
     people: PeopleRules,
     refusals: Arc<dyn Refusals>,
 ) -> Result<Arc<dyn Store>, StartError> {
-    let seed = u128::from_le_bytes(clock::random());
+    let randomness = Randomness::new(clock::random);
     let observer = Some(metrics.observer());
-    let opening = Opening { subscribers, seed, clock: clock::system(), timers: true, observer, people };
+    let opening = Opening { subscribers, randomness, clock: clock::system(), timers: true, observer, people };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {

@@ -91,7 +91,7 @@ impl Source for Memory {
         let pending: Vec<Notification> = waiting.map(|row| row.notification.clone()).collect();
         let mailbox = Mailbox::load(&row.state, pending)
             .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
-        Ok(Some(LoadedMailbox { mailbox, saved: row.state.len() }))
+        Ok(Some(LoadedMailbox { mailbox, has_guessable_secret: false, saved: row.state.len() }))
     }
 
     async fn sub_agents(&mut self, key: &ConversationKey, limit: usize) -> Result<Vec<Arc<str>>, StoreError> {

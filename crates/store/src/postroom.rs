@@ -32,7 +32,7 @@ use std::sync::Arc;
 use bellwire_core::notification::{Fate, Kind};
 use bellwire_core::person::{Words, words};
 use bellwire_core::subscriber::{Preferences, Subscribers};
-use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Mailbox, NotificationId, Time};
+use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Mailbox, NotificationId, Randomness, Time};
 
 use crate::command::{Hint, Once, Token};
 use crate::damage::{Damage, Found};
@@ -112,6 +112,8 @@ pub(crate) trait Source: PeopleSource {
 /// A mailbox and what waits in it, without the events those refer to.
 pub(crate) struct LoadedMailbox {
     pub(crate) mailbox: Mailbox,
+    /// It was saved by a version whose secrets can be guessed from ids.
+    pub(crate) has_guessable_secret: bool,
     /// How many bytes it had.
     pub(crate) saved: usize,
 }
@@ -126,6 +128,8 @@ impl LoadedMailbox {
 /// The hot state and the desk it is handled at.
 pub(crate) struct PostRoom {
     desk: Desk,
+    /// Where secrets come from.
+    randomness: Randomness,
     conversations: HashMap<ConversationKey, conversation::Hot>,
     /// What an id alone means to callers who may speak for everyone: the mailbox of that conversation's own agent.
     names: HashMap<Arc<str>, MailboxKey>,
@@ -157,9 +161,11 @@ pub(crate) struct PostRoom {
 }
 
 impl PostRoom {
-    pub(crate) fn new(subscribers: Arc<Subscribers>, seed: u128, rules: PeopleRules) -> Self {
+    pub(crate) fn new(subscribers: Arc<Subscribers>, mut randomness: Randomness, rules: PeopleRules) -> Self {
+        let ids = Ids::seeded(u128::from_le_bytes(randomness.draw()));
         Self {
-            desk: Desk::new(subscribers, Ids::seeded(seed)),
+            desk: Desk::new(subscribers, ids),
+            randomness,
             conversations: HashMap::new(),
             names: HashMap::new(),
             rooms: KeyedMap::default(),
@@ -358,8 +364,13 @@ impl PostRoom {
         }
         self.check_budget(source)?;
         let mut room = match source.mailbox(key).await? {
-            Some(loaded) => Room::load(key, loaded),
-            None => Room::empty(key, self.desk.ids.seed().to_le_bytes()),
+            Some(mut loaded) => {
+                if loaded.has_guessable_secret {
+                    loaded.mailbox.set_secret(self.randomness.draw());
+                }
+                Room::load(key, loaded)
+            }
+            None => Room::empty(key, self.randomness.draw()),
         };
         room.used = self.uses;
         room.set_back(self.desk.now, &mut self.changes);

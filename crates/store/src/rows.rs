@@ -22,6 +22,8 @@ pub(crate) struct ConversationRow {
     pub(crate) registered: bool,
     pub(crate) title: Option<String>,
     pub(crate) boundary: Boundary,
+    /// An upgrade changed the boundary, and no injection has said so yet.
+    pub(crate) boundary_changed: bool,
     pub(crate) created_at: Time,
     pub(crate) seen_at: Time,
     /// The sub-agents at work, and until when each is without another sign of life; the latest last.

@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
+use bellwire_core::{Randomness, Time};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -58,8 +58,8 @@ const PROBED_FOR: Duration = Duration::from_secs(1);
 pub struct Opening {
     /// The subscribers in force.
     pub subscribers: Arc<Subscribers>,
-    /// Random bits for ids, secrets and boundaries.
-    pub seed: u128,
+    /// Where boundaries, the keys of mailboxes' hashes and the seed of ids come from.
+    pub randomness: Randomness,
     /// The time. Handed in, so that tests have a clock of their own.
     pub clock: Clock,
     /// Whether timers fire by themselves; a test with a clock of its own asks for them.
@@ -190,7 +190,7 @@ pub(crate) fn make<B: Backend>(
         rules: opening.people,
         refusals: refusals.clone(),
     };
-    let room = PostRoom::new(opening.subscribers, opening.seed, opening.people);
+    let room = PostRoom::new(opening.subscribers, opening.randomness, opening.people);
     let writer = Writer {
         room,
         backend: Counted::new(backend),

@@ -132,7 +132,7 @@ impl MailScenario {
     async fn worker(&self) -> SqliteStore {
         let opening = Opening {
             subscribers: Arc::new(Subscribers::bundled()),
-            seed: 1,
+            randomness: bellwire_core::Randomness::repeatable(1),
             clock: bellwire_server::clock::system(),
             timers: false,
             observer: None,

@@ -19,7 +19,9 @@ use crate::{EventId, Time};
 /// No mailbox takes more than this, whatever happened to it: every part of it is bounded.
 pub const BLOB_MAX: usize = 64 * 1024;
 /// Two mailboxes that differ little are saved as bytes that differ little, so that a store may write the difference.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// The same bytes, but the secret in them came from the generator of ids and can be guessed.
+const GUESSABLE: u8 = 2;
 /// In it a window's end was counted from the mailbox's own time, so that every end changed with every event.
 const RELATIVE: u8 = 1;
 /// What a quiet mailbox takes: enough that writing seldom has to move.
@@ -178,7 +180,7 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Version(found) => {
-                write!(f, "the mailbox has version {found}; this Bellwire reads {RELATIVE} and {VERSION}")
+                write!(f, "the mailbox has version {found}; this Bellwire reads {RELATIVE} to {VERSION}")
             }
             Self::Damaged => f.write_str("the mailbox is damaged"),
         }
@@ -206,6 +208,18 @@ impl Mailbox {
         postcard::serialize_with_flavor(&saving, bytes).expect("writing plain data into memory cannot fail")
     }
 
+    /// Whether these bytes were saved by a version whose secrets can be guessed from ids. Load them, and then give the
+    /// mailbox a secret that cannot: [`Mailbox::set_secret`].
+    pub fn has_guessable_secret(bytes: &[u8]) -> bool {
+        matches!(bytes.first(), Some(&(RELATIVE | GUESSABLE)))
+    }
+
+    /// Replaces the secret. What was hashed under the old one is not recognised any more: within the windows that are
+    /// open, a repeat counts as news once, and a newer state does not replace the one that waits.
+    pub fn set_secret(&mut self, secret: Secret) {
+        self.secret = secret;
+    }
+
     /// The mailbox that was saved as these bytes, with the notifications that wait in it.
     pub fn load(bytes: &[u8], mut pending: Vec<Notification>) -> Result<Self, LoadError> {
         if bytes.len() > BLOB_MAX {
@@ -213,7 +227,7 @@ impl Mailbox {
         }
         let (version, body) = bytes.split_first().ok_or(LoadError::Damaged)?;
         let (saved, windows): (_, Vec<Window>) = match *version {
-            VERSION => {
+            VERSION | GUESSABLE => {
                 let saved: Saved<&[u8]> = postcard::from_bytes(body).map_err(|_| LoadError::Damaged)?;
                 let (windows, []) = saved.windows.as_chunks() else { return Err(LoadError::Damaged) };
                 (saved.without_windows(), windows.iter().filter_map(window).collect())
@@ -274,14 +288,27 @@ mod tests {
         aa8faee98792cee51c0467726570f0b77a00000101040680897a0000";
 
     #[test]
-    fn the_bytes_of_version_2_stay_what_they_are() {
+    fn what_version_2_wrote_is_the_same_mailbox_and_its_secret_is_replaced() {
+        let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
+        agent_in_a_loop(&mut mailbox, Time::from_millis(1_000_000));
+        let now = mailbox.save();
+        let before: Vec<u8> = [2].into_iter().chain(now[1..].iter().copied()).collect();
+        assert!(Mailbox::has_guessable_secret(&before) && !Mailbox::has_guessable_secret(&now));
+        let mut loaded = Mailbox::load(&before, mailbox.pending().to_vec()).unwrap();
+        assert_eq!(loaded, mailbox);
+        loaded.set_secret([8; 16]);
+        assert!(loaded != mailbox && !Mailbox::has_guessable_secret(&loaded.save()));
+    }
+
+    #[test]
+    fn the_bytes_of_version_3_stay_what_they_are() {
         use std::hash::Hasher as _;
         let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
         agent_in_a_loop(&mut mailbox, Time::from_millis(1_000_000));
         let saved = mailbox.save();
         let mut hasher = siphasher::sip::SipHasher13::new();
         hasher.write(&saved);
-        assert_eq!((saved.len(), hasher.finish()), (302, 8_557_606_897_222_321_530));
+        assert_eq!((saved.len(), hasher.finish()), (302, 10_594_090_711_168_934_745));
     }
 
     /// Publishes the same failing call a few times, as an agent in a loop would.

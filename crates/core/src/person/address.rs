@@ -39,7 +39,9 @@ fn push_without(word: &str, names: &[&str], out: &mut String) {
     while let Some((start, end)) = names
         .iter()
         .filter(|name| !name.is_empty())
-        .flat_map(|name| lower[copied..].match_indices(*name).map(|(at, found)| (copied + at, copied + at + found.len())))
+        .flat_map(|name| {
+            lower[copied..].match_indices(*name).map(|(at, found)| (copied + at, copied + at + found.len()))
+        })
         .find(|(start, end)| !adjoins(word[..*start].chars().next_back()) && !adjoins(word[*end..].chars().next()))
     {
         out.push_str(&word[copied..start]);

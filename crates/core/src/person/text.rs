@@ -1,11 +1,29 @@
-use std::borrow::Cow;
+use crate::render::guard::{is_hidden, is_line_break};
 
-/// Text for a person as it is kept: line ends are line feeds, and what is no character or reorders what others wrote is
-/// gone. What scripts and emoji need to be written stays.
+const BLACK_FLAG: char = '\u{1f3f4}';
+const TAGS_END: char = '\u{e007f}';
+
+/// Text for a person as it is kept: every Unicode line break is a line feed, and what is not seen or reorders what others
+/// wrote is gone. What scripts and emoji need to be written stays.
 pub fn clean(text: &str) -> String {
-    let lines: Cow<str> =
-        if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text.into() };
-    lines.chars().filter(|character| !is_unwelcome(*character)).collect::<String>().trim().to_owned()
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    // Whether the text so far ends in a black flag and tags that have not ended their sequence.
+    let mut in_flag = false;
+    while let Some(character) = characters.next() {
+        match character {
+            // Before a line feed it is part of that line break.
+            '\r' if characters.peek() == Some(&'\n') => {}
+            _ if is_line_break(character) => out.push('\n'),
+            _ if is_tag(character) && !in_flag => {}
+            _ if is_hidden(character) && !is_written(character) => {}
+            _ => {
+                out.push(character);
+                in_flag = character == BLACK_FLAG || is_tag(character) && character != TAGS_END;
+            }
+        }
+    }
+    out.trim().to_owned()
 }
 
 /// The same on one line, for subjects and names.
@@ -16,15 +34,28 @@ pub fn one_line(text: &str) -> String {
     words.fold(first, |line, word| line + " " + word)
 }
 
-/// Controls, characters that turn the direction of what follows, invisible ones that no script needs, and code points
-/// that are no characters. Joiners stay: Persian and family emoji are written with them.
-fn is_unwelcome(character: char) -> bool {
-    let is_noncharacter = u32::from(character) & 0xfffe == 0xfffe;
-    is_noncharacter
-        || matches!(character,
-            '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fdd0}'..='\u{fdef}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e001f}')
+/// A name as it looks: on one line, without anything that is not seen. Two names that look alike because one has an
+/// invisible character in it are equal then.
+pub fn visible_name(text: &str) -> String {
+    let seen = |character: &char| !is_hidden(*character) && !is_variation_selector(*character);
+    one_line(&one_line(text).chars().filter(seen).collect::<String>())
+}
+
+/// Characters without a sign of their own that scripts and emoji are written with: joiners, selectors, the fillers of Old
+/// Hangul, the format controls of hieroglyphs, and tags.
+fn is_written(character: char) -> bool {
+    is_variation_selector(character)
+        || is_tag(character)
+        || matches!(character, '\u{115f}' | '\u{1160}' | '\u{200c}' | '\u{200d}' | '\u{13430}'..='\u{1343f}')
+}
+
+fn is_variation_selector(character: char) -> bool {
+    matches!(character, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+/// Tags spell which flag a black flag is. Anywhere else they are a text that only programs read.
+fn is_tag(character: char) -> bool {
+    matches!(character, '\u{e0020}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -40,5 +71,48 @@ mod tests {
         assert_eq!(clean(persian), persian);
         assert_eq!(one_line(" a\r\nBcc: x@y \t z "), "a Bcc: x@y z");
         assert_eq!(one_line(""), "");
+        let scotland = "\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}";
+        assert_eq!(clean(&format!("{scotland}\u{e0041}a\u{e0042}")), format!("{scotland}a"));
+    }
+
+    #[test]
+    fn unicodes_own_tables_name_nothing_that_passes_but_what_scripts_need() {
+        use icu_properties::props::{
+            BidiControl, DefaultIgnorableCodePoint, GeneralCategory, JoinControl, LineBreak, NoncharacterCodePoint,
+            VariationSelector,
+        };
+        use icu_properties::{CodePointMapData, CodePointSetData};
+        let line_break = CodePointMapData::<LineBreak>::new();
+        let category = CodePointMapData::<GeneralCategory>::new();
+        let [ignorable, bidi, nothing, join, selector] = [
+            CodePointSetData::new::<DefaultIgnorableCodePoint>(),
+            CodePointSetData::new::<BidiControl>(),
+            CodePointSetData::new::<NoncharacterCodePoint>(),
+            CodePointSetData::new::<JoinControl>(),
+            CodePointSetData::new::<VariationSelector>(),
+        ];
+        let ends_line =
+            [LineBreak::MandatoryBreak, LineBreak::CarriageReturn, LineBreak::LineFeed, LineBreak::NextLine];
+        for character in '\0'..=char::MAX {
+            let needed = join.contains(character)
+                || selector.contains(character)
+                || matches!(character, '\u{115f}' | '\u{1160}');
+            let unwelcome = match category.get(character) {
+                GeneralCategory::Control => character != '\t',
+                _ => {
+                    ignorable.contains(character) && !needed || bidi.contains(character) || nothing.contains(character)
+                }
+            };
+            let shown = clean(&format!("a{character}b"));
+            match ends_line.contains(&line_break.get(character)) {
+                true => assert_eq!(shown, "a\nb", "{character:?}"),
+                // A few deprecated format characters that are not default-ignorable go as well.
+                false => assert!(!unwelcome || shown == "ab", "{character:?} becomes {shown:?}"),
+            }
+            if needed {
+                assert_eq!(shown, format!("a{character}b"), "{character:?}");
+                assert_eq!(visible_name(&format!("a{character}b")), "ab", "{character:?}");
+            }
+        }
     }
 }

@@ -12,10 +12,10 @@ use crate::event::Event;
 use crate::inject::Answer;
 use crate::notification::{Fate, Kind, Notification, counted};
 use crate::subscriber::{Preferences, SubscriberFile};
-use crate::{Conversation, EventId, NotificationId, Subscribers, Time, Verdict};
+use crate::{Conversation, EventId, NotificationId, Randomness, Subscribers, Time, Verdict};
 
 /// A fixed seed, so that every run of a timeline gives the same ids and the same boundary.
-const SEED: u128 = 0xbe11;
+const SEED: u64 = 0xbe11;
 
 impl Timeline {
     /// Runs the timeline with `base` and its own subscribers.
@@ -23,7 +23,7 @@ impl Timeline {
         let subscribers = Arc::new(self.subscribers(base)?);
         let mut player = Player {
             start: self.start,
-            conversation: Conversation::new(subscribers, SEED),
+            conversation: Conversation::new(subscribers, Randomness::repeatable(SEED)),
             templates: &self.templates,
             names: Names::default(),
             report: Report::default(),

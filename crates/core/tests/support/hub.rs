@@ -10,7 +10,7 @@ use bellwire_core::conversation::{InjectError, InjectMore, News, Receipt};
 use bellwire_core::mailbox::{EventLookup, InjectInput, Refused};
 use bellwire_core::{
     AgentName, Answer, Boundary, Desk, Effect, Event, EventId, Ids, Inject, Input, Keeper, Mailbox, Notification,
-    NotificationId, Preferences, Subscribers, Time,
+    NotificationId, Preferences, Randomness, Subscribers, Time,
 };
 
 use super::driver::Driver;
@@ -18,6 +18,7 @@ use super::driver::Driver;
 pub(crate) struct Hub {
     desk: Desk,
     boundary: Boundary,
+    randomness: Randomness,
     faults: Faults,
     /// Mailboxes in memory; what is not here is loaded.
     live: BTreeMap<AgentName, Mailbox>,
@@ -68,10 +69,11 @@ impl Faults {
 
 impl Hub {
     pub(crate) fn new(subscribers: Arc<Subscribers>, seed: u64, faults: Faults) -> Self {
-        let mut ids = Ids::seeded(seed.into());
+        let mut randomness = Randomness::repeatable(seed);
         Self {
-            boundary: Boundary::from_seed(ids.seed()),
-            desk: Desk::new(subscribers, ids),
+            boundary: Boundary::from_seed(u128::from_le_bytes(randomness.draw())),
+            randomness,
+            desk: Desk::new(subscribers, Ids::seeded(seed.into())),
             faults,
             live: BTreeMap::new(),
             rows: BTreeMap::new(),
@@ -114,7 +116,7 @@ impl Hub {
             }
             None => {
                 let keeper = if agent.is_main() { Keeper::MainAgent } else { Keeper::SubAgent };
-                Mailbox::new(keeper, self.desk.ids.seed().to_le_bytes())
+                Mailbox::new(keeper, self.randomness.draw())
             }
         };
         self.live.insert(agent.clone(), mailbox);
@@ -280,7 +282,7 @@ impl Driver for Hub {
     }
 
     fn rotate_boundary(&mut self) {
-        self.boundary = Boundary::from_seed(self.desk.ids.seed());
+        self.boundary = Boundary::from_seed(u128::from_le_bytes(self.randomness.draw()));
     }
 
     /// The process dies and comes back: only what was committed is known.

@@ -8,7 +8,7 @@ use bellwire_core::inject::Limits;
 use bellwire_core::mailbox::PENDING_MAX;
 use bellwire_core::{
     AgentName, Answer, Conversation, Event, Ids, Inject, InjectionPoint, Notification, NotificationId, Preferences,
-    Subscribers, Time,
+    Randomness, Subscribers, Time,
 };
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ impl Player {
     /// A conversation before the first step of the timeline.
     pub(crate) fn new(timeline: &Timeline) -> Self {
         let set = Subscribers::new(subscribers(&timeline.customs, &[]));
-        Self::driving(Conversation::new(Arc::new(set), timeline.seed.into()), timeline.seed)
+        Self::driving(Conversation::new(Arc::new(set), Randomness::repeatable(timeline.seed)), timeline.seed)
     }
 }
 

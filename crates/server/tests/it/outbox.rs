@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
-use bellwire_core::{NotificationId, Subscribers, Time};
+use bellwire_core::{NotificationId, Randomness, Subscribers, Time};
 use bellwire_server::deliver::{Outbox, Sender};
 use bellwire_store::{
     Caller, Claim, Clock, DeliveryState, MemoryStore, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules,
@@ -42,7 +42,7 @@ impl Post {
             PeopleRules { email: true, notifications_per_hour: per_hour, attempt_ms: 60_000, ..PeopleRules::default() };
         let opening = Opening {
             subscribers: Arc::new(Subscribers::bundled()),
-            seed: u128::from(read.load(Ordering::SeqCst).unsigned_abs()),
+            randomness: Randomness::repeatable(read.load(Ordering::SeqCst).unsigned_abs()),
             clock: Clock::set_by(move || Time::from_millis(read.load(Ordering::SeqCst))),
             timers: false,
             observer: None,

@@ -64,7 +64,7 @@ impl PostRoom {
 
 #[cfg(test)]
 mod tests {
-    use bellwire_core::{Event, Severity, Subscribers, Time};
+    use bellwire_core::{Event, Randomness, Severity, Subscribers, Time};
     use serde_json::json;
 
     use super::*;
@@ -76,7 +76,7 @@ mod tests {
 
     #[tokio::test]
     async fn few_mailboxes_of_many_events_go_too_the_oldest_first() -> Result<(), Box<dyn std::error::Error>> {
-        let mut post = PostRoom::new(Subscribers::bundled().into(), 1, PeopleRules::default());
+        let mut post = PostRoom::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default());
         let mut rows = Memory::default();
         post.set_now(Time::from_millis(1_000));
         for number in 0..20 {

@@ -205,7 +205,8 @@ impl PostRoom {
         if let Some(known) = self.answered::<String>(once, source).await? {
             return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Damaged, "a boundary is damaged"));
         }
-        row.boundary = Boundary::from_seed(self.desk.ids.seed());
+        row.boundary = self.new_boundary();
+        row.boundary_changed = false;
         let boundary = row.boundary.clone();
         let owner = row.key.owner.clone();
         self.put(row);
@@ -284,7 +285,7 @@ impl PostRoom {
 
     pub(super) fn create(&mut self, key: &ConversationKey, title: Option<String>, registered: bool) {
         let now = self.desk.now;
-        let boundary = Boundary::from_seed(self.desk.ids.seed());
+        let boundary = self.new_boundary();
         // What the id alone means is to be found out anew.
         self.names.remove(&key.id);
         self.put(ConversationRow {
@@ -292,10 +293,15 @@ impl PostRoom {
             registered,
             title,
             boundary,
+            boundary_changed: false,
             created_at: now,
             seen_at: now,
             workers: Vec::new(),
         });
+    }
+
+    fn new_boundary(&mut self) -> Boundary {
+        Boundary::from_seed(u128::from_le_bytes(self.randomness.draw()))
     }
 
     fn put(&mut self, row: ConversationRow) {

@@ -227,7 +227,7 @@ fn of_person(decision: Decision) -> Decision {
 #[cfg(test)]
 mod tests {
     use bellwire_core::subscriber::Subscribers;
-    use bellwire_core::{Severity, Time};
+    use bellwire_core::{Randomness, Severity, Time};
     use serde_json::json;
 
     use super::*;
@@ -238,8 +238,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_person_who_is_asked_again_and_again_costs_no_memory() -> Result<(), Box<dyn std::error::Error>> {
-        let (mut post, mut rows) =
-            (PostRoom::new(Subscribers::bundled().into(), 1, PeopleRules::default()), Memory::default());
+        let (mut post, mut rows) = (
+            PostRoom::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default()),
+            Memory::default(),
+        );
         post.set_now(Time::from_millis(1_000));
         for number in 0..500 {
             let event = Event::new("agent.input.needed", "agent", Severity::Info, json!({ "question": number }))?;

@@ -50,7 +50,7 @@ impl Room {
     }
 
     pub(super) fn load(key: &MailboxKey, loaded: LoadedMailbox) -> Self {
-        let LoadedMailbox { mailbox, saved } = loaded;
+        let LoadedMailbox { mailbox, saved, .. } = loaded;
         Self { saved, lacks_events: true, ..Self::with(key, mailbox, Drawer::default()) }
     }
 

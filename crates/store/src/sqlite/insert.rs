@@ -11,10 +11,11 @@ pub(super) fn conversations<'a>(
     rows: impl Iterator<Item = &'a ConversationRow>,
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
-        "INSERT INTO conversations (id, user_id, registered, title, boundary, created_at, seen_at, workers) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, user_id) DO UPDATE SET registered = excluded.registered, \
-         title = excluded.title, boundary = excluded.boundary, seen_at = excluded.seen_at, \
-         workers = excluded.workers",
+        "INSERT INTO conversations (id, user_id, registered, title, boundary, created_at, seen_at, workers, \
+         boundary_changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         ON CONFLICT (id, user_id) DO UPDATE SET registered = excluded.registered, title = excluded.title, \
+         boundary = excluded.boundary, seen_at = excluded.seen_at, \
+         workers = excluded.workers, boundary_changed = excluded.boundary_changed",
     )?;
     for row in rows {
         insert.execute(params![
@@ -26,6 +27,7 @@ pub(super) fn conversations<'a>(
             row.created_at.as_millis(),
             row.seen_at.as_millis(),
             json(&row.workers),
+            row.boundary_changed,
         ])?;
     }
     Ok(())

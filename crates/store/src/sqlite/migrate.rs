@@ -7,13 +7,14 @@ use super::read::column;
 use crate::error::{ErrorKind, StoreError};
 
 /// Every step from an empty file to today's tables, in order. A step that was released never changes.
-const MIGRATIONS: [(&str, &str); 9] = [
+const MIGRATIONS: [(&str, &str); 10] = [
     ("0001_initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("0002_readiness", include_str!("../../migrations/sqlite/0002_readiness.sql")),
     ("0003_people", include_str!("../../migrations/sqlite/0003_people.sql")),
     ("0004_owners", include_str!("../../migrations/sqlite/0004_owners.sql")),
     ("0005_mailbox_changes", include_str!("../../migrations/sqlite/0005_mailbox_changes.sql")),
     ("0006_whom_answers_are_about", include_str!("../../migrations/sqlite/0006_whom_answers_are_about.sql")),
+    ("0007_new_boundaries", include_str!("../../migrations/sqlite/0007_new_boundaries.sql")),
     ("0011_last_now", include_str!("../../migrations/sqlite/0011_last_now.sql")),
     ("0012_sub_agents_at_work", include_str!("../../migrations/sqlite/0012_sub_agents_at_work.sql")),
     ("0013_deliveries_by_age", include_str!("../../migrations/sqlite/0013_deliveries_by_age.sql")),
@@ -131,6 +132,24 @@ mod tests {
             ["notification", "ada", "chat", "main"],
         ];
         assert_eq!(rows, expected.map(|row| row.map(str::to_owned)));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_boundary_that_could_be_guessed_is_replaced_and_that_is_noted() -> Result<(), Box<dyn std::error::Error>>
+    {
+        let mut connection = as_of(
+            6,
+            "INSERT INTO conversations VALUES ('a', 'ada', 1, NULL, 'k7Qm2xAb', 1, 1), ('b', 'ada', 1, NULL, 'k7Qm2xAb', 1, 1)",
+        )
+        .await?;
+        run(&mut connection, Time::ZERO).await?;
+        let rows =
+            sqlx::query("SELECT boundary, boundary_changed FROM conversations").fetch_all(&mut connection).await?;
+        let boundaries: std::collections::BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+        assert_eq!((boundaries.len(), boundaries.contains("k7Qm2xAb")), (2, false));
+        assert!(boundaries.iter().all(|boundary| bellwire_core::Boundary::parse(boundary).is_some()));
+        assert!(rows.iter().all(|row| row.get::<i64, _>(1) == 1));
         Ok(())
     }
 }

@@ -38,7 +38,8 @@ enum Decided {
 impl Source for SqliteWriter {
     async fn conversation(&mut self, key: &ConversationKey) -> Result<Option<ConversationRow>, StoreError> {
         let row = sqlx::query(
-            "SELECT id, user_id, registered, title, boundary, created_at, seen_at, workers FROM conversations \
+            "SELECT id, user_id, registered, title, boundary, created_at, seen_at, workers, boundary_changed \
+             FROM conversations \
              WHERE id = $1 AND user_id = $2",
         )
         .bind(&*key.id)
@@ -51,7 +52,8 @@ impl Source for SqliteWriter {
 
     async fn conversations_named(&mut self, id: &str) -> Result<Vec<ConversationRow>, StoreError> {
         let rows = sqlx::query(
-            "SELECT id, user_id, registered, title, boundary, created_at, seen_at, workers FROM conversations \
+            "SELECT id, user_id, registered, title, boundary, created_at, seen_at, workers, boundary_changed \
+             FROM conversations \
              WHERE id = $1 ORDER BY registered DESC LIMIT 2",
         )
         .bind(id)
@@ -92,8 +94,9 @@ impl Source for SqliteWriter {
             }
         };
         let pending = waiting(&mut self.reading, &pending).await?;
+        let has_guessable_secret = Mailbox::has_guessable_secret(&state);
         let mailbox = Mailbox::load(&state, pending).map_err(|error| damaged(&error.to_string()))?;
-        Ok(Some(LoadedMailbox { mailbox, saved: state.len() }))
+        Ok(Some(LoadedMailbox { mailbox, has_guessable_secret, saved: state.len() }))
     }
 
     async fn sub_agents(&mut self, key: &ConversationKey, limit: usize) -> Result<Vec<Arc<str>>, StoreError> {
@@ -434,6 +437,7 @@ fn conversation_row(row: &SqliteRow) -> Result<ConversationRow, StoreError> {
         created_at: Time::from_millis(column(row, 5)?),
         seen_at: Time::from_millis(column(row, 6)?),
         workers: parse_json(column(row, 7)?, "conversations.workers")?,
+        boundary_changed: column::<i64>(row, 8)? != 0,
     })
 }
 

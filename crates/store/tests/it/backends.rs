@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bellwire_core::event::AgentName;
-use bellwire_core::{Event, Inject, InjectionPoint, Severity, Subscribers, Time};
+use bellwire_core::{Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 use bellwire_store::{
     Brought, Caller, Clock, Given, Incoming, MemoryStore, Observer, Opening, PeopleRules, Publish, Receipt,
     SqliteStore, Store, StoreError, Take,
@@ -18,7 +18,7 @@ pub(crate) struct Backend {
     clock: Arc<AtomicI64>,
     /// None for a store that forgets everything.
     folder: Option<tempfile::TempDir>,
-    seed: u128,
+    seed: u64,
     rules: PeopleRules,
     observer: Option<Observer>,
 }
@@ -94,7 +94,7 @@ impl Backend {
         let clock = self.clock.clone();
         Opening {
             subscribers: Arc::new(Subscribers::bundled()),
-            seed: self.seed,
+            randomness: Randomness::repeatable(self.seed),
             clock: Clock::set_by(move || Time::from_millis(clock.load(Ordering::SeqCst))),
             timers: false,
             observer: self.observer.clone(),

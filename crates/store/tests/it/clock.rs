@@ -61,7 +61,14 @@ impl Virtual {
 }
 
 fn opening(clock: Clock, people: PeopleRules) -> Opening {
-    Opening { subscribers: Arc::new(Subscribers::bundled()), seed: 1, clock, timers: false, observer: None, people }
+    Opening {
+        subscribers: Arc::new(Subscribers::bundled()),
+        randomness: bellwire_core::Randomness::repeatable(1),
+        clock,
+        timers: false,
+        observer: None,
+        people,
+    }
 }
 
 fn millis(duration: Duration) -> u64 {

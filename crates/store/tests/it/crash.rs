@@ -71,7 +71,7 @@ async fn damage_in_log(file: &mut SqliteConnection, conversation: &str, agent: &
         let Some(at) = changes.windows(names.len()).position(|window| window == names.as_bytes()) else { continue };
         let length = at + names.len();
         let state = length + if changes[length] < 128 { 1 } else { 2 } + 12;
-        assert_eq!(changes[state], 2, "the version");
+        assert_eq!(changes[state], 3, "the version");
         changes[state] = 0;
         let update = sqlx::query("UPDATE mailbox_log SET changes = $1 WHERE sequence = $2");
         update.bind(changes).bind(row.get::<i64, _>(0)).execute(&mut *file).await.unwrap();

@@ -25,6 +25,7 @@ mod refusals;
 mod reminders;
 mod replay;
 mod retention;
+mod secrets;
 mod settings;
 mod simulation;
 mod timers;

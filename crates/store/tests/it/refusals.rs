@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bellwire_core::person::MessageType;
-use bellwire_core::{Subscribers, Time};
+use bellwire_core::{Randomness, Subscribers, Time};
 use bellwire_store::{
     Allowance, Clock, ErrorKind, InboxQuery, InboxState, Nearby, NotificationDraft, Once, Opening, PeopleRules, Quota,
     RedisRefusals, Refusals, Saying, Sent, SqliteStore, Store, Unremembered,
@@ -49,7 +49,7 @@ impl Limited {
         let (counted, read) = (commands.clone(), clock.clone());
         let opening = Opening {
             subscribers: Arc::new(Subscribers::bundled()),
-            seed: 1,
+            randomness: Randomness::repeatable(1),
             clock: Clock::set_by(move || Time::from_millis(read.load(Ordering::SeqCst))),
             timers: false,
             observer: Some(Arc::new(move |report| {
