@@ -16,6 +16,9 @@ use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 
 use super::ApiError;
 
+/// How many characters of a body an error repeats at most.
+const ECHO_MAX: usize = 300;
+
 /// A JSON body.
 #[derive(Clone, Debug)]
 pub(super) struct Body<T>(pub(super) T);
@@ -125,96 +128,53 @@ pub(super) fn unsupported(kind: &str, accepted: &str) -> ApiError {
     ApiError { field, ..ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message) }
 }
 
-/// Reads JSON; what is wrong is named by its path.
+/// Reads JSON. An error names the field at fault by its path, such as `observed.outcome` or `unseen[2]`.
 pub(super) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(json).map_err(|error| {
-        if json.trim_ascii().is_empty() {
-            return ApiError::new(StatusCode::BAD_REQUEST, "validation_error", "the body is empty; send JSON");
-        }
-        if !error.is_data() {
-            return ApiError::body(&error);
-        }
-        let text = error.to_string();
-        let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
-        let field = field_at_fault(json, offset(json, error.line(), error.column()), message);
-        let field = Some(field).filter(|field| !field.is_empty());
-        ApiError { field, ..ApiError::new(StatusCode::BAD_REQUEST, "validation_error", message) }
-    })
+    // Keeping track of the path costs time, so only a body that is refused is read that way.
+    serde_json::from_slice(json).or_else(|_| read_with_path(json))
 }
 
-fn field_at_fault(json: &[u8], end: usize, message: &str) -> String {
-    // A field that is missing has no place; the object that misses it has.
-    if let Some(name) = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
-        let object = path_before(json, end);
-        let dot = if object.is_empty() { "" } else { "." };
-        return format!("{object}{dot}{name}");
+fn read_with_path<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
+    if json.trim_ascii().is_empty() {
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "validation_error", "the body is empty; send JSON"));
     }
-    // Serde speaks of a wrong type where the value is. A rule of ours speaks up behind it, when the reader has passed
-    // the comma or the closing bracket too.
-    let mut end = end;
-    if !message.starts_with("invalid type") {
-        end = json[..end].trim_ascii_end().len();
-        end -= usize::from(json[..end].ends_with(b",") || json[..end].ends_with(b"}") || json[..end].ends_with(b"]"));
-    }
-    path_before(json, end)
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(at_path)?;
+    reader.end().map_err(|error| ApiError::syntax(&error))?;
+    Ok(value)
 }
 
-/// How many bytes come before a place that is given by line and column.
-fn offset(json: &[u8], line: usize, column: usize) -> usize {
-    let lines = json.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1));
-    (lines.map(<[u8]>::len).sum::<usize>() + column).min(json.len())
+/// The error of a value that was read with its path.
+pub(super) fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> ApiError {
+    let path = Some(error.path()).filter(|path| path.iter().next().is_some()).map(ToString::to_string);
+    let error = error.into_inner();
+    if !error.is_data() {
+        return ApiError::syntax(&error);
+    }
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let message = text.strip_suffix(&position).unwrap_or(&text);
+    let field = match (path, field_of_object(message)) {
+        (Some(object), Some(name)) => Some(format!("{object}.{name}")),
+        (path, name) => path.or(name.map(str::to_owned)),
+    };
+    let field = field.map(|field| clipped(&field));
+    ApiError { field, ..ApiError::new(StatusCode::BAD_REQUEST, "validation_error", clipped(message)) }
 }
 
-enum Level {
-    Object(Option<String>),
-    Array(usize),
+/// A key or value of the body that an error repeats may be as long as the body.
+fn clipped(text: &str) -> String {
+    match text.char_indices().nth(ECHO_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
-/// The path of the value that ends or begins at `end`, such as `observed.outcome` or `unseen[2]`.
-fn path_before(json: &[u8], end: usize) -> String {
-    let mut levels: Vec<Level> = Vec::new();
-    let mut at = 0;
-    while at < end {
-        match json[at] {
-            b'"' => {
-                let close = string_end(json, at);
-                if let Some(Level::Object(key @ None)) = levels.last_mut() {
-                    *key = serde_json::from_slice(&json[at..close]).ok();
-                }
-                at = close;
-                continue;
-            }
-            b'{' => levels.push(Level::Object(None)),
-            b'[' => levels.push(Level::Array(0)),
-            b'}' | b']' => drop(levels.pop()),
-            b',' if at + 1 < end => match levels.last_mut() {
-                Some(Level::Object(key)) => *key = None,
-                Some(Level::Array(index)) => *index += 1,
-                None => {}
-            },
-            _ => {}
-        }
-        at += 1;
-    }
-    let mut path = String::new();
-    for level in &levels {
-        match level {
-            Level::Object(Some(key)) if path.is_empty() => path.push_str(key),
-            Level::Object(Some(key)) => path.extend([".", key]),
-            Level::Object(None) => {}
-            Level::Array(index) => path.push_str(&format!("[{index}]")),
-        }
-    }
-    path
-}
-
-/// Where the string that opens at `start` is over.
-fn string_end(json: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while at < json.len() && json[at] != b'"' {
-        at += if json[at] == b'\\' { 2 } else { 1 };
-    }
-    (at + 1).min(json.len())
+/// The field that an error about a whole object names. Serde's derived code reports a missing or repeated field at the
+/// object and has no other place for the name than its message, whose form serde documents.
+fn field_of_object(message: &str) -> Option<&str> {
+    let name = message.strip_prefix("missing field `").or_else(|| message.strip_prefix("duplicate field `"))?;
+    name.strip_suffix('`')
 }
 
 #[cfg(test)]
@@ -275,6 +235,16 @@ mod tests {
         for (json, field) in wrong {
             let error = read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong");
             assert_eq!(error.field.as_deref(), Some(field), "{json}: {}", error.message);
+        }
+    }
+
+    #[test]
+    fn an_error_repeats_only_a_part_of_a_long_key_or_text() {
+        let long = "x".repeat(1_000_000);
+        for json in [format!(r#"{{"{long}": 1}}"#), format!(r#"{{"name": "a", "list": "{long}"}}"#)] {
+            let error = read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong");
+            let field = error.field.expect("it names the field");
+            assert!(field.len() < 310 && error.message.len() < 310, "{} {}", field.len(), error.message.len());
         }
     }
 

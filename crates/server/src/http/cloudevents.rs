@@ -32,7 +32,7 @@ const KNOWN_EXTENSIONS: [(&str, &str); 5] = [
 
 /// The CloudEvents a request carries, as JSON in structured form; none if it carries something else.
 pub(super) fn read(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Option<Vec<Value>>, ApiError> {
-    let parse = |body: &[u8]| serde_json::from_slice::<Value>(body).map_err(|error| ApiError::body(&error));
+    let parse = |body: &[u8]| serde_json::from_slice::<Value>(body).map_err(|error| ApiError::syntax(&error));
     match media {
         "application/cloudevents+json" => Ok(Some(vec![parse(body)?])),
         "application/cloudevents-batch+json" => match parse(body)? {
@@ -93,7 +93,7 @@ fn binary(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Value, ApiErr
     match (body.is_empty(), is_json) {
         (true, _) => {}
         (false, true) => {
-            let data = serde_json::from_slice(body).map_err(|error| ApiError::body(&error))?;
+            let data = serde_json::from_slice(body).map_err(|error| ApiError::syntax(&error))?;
             event.insert("data".to_owned(), data);
         }
         (false, false) => match std::str::from_utf8(body).ok().filter(|_| media.starts_with("text/")) {
@@ -174,15 +174,7 @@ fn normal_source(source: &str) -> String {
 
 /// A header's value: percent-encoded UTF-8.
 fn decode(value: &[u8]) -> Option<String> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value;
-    while let Some((&byte, after)) = rest.split_first() {
-        let encoded = (byte == b'%').then(|| after.get(..2)).flatten();
-        let decoded = encoded.and_then(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
-        bytes.push(decoded.unwrap_or(byte));
-        rest = if decoded.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8(bytes).ok()
+    percent_encoding::percent_decode(value).decode_utf8().ok().map(Into::into)
 }
 
 #[cfg(test)]

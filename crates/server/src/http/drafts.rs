@@ -8,7 +8,6 @@ use std::hash::Hasher as _;
 
 use axum::http::HeaderMap;
 use bellwire_store::Brought;
-use serde::Deserialize as _;
 use serde_json::Value;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
@@ -33,9 +32,7 @@ impl Draft {
             Self::Read(event) => return Ok((event, None)),
             Self::Sent(sent, remembered) => (sent, remembered),
         };
-        // Where a value is wrong is known only of a text, so the text is made when it is needed.
-        let event = Object::<NewEvent>::deserialize(&sent).or_else(|_| body::read(sent.to_string().as_bytes()));
-        let Object(event) = event?;
+        let Object(event) = serde_path_to_error::deserialize::<_, Object<NewEvent>>(&sent).map_err(body::at_path)?;
         let brought = match event.name() {
             // Only what has a name can come again.
             Some(id) => Some(Brought { id: id.to_owned(), content: fingerprint(&sent) }),

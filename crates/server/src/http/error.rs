@@ -83,12 +83,9 @@ impl ApiError {
         Self { field: Some(format!("events[{at}]{field}")), ..self }
     }
 
-    /// A body that is not the JSON we asked for.
-    pub(crate) fn body(error: &serde_json::Error) -> Self {
-        let message = error.to_string();
-        // serde names an unknown or missing field between backquotes.
-        let field = message.split('`').nth(1).filter(|_| message.contains("field")).map(str::to_owned);
-        Self { field, ..Self::new(StatusCode::BAD_REQUEST, "validation_error", message) }
+    /// A body that is no JSON.
+    pub(crate) fn syntax(error: &serde_json::Error) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "validation_error", error.to_string())
     }
 }
 

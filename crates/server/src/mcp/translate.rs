@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{
     CallToolResult, MetaObject, ReadResourceResult, RequestMetaObject, Resource, ResourceContents, ResourceTemplate,
     ToolAnnotations,
@@ -15,6 +16,8 @@ const PREFIX: &str = "bellwire/";
 const JSON: &str = "application/json";
 const URI_START: &str = "bellwire://conversations/";
 const URI_END: &str = "/notifications";
+/// Everything but what RFC 3986 leaves unreserved.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// The form of every resource: how many notifications wait in a conversation.
 pub const TEMPLATE: &str = "bellwire://conversations/{conversation_id}/notifications";
@@ -38,14 +41,7 @@ pub fn result(value: Map<String, Value>, is_error: bool, call_id: Option<String>
 
 /// The resource that says how many notifications wait in a conversation.
 pub fn pending_uri(conversation_id: &str) -> String {
-    let mut uri = URI_START.to_owned();
-    for byte in conversation_id.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => uri.push(char::from(byte)),
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri + URI_END
+    format!("{URI_START}{}{URI_END}", utf8_percent_encode(conversation_id, ESCAPED))
 }
 
 /// The same, as `resources/list` gives it.
@@ -91,20 +87,9 @@ pub(super) fn asked(meta: &RequestMetaObject) -> Result<Asked, Refused> {
 
 /// The conversation a resource is about, if it is one of ours.
 pub fn conversation_of(uri: &str) -> Option<String> {
-    let escaped = uri.strip_prefix(URI_START)?.strip_suffix(URI_END)?.as_bytes();
-    let mut bytes = Vec::with_capacity(escaped.len());
-    let mut at = 0;
-    while at < escaped.len() {
-        if escaped[at] == b'%' {
-            let hex = std::str::from_utf8(escaped.get(at + 1..at + 3)?).ok()?;
-            bytes.push(u8::from_str_radix(hex, 16).ok()?);
-            at += 3;
-        } else {
-            bytes.push(escaped[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8(bytes).ok().filter(|id| !id.is_empty())
+    let escaped = uri.strip_prefix(URI_START)?.strip_suffix(URI_END)?;
+    let id = percent_decode_str(escaped).decode_utf8().ok()?;
+    (!id.is_empty()).then(|| id.into())
 }
 
 #[cfg(test)]
