@@ -1,7 +1,8 @@
 //! Under which names the hub answers, and to which pages.
 //!
 //! A page in somebody's browser must not reach the hub: neither under a host name of the page's own (DNS rebinding) nor
-//! from another origin. Probes and metrics carry whatever name they like.
+//! from another origin. Probes and metrics carry whatever name they like. A signed link works from any origin: a page that
+//! has the link needs no browser to use it, and mail programs open it in pages of their own, whose origin is `null`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::ApiError;
-use super::router::PROBES;
+use super::router::Route;
 use crate::config::Config;
 
 /// How long a browser may remember what it was allowed.
@@ -29,23 +30,28 @@ impl Doorkeeper {
         Self { hosts: config.allowed_hosts(), origins: config.allowed_origins.iter().cloned().chain(public).collect() }
     }
 
-    /// Lets in who comes by a name that is known.
-    pub(super) fn check(&self, request: &Request) -> Result<(), ApiError> {
-        match PROBES.contains(&request.uri().path()) {
-            true => Ok(()),
-            false => self.admit(request),
+    /// Refuses a request for a host name that is not ours, or from a page that may not call us.
+    pub(super) fn check(&self, route: Option<&Route>, request: &Request) -> Result<(), ApiError> {
+        match route {
+            Some(route) if route.is_probe() => Ok(()),
+            Some(route) if route.is_signed_link() => self.check_host(request).map(drop),
+            _ => self.check_origin(self.check_host(request)?, request),
         }
     }
 
-    fn admit(&self, request: &Request) -> Result<(), ApiError> {
-        let text = |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
-        let host = text(header::HOST).or_else(|| request.uri().authority().map(|name| name.as_str()));
+    /// The host name that the request is for.
+    fn check_host<'a>(&self, request: &'a Request) -> Result<&'a str, ApiError> {
+        let host = text(request, header::HOST).or_else(|| request.uri().authority().map(|name| name.as_str()));
         let host = host.unwrap_or_default();
         if !self.knows_host(host) {
             let message = "this hub does not answer to that host name; add it to server.allowed_hosts";
             return Err(ApiError::new(StatusCode::MISDIRECTED_REQUEST, "host_not_allowed", message));
         }
-        if text(header::ORIGIN).is_some_and(|origin| !self.knows_origin(origin, host)) {
+        Ok(host)
+    }
+
+    fn check_origin(&self, host: &str, request: &Request) -> Result<(), ApiError> {
+        if text(request, header::ORIGIN).is_some_and(|origin| !self.knows_origin(origin, host)) {
             let message = "pages of that origin may not call this hub; add it to server.allowed_origins";
             return Err(ApiError::new(StatusCode::FORBIDDEN, "origin_not_allowed", message));
         }
@@ -65,6 +71,10 @@ impl Doorkeeper {
         let own = origin.split_once("://").is_some_and(|(_, name)| name.eq_ignore_ascii_case(host));
         own || self.origins.iter().any(|one| one.eq_ignore_ascii_case(origin))
     }
+}
+
+fn text(request: &Request, name: HeaderName) -> Option<&str> {
+    request.headers().get(name).map(|value| value.to_str().unwrap_or("?"))
 }
 
 /// Tells browsers what the listed origins may do.

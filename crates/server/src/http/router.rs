@@ -84,6 +84,11 @@ impl Route {
         PROBES.contains(&self.path)
     }
 
+    /// Whether the path itself holds the credential: a signed link.
+    pub(super) fn is_signed_link(&self) -> bool {
+        self.path == SIGNED_LINK
+    }
+
     /// Whether whose conversation is meant can be said in the URL. Who makes one says it in the body.
     pub(super) fn takes_owner(&self) -> bool {
         self.path.starts_with("/v1/conversations/") && self.method != "PUT"
@@ -101,7 +106,10 @@ impl Route {
 }
 
 /// Answered under every host name.
-pub(super) const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// A link in a mail.
+const SIGNED_LINK: &str = "/u/{signed}";
 
 /// A line says: what it does; the method, the path and who may use it; what it takes, what it answers, and what can go
 /// wrong besides; who answers. A handler that takes or answers something else does not compile.

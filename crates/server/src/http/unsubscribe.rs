@@ -27,7 +27,8 @@ impl IntoResponse for Page {
         let headers = [
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
             (header::CONTENT_SECURITY_POLICY, policy),
-            (header::REFERRER_POLICY, "no-referrer"),
+            // Not `no-referrer`: the form's request would then have `Origin: null`, and the link stays on this origin as it is.
+            (header::REFERRER_POLICY, "same-origin"),
             (header::CACHE_CONTROL, "no-store"),
         ];
         (headers, page).into_response()

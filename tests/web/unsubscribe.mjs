@@ -1,0 +1,42 @@
+// A person presses the button on the page behind the link of a mail, in a real browser, and gets no more mail.
+import assert from 'node:assert/strict';
+import { chromium } from 'playwright-core';
+import { startHub, until } from './hub.mjs';
+import { mailServer } from './mail.mjs';
+
+const server = await mailServer();
+const hub = await startHub({
+  BELLWIRE_EMAIL_HOST: '127.0.0.1',
+  BELLWIRE_EMAIL_PORT: String(server.port),
+  BELLWIRE_EMAIL_TLS: 'none',
+});
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+try {
+  const [agent, ada] = [await hub.token('agent'), await hub.token('user')];
+  const settings = (method, body) => hub.call(ada, method, '/v1/users/ada/settings', body);
+  await settings('PATCH', { email: { enabled: true, address: 'ada@example.org' } });
+  const first = await until('the mail with the code', () => server.mails[0]);
+  const code = first.match(/^\s*(\d{6})\s*$/m)[1];
+  await hub.call(ada, 'POST', '/v1/users/ada/email/confirm', { code });
+  await hub.call(agent, 'POST', '/v1/tools/send_notification', { arguments: { message: 'Buy milk' } });
+  const mail = await until('the mail with the link', () => server.mails[1]);
+  const link = mail.match(/^List-Unsubscribe:\s*<([^>]*)>/m)[1];
+  assert.ok(link.startsWith(`${hub.url}/u/`), link);
+
+  const page = await browser.newPage();
+  const opened = await page.goto(link);
+  assert.equal(opened.status(), 200);
+  assert.equal((await settings('GET')).email.enabled, true, 'looking changes nothing');
+  const [answer] = await Promise.all([
+    page.waitForResponse((response) => response.request().method() === 'POST'),
+    page.getByRole('button').click(),
+  ]);
+  assert.equal(answer.status(), 200, await answer.text());
+  await page.getByRole('heading', { name: 'Done' }).waitFor();
+  assert.equal((await settings('GET')).email.enabled, false, 'mail has ended');
+  console.log('ok  the unsubscribe page works in a browser');
+} finally {
+  await browser.close();
+  await hub.stop();
+  server.close();
+}
