@@ -24,7 +24,7 @@ const EMPTY: &str = "--serve-empty";
 
 /// What a child process serves.
 pub(crate) enum Role {
-    /// The hub with this data folder and these environment variables, otherwise default, without a publish limit.
+    /// The hub with this data folder and these environment variables, otherwise default, without the limits of a token.
     Hub(PathBuf, Vec<(String, String)>),
     /// An HTTP server of the same stack with an empty handler.
     Empty,
@@ -62,6 +62,9 @@ async fn hub(listener: TcpListener, folder: PathBuf, environment: Vec<(String, S
     let settings = config::load(&Sources { environment, ..Sources::default() }).expect("the variables are right");
     let mut config = Config { data_dir: Some(folder), ..settings.config };
     config.limits.publish_per_second = 0;
+    (config.limits.concurrent_per_token, config.limits.streams_per_token) = (0, 0);
+    (config.limits.mcp_sessions_per_token, config.limits.injections_per_second) = (0, 0);
+    config.limits.bytes_per_day = 0;
     let app = App::start(config, listener, stdin_closed()).await.expect("the hub starts in an empty folder");
     let token = create_token(&*app.store, Scope::Admin, "bench").await.expect("a token is made");
     println!("{} {token}", app.address);

@@ -10,6 +10,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::clock;
 use crate::http::ApiError;
+use crate::usage::{TokenLimits, TokenUsage, Usages};
 
 /// What a token may do.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -60,13 +61,16 @@ pub struct Identity {
     pub origin: Option<String>,
     /// When its token ends by itself.
     pub expires_at: Option<Time>,
+    /// What the token uses of its limits.
+    pub(crate) usage: Arc<TokenUsage>,
     /// What is kept of its secret.
     secret_hash: Vec<u8>,
 }
 
 impl Identity {
-    fn of(token: &Token) -> Option<Self> {
+    fn of(token: &Token, usages: &Usages) -> Option<Self> {
         let scope = Scope::parse(&token.scope)?;
+        let usage = usages.of(&token.id, scope == Scope::Admin);
         let user_id = token.user_id.clone().filter(|user| user != "*" && scope != Scope::Admin);
         let token_owner = match &user_id {
             Some(user) => format!("user:{user}"),
@@ -75,7 +79,7 @@ impl Identity {
         let (conversation_id, origin) = (token.conversation_id.clone(), token.origin.as_deref().map(seen));
         let caller = Caller { user_id, conversation_id, token_owner, origin: origin.clone() };
         let (expires_at, secret_hash) = (token.expires_at, token.secret_hash.clone());
-        Some(Self { token_id: token.id.clone(), scope, caller, origin, expires_at, secret_hash })
+        Some(Self { token_id: token.id.clone(), scope, caller, origin, expires_at, usage, secret_hash })
     }
 
     /// Whether this person's things are the caller's business. What is not theirs looks like what is not there.
@@ -109,6 +113,7 @@ fn digest(secret: &str) -> Hash {
 pub struct Tokens {
     store: Arc<dyn Store>,
     known: RwLock<Known>,
+    usages: Usages,
 }
 
 /// Whose tokens were found, and how often all of them were forgotten: what was read before that must not come back.
@@ -124,8 +129,8 @@ type Hash = [u8; 32];
 const KNOWN_MAX: usize = 10_000;
 
 impl Tokens {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, known: RwLock::default() }
+    pub(crate) fn new(store: Arc<dyn Store>, limits: TokenLimits) -> Self {
+        Self { store, known: RwLock::default(), usages: Usages::new(limits) }
     }
 
     /// Who brings this secret, if it is still worth something.
@@ -144,7 +149,7 @@ impl Tokens {
 
     async fn look_up(&self, hash: Hash, forgotten: u64) -> Result<Option<Arc<Identity>>, ApiError> {
         let token = self.store.token_by_secret(hash.to_vec()).await?.filter(is_valid);
-        let identity = token.as_ref().and_then(Identity::of).map(Arc::new);
+        let identity = token.as_ref().and_then(|token| Identity::of(token, &self.usages)).map(Arc::new);
         if let Some(identity) = &identity {
             self.remember(hash, identity.clone(), forgotten);
         }

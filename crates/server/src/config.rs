@@ -69,6 +69,16 @@ pub struct Limits {
     pub concurrent_requests: usize,
     /// How many streams may be open at once.
     pub streams: usize,
+    /// How many requests of one token are worked on at once; 0 = no limit.
+    pub concurrent_per_token: usize,
+    /// How many streams one token may have open at once; 0 = no limit.
+    pub streams_per_token: usize,
+    /// How many MCP sessions one token may have; 0 = no limit.
+    pub mcp_sessions_per_token: usize,
+    /// How many injections a second one token may make; 0 = no limit.
+    pub injections_per_second: u64,
+    /// How many bytes of request bodies one token may send in a day of UTC; 0 = no limit.
+    pub bytes_per_day: u64,
     /// After how long an MCP session that nobody uses ends.
     pub mcp_session_idle_seconds: u64,
     /// How many events a second one token may publish; 0 = no limit.
@@ -155,6 +165,11 @@ impl Config {
                 request_seconds: 0,
                 concurrent_requests: 0,
                 streams: 0,
+                concurrent_per_token: 0,
+                streams_per_token: 0,
+                mcp_sessions_per_token: 0,
+                injections_per_second: 0,
+                bytes_per_day: 0,
                 mcp_session_idle_seconds: 0,
                 publish_per_second: 0,
                 publish_burst: 0,
@@ -206,6 +221,11 @@ mod tests {
             request_seconds: 30,
             concurrent_requests: 1024,
             streams: 10_000,
+            concurrent_per_token: 256,
+            streams_per_token: 1000,
+            mcp_sessions_per_token: 200,
+            injections_per_second: 200,
+            bytes_per_day: 10 * 1024 * 1024 * 1024,
             mcp_session_idle_seconds: 1800,
             publish_per_second: 1000,
             publish_burst: 5000,

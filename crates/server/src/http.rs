@@ -16,6 +16,7 @@ mod health;
 mod idempotency;
 mod inbox;
 mod inject;
+mod intake;
 mod mcp;
 mod metrics;
 mod new_event;
@@ -50,7 +51,6 @@ use bellwire_store::{Refusals, Store};
 use tokio::sync::broadcast;
 
 use crate::auth::Tokens;
-use crate::limit::PublishLimit;
 use crate::metrics::Metrics;
 use crate::tools::Seldom;
 
@@ -64,7 +64,6 @@ pub(crate) struct Parts {
     pub(crate) tokens: Arc<Tokens>,
     /// The subscribers in force; a reload replaces them.
     pub(crate) roster: tokio::sync::watch::Receiver<Arc<Subscribers>>,
-    pub(crate) limit: Arc<PublishLimit>,
     /// The most events one call may bring.
     pub(crate) batch_max: usize,
     pub(crate) metrics: Arc<Metrics>,

@@ -7,14 +7,16 @@ pub mod auth;
 pub mod clock;
 pub mod config;
 pub mod deliver;
+pub mod descriptors;
 pub mod folder;
 pub mod http;
-pub mod limit;
 mod listen;
 pub mod mcp;
 mod metrics;
+mod rate;
 mod refusals;
 pub mod tools;
+mod usage;
 
 pub use config::Config;
 
@@ -37,8 +39,8 @@ use crate::deliver::email::Smtp;
 use crate::deliver::{Outbox, Postage};
 use crate::folder::Folder;
 use crate::http::{Hub, Overload, Parts, TraceNames};
-use crate::limit::PublishLimit;
 use crate::metrics::Metrics;
+use crate::usage::TokenLimits;
 
 /// How often old rows are looked for, and how many go at once.
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
@@ -85,6 +87,7 @@ impl App {
         let watched = folder.as_ref().map(Folder::watch);
         let subscribers = first_subscribers(folder.as_mut())?;
         let metrics = Arc::new(Metrics::new());
+        let counted = metrics.clone();
         let smtp = Smtp::new(&config.email).map_err(StartError::Email)?;
         let people = rules(&config, smtp.as_ref());
         let (stop, stopping) = watch::channel(false);
@@ -101,9 +104,8 @@ impl App {
         let unsubscribe = deliver::Unsubscribe::new(link_key(&*store).await?);
         let hub = Hub::new(Parts {
             store: store.clone(),
-            tokens: Arc::new(Tokens::new(store.clone())),
+            tokens: Arc::new(Tokens::new(store.clone(), TokenLimits::new(&config.limits))),
             roster: roster.1,
-            limit: Arc::new(PublishLimit::new(config.limits.publish_per_second, config.limits.publish_burst)),
             batch_max: config.limits.batch_events,
             metrics,
             overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
@@ -127,8 +129,7 @@ impl App {
         });
         tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));
         let grace = grace(stop.subscribe());
-        // Every stream has a connection of its own, and every request that is worked on.
-        let connections_max = config.limits.streams + config.limits.concurrent_requests;
+        let connections_max = descriptors::connections_max(&config.limits);
         let ended = async move {
             shutdown.await;
             // Streams end by themselves; everything else is answered before the listener closes.
@@ -136,7 +137,7 @@ impl App {
         };
         let serving = tokio::spawn(async move {
             tokio::select! {
-                () = listen::serve(listener, api, connections_max, ended) => Ok(()),
+                () = listen::serve(listener, api, connections_max, counted, ended) => Ok(()),
                 () = grace => Ok(()),
             }
         });

@@ -1,73 +1,189 @@
 //! Connections: as many as there is room for, each with a time in which it must say what it wants.
 //!
-//! Whoever opens a connection and says nothing, or half of a request's head, holds a file and a little memory; without a
-//! limit anybody could hold all of them.
+//! A client that opens a connection and sends nothing, or half of a request's head, holds a file descriptor and a little
+//! memory. Without a limit one client could hold all of them; with a limit alone it could shut out everybody else. So where
+//! there is no room for another connection, those that wait for a request are closed.
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::http::Api;
+use crate::metrics::Metrics;
 
 /// How long a request's head may take, and how long a connection may stay without one.
 const HEAD_WITHIN: Duration = Duration::from_secs(60);
-/// How long to wait when the system gives no further connection, such as when there are too many open files.
-const BREATHE: Duration = Duration::from_millis(100);
+/// How long to wait when there is no room for another connection before asking again.
+const PAUSE: Duration = Duration::from_millis(100);
+/// A connection younger than this is not closed to make room: its request may be on its way.
+const AGE_MIN: Duration = Duration::from_secs(1);
+/// How often it is logged that there is no room.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+
+/// What every connection is told.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Word {
+    /// Serve.
+    Open,
+    /// Others wait for a place; the number differs each time.
+    Crowded(u64),
+    /// The hub stops.
+    Stop,
+}
 
 /// Answers until `shutdown` resolves, then finishes what was begun.
-pub(crate) async fn serve(listener: TcpListener, api: Api, connections_max: usize, shutdown: impl Future<Output = ()>) {
-    let room = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
-    let (stop, stopping) = watch::channel(false);
+pub(crate) async fn serve(
+    listener: TcpListener,
+    api: Api,
+    connections_max: usize,
+    metrics: Arc<Metrics>,
+    shutdown: impl Future<Output = ()>,
+) {
+    let (tell, told) = watch::channel(Word::Open);
     let service = TowerToHyperService::new(api);
+    let mut places = Places {
+        free: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
+        tell: &tell,
+        metrics: &metrics,
+        logged: None,
+        asked: 0,
+    };
     tokio::pin!(shutdown);
     loop {
         let next = async {
-            let permit = room.clone().acquire_owned().await.expect("nobody closes the room");
-            (permit, listener.accept().await)
+            let place = places.take().await;
+            match listener.accept().await {
+                Ok((stream, _)) => Some((place, stream)),
+                Err(error) => {
+                    metrics.connection_failed();
+                    places.make_room(&error.to_string());
+                    tokio::time::sleep(PAUSE).await;
+                    None
+                }
+            }
         };
-        let (permit, accepted) = tokio::select! {
+        let next = tokio::select! {
             () = &mut shutdown => break,
             next = next => next,
         };
-        let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(BREATHE).await;
-            continue;
-        };
-        let (service, stopping) = (service.clone(), stopping.clone());
+        let Some((place, stream)) = next else { continue };
+        let (service, told, metrics) = (service.clone(), told.clone(), metrics.clone());
         tokio::spawn(async move {
-            connection(stream, service, stopping).await;
-            drop(permit);
+            if connection(stream, service, told).await == Ended::Early {
+                metrics.connection_closed_early();
+            }
+            drop(place);
         });
     }
     drop(listener);
-    drop(stopping);
-    let _ = stop.send(true);
+    drop(told);
+    let _ = tell.send(Word::Stop);
     // Every connection holds an end of this channel until it is done.
-    stop.closed().await;
+    tell.closed().await;
 }
 
-async fn connection(stream: TcpStream, service: TowerToHyperService<Api>, mut stopping: watch::Receiver<bool>) {
+/// Room for connections.
+struct Places<'a> {
+    free: Arc<Semaphore>,
+    tell: &'a watch::Sender<Word>,
+    metrics: &'a Metrics,
+    logged: Option<Instant>,
+    /// How often room was asked for.
+    asked: u64,
+}
+
+impl Places<'_> {
+    /// A place for one more connection, as soon as there is one.
+    async fn take(&mut self) -> OwnedSemaphorePermit {
+        loop {
+            let place = tokio::time::timeout(PAUSE, self.free.clone().acquire_owned()).await;
+            if let Ok(place) = place {
+                return place.expect("the semaphore is never closed");
+            }
+            self.make_room("every place is taken");
+        }
+    }
+
+    /// Asks the connections that wait for a request to end.
+    fn make_room(&mut self, reason: &str) {
+        self.asked += 1;
+        let _ = self.tell.send(Word::Crowded(self.asked));
+        if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY) {
+            self.logged = Some(Instant::now());
+            let failed = self.metrics.connections_failed();
+            tracing::warn!(reason, failed, "too many connections: those that wait for a request are closed");
+        }
+    }
+}
+
+/// How a connection ended.
+#[derive(PartialEq, Eq)]
+enum Ended {
+    /// Its client closed it, or everything was answered.
+    InOrder,
+    /// It was closed to make room for others.
+    Early,
+}
+
+async fn connection(stream: TcpStream, service: TowerToHyperService<Api>, mut told: watch::Receiver<Word>) -> Ended {
+    let opened = Instant::now();
     // Answers are small and complete: waiting to fill a packet only makes them late.
     let _ = stream.set_nodelay(true);
+    let used = Arc::new(AtomicBool::new(false));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), Noting { service, used: used.clone() });
     tokio::pin!(serving);
-    let stopped = async {
-        // A sender that is gone has stopped too.
-        let _ = stopping.wait_for(|stopping| *stopping).await;
-    };
-    tokio::select! {
+    let word = tokio::select! {
         // A client that goes away in the middle is its own affair.
-        _ = serving.as_mut() => return,
-        () = stopped => serving.as_mut().graceful_shutdown(),
+        _ = serving.as_mut() => return Ended::InOrder,
+        word = asked_to_end(&mut told, opened) => word,
+    };
+    if word != Word::Stop && !used.load(Ordering::Relaxed) {
+        // It never sent a whole request.
+        return Ended::Early;
     }
+    // One that waits for its next request ends at once, any other after the answer it is giving.
+    serving.as_mut().graceful_shutdown();
     let _ = serving.await;
+    if word == Word::Stop { Ended::InOrder } else { Ended::Early }
+}
+
+/// Waits until this connection is to end, and says why.
+async fn asked_to_end(told: &mut watch::Receiver<Word>, opened: Instant) -> Word {
+    let ends = |word: &Word| match word {
+        Word::Open => false,
+        Word::Crowded(_) => opened.elapsed() >= AGE_MIN,
+        Word::Stop => true,
+    };
+    // A sender that is gone has stopped too.
+    told.wait_for(ends).await.map_or(Word::Stop, |word| *word)
+}
+
+/// Notes that a connection has brought a request.
+struct Noting {
+    service: TowerToHyperService<Api>,
+    used: Arc<AtomicBool>,
+}
+
+impl Service<Request<Incoming>> for Noting {
+    type Response = <TowerToHyperService<Api> as Service<Request<Incoming>>>::Response;
+    type Error = <TowerToHyperService<Api> as Service<Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<Api> as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        self.used.store(true, Ordering::Relaxed);
+        self.service.call(request)
+    }
 }

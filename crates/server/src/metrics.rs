@@ -31,6 +31,8 @@ pub(crate) struct Metrics {
     injections: Counter,
     requests: Family<RequestLabels, Counter>,
     request_seconds: Family<RouteLabels, Histogram>,
+    connections_failed: Counter,
+    connections_closed_early: Counter,
     streams: Gauge,
     pending: Gauge,
     oldest_seconds: Gauge<f64, AtomicU64>,
@@ -77,6 +79,8 @@ impl Metrics {
             injections: Counter::default(),
             requests: Family::default(),
             request_seconds: Family::new_with_constructor(seconds),
+            connections_failed: Counter::default(),
+            connections_closed_early: Counter::default(),
             streams: Gauge::default(),
             pending: Gauge::default(),
             oldest_seconds: Gauge::default(),
@@ -114,6 +118,10 @@ impl Metrics {
         registry.register("http_requests", "Answered requests", self.requests.clone());
         let durations = self.request_seconds.clone();
         registry.register_with_unit("http_request_duration", "Answering a request", Unit::Seconds, durations);
+        let help = "Connections that could not be accepted, such as for lack of file descriptors";
+        registry.register("connections_failed", help, self.connections_failed.clone());
+        let help = "Connections that were closed while others waited for a place";
+        registry.register("connections_closed_early", help, self.connections_closed_early.clone());
         registry.register("stream_clients", "Open streams", self.streams.clone());
         registry.register("notifications_pending", "Notifications that wait for agents", self.pending.clone());
         let oldest = self.oldest_seconds.clone();
@@ -163,6 +171,21 @@ impl Metrics {
     pub(crate) fn answered(&self, method: &'static str, route: &'static str, status: u16, took: Duration) {
         self.requests.get_or_create(&RequestLabels { method, route, status }).inc();
         self.request_seconds.get_or_create(&RouteLabels { method, route }).observe(took.as_secs_f64());
+    }
+
+    /// Counts a connection that could not be accepted.
+    pub(crate) fn connection_failed(&self) {
+        self.connections_failed.inc();
+    }
+
+    /// How many connections could not be accepted.
+    pub(crate) fn connections_failed(&self) -> u64 {
+        self.connections_failed.get()
+    }
+
+    /// Counts a connection that was closed to make room.
+    pub(crate) fn connection_closed_early(&self) {
+        self.connections_closed_early.inc();
     }
 
     /// Counts a stream for as long as the guard lives.

@@ -108,6 +108,13 @@ impl Incoming {
     }
 }
 
+impl Incoming {
+    /// The person the event is for, where it names no conversation: every open conversation of theirs hears it.
+    pub fn person_addressed(&self) -> Option<&str> {
+        self.event.user_id().filter(|_| self.event.conversation_id().is_none())
+    }
+}
+
 /// A name a sender brought, and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brought {

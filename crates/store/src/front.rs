@@ -17,7 +17,7 @@ use crate::command::{Caller, ConversationView, Given, Hint, Message, Once, Publi
 use crate::ended::Ended;
 use crate::error::StoreError;
 use crate::hints::Hints;
-use crate::postroom::{Publishing, only};
+use crate::postroom::{OPEN_MAX, Publishing, only, open_since};
 use crate::rows::ConversationKey;
 use crate::writer::{Handle, Job};
 use crate::{Answering, Kept, Store};
@@ -28,6 +28,13 @@ pub trait Reader: PeopleReader + Send + Sync + 'static {
     fn owners(&self, conversation_id: &str) -> impl Future<Output = Result<Vec<(String, bool)>, StoreError>> + Send;
     /// Whether this person has a conversation of this id.
     fn has(&self, user_id: &str, conversation_id: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// How many conversations of this person were seen since then, at most `limit`.
+    fn open_count(
+        &self,
+        user_id: &str,
+        since: Time,
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
     /// Whether a call was made under this name and answered; which answer that was, the writer knows.
     fn is_named(&self, once: &Once) -> impl Future<Output = Result<bool, StoreError>> + Send;
     /// What was shown, oldest first, from behind `after` on.
@@ -86,6 +93,17 @@ impl<R: Reader> Store for Front<R> {
         title: Option<String>,
     ) -> Answering<'_, ConversationView> {
         Box::pin(self.writer.ask(move |reply| Job::PutConversation(caller, id, user_id, title, reply)))
+    }
+
+    fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> Answering<'_, usize> {
+        Box::pin(async move {
+            if caller.user_id.as_deref().is_some_and(|bound| bound != user_id) {
+                return Ok(0);
+            }
+            // A caller bound to one conversation reaches no other.
+            let most = if caller.conversation_id.is_some() { 1 } else { OPEN_MAX };
+            self.reader.open_count(&user_id, open_since(now), most).await
+        })
     }
 
     fn conversation(&self, caller: Caller, id: String) -> Answering<'_, ConversationView> {

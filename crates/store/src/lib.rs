@@ -75,6 +75,8 @@ pub trait Store: People {
         user_id: String,
         title: Option<String>,
     ) -> Answering<'_, ConversationView>;
+    /// How many open conversations an event for this person reaches now, if the caller sends it.
+    fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> Answering<'_, usize>;
     /// A conversation as people see it.
     fn conversation(&self, caller: Caller, id: String) -> Answering<'_, ConversationView>;
     /// What a conversation's stream says on connect. Connecting keeps it open.

@@ -263,6 +263,10 @@ impl Reader for Memory {
         Ok(self.lock().named(conversation_id).map(|row| (row.key.owner.to_string(), row.registered)).collect())
     }
 
+    async fn open_count(&self, user_id: &str, since: Time, limit: usize) -> Result<usize, StoreError> {
+        Ok(self.clone().open_conversations(user_id, since, limit).await?.len())
+    }
+
     async fn has(&self, user_id: &str, conversation_id: &str) -> Result<bool, StoreError> {
         Ok(self.lock().conversations.contains_key(&ConversationKey::new(user_id, conversation_id)))
     }

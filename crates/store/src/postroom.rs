@@ -51,7 +51,12 @@ const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
 /// How many events are read by one query.
 const EVENTS_AT_ONCE: usize = 500;
 /// How many open conversations one event for a person reaches.
-const OPEN_MAX: usize = 100;
+pub(crate) const OPEN_MAX: usize = 100;
+
+/// A conversation that was seen since then is open.
+pub(crate) fn open_since(now: Time) -> Time {
+    Time::from_millis(now.as_millis().saturating_sub_unsigned(OPEN_MS))
+}
 
 /// Where rows come from.
 pub(crate) trait Source: PeopleSource {

@@ -42,6 +42,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<bool> {
     let loaded = arguments.load()?;
     log::start(&loaded.config.log);
     loaded.warnings.iter().for_each(|warning| warn(warning));
+    bellwire_server::descriptors::raise_limit();
     tokio::runtime::Runtime::new().context("cannot start")?.block_on(serve(loaded))
 }
 

@@ -23,14 +23,24 @@ impl Hub {
     }
 
     pub(crate) fn start_in(home: tempfile::TempDir, arguments: &[&str]) -> Self {
-        let mut child = command(home.path())
-            .arg("serve")
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the hub starts");
+        let mut serve = command(home.path());
+        serve.arg("serve").args(arguments);
+        Self::started(home, serve)
+    }
+
+    /// A hub that is started by a shell which has run this first, such as `ulimit -n 300`.
+    pub(crate) fn start_under(shell: &str) -> Self {
+        let home = tempfile::tempdir().expect("a folder");
+        let program = command(home.path());
+        let mut serve = Command::new("bash");
+        serve.args(["-c", &format!("{shell}; exec \"$0\" serve --port 0")]).arg(program.get_program());
+        serve.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::started(home, serve)
+    }
+
+    fn started(home: tempfile::TempDir, mut serve: Command) -> Self {
+        let mut child =
+            serve.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the hub starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("it has a standard error"));
         let mut said = String::new();
         while !said.contains(" doctor") {
@@ -40,6 +50,11 @@ impl Hub {
         }
         let url = said.split_whitespace().find(|word| word.starts_with("http://")).expect("its address").to_owned();
         Self { home, url, said, child, stderr }
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Another command with the same home folder.
@@ -66,7 +81,12 @@ impl Hub {
 
     /// An agent token bound to the user ada.
     pub(crate) fn agent_token(&self) -> String {
-        let output = self.run(&["token", "create", "--scope", "agent", "--user", "ada", "--origin", "butler"]);
+        self.agent_token_of("ada")
+    }
+
+    /// A token for an agent of this person's.
+    pub(crate) fn agent_token_of(&self, user: &str) -> String {
+        let output = self.run(&["token", "create", "--scope", "agent", "--user", user, "--origin", "butler"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout).trim().to_owned()
     }

@@ -10,6 +10,8 @@ mod demo;
 mod doctor;
 mod events;
 mod help;
+#[cfg(target_os = "linux")]
+mod hostile;
 mod mcp;
 mod refusals;
 mod serve;

@@ -1,21 +1,20 @@
 //! JSON bodies: read into the type a handler asks for, or refused with the path of the field at fault.
 
 use std::borrow::Cow;
-use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 
-use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
-use http_body_util::{LengthLimitError, Limited};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 
-use super::ApiError;
+use super::{ApiError, intake};
 
+/// How many values one body may have, or one of its events. A payload, of at most 64 KiB, has fewer.
+const VALUES_MAX: usize = 65_536;
 /// How many characters of a body an error repeats at most.
 const ECHO_MAX: usize = 300;
 
@@ -28,7 +27,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         check_json(request.headers())?;
-        Ok(Self(read_object(&bytes(request.into_body()).await?)?))
+        Ok(Self(read_object(&intake::whole(request).await?.1)?))
     }
 }
 
@@ -81,30 +80,6 @@ impl<T: JsonSchema> JsonSchema for Object<T> {
     }
 }
 
-/// The request with a body that ends in an error where it is larger than this; one that says so itself is refused at once.
-pub(super) fn limited(request: Request, max: usize) -> Result<Request, ApiError> {
-    let said = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    match said {
-        Some(length) if length > max as u64 => Err(ApiError::of_status(StatusCode::PAYLOAD_TOO_LARGE)),
-        // As long as it says: nothing has to be counted.
-        Some(_) => Ok(request),
-        None => Ok(request.map(|body| axum::body::Body::new(Limited::new(body, max)))),
-    }
-}
-
-/// The body as it came, no larger than it was let in.
-pub(super) async fn bytes(body: axum::body::Body) -> Result<Bytes, ApiError> {
-    let read = axum::body::to_bytes(body, usize::MAX).await;
-    read.map_err(|error| {
-        let first: &(dyn Error + 'static) = &error;
-        let mut causes = std::iter::successors(Some(first), |cause| (*cause).source());
-        match causes.any(|cause| cause.is::<LengthLimitError>()) {
-            true => ApiError::of_status(StatusCode::PAYLOAD_TOO_LARGE),
-            false => ApiError::new(StatusCode::BAD_REQUEST, "validation_error", "the body ended before its end"),
-        }
-    })
-}
-
 /// What kind of thing a body is said to be, in lower case and without parameters.
 pub(super) fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -128,8 +103,35 @@ pub(super) fn unsupported(kind: &str, accepted: &str) -> ApiError {
     ApiError { field, ..ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message) }
 }
 
+/// Refuses a text with more JSON values than any call needs, before anything is built from it: a value of two bytes becomes
+/// thirty or more in memory.
+pub(super) fn check_values(json: &[u8]) -> Result<(), ApiError> {
+    // No value is shorter than two bytes with what separates it from the next.
+    if json.len() / 2 < VALUES_MAX || values_most(json) <= VALUES_MAX {
+        return Ok(());
+    }
+    let message = format!("has more than {VALUES_MAX} JSON values; send less at once");
+    Err(ApiError::invalid("body", message))
+}
+
+/// How many values a JSON text has at most, keys included: each but the first follows one of these characters.
+fn values_most(json: &[u8]) -> usize {
+    let (mut count, mut in_text, mut escaped) = (1, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b':' | b'[' | b'{' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
 /// Reads JSON. An error names the field at fault by its path, such as `observed.outcome` or `unseen[2]`.
 pub(super) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
+    check_values(json)?;
     // Keeping track of the path costs time, so only a body that is refused is read that way.
     serde_json::from_slice(json).or_else(|_| read_with_path(json))
 }
@@ -246,6 +248,18 @@ mod tests {
             let field = error.field.expect("it names the field");
             assert!(field.len() < 310 && error.message.len() < 310, "{} {}", field.len(), error.message.len());
         }
+    }
+
+    #[test]
+    fn a_text_with_too_many_values_is_refused_and_one_that_only_looks_so_is_not() {
+        let list = |value: &str, count: usize| format!("[{}]", vec![value; count].join(","));
+        assert!(check_values(list("0", VALUES_MAX - 1).as_bytes()).is_ok());
+        for value in ["0", "[]", r#"{"a":1}"#, r#""\\""#, r#""a\"b""#] {
+            assert!(check_values(list(value, VALUES_MAX).as_bytes()).is_err(), "{value}");
+        }
+        let text = format!(r#"["{}"]"#, r#",\"[{:"#.repeat(VALUES_MAX));
+        assert_eq!(values_most(text.as_bytes()), 2);
+        assert!(read::<Vec<String>>(text.as_bytes()).is_ok());
     }
 
     #[test]

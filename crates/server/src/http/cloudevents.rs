@@ -10,9 +10,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::ApiError;
+use super::{ApiError, body};
 
-/// Whoever sends it sends a CloudEvent in binary mode.
+/// The type of a body that is one CloudEvent.
+pub(super) const STRUCTURED: &str = "application/cloudevents+json";
+/// The type of a body that is a list of CloudEvents.
+pub(super) const BATCHED: &str = "application/cloudevents-batch+json";
+/// The header of a CloudEvent in binary mode.
 static VERSION_HEADER: HeaderName = HeaderName::from_static("ce-specversion");
 /// Parts of a type of ours, and characters of one.
 const TYPE_PARTS_MAX: usize = 6;
@@ -30,18 +34,9 @@ const KNOWN_EXTENSIONS: [(&str, &str); 5] = [
     ("dedupekey", "dedupe_key"),
 ];
 
-/// The CloudEvents a request carries, as JSON in structured form; none if it carries something else.
-pub(super) fn read(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Option<Vec<Value>>, ApiError> {
-    let parse = |body: &[u8]| serde_json::from_slice::<Value>(body).map_err(|error| ApiError::syntax(&error));
-    match media {
-        "application/cloudevents+json" => Ok(Some(vec![parse(body)?])),
-        "application/cloudevents-batch+json" => match parse(body)? {
-            Value::Array(events) => Ok(Some(events)),
-            _ => Err(ApiError::invalid("body", "must be a JSON array in application/cloudevents-batch+json")),
-        },
-        _ if headers.contains_key(&VERSION_HEADER) => binary(headers, media, body).map(|event| Some(vec![event])),
-        _ => Ok(None),
-    }
+/// Whether a request is a CloudEvent in binary mode.
+pub(super) fn is_binary(headers: &HeaderMap) -> bool {
+    headers.contains_key(&VERSION_HEADER)
 }
 
 /// A CloudEvent as a draft of ours, and the name it is remembered by.
@@ -76,7 +71,7 @@ pub(super) fn into_draft(event: Value) -> Result<(Value, String), ApiError> {
 }
 
 /// Binary mode: the attributes are headers, the body is the data.
-fn binary(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Value, ApiError> {
+pub(super) fn binary(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Value, ApiError> {
     let mut event = Map::new();
     for (name, value) in headers {
         if let Some(attribute) = name.as_str().strip_prefix("ce-") {
@@ -93,8 +88,7 @@ fn binary(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Value, ApiErr
     match (body.is_empty(), is_json) {
         (true, _) => {}
         (false, true) => {
-            let data = serde_json::from_slice(body).map_err(|error| ApiError::syntax(&error))?;
-            event.insert("data".to_owned(), data);
+            event.insert("data".to_owned(), body::read(body)?);
         }
         (false, false) => match std::str::from_utf8(body).ok().filter(|_| media.starts_with("text/")) {
             Some(text) => drop(event.insert("data".to_owned(), json!(text))),

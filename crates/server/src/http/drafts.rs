@@ -1,14 +1,19 @@
 //! The events of a body, in whichever of their forms they came: JSON, NDJSON or CloudEvents.
 //!
-//! A body that is right, in our own form and without names of its sender's is read once, straight into events. Only
-//! what remains is read into values first: to say exactly what is wrong, to hash what may come again, to adapt what was
-//! made for others. Both readings take and refuse the same.
+//! A body is first split into the texts of its events, without parsing them, so that a body with too many events, or one
+//! that is no JSON, is refused before anything is built from it. Then each event is parsed alone: straight into an event
+//! where it is right, in our own form and without an id of its sender's; else into a JSON value first, to say exactly what
+//! is wrong, to hash what may come again, to adapt what was made for others. Both ways take and refuse the same.
 
+use std::cell::Cell;
+use std::fmt;
 use std::hash::Hasher as _;
 
 use axum::http::HeaderMap;
 use bellwire_store::Brought;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
 use super::body::{self, Object};
@@ -17,88 +22,132 @@ use super::{ApiError, cloudevents};
 
 const LINES: &str = "application/x-ndjson";
 
-/// One event on its way to being checked.
-pub(super) enum Draft {
-    /// Read, and nobody will send it again.
-    Read(NewEvent),
-    /// As it was sent, and the name it is remembered by where that is not its own id.
-    Sent(Value, Option<Brought>),
+/// One event as it was sent, not parsed yet.
+pub(super) enum Draft<'a> {
+    /// In our own form.
+    Own(&'a [u8]),
+    /// A CloudEvent in structured mode.
+    Cloud(&'a [u8]),
+    /// A CloudEvent in binary mode: its attributes are headers, its data is the body.
+    BinaryCloud(&'a HeaderMap, &'a [u8]),
 }
 
-impl Draft {
-    /// The event, and the name it is remembered by.
-    pub(super) fn read(self) -> Result<(NewEvent, Option<Brought>), ApiError> {
-        let (sent, remembered) = match self {
-            Self::Read(event) => return Ok((event, None)),
-            Self::Sent(sent, remembered) => (sent, remembered),
-        };
-        let Object(event) = serde_path_to_error::deserialize::<_, Object<NewEvent>>(&sent).map_err(body::at_path)?;
-        let brought = match event.name() {
-            // Only what has a name can come again.
-            Some(id) => Some(Brought { id: id.to_owned(), content: fingerprint(&sent) }),
-            None => remembered,
-        };
-        Ok((event, brought))
+impl Draft<'_> {
+    /// The event, and the id it is remembered by.
+    pub(super) fn read(&self) -> Result<(NewEvent, Option<Brought>), ApiError> {
+        match self {
+            Self::Own(json) => read_own(json),
+            Self::Cloud(json) => adapted(body::read(json)?),
+            Self::BinaryCloud(headers, data) => {
+                adapted(cloudevents::binary(headers, &body::media_type(headers), data)?)
+            }
+        }
     }
 }
 
-/// What a body brings, if it brings as much as one call may.
-pub(super) fn drafts(headers: &HeaderMap, body: &[u8], max: usize) -> Result<Vec<Draft>, ApiError> {
-    let kind = body::media_type(headers);
-    if let Some(events) = cloudevents::read(headers, &kind, body)? {
-        check_count(events.len(), max)?;
-        return events.into_iter().enumerate().map(|(at, event)| adapted(event, at)).collect();
+fn read_own(json: &[u8]) -> Result<(NewEvent, Option<Brought>), ApiError> {
+    body::check_values(json)?;
+    match serde_json::from_slice(json) {
+        Ok(Object::<NewEvent>(event)) if event.name().is_none() => Ok((event, None)),
+        _ => read_value(body::read(json)?, None),
     }
-    let drafts = match read_at_once(&kind, body) {
-        Some(events) => events.into_iter().map(|Object(event)| Draft::Read(event)).collect(),
-        None => read_as_sent(&kind, body)?,
-    };
-    check_count(drafts.len(), max)?;
-    Ok(drafts)
-}
-
-/// Events that are right and have no names of their own; none where anything asks for a closer look.
-fn read_at_once(kind: &str, body: &[u8]) -> Option<Vec<Object<NewEvent>>> {
-    let events: Vec<Object<NewEvent>> = if kind == LINES {
-        lines(body).map(serde_json::from_slice).collect::<Result<_, _>>().ok()?
-    } else if !body::is_json(kind) {
-        return None;
-    } else if body.trim_ascii_start().starts_with(b"[") {
-        serde_json::from_slice(body).ok()?
-    } else {
-        vec![serde_json::from_slice(body).ok()?]
-    };
-    events.iter().all(|Object(event)| event.name().is_none()).then_some(events)
-}
-
-fn read_as_sent(kind: &str, body: &[u8]) -> Result<Vec<Draft>, ApiError> {
-    let sent: Vec<Value> = match kind {
-        LINES => lines(body).map(body::read).collect::<Result<_, _>>()?,
-        kind if body::is_json(kind) => match body::read(body)? {
-            Value::Array(sent) => sent,
-            one => vec![one],
-        },
-        kind => return Err(body::unsupported(kind, "application/json or application/x-ndjson")),
-    };
-    Ok(sent.into_iter().map(|event| Draft::Sent(event, None)).collect())
 }
 
 /// A CloudEvent as an event of ours.
-fn adapted(event: Value, at: usize) -> Result<Draft, ApiError> {
+fn adapted(event: Value) -> Result<(NewEvent, Option<Brought>), ApiError> {
     let content = fingerprint(&event);
-    let (event, id) = cloudevents::into_draft(event).map_err(|error| error.within(at))?;
-    Ok(Draft::Sent(event, Some(Brought { id, content })))
+    let (event, id) = cloudevents::into_draft(event)?;
+    read_value(event, Some(Brought { id, content }))
+}
+
+fn read_value(sent: Value, remembered: Option<Brought>) -> Result<(NewEvent, Option<Brought>), ApiError> {
+    let Object(event) = serde_path_to_error::deserialize::<_, Object<NewEvent>>(&sent).map_err(body::at_path)?;
+    let brought = match event.name() {
+        // Only what has an id can come again.
+        Some(id) => Some(Brought { id: id.to_owned(), content: fingerprint(&sent) }),
+        None => remembered,
+    };
+    Ok((event, brought))
+}
+
+/// The events of a body, if there are as many as one call may bring.
+pub(super) fn drafts<'a>(headers: &'a HeaderMap, body: &'a [u8], max: usize) -> Result<Vec<Draft<'a>>, ApiError> {
+    let kind = body::media_type(headers);
+    let is_list = body.trim_ascii_start().starts_with(b"[");
+    let drafts: Vec<Draft<'a>> = match &*kind {
+        cloudevents::STRUCTURED => vec![Draft::Cloud(body)],
+        cloudevents::BATCHED => elements(body, max)?.into_iter().map(Draft::Cloud).collect(),
+        _ if cloudevents::is_binary(headers) => vec![Draft::BinaryCloud(headers, body)],
+        LINES => lines(body).take(max + 1).map(Draft::Own).collect(),
+        kind if !body::is_json(kind) => {
+            return Err(body::unsupported(kind, "application/json or application/x-ndjson"));
+        }
+        _ if is_list => elements(body, max)?.into_iter().map(Draft::Own).collect(),
+        _ => vec![Draft::Own(body)],
+    };
+    match drafts.len() {
+        0 => Err(wrong_count("no event came", max)),
+        count if count > max => Err(too_many(max)),
+        _ => Ok(drafts),
+    }
+}
+
+/// The texts of a JSON array's elements. Reading stops at the first one too many.
+fn elements(body: &[u8], max: usize) -> Result<Vec<&[u8]>, ApiError> {
+    let overflow = Cell::new(false);
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let elements = Elements { max, overflow: &overflow }.deserialize(&mut reader);
+    let elements = elements.and_then(|elements| reader.end().map(|()| elements));
+    elements.map_err(|error| match error {
+        _ if overflow.get() => too_many(max),
+        error if error.is_data() => ApiError::invalid("body", "must be a JSON array"),
+        error => ApiError::syntax(&error),
+    })
+}
+
+struct Elements<'a> {
+    max: usize,
+    overflow: &'a Cell<bool>,
+}
+
+impl<'de> DeserializeSeed<'de> for Elements<'_> {
+    type Value = Vec<&'de [u8]>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Elements<'_> {
+    type Value = Vec<&'de [u8]>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = sequence.next_element::<&RawValue>()? {
+            if elements.len() == self.max {
+                self.overflow.set(true);
+                return Err(A::Error::custom("too many elements"));
+            }
+            elements.push(element.get().as_bytes());
+        }
+        Ok(elements)
+    }
 }
 
 fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
 }
 
-fn check_count(count: usize, max: usize) -> Result<(), ApiError> {
-    match (1..=max).contains(&count) {
-        true => Ok(()),
-        false => Err(ApiError::invalid("events", format!("{count} events came; 1 to {max} are allowed in one call"))),
-    }
+fn too_many(max: usize) -> ApiError {
+    wrong_count(&format!("more than {max} events came"), max)
+}
+
+fn wrong_count(came: &str, max: usize) -> ApiError {
+    ApiError::invalid("events", format!("{came}; 1 to {max} are allowed in one call"))
 }
 
 /// A hash of an event as it came; key order does not matter. It only compares what one sender sent twice.
@@ -112,29 +161,37 @@ fn fingerprint(draft: &Value) -> [u8; 16] {
 mod tests {
     use axum::http::HeaderValue;
     use axum::http::header::CONTENT_TYPE;
+    use bellwire_core::{Event, Time};
 
     use super::*;
 
     const EVENT: &str =
         r#"{"type":"cli.event","source":"shell","severity":"info","conversation_id":"chat","payload":{}}"#;
 
-    fn read(body: &str) -> Vec<Draft> {
-        drafts(&HeaderMap::new(), body.as_bytes(), 10).unwrap_or_else(|error| panic!("{}", error.message))
+    /// The events of a body, all or none.
+    fn read(kind: &'static str, body: &str, max: usize) -> Result<Vec<(Event, Option<Brought>)>, ApiError> {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))]);
+        let drafts = drafts(&headers, body.as_bytes(), max)?;
+        drafts.iter().map(|draft| draft.read().and_then(checked)).collect()
     }
 
-    #[test]
-    fn what_is_right_and_has_no_name_is_read_at_once() {
-        let is_read_at_once = |body: &str| read(body).iter().all(|draft| matches!(draft, Draft::Read(_)));
-        assert!(is_read_at_once(EVENT));
-        assert!(is_read_at_once(&format!(" [{EVENT}, {EVENT}]")));
-        assert!(!is_read_at_once(&EVENT.replacen('{', r#"{"id":"mine","#, 1)));
+    fn checked((event, brought): (NewEvent, Option<Brought>)) -> Result<(Event, Option<Brought>), ApiError> {
+        Ok((event.into_event(Time::ZERO)?, brought))
+    }
+
+    /// One event read by way of a JSON value.
+    fn read_by_value(json: &str) -> Result<(Event, Option<Brought>), ApiError> {
+        read_value(body::read(json.as_bytes())?, None).and_then(checked)
+    }
+
+    fn words(error: ApiError) -> (axum::http::StatusCode, Option<String>, String) {
+        (error.status, error.field, error.message)
     }
 
     #[test]
     fn a_field_that_is_there_twice_counts_as_it_was_written_last() {
-        let draft = read(&EVENT.replacen('{', r#"{"source":"before","#, 1)).remove(0);
-        let (event, _) = draft.read().unwrap_or_else(|error| panic!("{}", error.message));
-        let event = event.into_event(bellwire_core::Time::ZERO).expect("it is right");
+        let events = read("application/json", &EVENT.replacen('{', r#"{"source":"before","#, 1), 1);
+        let (event, _) = events.unwrap_or_else(|error| panic!("{}", error.message)).remove(0);
         assert_eq!(event.source().as_str(), "shell");
     }
 
@@ -144,32 +201,23 @@ mod tests {
             "payload":{"b":[1,2.5,-0,1e15,null,{"x":"\u00e9\n"}],"a":{}},"dedupe_key":"k","conversation_id":"c","user_id":"u",
             "correlation_id":"w","id":null}"#;
         for body in [EVENT, all] {
-            let [once, twice] =
-                [read(body), read_as_sent("", body.as_bytes()).unwrap_or_default()].map(|mut drafts| {
-                    let (event, brought) = drafts.remove(0).read().unwrap_or_else(|error| panic!("{}", error.message));
-                    assert_eq!(brought, None);
-                    event.into_event(bellwire_core::Time::ZERO).expect("it is right")
-                });
-            assert_eq!(once, twice);
+            let once = read("", body, 1).unwrap_or_else(|error| panic!("{}", error.message)).remove(0);
+            assert_eq!(once, read_by_value(body).unwrap_or_else(|error| panic!("{}", error.message)));
         }
     }
 
     #[test]
     fn both_readings_refuse_the_same_in_the_same_words() {
         let deep = EVENT.replace("{}", &format!("{{\"a\":{}{}}}", "[".repeat(129), "]".repeat(129)));
-        let bodies = [
+        let events = [
             "",
             " ",
             "null",
             "7",
-            "[]",
             "{",
-            r#"["type", "source"]"#,
             r#"{"type":"cli.event"}"#,
             &format!("\u{feff}{EVENT}"),
             &format!("{EVENT} {EVENT}"),
-            &format!("[[{EVENT}]]"),
-            &format!("[{EVENT}, 1]"),
             &EVENT.replace("info", "loud"),
             &EVENT.replace("{}", "[]"),
             &EVENT.replace("{}", "null"),
@@ -178,25 +226,30 @@ mod tests {
             &EVENT.replacen('{', r#"{"timestamp":"yesterday","#, 1),
             &deep,
         ];
-        let refused = |drafts: Result<Vec<Draft>, ApiError>| {
-            let error = drafts.and_then(events).err()?;
-            Some((error.status, error.field, error.message))
-        };
-        for body in bodies {
-            let as_json = drafts(&HeaderMap::new(), body.as_bytes(), 10);
-            let wrong = refused(as_json);
-            assert!(wrong.is_some(), "{body} is wrong");
-            assert_eq!(wrong, refused(read_as_sent("", body.as_bytes())), "{body}");
-            let ndjson = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(LINES))]);
-            let as_lines = drafts(&ndjson, body.as_bytes(), 10);
-            assert_eq!(refused(as_lines), refused(read_as_sent(LINES, body.as_bytes())), "{body}");
+        for event in events {
+            let wrong = read("application/json", event, 10).map_err(words).expect_err(event);
+            assert_eq!(wrong, read_by_value(event).map_err(words).expect_err(event), "{event}");
         }
     }
 
-    /// The events that drafts come to, all or none.
-    fn events(drafts: Vec<Draft>) -> Result<Vec<bellwire_core::Event>, ApiError> {
-        check_count(drafts.len(), 10)?;
-        let event = |draft: Draft| Ok(draft.read()?.0.into_event(bellwire_core::Time::ZERO)?);
-        drafts.into_iter().map(event).collect()
+    #[test]
+    fn a_list_is_refused_as_a_whole_or_at_the_event_that_is_wrong() {
+        let number = format!("[{EVENT}, 1]");
+        let nested = format!("[[{EVENT}]]");
+        for (body, message) in [
+            ("[]", "no event came; 1 to 2 are allowed in one call"),
+            ("[", "EOF while parsing a list at line 1 column 1"),
+            ("[1,2,3,nonsense", "more than 2 events came; 1 to 2 are allowed in one call"),
+            (&number, "invalid type: integer `1`, expected a JSON object"),
+            (&nested, "invalid type: sequence, expected a JSON object"),
+            (r#"["type", "source"]"#, "invalid type: string \"type\", expected a JSON object"),
+        ] {
+            assert_eq!(read("application/json", body, 2).map_err(words).expect_err(body).2, message, "{body}");
+        }
+        let lines = format!("{EVENT}\n\n{EVENT}\n{EVENT}\n");
+        assert_eq!(read(LINES, &lines, 3).map_or(0, |events| events.len()), 3);
+        assert!(read(LINES, &lines, 2).is_err());
+        let batch = read(cloudevents::BATCHED, "{}", 2).map_err(words).expect_err("it is no list");
+        assert_eq!((batch.1.as_deref(), &*batch.2), (Some("body"), "must be a JSON array"));
     }
 }

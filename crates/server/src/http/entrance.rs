@@ -13,9 +13,11 @@ use tracing::Instrument as _;
 
 use super::correlation::Correlation;
 use super::error::in_our_words;
+use super::intake::{BodyRoom, Intake};
 use super::origin::Doorkeeper;
 use super::router::Route;
-use super::{ApiError, Hub, body};
+use super::{ApiError, Hub};
+use crate::auth::Identity;
 use crate::config::Config;
 
 /// What every request passes but a browser's preflight. Whatever becomes of it, it and its answer carry a name, the answer has a place in the count,
@@ -51,23 +53,28 @@ async fn unless_it_panics(answer: impl Future<Output = Result<Response, ApiError
 pub(super) struct Entrance {
     hub: Hub,
     door: Doorkeeper,
-    body_max: usize,
+    bodies: BodyRoom,
     timeout: Duration,
 }
 
 impl Entrance {
     pub(super) fn new(hub: Hub, config: &Config) -> Self {
-        let (body_max, timeout) = (config.limits.body_bytes, config.limits.request_timeout());
-        Self { hub, door: Doorkeeper::new(config), body_max, timeout }
+        let (bodies, timeout) = (BodyRoom::new(config.limits.body_bytes), config.limits.request_timeout());
+        Self { hub, door: Doorkeeper::new(config), bodies, timeout }
     }
 
-    /// Lets a request in: by a name that is known, while there is room, with a body that is not too large, and with a
-    /// token that may do this. Then it has so long to be answered.
+    /// Lets a request in: for a host name that is ours, while there is room in the hub and in the token's share, with a token
+    /// that may do this. Then it has so long to be answered. Probes are answered however busy the hub is.
     async fn enter(&self, route: Option<&Route>, request: Request, next: Next) -> Result<Response, ApiError> {
-        self.door.check(&request)?;
-        let _permit = self.hub.overload.request()?;
-        let request = authorize(&self.hub, route, request).await?;
-        let request = body::limited(request, self.body_max)?;
+        self.door.check(route, &request)?;
+        let is_probe = route.is_some_and(Route::is_probe);
+        let _room = (!is_probe).then(|| self.hub.overload.request()).transpose()?;
+        let mut request = authorize(&self.hub, route, request).await?;
+        let usage = request.extensions().get::<Arc<Identity>>().map(|identity| identity.usage.clone());
+        let _share = usage.as_ref().map(|usage| usage.request()).transpose()?;
+        // Kept here until the answer is there: so long does the body count.
+        let intake = Intake::of(&self.bodies, usage, &request)?;
+        request.extensions_mut().insert(intake.clone());
         let answered = tokio::time::timeout(self.timeout, next.run(request)).await;
         answered.map_err(|_| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))
     }

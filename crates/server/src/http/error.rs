@@ -6,6 +6,8 @@ use bellwire_store::{ErrorKind, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::usage::Exceeded;
+
 /// Every error's body.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
@@ -86,6 +88,14 @@ impl ApiError {
     /// A body that is no JSON.
     pub(crate) fn syntax(error: &serde_json::Error) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "validation_error", error.to_string())
+    }
+}
+
+impl From<Exceeded> for ApiError {
+    fn from(exceeded: Exceeded) -> Self {
+        let retry_after_seconds = Some(exceeded.retry_after_seconds);
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", exceeded.message);
+        Self { retry_after_seconds, ..error }
     }
 }
 

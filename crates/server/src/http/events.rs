@@ -1,4 +1,6 @@
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request, State};
@@ -9,7 +11,6 @@ use bellwire_store::{Incoming, Once, Publish, Receipt, Told, Verdicts};
 use schemars::{JsonSchema, json_schema};
 use serde::Serialize;
 
-use super::body;
 use super::correlation::Correlation;
 use super::drafts::{Draft, drafts};
 use super::field::Id;
@@ -18,9 +19,10 @@ use super::new_event::{AddressedEvent, CloudEvent, example};
 use super::openapi::Operation;
 use super::shape::{self, Accepted};
 use super::trace::{Trace, Verdict};
-use super::{ApiError, Hub};
+use super::{ApiError, Hub, intake};
 use crate::auth::{Identity, Scope};
 use crate::clock;
+use crate::usage::PublishRefused;
 
 /// What became of the events, in the order they came.
 #[derive(Serialize, JsonSchema)]
@@ -57,6 +59,8 @@ pub(super) struct Events {
     body: Bytes,
 }
 
+/// A larger body is checked to its end before any event of it is kept.
+const CHECKED_FIRST: usize = 1024 * 1024;
 /// The most events one call may bring.
 const EVENTS_MAX: usize = 1000;
 
@@ -69,18 +73,21 @@ pub(super) async fn publish(
 ) -> Result<Accepted<Published>, ApiError> {
     let now = clock::now();
     let drafts = drafts(&headers, &body, hub.batch_max)?;
+    let read =
+        |(at, draft): (usize, &Draft<'_>)| admit(draft, now, &identity, &correlation).map_err(|error| error.within(at));
+    if body.len() > CHECKED_FIRST {
+        // Events take many times the memory of their text, so all are checked one by one before any is kept.
+        drafts.iter().enumerate().try_for_each(|draft| read(draft).map(drop))?;
+    }
     let (mut names, mut events) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len()));
-    for (at, draft) in drafts.into_iter().enumerate() {
-        let (name, incoming) = admit(draft, now, &identity, &correlation).map_err(|error| error.within(at))?;
+    for draft in drafts.iter().enumerate() {
+        let (name, incoming) = read(draft)?;
         names.push(name);
         events.push(incoming);
     }
-    if identity.scope != Scope::Admin {
-        hub.limit.pass(&identity.token_id, events.len(), now).map_err(|seconds| ApiError {
-            retry_after_seconds: Some(seconds),
-            ..ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", "this token publishes too fast")
-        })?;
-    }
+    drop(drafts);
+    drop(body);
+    charge(&hub, &identity, &events, now).await?;
     let receipts = hub.store.publish(Publish { caller: identity.caller.clone(), events, once }).await?;
     let events = receipts.into_iter().zip(names).map(|(receipt, name)| PublishedEvent::of(receipt, name)).collect();
     Ok(Accepted(Published { events }))
@@ -100,9 +107,35 @@ pub(super) async fn trace(
     Ok(Json(trace.into()))
 }
 
+/// Counts events against what the token may publish. An event for a person counts once per conversation that it reaches:
+/// so many as are open when the call comes, which is before it is carried out.
+async fn charge(hub: &Hub, identity: &Identity, events: &[Incoming], now: Time) -> Result<(), ApiError> {
+    if identity.scope == Scope::Admin {
+        return Ok(());
+    }
+    let mut reached: HashMap<&str, u64> = HashMap::new();
+    for user in events.iter().filter_map(Incoming::person_addressed) {
+        if !reached.contains_key(user) {
+            let open = hub.store.open_conversations(identity.caller.clone(), user.to_owned(), now).await?;
+            reached.insert(user, open.max(1) as u64);
+        }
+    }
+    let cost: u64 = events.iter().map(|event| event.person_addressed().map_or(1, |user| reached[user])).sum();
+    identity.usage.publish(cost, Instant::now()).map_err(|refused| match refused {
+        PublishRefused::TooFast(exceeded) => exceeded.into(),
+        PublishRefused::AboveBurst(burst) => {
+            let message = format!(
+                "this call costs {cost}, because an event for a person counts once per conversation it reaches; at most \
+                 {burst} (limits.publish_burst) are allowed at once: send fewer events in a call, or name conversations"
+            );
+            ApiError { field: Some("events".into()), ..ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "too_costly", message) }
+        }
+    })
+}
+
 /// Checks one event. The name a sender brings stays a name of theirs; the store gives it one of its own.
 fn admit(
-    draft: Draft,
+    draft: &Draft<'_>,
     now: Time,
     identity: &Identity,
     correlation: &Correlation,
@@ -134,8 +167,7 @@ impl<S: Send + Sync> FromRequest<S> for Events {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let once = once_of(&request)?;
-        let (parts, body) = request.into_parts();
-        let body = body::bytes(body).await?;
+        let (parts, body) = intake::whole(request).await?;
         Ok(Self { once: once.map(|once| once.of(&body)), headers: parts.headers, body })
     }
 }

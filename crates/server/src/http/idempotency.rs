@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use super::body::{self, Body};
 use super::openapi::Operation;
 use super::shape::{Argument, Reply};
-use super::{ApiError, Hub};
+use super::{ApiError, Hub, intake};
 use crate::auth::Identity;
 
 static HEADER: HeaderName = HeaderName::from_static("idempotency-key");
@@ -40,7 +40,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Keyed<T> {
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let once = once_of(&request)?;
         body::check_json(request.headers())?;
-        let bytes = body::bytes(request.into_body()).await?;
+        let (_, bytes) = intake::whole(request).await?;
         Ok(Self { once: once.map(|once| once.of(&bytes)), body: body::read_object(&bytes)? })
     }
 }
@@ -50,7 +50,7 @@ impl<S: Send + Sync> FromRequest<S> for Key {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let once = once_of(&request)?;
-        let bytes = body::bytes(request.into_body()).await?;
+        let (_, bytes) = intake::whole(request).await?;
         Ok(Self(once.map(|once| once.of(&bytes))))
     }
 }

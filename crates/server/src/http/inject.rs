@@ -141,6 +141,7 @@ pub(super) async fn inject(
     correlation: Extension<Correlation>,
     Body(mut ask): Body<InjectRequest>,
 ) -> Result<Json<Injection>, ApiError> {
+    identity.usage.inject(std::time::Instant::now())?;
     let tool_result = ask.tool_result.take().unwrap_or_default();
     let mut take = ask.into_take(id, identity)?;
     take.correlation_id = Some(correlation.id().to_owned());

@@ -9,11 +9,11 @@ use axum::response::{IntoResponse, Response};
 
 use super::openapi::Operation;
 use super::shape::Done;
-use super::{ApiError, shape};
+use super::{ApiError, body, intake, shape};
 use crate::auth::Identity;
 use crate::mcp::Endpoint;
 
-/// A JSON-RPC message, unread: the protocol's own library reads it.
+/// A JSON-RPC message, not parsed: the protocol's own library does that.
 pub(super) struct McpMessage(Request);
 
 /// A request without a body.
@@ -55,7 +55,9 @@ impl<S: Send + Sync> FromRequest<S> for McpMessage {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        Ok(Self(request))
+        let (parts, bytes) = intake::whole(request).await?;
+        body::check_values(&bytes)?;
+        Ok(Self(Request::from_parts(parts, bytes.into())))
     }
 }
 

@@ -43,18 +43,20 @@ const NAMES: [(&str, &str, &str); 3] = [
 ];
 
 /// What can go wrong: the status, its name in the document, and what it means.
-const ERRORS: [(u16, &str, &str); 14] = [
+const ERRORS: [(u16, &str, &str); 16] = [
     (400, "BadRequest", "Something in the request is wrong; `field` says what."),
     (401, "Unauthorized", "No token, or one that is worth nothing."),
     (403, "Forbidden", "The token's scope may not do this, or only a person may say this."),
     (404, "NotFound", "It is not there, or it is not yours."),
     (405, "MethodNotAllowed", "Not with this method, as things stand."),
     (406, "NotAcceptable", "The caller must accept both JSON and a stream of events."),
+    (408, "TooSlow", "The body came too slowly."),
     (409, "Conflict", "It was done before, otherwise."),
     (413, "TooLarge", "The body is larger than the hub takes."),
     (415, "UnsupportedMediaType", "The body's type is not understood here."),
     (421, "HostNotAllowed", "The hub does not answer to this host name."),
-    (429, "TooMany", "Too fast, or the mailbox is full; `Retry-After` says when to come back."),
+    (422, "TooCostly", "The call costs more than the token may ever publish at once."),
+    (429, "TooMany", "Too fast, too much at once, or the mailbox is full; `Retry-After` says when to come back."),
     (500, "Failed", "The hub failed; its log says why."),
     (503, "TryAgain", "The hub cannot do this now; ask again."),
     (504, "Timeout", "This took too long."),
@@ -199,10 +201,10 @@ fn errors(route: &Route, has_body: bool, has_parameters: bool) -> Vec<(u16, &'st
     let guarded = !route.scopes.is_empty();
     let applies = |status: u16| match status {
         400 => has_body || has_parameters,
-        401 | 403 | 500 | 503 | 504 => guarded,
+        401 | 403 | 429 | 500 | 503 | 504 => guarded,
         404 => route.path.contains('{'),
         409 => route.takes_owner(),
-        413 | 415 => has_body,
+        408 | 413 | 415 => has_body,
         421 => !route.is_probe(),
         507 => guarded && route.method != "GET",
         _ => false,

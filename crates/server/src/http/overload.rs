@@ -6,11 +6,18 @@ use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::ApiError;
+use crate::usage::TokenUsage;
 
 /// How much happens at once.
 pub(crate) struct Overload {
     requests: Semaphore,
     streams: Arc<Semaphore>,
+}
+
+/// An open stream: a part of what the hub has, and of what its token may have.
+pub(crate) struct StreamPermit {
+    _of_token: OwnedSemaphorePermit,
+    _of_all: OwnedSemaphorePermit,
 }
 
 impl Overload {
@@ -24,10 +31,12 @@ impl Overload {
         self.requests.try_acquire().map_err(|_| full("the hub is busy (limits.concurrent_requests)"))
     }
 
-    /// Room for one more stream, for as long as the permit lives.
-    pub(crate) fn stream(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let permit = self.streams.clone().try_acquire_owned();
-        permit.map_err(|_| full("too many streams are open (limits.streams)"))
+    /// Room for one more stream of this token, for as long as the permit lives.
+    pub(crate) fn stream(&self, usage: &TokenUsage) -> Result<StreamPermit, ApiError> {
+        let of_token = usage.stream()?;
+        let of_all = self.streams.clone().try_acquire_owned();
+        let of_all = of_all.map_err(|_| full("too many streams are open (limits.streams)"))?;
+        Ok(StreamPermit { _of_token: of_token, _of_all: of_all })
     }
 }
 

@@ -19,7 +19,6 @@ use bellwire_store::{Catchup, Change, Doorbell};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -27,6 +26,7 @@ use tokio::time::Instant;
 use super::field::Id;
 use super::inbox::Item;
 use super::openapi::Operation;
+use super::overload::StreamPermit;
 use super::stream::{end_of, ended};
 use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
@@ -81,7 +81,7 @@ pub(super) async fn stream(
 ) -> Result<PersonStream, ApiError> {
     identity.check_user(&id)?;
     let after = last_event_id(&headers)?;
-    let open = (hub.overload.stream()?, hub.metrics.stream());
+    let open = (hub.overload.stream(&identity.usage)?, hub.metrics.stream());
     // Subscribe first: what is committed between the two is read by the first look.
     let bell = hub.store.doorbell(&id);
     let revoked = hub.revoked.subscribe();
@@ -126,7 +126,7 @@ struct Live {
     expires: Option<Instant>,
     stopping: watch::Receiver<bool>,
     /// Counted for as long as it lives.
-    _open: (OwnedSemaphorePermit, StreamGuard),
+    _open: (StreamPermit, StreamGuard),
 }
 
 impl Live {

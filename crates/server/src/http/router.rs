@@ -149,7 +149,7 @@ routes! {
     "Events" {
         /// Publish one event, a list of events, or NDJSON: all are taken in or none
         POST "/v1/events" [Admin Agent Ingest]
-            (Events) -> Accepted<Published>, or 404 409 429 => events::publish;
+            (Events) -> Accepted<Published>, or 404 409 422 => events::publish;
         /// One event's life: every verdict and what became of its notifications
         GET "/v1/events/{id}" [Admin Agent User]
             () -> Json<Trace> => events::trace;

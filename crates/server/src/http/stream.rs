@@ -12,10 +12,11 @@ use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, Interval, interval_at};
 
 use super::openapi::Operation;
+use super::overload::StreamPermit;
 use super::path::ConversationPath;
 use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
@@ -82,7 +83,7 @@ pub(crate) struct Live {
     /// An open stream keeps its conversation open.
     seen: Interval,
     /// Counted for as long as it lives.
-    _open: (OwnedSemaphorePermit, StreamGuard),
+    _open: (StreamPermit, StreamGuard),
 }
 
 impl Live {
@@ -92,7 +93,7 @@ impl Live {
         mut identity: Identity,
         conversation_id: String,
     ) -> Result<(Vec<Arc<Hint>>, Self), ApiError> {
-        let open = (hub.overload.stream()?, hub.metrics.stream());
+        let open = (hub.overload.stream(&identity.usage)?, hub.metrics.stream());
         // From here on it follows this person's conversation, whoever else may use the same id later.
         let owner = match identity.caller.user_id.take() {
             Some(bound) => bound,

@@ -19,6 +19,7 @@ use crate::auth::Identity;
 use crate::clock;
 use crate::config::Limits;
 use crate::http::{ApiError, Hub};
+use crate::usage::Exceeded;
 
 const SESSION_HEADER: &str = "mcp-session-id";
 /// Proxies close what is silent for longer.
@@ -26,6 +27,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How often it is looked for sessions whose time has come: so many times within the idle time, and at least so often.
 const LOOKS: u32 = 4;
 const LOOK_MAX: Duration = Duration::from_secs(15);
+
+/// Sessions end when they are idle for long, or when their client ends them.
+const SESSIONS_EXCEEDED: Exceeded = Exceeded {
+    message: "this token has too many MCP sessions (limits.mcp_sessions_per_token); end those that are not used",
+    retry_after_seconds: 60,
+};
 
 type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 
@@ -73,7 +80,7 @@ impl Endpoint {
         if session.as_deref().is_some_and(|id| !self.sessions.admits(id, &identity.token_id)) {
             return Err(session_gone());
         }
-        let stream = (method == Method::GET).then(|| self.hub.overload.stream()).transpose()?;
+        let stream = (method == Method::GET).then(|| self.hub.overload.stream(&identity.usage)).transpose()?;
         let in_use = session.as_deref().and_then(|id| self.sessions.enter(id, Instant::now()));
         let response = (self.serve)(request).await;
         if method == Method::DELETE && response.status().is_success() {
@@ -81,6 +88,11 @@ impl Endpoint {
         }
         let begun = session_of(response.headers()).filter(|_| session.is_none());
         if let Some(id) = &begun {
+            let most = identity.usage.limits.mcp_sessions;
+            if most > 0 && self.sessions.count_of(&identity.token_id) >= most {
+                close(&self.manager, vec![id.clone()]).await;
+                return Err(SESSIONS_EXCEEDED.into());
+            }
             let surplus = self.sessions.begin(id, &identity.token_id, identity.expires_at, Instant::now());
             close(&self.manager, surplus).await;
         }

@@ -45,6 +45,11 @@ impl Sessions {
         surplus
     }
 
+    /// How many sessions a token has.
+    pub(super) fn count_of(&self, token_id: &str) -> usize {
+        self.lock().values().filter(|session| session.token_id == token_id).count()
+    }
+
     /// Whether a session may be used with this token. One that is not known here is for the library to refuse.
     pub(super) fn admits(&self, id: &str, token_id: &str) -> bool {
         self.lock().get(id).is_none_or(|session| session.token_id == token_id)

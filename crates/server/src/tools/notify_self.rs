@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use axum::http::StatusCode;
 use bellwire_core::person::NotifySelf;
 use bellwire_store::{Decision, Incoming, Publish, Receipt};
@@ -6,9 +8,9 @@ use serde_json::json;
 use super::context::Context;
 use super::schema;
 use super::tool::{Call, Done, Hints, Refused, Tool};
-use crate::auth::Scope;
 use crate::clock;
 use crate::http::{ApiError, Hub};
+use crate::usage::PublishRefused;
 
 const NAME: &str = "notify_self";
 
@@ -64,10 +66,9 @@ async fn run(call: Call) -> Result<Done, Refused> {
 
 async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: NotifySelf) -> Result<Receipt, Refused> {
     let now = clock::now();
-    if context.identity.scope != Scope::Admin {
-        hub.limit
-            .pass(&context.identity.token_id, 1, now)
-            .map_err(|seconds| Refused::limited("This agent publishes too fast. Try again later.", seconds))?;
+    if let Err(PublishRefused::TooFast(exceeded)) = context.identity.usage.publish(1, Instant::now()) {
+        let message = "This agent publishes too fast. Try again later.";
+        return Err(Refused::limited(message, exceeded.retry_after_seconds));
     }
     let meaning = json!([conversation_id, context.agent().as_str(), note.message, note.deliver_at]);
     let failed = |error: ApiError| Refused::failed("leave the note", error);

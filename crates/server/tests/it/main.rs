@@ -25,4 +25,5 @@ mod redis_server;
 mod reference_bugs;
 mod settings;
 mod stream;
+mod token_limits;
 mod tools;

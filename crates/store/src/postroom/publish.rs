@@ -3,7 +3,7 @@ use std::sync::Arc;
 use bellwire_core::Input;
 use bellwire_core::event::{AgentName, Cause, Event};
 
-use super::{OPEN_MAX, OPEN_MS, PostRoom, Source};
+use super::{OPEN_MAX, PostRoom, Source, open_since};
 use crate::command::{Brought, Caller, Incoming, Once, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{BroughtRow, ConversationKey, EventRow, MailboxKey};
@@ -316,7 +316,7 @@ impl PostRoom {
         if caller.user_id.as_deref().is_some_and(|bound| bound != user) {
             return Err(StoreError::not_found("user"));
         }
-        let since = bellwire_core::Time::from_millis(self.desk.now.as_millis().saturating_sub_unsigned(OPEN_MS));
+        let since = open_since(self.desk.now);
         // What this very commit opened is open too, and was seen last.
         let fresh = self.changes.conversations.values().filter(|row| &*row.key.owner == user && row.seen_at >= since);
         let mut conversations: Vec<ConversationKey> = fresh.map(|row| row.key.clone()).collect();

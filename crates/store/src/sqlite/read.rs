@@ -274,6 +274,18 @@ impl Reader for Sqlite {
         rows.iter().map(|row| Ok((column(row, 0)?, column::<i64>(row, 1)? != 0))).collect()
     }
 
+    async fn open_count(&self, user_id: &str, since: Time, limit: usize) -> Result<usize, StoreError> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM conversations WHERE user_id = $1 AND seen_at >= $2 LIMIT $3)";
+        let count = sqlx::query_scalar::<_, i64>(sql)
+            .bind(user_id)
+            .bind(since.as_millis())
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .fetch_one(&self.pool)
+            .await
+            .map_err(failure)?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     async fn has(&self, user_id: &str, conversation_id: &str) -> Result<bool, StoreError> {
         let row = sqlx::query("SELECT 1 FROM conversations WHERE id = $1 AND user_id = $2")
             .bind(conversation_id)

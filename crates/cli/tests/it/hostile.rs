@@ -1,0 +1,162 @@
+//! A real hub under a hostile client: its memory and its file descriptors stay within bounds, and others are answered.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::hub::Hub;
+
+const MIB: usize = 1024 * 1024;
+/// As large as a body may be, nearly.
+const LARGE: usize = 14 * MIB;
+const LONG: Duration = Duration::from_secs(60);
+
+/// A figure of the hub's memory, in bytes.
+fn memory(hub: &Hub, name: &str) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", hub.id())).expect("the hub runs");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells it");
+    let kibibytes = line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<usize>();
+    kibibytes.expect("a number") * 1024
+}
+
+/// The most memory the hub takes while this happens, beyond what it has before.
+fn growth(hub: &Hub, happens: impl FnOnce()) -> usize {
+    // Makes the kernel forget the peak so far.
+    std::fs::write(format!("/proc/{}/clear_refs", hub.id()), "5").expect("the hub is ours");
+    let before = memory(hub, "VmRSS");
+    happens();
+    memory(hub, "VmHWM").saturating_sub(before)
+}
+
+fn connect(hub: &Hub) -> TcpStream {
+    let stream = TcpStream::connect(hub.url.trim_start_matches("http://")).expect("the hub listens");
+    stream.set_read_timeout(Some(LONG)).expect("a timeout");
+    stream.set_write_timeout(Some(LONG)).expect("a timeout");
+    stream
+}
+
+fn head(path: &str, token: &str, kind: &str, length: usize) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: {kind}\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    )
+}
+
+fn post(hub: &Hub, path: &str, token: &str, kind: &str, body: &[u8]) -> String {
+    let mut stream = connect(hub);
+    stream.write_all(head(path, token, kind, body.len()).as_bytes()).expect("the head is taken");
+    // It may be refused before it is read to its end.
+    let _ = stream.write_all(body);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn event(payload: &str) -> String {
+    format!(r#"{{"type":"cli.event","source":"shell","severity":"info","conversation_id":"chat","payload":{payload}}}"#)
+}
+
+/// A list of this value that is so long as text.
+fn list(value: &str, bytes: usize) -> String {
+    let values = vec![value; bytes / (value.len() + 1)];
+    format!("[{}]", values.join(","))
+}
+
+#[test]
+fn a_refused_body_costs_a_few_times_its_size() {
+    let hub = Hub::start();
+    let agent = hub.agent_token();
+    let zeros = list("0", LARGE);
+    let dense = event(&format!(r#"{{"a":{}}}"#, list("0", 65_000)));
+    let last_is_wrong = format!("[{},{}]", vec![dense.as_str(); 200].join(","), event("7"));
+    let call = r#""point":"after_tool","call_id":"c""#;
+    let observed = format!(r#"{{{call},"observed":{{"tool_name":"t","outcome":"success","arguments":{zeros}}}}}"#);
+    let (json, inject) = ("application/json", "/v1/conversations/chat/inject");
+    let tool = format!(r#"{{"arguments":{{"message":{zeros}}}}}"#);
+    let message = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"x","arguments":{{"a":{zeros}}}}}}}"#
+    );
+    let bodies: [(&str, &str, &str, String); 10] = [
+        ("numbers", "/v1/events", json, zeros.clone()),
+        ("a payload of numbers", "/v1/events", json, event(&format!(r#"{{"a":{zeros}}}"#))),
+        ("the last of many large events", "/v1/events", json, last_is_wrong),
+        ("lines", "/v1/events", "application/x-ndjson", "0\n".repeat(LARGE / 2)),
+        ("CloudEvents", "/v1/events", "application/cloudevents-batch+json", list("{}", LARGE)),
+        ("one CloudEvent", "/v1/events", "application/cloudevents+json", format!(r#"{{"data":{zeros}}}"#)),
+        ("a tool's arguments, observed", inject, json, observed),
+        ("unseen calls", inject, json, format!(r#"{{{call},"unseen":{}}}"#, list("\"a\"", LARGE))),
+        ("a tool's arguments", "/v1/tools/notify_self", json, tool),
+        ("a message of MCP", "/mcp", json, message),
+    ];
+    for (what, path, kind, body) in bodies {
+        let mut answer = String::new();
+        let grown = growth(&hub, || answer = post(&hub, path, &agent, kind, body.as_bytes()));
+        let refused = answer.starts_with("HTTP/1.1 4");
+        assert!(refused, "{what}: {}", answer.chars().take(300).collect::<String>());
+        assert!(grown < 4 * body.len() + 8 * MIB, "{what}: {} MiB for {} MiB", grown / MIB, body.len() / MIB);
+    }
+}
+
+#[test]
+fn half_sent_bodies_of_one_token_take_a_bounded_share_of_memory() {
+    let hub = Hub::start();
+    let agent = hub.agent_token();
+    let half = vec![b' '; LARGE];
+    let mut held = Vec::new();
+    let grown = growth(&hub, || {
+        for _ in 0..60 {
+            let mut stream = connect(&hub);
+            stream.write_all(head("/v1/events", &agent, "application/json", LARGE + 1).as_bytes()).expect("it is read");
+            // What is above the token's share is refused while it is sent.
+            let _ = stream.write_all(&half);
+            held.push(stream);
+        }
+        let other = post(&hub, "/v1/events", &hub.agent_token_of("bob"), "application/json", event("{}").as_bytes());
+        assert!(other.starts_with("HTTP/1.1 202"), "others are not hurt: {other}");
+    });
+    assert!(grown < 100 * MIB, "{} MiB", grown / MIB);
+}
+
+/// The soft limit of the hub's file descriptors.
+fn descriptors_max(hub: &Hub) -> usize {
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", hub.id())).expect("the hub runs");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("the kernel tells it");
+    line.split_whitespace().nth(3).and_then(|soft| soft.parse().ok()).expect("a number")
+}
+
+#[test]
+fn the_soft_limit_of_file_descriptors_is_raised_at_start() {
+    let hub = Hub::start_under("ulimit -Sn 200; ulimit -Hn 1500");
+    assert_eq!(descriptors_max(&hub), 1500);
+    assert!(hub.said.contains("file descriptors") && hub.said.contains("limits.streams"), "it warns: {}", hub.said);
+}
+
+#[test]
+fn a_thousand_idle_connections_do_not_shut_others_out() {
+    let hub = Hub::start_under("ulimit -n 300");
+    let mut idle = Vec::new();
+    for _ in 0..500 {
+        // Those that are not accepted yet wait in the kernel.
+        idle.push(connect(&hub));
+    }
+    let started = Instant::now();
+    let answer = loop {
+        let mut stream = connect(&hub);
+        let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        let mut answer = String::new();
+        // A connection that had to wait for long may be among those that are closed to make room.
+        if stream.write_all(request.as_bytes()).is_ok()
+            && stream.read_to_string(&mut answer).is_ok()
+            && !answer.is_empty()
+        {
+            break answer;
+        }
+        assert!(started.elapsed() < LONG, "the hub does not answer");
+    };
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let closed = answer.lines().find_map(|line| line.strip_prefix("bellwire_connections_closed_early_total "));
+    assert!(closed.is_some_and(|count| count.parse::<f64>().is_ok_and(|count| count >= 100.0)), "{closed:?}");
+    drop(idle);
+    let (_, rest) = hub.stop();
+    assert!(rest.contains("too many connections"), "it is in the log: {rest}");
+}

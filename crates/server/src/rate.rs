@@ -1,0 +1,64 @@
+//! How fast something may happen: so many a second in the long run, so many at once.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So many a second, and so many at once; 0 a second = no limit.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Rate {
+    pub(crate) per_second: u64,
+    pub(crate) burst: u64,
+}
+
+impl Rate {
+    /// How long it takes until so many are allowed again.
+    fn duration(self, count: u64) -> Duration {
+        Duration::from_nanos(count.saturating_mul(1_000_000_000) / self.per_second)
+    }
+}
+
+/// What was used of a rate. It is kept as the moment at which nothing will count any more, on the monotonic clock: a wall
+/// clock that is set back would block for as long.
+#[derive(Debug, Default)]
+pub(crate) struct Bucket(Mutex<Option<Instant>>);
+
+impl Bucket {
+    /// Takes so many, or says after how many seconds they are allowed. What is refused costs nothing.
+    pub(crate) fn take(&self, rate: Rate, count: u64, now: Instant) -> Result<(), u64> {
+        if rate.per_second == 0 {
+            return Ok(());
+        }
+        let mut free_at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = free_at.map_or(Duration::ZERO, |free_at| free_at.saturating_duration_since(now));
+        let after = used + rate.duration(count);
+        let above = after.saturating_sub(rate.duration(rate.burst.max(1)));
+        if !above.is_zero() {
+            return Err(above.as_secs() + 1);
+        }
+        *free_at = Some(now + after);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate { per_second: 1000, burst: 5000 };
+
+    #[test]
+    fn a_burst_passes_and_then_the_rate() {
+        let (bucket, start) = (Bucket::default(), Instant::now());
+        let later = start + Duration::from_secs(1);
+        assert_eq!(bucket.take(RATE, 5000, start), Ok(()));
+        assert_eq!(bucket.take(RATE, 1, start), Err(1));
+        assert_eq!(Bucket::default().take(RATE, 5000, start), Ok(()));
+        assert_eq!(bucket.take(RATE, 1000, later), Ok(()));
+        assert_eq!(bucket.take(RATE, 3000, later), Err(4));
+    }
+
+    #[test]
+    fn zero_is_no_limit() {
+        assert_eq!(Bucket::default().take(Rate { per_second: 0, burst: 0 }, u64::MAX, Instant::now()), Ok(()));
+    }
+}
