@@ -233,7 +233,7 @@ impl Event {
     }
 }
 
-/// Type prefixes of events that the agent itself causes, whoever publishes them: they never wake.
+/// Type prefixes of events that the agent itself causes, independent of the publisher. They never wake.
 const OWN_DOING: [&str; 5] = ["tool.call.", "budget.", "context.limit.", "agent.loop.", "agent.self."];
 
 /// The maximum length of an event's dedupe key, in characters.

@@ -7,10 +7,10 @@
 //! **The window is a pair of instants, never a comparison of wall clocks.** Each calendar day of the zone has one
 //! window, `start` inclusive to `end` exclusive, ending on the next day when `start` is later than `end`. Both times
 //! become instants first, by the rule of RFC 5545 and Temporal's "compatible": a time that the clock skips moves later
-//! by the size of the gap, a time that comes twice means its first coming. Only then is `now` compared. Hence:
+//! by the size of the gap, a time that occurs twice means its first occurrence. Only then is `now` compared. Hence:
 //!
 //! - A window lasts as long as the clocks make it: 22:00 to 07:00 is eight hours when they go forward, ten when back.
-//! - A night that ended in a repeated hour does not begin again when that hour comes round a second time.
+//! - A night that ended in a repeated hour does not begin again in the second occurrence of that hour.
 //! - If a skipped `start` moves past `end`, that day's window is empty. A whole day that the zone skipped
 //!   (Pacific/Apia, 2011-12-30) has no night of its own, and the night before runs on into the day that follows.
 //! - If a skipped `end` moves past the next `start`, the two windows are one quiet time.
@@ -50,7 +50,7 @@ const SHOWN_MAX: usize = 40;
 
 /// A daily window of wall-clock time in one time zone. See the [module](self) for what the window means.
 ///
-/// Displays as it would be told to a person: `22:00 to 07:00 Europe/Berlin`.
+/// Displays as `22:00 to 07:00 Europe/Berlin`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuietHours {
     start: civil::Time,
@@ -59,7 +59,7 @@ pub struct QuietHours {
 }
 
 impl QuietHours {
-    /// Reads quiet hours as a person's settings hold them.
+    /// Parses the quiet hours of a person's settings.
     ///
     /// `start` and `end` are `HH:MM` with two digits each, `00:00` to `23:59`. They must differ: equal times could mean
     /// never or always, and a wrong guess either wakes someone or silences everything. `timezone` is a name of the IANA
@@ -140,27 +140,27 @@ impl fmt::Display for QuietHours {
     }
 }
 
-/// Why quiet hours were refused. Displays as a sentence that begins with the field, repeats what came, cut if it is
-/// long, and ends with what is allowed.
+/// Why quiet hours were refused. Displays as a sentence: the field, the refused value (cut if it is long), what is
+/// allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuietError {
     /// `start` or `end` is not a time of day.
     NotATime {
         /// `start` or `end`.
         field: &'static str,
-        /// What came.
+        /// The refused value.
         value: String,
     },
     /// `start` and `end` are the same time.
     SameTimes {
-        /// What came, for both.
+        /// The refused value of both.
         value: String,
         /// The `end` of the longest window that has this `start`.
         minute_before: String,
     },
     /// `timezone` names no zone of the IANA database.
     UnknownZone {
-        /// What came.
+        /// The refused value.
         value: String,
     },
 }
@@ -217,8 +217,8 @@ fn two_by_two_digits(value: &str) -> Option<(i8, i8)> {
 }
 
 fn zone_named(value: &str) -> Result<TimeZone, QuietError> {
-    // "Etc/Unknown" has no name to the library and "Factory" is the database's word for a clock nobody has set. Both
-    // would pass for UTC.
+    // The library has no name for "Etc/Unknown", and "Factory" is the database's entry for an unset clock. Both would be
+    // treated as UTC.
     TimeZoneDatabase::bundled()
         .get(value)
         .ok()
@@ -237,7 +237,7 @@ fn shown(value: &str) -> String {
     }
 }
 
-/// The nearest instant of the calendar.
+/// The instant, limited to the calendar's range.
 fn timestamp(time: Time) -> Timestamp {
     let nearest = if time.as_millis() < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(time.as_millis()).unwrap_or(nearest)
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn berlin_end_in_the_fold_is_its_first_coming() {
+    fn berlin_end_in_the_fold_is_its_first_occurrence() {
         check("2026-10-24 22:00 02:30 Europe/Berlin ends 2026-10-25T00:30Z after 270 min");
     }
 
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn new_york_end_in_the_fold_is_its_first_coming() {
+    fn new_york_end_in_the_fold_is_its_first_occurrence() {
         check("2026-10-31 22:00 01:30 America/New_York ends 2026-11-01T05:30Z after 210 min");
     }
 
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_in_the_fold_is_its_first_coming() {
+    fn a_start_in_the_fold_is_its_first_occurrence() {
         check("2026-10-25 02:30 07:00 Europe/Berlin ends 2026-10-25T06:00Z after 330 min");
     }
 
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_is_a_name_of_the_database() {
+    fn a_zone_must_be_in_the_iana_database() {
         let offsets = ["+02:00", "-05", "UTC+2", "Z"];
         let rules = ["CET-1CEST,M3.5.0,M10.5.0/3", "<+02>-2", ":UTC"];
         let unknown = ["Europe/Bonn", "Etc/Unknown", "Factory", "", " UTC"];
@@ -456,13 +456,13 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_as_a_person_would_say_it() {
+    fn it_displays_as_start_to_end_and_zone() {
         let text = hours("22:00 07:05 Asia/Tokyo").to_string();
         assert_eq!(text, "22:00 to 07:05 Asia/Tokyo");
     }
 
     #[test]
-    fn errors_say_the_field_what_came_and_what_is_allowed() {
+    fn errors_name_the_field_the_value_and_what_is_allowed() {
         let message = |start, end, zone| {
             let refused = QuietHours::parse(start, end, zone);
             refused.expect_err("the test writes wrong hours").to_string()
@@ -604,7 +604,7 @@ mod tests {
         }
 
         #[test]
-        fn no_instant_is_too_far(hours in any_hours(), now in any::<i64>(), year in any::<i16>()) {
+        fn no_instant_panics(hours in any_hours(), now in any::<i64>(), year in any::<i16>()) {
             let now = Time::from_millis(now);
             prop_assert!(hours.quiet_until(now).is_none_or(|until| until > now));
             prop_assert!(hours.next_start(now) >= now);
@@ -612,7 +612,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_strange(time in ".*", zone in ".*") {
+        fn no_text_panics(time in ".*", zone in ".*") {
             prop_assert!(QuietHours::parse(&time, &time, "UTC").is_err());
             let _ = QuietHours::parse("22:00", "07:00", &zone);
         }

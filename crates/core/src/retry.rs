@@ -1,9 +1,9 @@
 //! When to try a failed delivery again, and when to stop.
 //!
-//! The waits grow by a constant factor up to a cap, so that a hiccup costs seconds and an outage of hours costs few
-//! requests. It is not a judge of failures: a permanent one (a blocked bot, a mailbox that does not exist) must not
-//! come here, and neither must an unknown outcome on a channel that could deliver twice. It also knows nothing of
-//! [quiet hours](crate::quiet); holding a delivery back is not an attempt.
+//! The waits grow by a constant factor up to a cap, so that a short failure costs seconds and an outage of hours costs few
+//! requests. It does not classify failures: callers must not retry a permanent one (a blocked bot, a mailbox that does not
+//! exist), nor an unknown outcome on a channel that could deliver twice. [Quiet hours](crate::quiet) are not considered
+//! either; holding a delivery back is not an attempt.
 //!
 //! **A retry is never earlier than the schedule and never earlier than the provider asked**, the latter up to
 //! [`RETRY_AFTER_MAX_MS`]. Jitter only adds, so both are lower bounds. Time and random bits are arguments: the same
@@ -145,8 +145,7 @@ pub enum Next {
     },
 }
 
-/// A setting outside of its limits. Displays as a sentence that begins with the field, repeats what came and ends with
-/// what is allowed.
+/// A setting outside of its limits. Displays as a sentence: the field, the refused value, what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryError {
     field: &'static str,
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_attempt_is_the_end() {
+    fn no_retry_after_the_last_attempt() {
         let policy = RetryPolicy::default();
         assert!(matches!(policy.next(9, FAILED_AT, None, 0), Next::At(_)));
         assert_eq!(policy.next(10, FAILED_AT, None, 0), Next::GiveUp { attempts: 10 });
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_retry_after_is_a_day() {
+    fn retry_after_is_limited_to_a_day() {
         assert_eq!(wait_ms(RetryPolicy::default(), 1, Some(u64::MAX), 0), RETRY_AFTER_MAX_MS);
     }
 
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_the_field_what_came_and_what_is_allowed() {
+    fn errors_name_the_field_the_value_and_what_is_allowed() {
         let refusal = |change: fn(&mut RetrySettings)| {
             let mut settings = RetrySettings::default();
             change(&mut settings);
@@ -297,7 +296,7 @@ mod tests {
         }
 
         #[test]
-        fn more_of_anything_is_never_sooner(
+        fn later_or_larger_inputs_never_retry_sooner(
             (policy, attempt) in policy_and_attempt(),
             asked in (any::<u64>(), any::<u64>()),
             jitter in (any::<u64>(), any::<u64>()),
@@ -326,7 +325,7 @@ mod tests {
         }
 
         #[test]
-        fn no_input_panics_and_equal_inputs_decide_alike(
+        fn no_input_panics_and_equal_inputs_give_equal_results(
             policy in any_policy(),
             attempts in prop_oneof![any::<u32>(), 0..=ATTEMPTS_LIMIT],
             failed_at in prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX)],

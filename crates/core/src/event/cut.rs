@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_prints_without_end_is_cut_where_a_text_would_be() {
+    fn endless_output_is_cut_like_a_text() {
         struct Endless;
         impl fmt::Display for Endless {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_field_is_named_with_what_would_be_right() {
+    fn every_invalid_field_is_named_with_what_is_allowed() {
         let wrong = [
             json!({"type": "Tool.Call.Failure"}),
             json!({"type": "tool"}),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_persons_voice_is_forbidden_and_not_merely_malformed() {
+    fn impersonating_the_person_is_forbidden() {
         let admit = |source: &str| {
             let draft = EventDraft {
                 kind: Some("cli.event".into()),
