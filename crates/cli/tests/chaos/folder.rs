@@ -13,7 +13,7 @@ use crate::hub::{Hub, arguments, refused, serve};
 const FAILED: Option<i32> = Some(2);
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+fn a_file_that_is_not_a_database_is_refused_and_not_changed() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("bellwire.db");
     let text = "these are somebody's notes, not a database\n".repeat(500);
@@ -26,7 +26,7 @@ fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_was_cut_off_is_refused_and_left_as_it_is() {
+async fn a_truncated_database_is_refused_and_not_changed() {
     let folder = tempfile::tempdir().expect("a folder");
     let hub = Hub::start(folder.path());
     let client = Client::of(folder.path(), &hub.address);
@@ -58,7 +58,7 @@ async fn a_second_hub_on_the_same_folder_is_refused_and_the_first_goes_on() {
 }
 
 #[test]
-fn a_port_in_use_is_refused_with_what_to_say_instead() {
+fn a_port_in_use_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().expect("a folder");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("it has an address").to_string();
@@ -71,7 +71,7 @@ fn a_port_in_use_is_refused_with_what_to_say_instead() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_folder_that_vanishes_takes_every_promise_with_it() {
+async fn a_moved_data_folder_makes_publishes_and_readyz_fail() {
     let parent = tempfile::tempdir().expect("a folder");
     let (folder, away) = (parent.path().join("data"), parent.path().join("away"));
     let hub = Hub::start(&folder);

@@ -222,7 +222,7 @@ async fn a_window_that_elapses_while_the_hub_is_dead_fires_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_hears_of_a_window_that_was_opened_before_the_kill() {
+async fn a_stream_reports_a_window_opened_before_the_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let hub = Hub::start(folder.path());
     let client = Client::of(folder.path(), &hub.address);

@@ -194,7 +194,7 @@ async fn killed_after_the_claim_a_mail_is_sent_once_by_the_next_hub_without_wait
 }
 
 #[tokio::test]
-async fn killed_between_the_record_of_an_attempt_and_its_first_byte_it_is_unknown_and_waits_for_somebody_to_ask() {
+async fn killed_between_recording_an_attempt_and_its_first_byte_it_is_unknown_until_a_retry_is_requested() {
     let mut scenario = MailScenario::killed_before_a_claim().await;
     let store = scenario.worker().await;
     let claimed = claim(&store).await;
@@ -212,7 +212,7 @@ async fn killed_between_the_record_of_an_attempt_and_its_first_byte_it_is_unknow
 }
 
 #[tokio::test]
-async fn killed_during_the_call_nothing_is_known_and_nothing_is_sent_again() {
+async fn killed_during_the_transfer_it_is_unknown_and_not_sent_again() {
     // Before the message text, and after the final dot but before the server has stored it.
     for step in ["data", "end"] {
         let mut scenario = MailScenario::held_at(step, false).await;
@@ -229,7 +229,7 @@ async fn killed_during_the_call_nothing_is_known_and_nothing_is_sent_again() {
 }
 
 #[tokio::test]
-async fn killed_when_the_server_has_the_mail_and_has_not_said_so_it_is_unknown_and_arrives_once() {
+async fn killed_after_the_server_stored_the_mail_and_before_its_answer_it_is_unknown_and_arrives_once() {
     let mut scenario = MailScenario::held_at("end", true).await;
     scenario.notify("news").await;
     scenario.wait_for_step("end", 2).await;
@@ -263,7 +263,7 @@ async fn killed_after_the_servers_answer_and_before_the_commit_it_is_unknown_and
 
 /// On SIGTERM the hub waits a short time for the answer to a mail in flight.
 #[tokio::test]
-async fn asked_to_stop_it_hears_the_servers_answer_out_or_leaves_the_fate_unknown() {
+async fn on_sigterm_it_waits_for_the_servers_answer_or_leaves_it_unknown() {
     for (answers, state) in [(true, "sent"), (false, "unknown")] {
         let mut scenario = MailScenario::held_at("end", false).await;
         scenario.notify("news").await;

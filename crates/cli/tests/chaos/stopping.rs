@@ -21,7 +21,7 @@ use crate::{collect, model};
 const ANSWERS: u64 = 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hub_that_is_asked_to_stop_under_load_keeps_what_it_accepted_and_ends_with_zero() {
+async fn sigterm_under_load_keeps_what_was_accepted_and_exits_with_zero() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut hub = Hub::start(folder.path());
     let (address, watched) = watch::channel(Some(hub.address.clone()));
@@ -62,7 +62,7 @@ async fn a_hub_that_is_asked_to_stop_under_load_keeps_what_it_accepted_and_ends_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_that_is_open_does_not_keep_the_hub_from_stopping() {
+async fn an_open_stream_does_not_keep_the_hub_from_stopping() {
     let folder = tempfile::tempdir().expect("a folder");
     let hub = Hub::start(folder.path());
     let client = Client::of(folder.path(), &hub.address);

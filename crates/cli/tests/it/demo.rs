@@ -44,7 +44,7 @@ fn without_a_hub_the_demo_says_what_it_needs() {
 }
 
 #[test]
-fn ctrl_c_ends_the_demo_and_it_clears_up_all_the_same() {
+fn ctrl_c_ends_the_demo_and_erases_its_user() {
     let hub = Hub::start();
     let mut command = hub.command(&["demo"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");

@@ -55,7 +55,7 @@ fn a_damaged_database_is_found() {
 }
 
 #[test]
-fn a_hub_that_was_named_and_is_not_there_is_a_failure() {
+fn an_unreachable_hub_given_by_url_is_a_failure() {
     let home = tempfile::tempdir().expect("a folder");
     let output = finish(command(home.path()).args(["doctor", "--url", "http://127.0.0.1:1"]), "");
     assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
@@ -63,7 +63,7 @@ fn a_hub_that_was_named_and_is_not_there_is_a_failure() {
 }
 
 #[test]
-fn a_wrong_configuration_is_the_first_thing_said() {
+fn a_wrong_configuration_is_the_first_check() {
     let home = tempfile::tempdir().expect("a folder");
     let output = finish(command(home.path()).arg("doctor").env("BELLWIRE_LIMITS_STREAMS", "0"), "");
     assert_eq!(output.status.code(), Some(1));
@@ -72,7 +72,7 @@ fn a_wrong_configuration_is_the_first_thing_said() {
 }
 
 #[test]
-fn a_redis_that_is_away_is_a_warning_and_its_password_is_never_shown() {
+fn an_unreachable_redis_is_a_warning_without_its_password() {
     let home = tempfile::tempdir().expect("a folder");
     let folder = home.path().join(".config/bellwire");
     std::fs::create_dir_all(&folder).expect("a folder");

@@ -85,7 +85,7 @@ fn emit(hub: &Hub, kind: &str, payload: &Value) {
 }
 
 #[test]
-fn an_agent_has_its_tools_from_a_running_hub() {
+fn the_bridge_offers_the_tools_of_a_running_hub() {
     let hub = Hub::start();
     let token = hub.agent_token();
     let arguments = ["mcp", "--conversation", "chat", "--agent", "main"];
@@ -111,7 +111,7 @@ fn an_agent_has_its_tools_from_a_running_hub() {
 }
 
 #[test]
-fn an_agent_hears_that_something_waits() {
+fn a_subscribed_client_gets_resource_updates() {
     let hub = Hub::start();
     let mut agent = Agent::initialized(&mut hub.command(&["mcp", "--user", "ada", "--conversation", "chat"]));
     agent.call("check_notifications", json!({}));
@@ -127,7 +127,7 @@ fn an_agent_hears_that_something_waits() {
 }
 
 #[test]
-fn a_client_of_the_newest_revision_needs_no_introduction() {
+fn a_client_of_the_newest_revision_needs_no_initialize() {
     let hub = Hub::start();
     let mut agent = Agent::start(&mut hub.command(&["mcp", "--user", "ada", "--conversation", "chat"]));
     let meta = json!({
@@ -146,7 +146,7 @@ fn a_client_of_the_newest_revision_needs_no_introduction() {
 }
 
 #[test]
-fn an_agent_may_have_a_hub_of_its_own() {
+fn an_embedded_hub_serves_the_tools() {
     let home = tempfile::tempdir().expect("a folder");
     let mut agent = Agent::initialized(command(home.path()).args(["mcp", "--embedded"]));
     assert_eq!(agent.call("notify_self", json!({"message": "kept"}))["isError"], false);
@@ -164,7 +164,7 @@ fn an_agent_may_have_a_hub_of_its_own() {
 }
 
 #[test]
-fn a_hub_that_is_away_is_told_to_the_model_in_words() {
+fn an_unreachable_hub_is_an_error_in_the_tool_result() {
     let home = tempfile::tempdir().expect("a folder");
     let arguments = ["mcp", "--url", "http://127.0.0.1:9", "--token", "bw_x", "--conversation", "chat"];
     let mut agent = Agent::initialized(command(home.path()).args(arguments));

@@ -27,7 +27,7 @@ fn the_first_start_says_what_to_do_next_and_the_second_keeps_the_token_to_itself
 }
 
 #[test]
-fn a_token_others_can_read_is_closed_again() {
+fn the_mode_of_a_readable_token_file_is_corrected() {
     let (home, _) = Hub::start().stop();
     let token = data(home.path()).join("admin.token");
     std::fs::set_permissions(&token, PermissionsExt::from_mode(0o644)).expect("the mode is changed");
@@ -47,7 +47,7 @@ fn a_second_hub_on_the_same_data_or_port_is_refused() {
 }
 
 #[test]
-fn migrate_makes_the_database_and_says_so_once() {
+fn migrate_creates_the_database_once() {
     let home = tempfile::tempdir().expect("a folder");
     let migrate = || finish(command(home.path()).arg("migrate"), "");
     let (first, second) = (migrate(), migrate());
@@ -65,7 +65,7 @@ fn migrate_makes_the_database_and_says_so_once() {
 }
 
 #[test]
-fn the_log_is_json_where_nobody_watches() {
+fn the_log_is_json_without_a_terminal() {
     let hub = Hub::start();
     let (_, rest) = hub.stop();
     for line in rest.lines().filter(|line| line.starts_with('{')) {
@@ -75,7 +75,7 @@ fn the_log_is_json_where_nobody_watches() {
 }
 
 #[test]
-fn a_token_of_another_database_is_replaced_and_that_is_said() {
+fn a_token_of_another_database_is_replaced_with_a_message() {
     let (home, _) = Hub::start().stop();
     let (token, database) = (data(home.path()).join("admin.token"), data(home.path()).join("bellwire.db"));
     let old = std::fs::read_to_string(&token).expect("it was kept");

@@ -57,7 +57,7 @@ fn every_source_file_is_part_of_its_crate() {
 }
 
 #[test]
-fn no_module_is_named_after_nothing() {
+fn no_module_has_a_meaningless_name() {
     let vague = ["common", "helper", "helpers", "manager", "misc", "types", "util", "utils"];
     for path in files("crates", ".rs") {
         let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
@@ -66,7 +66,7 @@ fn no_module_is_named_after_nothing() {
 }
 
 #[test]
-fn the_project_speaks_of_itself_alone() {
+fn no_file_mentions_paths_of_this_machine() {
     let foreign =
         [["/wo", "rk/"].concat(), ["/ro", "ot/"].concat(), ["/ho", "me/"].concat(), ["crates", ".io-"].concat()];
     let endings = [".rs", ".md", ".toml", ".j2", ".timeline", "Makefile", ".snap"];

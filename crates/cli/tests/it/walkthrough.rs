@@ -40,7 +40,7 @@ fn the_walk_through_works_as_printed() {
 }
 
 #[test]
-fn an_agent_speaks_to_its_person_as_printed() {
+fn the_tools_walk_through_works_as_printed() {
     works_as_printed(&Hub::start(), &blocks("README.md", "An agent speaks to its person"));
 }
 
