@@ -49,7 +49,7 @@ impl MailboxDriver {
     pub(crate) fn inject(&mut self, mailbox: &mut Mailbox, request: &Inject, now: Time) -> Box<Answer> {
         self.desk.now = now;
         let events = &self.events;
-        let input = InjectInput { request, observed: None, returned: Vec::new(), events, boundary: &self.boundary };
+        let input = InjectInput { request, observed: None, events, boundary: &self.boundary };
         mailbox.handle(Input::Inject(input), &mut self.desk).expect("only a person's message can be refused");
         let mut answer = None;
         while let Some(effect) = self.desk.poll() {

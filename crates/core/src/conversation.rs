@@ -183,6 +183,8 @@ pub enum InjectError {
     },
     /// The caller reported this call's answer as unseen, so the call id cannot be used again.
     Unseen,
+    /// More calls are reported as unseen than [`Inject::UNSEEN_MAX`].
+    TooManyUnseen(usize),
     /// The observed call is invalid.
     Observed(Invalid),
 }
@@ -192,6 +194,9 @@ impl fmt::Display for InjectError {
         match self {
             Self::OtherPoint { used_at } => write!(f, "this call_id was used at {used_at}; use a new one"),
             Self::Unseen => f.write_str("this call_id was reported as unseen; use a new one"),
+            Self::TooManyUnseen(calls) => {
+                write!(f, "unseen: names {calls} calls; at most {} are allowed", Inject::UNSEEN_MAX)
+            }
             Self::Observed(invalid) => write!(f, "observed.{invalid}"),
         }
     }
@@ -269,6 +274,9 @@ impl Conversation {
         if let Some(stored) = self.stored(&agent, &inject.call_id) {
             return stored.again(inject.point).map(|answer| (answer, Vec::new()));
         }
+        if more.unseen.len() > Inject::UNSEEN_MAX {
+            return Err(InjectError::TooManyUnseen(more.unseen.len()));
+        }
         let observed = more.observed.map(Observed::into_event).transpose().map_err(InjectError::Observed)?;
         let observed = observed.map(|event| {
             let event = Arc::new(event.with_id(self.desk.ids.event(now)).at(now).for_agent(agent.clone()));
@@ -278,14 +286,11 @@ impl Conversation {
         let returned = self.take_unseen(&agent, &more.unseen);
         let mut mailbox = self.take_mailbox(&agent);
         self.desk.now = now;
-        let input = InjectInput {
-            request: &inject,
-            observed,
-            returned,
-            events: &EventsInMemory(&self.events),
-            boundary: &self.boundary,
-        };
-        mailbox.handle(Input::Inject(input), &mut self.desk).expect("only a person's message can be refused");
+        let input =
+            InjectInput { request: &inject, observed, events: &EventsInMemory(&self.events), boundary: &self.boundary };
+        for input in [Input::Return(returned), Input::Inject(input)] {
+            mailbox.handle(input, &mut self.desk).expect("only a person's message can be refused");
+        }
         let (news, _, answer) = self.drain(&mailbox);
         let answer = answer.expect("a mailbox answers every injection");
         let messages = answer.system_messages(now, &mut self.desk.ids);
@@ -427,13 +432,16 @@ impl Conversation {
 
     /// Marks these calls as unseen, removes their system messages, and returns the notifications they took.
     fn take_unseen(&mut self, agent: &AgentName, call_ids: &[String]) -> Vec<Notification> {
-        let mut returned = Vec::new();
+        let (mut returned, mut hidden) = (Vec::new(), HashSet::new());
         for stored in self.answers.iter_mut().filter(|stored| stored.agent == *agent && !stored.unseen) {
             if call_ids.contains(&stored.answer.call_id) {
                 stored.unseen = true;
                 returned.append(&mut stored.answer.taken);
-                self.messages.retain(|message| !stored.messages.contains(&message.id));
+                hidden.extend(stored.messages.drain(..));
             }
+        }
+        if !hidden.is_empty() {
+            self.messages.retain(|message| !hidden.contains(&message.id));
         }
         returned
     }

@@ -11,7 +11,7 @@ mod item;
 pub use answer::{Answer, SystemMessage, Told};
 pub use cap::{CountTokens, estimate_tokens};
 
-pub(crate) use cap::{Capped, cap, worded};
+pub(crate) use cap::{Capped, fill};
 pub(crate) use item::{Item, coalesce};
 
 use crate::InjectionPoint;
@@ -48,6 +48,8 @@ pub struct Inject {
 impl Inject {
     /// The longest call id.
     pub const CALL_ID_MAX: usize = 256;
+    /// The most earlier calls one injection may report as unseen.
+    pub const UNSEEN_MAX: usize = 20;
 
     /// A block after the default limits, at this point.
     pub fn new(point: InjectionPoint, call_id: &str) -> Result<Self, crate::Invalid> {

@@ -7,6 +7,7 @@
 //! It holds ids, counters and hashes, never texts. Payloads are rows of their own, and so are the notifications that
 //! wait; [`Mailbox::save`] gives the rest as one blob of at most 64 KiB.
 
+mod back;
 mod batch;
 mod dedupe;
 mod presence;
@@ -102,6 +103,9 @@ pub enum Input<'a> {
     Time,
     /// An event arrived.
     Event(&'a Event),
+    /// What earlier answers took and the model never saw: it waits again, with its age. The injection that reports it
+    /// follows in the same transaction.
+    Return(Vec<Notification>),
     /// An agent reached an injection point and takes its mail.
     Inject(InjectInput<'a>),
 }
@@ -226,6 +230,11 @@ impl Mailbox {
         match input {
             Input::Time => {}
             Input::Event(event) => self.publish(event, desk),
+            // Nobody is woken for what the injection that follows is about to take.
+            Input::Return(returned) => {
+                self.take_back(returned, desk);
+                return Ok(());
+            }
             Input::Inject(inject) => self.inject(inject, desk),
         }
         self.keep_bounds(desk);

@@ -23,7 +23,7 @@ pub use prompt::system_prompt;
 pub use synthetic::{NOTIFICATION_TOOL, tool_definition};
 pub use template::{Template, TemplateError, TemplateEvent};
 
-pub(crate) use block::{FoldLine, Page, Shown, Wrapper};
+pub(crate) use block::{FoldLine, Page, Rest, Shown, Wrapper};
 pub(crate) use synthetic::synthetic_messages;
 
 use std::sync::Arc;
@@ -36,9 +36,10 @@ use crate::subscriber::{Subscriber, Subscribers};
 use guard::guard;
 use toon::{Document, Scalar, Shape};
 
-/// An item in words, and what went wrong on the way, if anything did.
+/// A rendered item, the document its text was written from, and what went wrong on the way, if anything did.
 pub(crate) struct Rendered {
     pub(crate) shown: Shown,
+    pub(crate) document: Document,
     pub(crate) problem: Option<String>,
 }
 
@@ -55,12 +56,10 @@ pub(crate) fn render_item(
         .filter_map(|entry| Some(TemplateEvent { event: events.event(entry.event)?, repeats: entry.merged }))
         .collect();
     let (document, problem) = document_of(item, subscribers, &events);
-    let shown = Shown {
-        label: safe_label(&label(item, &events), item, boundary),
-        times: item.times,
-        document: guarded(document, boundary),
-    };
-    Rendered { shown, problem }
+    let document = guarded(document, boundary);
+    let shown =
+        Shown { label: safe_label(&label(item, &events), item, boundary), times: item.times, text: document.to_toon() };
+    Rendered { shown, document, problem }
 }
 
 /// What an item says, before anything is made of it, and what went wrong on the way.
@@ -86,19 +85,19 @@ pub(crate) fn document_of(
 
 /// A label that the guard has nothing against; any other is called by its subscriber. What is left of a source without
 /// the boundary in it could be anybody's name, `user` too.
-pub(crate) fn safe_label(label: &str, item: &Item, boundary: &Boundary) -> String {
-    match guard(label, boundary.as_str()) == label {
-        true => label.to_owned(),
-        false => item.subscriber.to_string(),
+pub(crate) fn safe_label(label: &Arc<str>, item: &Item, boundary: &Boundary) -> Arc<str> {
+    match guard(label, boundary.as_str()) == **label {
+        true => label.clone(),
+        false => item.subscriber.shared(),
     }
 }
 
 /// The one source of all events, else the item's own label. Repeats are counted per event and not per source, and a
 /// newer event may have replaced the one of another source, so it is found only now.
-fn label(item: &Item, events: &[TemplateEvent]) -> String {
+fn label(item: &Item, events: &[TemplateEvent]) -> Arc<str> {
     let mut sources = events.iter().map(|event| event.event.source());
     match sources.next() {
-        Some(first) if events.len() == item.events.len() && sources.all(|source| source == first) => first.to_string(),
+        Some(first) if events.len() == item.events.len() && sources.all(|source| source == first) => first.shared(),
         _ => item.label.clone(),
     }
 }

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bellwire_core::conversation::InjectMore;
 use bellwire_core::event::TypePattern;
-use bellwire_core::inject::Limits;
+use bellwire_core::inject::{Limits, estimate_tokens};
+use bellwire_core::mailbox::PENDING_MAX;
 use bellwire_core::render::guard::guard;
 use bellwire_core::render::toon::Document;
 use bellwire_core::subscriber::{Subscriber, SubscriberFile};
@@ -119,7 +122,56 @@ fn what_cannot_be_shown_anyway_is_not_worded() {
     inject.limits = Limits::new(100, 64).unwrap();
     let answer = conversation.inject(inject, now).unwrap();
     assert_eq!((answer.count, answer.showing, answer.pending), (100, 1, 99));
-    assert!(answer.problems.len() < 10, "{} items were worded to show one", answer.problems.len());
+    assert!(answer.rendered <= 2, "{} items were rendered to show one", answer.rendered);
+}
+
+thread_local! {
+    /// How often tokens were counted, and of how many bytes.
+    static COUNTED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// The estimate, which remembers what it was asked.
+fn remembered_estimate(text: &str) -> usize {
+    COUNTED.with(|counted| counted.set((counted.get().0 + 1, counted.get().1 + text.len())));
+    estimate_tokens(text)
+}
+
+#[test]
+fn the_most_calls_that_can_be_unseen_bring_back_no_more_than_may_wait_and_cost_no_more_than_that() {
+    let file = FILE.replace("window_ms = 0", "window_ms = 0\nmax_size = 1").replace("\"high\"", "\"normal\"");
+    let mut conversation = Conversation::new(load(&file, "{{ events[0].message }}").unwrap(), 1);
+    let mut now = Time::from_millis(1_000_000);
+    let mut unseen = Vec::new();
+    for call in 0..Inject::UNSEEN_MAX {
+        for number in 0..PENDING_MAX {
+            // A source of its own each: none is a storm, and none is told together with another.
+            let event =
+                Event::new("ci.failed", &format!("ci {call} {number}"), Severity::Error, json!({ "n": number }));
+            conversation.publish(event.unwrap(), now).unwrap();
+        }
+        let call_id = format!("call_{call}");
+        let taken = conversation.inject(Inject::new(InjectionPoint::TurnStart, &call_id).unwrap(), now).unwrap();
+        assert_eq!(taken.notifications.len(), PENDING_MAX);
+        unseen.push(call_id);
+        now = now.plus(1_000);
+    }
+    let mut inject = Inject::new(InjectionPoint::TurnStart, "worst").unwrap();
+    inject.limits = Limits { count_tokens: remembered_estimate, ..Limits::new(100, 1_000).unwrap() };
+    let more = InjectMore { unseen, ..InjectMore::default() };
+    let (answer, news) = conversation.inject_with(inject, more, now).unwrap();
+    let returned = Inject::UNSEEN_MAX * PENDING_MAX;
+    assert_eq!(answer.count, PENDING_MAX + 1, "what waits, and the line that says what did not fit");
+    assert!(answer.block.contains("left_out: 3800 notifications (too many waited)"), "{}", answer.block);
+    assert!(answer.rendered <= answer.showing + 1, "{} rendered, {} shown", answer.rendered, answer.showing);
+    // Each came back once, to wait or to end; those that waited ended in this answer.
+    assert!(news.len() <= returned + 2 * (PENDING_MAX + 1), "{} effects", news.len());
+    let (counts, bytes) = COUNTED.get();
+    assert!(counts <= 2 * answer.rendered + 10 && bytes <= counts * 4_100, "{counts} counts of {bytes} bytes");
+
+    let more = InjectMore { unseen: vec!["call".into(); Inject::UNSEEN_MAX + 1], ..InjectMore::default() };
+    let inject = Inject::new(InjectionPoint::TurnStart, "too many").unwrap();
+    let refused = conversation.inject_with(inject, more, now).unwrap_err();
+    assert_eq!(refused.to_string(), "unseen: names 21 calls; at most 20 are allowed");
 }
 
 fn told_second() -> Value {

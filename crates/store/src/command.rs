@@ -173,6 +173,9 @@ pub struct Given {
     pub folded: usize,
     /// Items that did not fit.
     pub pending: usize,
+    /// What the caller should know about its request, such as a call id in `unseen` that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// How many wait, where nothing was taken because it is not known who asks.
     #[serde(skip)]
     pub withheld: Option<usize>,
@@ -189,6 +192,7 @@ impl Given {
             showing: 0,
             folded: 0,
             pending: 0,
+            warnings: Vec::new(),
             withheld: Some(waiting),
         }
     }
@@ -202,6 +206,7 @@ impl Given {
             showing: answer.showing,
             folded: answer.folded,
             pending: answer.pending,
+            warnings: Vec::new(),
             withheld: None,
         }
     }

@@ -4,9 +4,9 @@ use super::{Item, Limits};
 use crate::InjectionPoint;
 use crate::event::cut;
 use crate::render::toon::Document;
-use crate::render::{FoldLine, Page, Shown, Wrapper};
+use crate::render::{FoldLine, Page, Rest, Shown, Wrapper};
 
-/// Counts the tokens of a text.
+/// Counts the tokens of a text. A part of a text must not count more than the whole.
 pub type CountTokens = fn(&str) -> usize;
 
 /// A quarter of the bytes, rounded up: no model's own count, but close to all of them and the same for everyone.
@@ -27,37 +27,40 @@ pub(crate) struct Capped {
     pub(crate) folded: Vec<usize>,
 }
 
-/// The first `items_max` items in words, or fewer: as soon as there is surely no room for more, nobody need find any.
-/// The tokens of the parts may add up to more than those of the whole, but never to twice as many.
-pub(crate) fn worded(items: &[Item], limits: &Limits, mut word: impl FnMut(&Item) -> Shown) -> Vec<Shown> {
-    let (mut rendered, mut tokens) = (Vec::new(), 0);
-    for item in items.iter().take(limits.items_max) {
-        let shown = word(item);
-        tokens += (limits.count_tokens)(&shown.document.to_toon());
-        rendered.push(shown);
-        if tokens > 2 * limits.tokens_max {
-            break;
-        }
-    }
-    rendered
-}
-
-/// Chooses as many of the first items as fit, in strict order. `rendered` holds all that might.
-pub(crate) fn cap(
+/// Shows as many of the first items as fit, in strict order. Renders each item once, and none behind the first that
+/// cannot fit.
+pub(crate) fn fill(
     items: &[Item],
-    rendered: Vec<Shown>,
     point: InjectionPoint,
     limits: &Limits,
     wrapper: &Wrapper<'_>,
+    mut render: impl FnMut(&Item) -> (Shown, Document),
 ) -> Capped {
     let room = Room { items, point, limits, wrapper };
-    for count in (1..=rendered.len()).rev() {
-        let page = room.page(&rendered[..count], FOLD_LINES_MAX);
-        if room.fits(&page) {
-            return room.capped(page);
+    let mut draft = wrapper.draft(items.len());
+    let (mut shown, mut first, mut fitting) = (Vec::new(), None, 0);
+    for item in items.iter().take(limits.items_max) {
+        let (one, document) = render(item);
+        draft.add(&one);
+        shown.push(one);
+        first.get_or_insert(document);
+        if !room.fits(draft.shortest()) {
+            break;
+        }
+        fitting += 1;
+    }
+    for count in (1..=fitting).rev() {
+        let rest = room.rest(count, FOLD_LINES_MAX);
+        let text = draft.closed(count, &rest);
+        if room.fits(&text) {
+            shown.truncate(count);
+            return room.capped(text, shown, rest);
         }
     }
-    room.shortened(rendered)
+    match (shown.into_iter().next(), first) {
+        (Some(shown), Some(document)) => room.shortened(shown, &document),
+        _ => room.capped(String::new(), Vec::new(), room.rest(0, FOLD_LINES_MAX)),
+    }
 }
 
 struct Room<'a> {
@@ -68,16 +71,13 @@ struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// What a reader would see with these items shown and the rest folded into at most so many lines.
-    fn page(&self, shown: &[Shown], lines_max: usize) -> Page {
-        let rest = &self.items[shown.len()..];
-        let folded = rest.iter().filter(|item| self.folds(item)).count();
-        Page {
-            shown: shown.to_vec(),
-            fold_lines: fold_lines(rest.iter().filter(|item| self.folds(item)), lines_max),
-            count: self.items.len(),
-            pending: rest.len() - folded,
-        }
+    /// What a page says of the items that are not shown, if it shows the first `showing` items and has `lines_max` fold
+    /// lines at most.
+    fn rest(&self, showing: usize, lines_max: usize) -> Rest {
+        let rest = &self.items[showing..];
+        let folded = rest.iter().filter(|item| self.folds(item));
+        let pending = rest.len() - folded.clone().count();
+        Rest { fold_lines: fold_lines(folded, lines_max), pending }
     }
 
     /// Only the start of a turn takes everything that waits, so only there what does not fit can be summed up.
@@ -85,60 +85,61 @@ impl Room<'_> {
         self.point == InjectionPoint::TurnStart && item.may_fold()
     }
 
-    fn fits(&self, page: &Page) -> bool {
-        (self.limits.count_tokens)(&self.wrapper.write(page)) <= self.limits.tokens_max
+    fn fits(&self, text: &str) -> bool {
+        (self.limits.count_tokens)(text) <= self.limits.tokens_max
     }
 
     /// The first item alone is too long: it is cut, and says by how much. Fold lines give way before the item vanishes,
     /// and in the end its label does.
-    fn shortened(&self, mut rendered: Vec<Shown>) -> Capped {
-        rendered.truncate(1);
+    fn shortened(&self, mut shown: Shown, document: &Document) -> Capped {
         for lines_max in (0..=FOLD_LINES_MAX).rev() {
-            let (page, fitted) = self.squeezed(&rendered, lines_max);
+            let (capped, fitted) = self.squeezed(&shown, document, lines_max);
             if fitted {
-                return self.capped(page);
+                return capped;
             }
         }
-        rendered.iter_mut().for_each(|shown| shown.label = cut(&shown.label, LABEL_LEAST));
-        self.capped(self.squeezed(&rendered, 0).0)
+        shown.label = cut(&shown.label, LABEL_LEAST).into();
+        self.squeezed(&shown, document, 0).0
     }
 
     /// The page with as much of its one item as fits beside so many fold lines; false if none of it does.
-    fn squeezed(&self, rendered: &[Shown], lines_max: usize) -> (Page, bool) {
-        let mut page = self.page(rendered, lines_max);
-        if self.fits(&page) {
-            return (page, true);
-        }
-        let fits = |document: &Document| {
-            let mut page = page.clone();
-            page.shown[0].document = document.clone();
-            self.fits(&page)
+    fn squeezed(&self, shown: &Shown, document: &Document, lines_max: usize) -> (Capped, bool) {
+        let rest = self.rest(1, lines_max);
+        let with = |text: String| Shown { label: shown.label.clone(), times: shown.times, text };
+        let write = |shown: &Shown| {
+            let mut draft = self.wrapper.draft(self.items.len());
+            draft.add(shown);
+            draft.closed(1, &rest)
         };
-        let (document, fitted) = rendered[0].document.shortened(&fits);
-        page.shown[0].document = document;
-        (page, fitted)
+        let whole = write(shown);
+        if self.fits(&whole) {
+            return (self.capped(whole, vec![shown.clone()], rest), true);
+        }
+        let (document, fitted) = document.shortened(&|document| self.fits(&write(&with(document.to_toon()))));
+        let shown = with(document.to_toon());
+        (self.capped(write(&shown), vec![shown], rest), fitted)
     }
 
-    fn capped(&self, page: Page) -> Capped {
-        let showing = page.shown.len();
-        let folded = (showing..self.items.len()).filter(|at| self.folds(&self.items[*at])).collect();
-        let text = self.wrapper.write(&page);
-        Capped { text, page, folded }
+    fn capped(&self, text: String, shown: Vec<Shown>, rest: Rest) -> Capped {
+        let folded = (shown.len()..self.items.len()).filter(|at| self.folds(&self.items[*at])).collect();
+        Capped { text, page: Page { shown, rest }, folded }
     }
 }
 
 /// One line per label in order of appearance; what does not get a line of its own shares the last. With no line to spare
 /// everything shares one.
 fn fold_lines<'a>(folded: impl Iterator<Item = &'a Item>, lines_max: usize) -> Vec<FoldLine> {
-    let mut lines: Vec<FoldLine> = Vec::new();
+    let mut lines: Vec<FoldLine> = Vec::with_capacity(lines_max);
+    let mut others = 0;
     for item in folded {
-        match lines.iter_mut().find(|line| line.label == item.label) {
-            Some(line) => line.items += 1,
-            None => lines.push(FoldLine { label: item.label.clone(), items: 1 }),
+        match lines.iter().position(|line| line.label == item.label) {
+            Some(at) => lines[at].items += 1,
+            None if lines.len() < lines_max => lines.push(FoldLine { label: item.label.clone(), items: 1 }),
+            None => others += 1,
         }
     }
-    if lines.len() > lines_max {
-        let others = lines.drain(lines_max.saturating_sub(1)..).map(|line| line.items).sum();
+    if others > 0 {
+        others += lines.pop().map_or(0, |line| line.items);
         lines.push(FoldLine { label: "other".into(), items: others });
     }
     lines

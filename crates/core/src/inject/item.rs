@@ -1,3 +1,6 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::notification::{Entry, Kind, Notification};
 use crate::subscriber::SubscriberId;
 use crate::{NotificationId, Priority};
@@ -8,7 +11,7 @@ pub(crate) struct Item {
     pub(crate) notifications: Vec<NotificationId>,
     pub(crate) subscriber: SubscriberId,
     /// The common source, else the subscriber's id.
-    pub(crate) label: String,
+    pub(crate) label: Arc<str>,
     pub(crate) kind: Kind,
     pub(crate) priority: Priority,
     pub(crate) events: Vec<Entry>,
@@ -20,38 +23,56 @@ pub(crate) struct Item {
 /// has room for all of its events, so that none overtakes an older one; a subscriber whose batches hold one event is
 /// never coalesced.
 pub(crate) fn coalesce<'a>(notifications: impl IntoIterator<Item = &'a Notification>) -> Vec<Item> {
-    let mut items: Vec<(Item, &Notification)> = Vec::new();
+    let mut items: Vec<Item> = Vec::new();
+    // The last item of each group, and how many events it may hold.
+    let mut last: BTreeMap<Group<'_>, (usize, usize)> = BTreeMap::new();
     for notification in notifications {
-        let last = items.iter_mut().rfind(|(_, first)| alike(first, notification));
-        let room = |(item, first): &&mut (Item, &Notification)| {
-            item.events.len() + notification.events.len() <= first.max_size as usize
-        };
-        match last.filter(room) {
-            Some((item, _)) => {
-                item.notifications.push(notification.id);
-                item.events.extend(&notification.events);
+        let group = Group::of(notification);
+        let open = group.as_ref().and_then(|group| last.get(group).copied());
+        let open = open.filter(|(at, max_size)| items[*at].events.len() + notification.events.len() <= *max_size);
+        match open {
+            Some((at, _)) => {
+                items[at].notifications.push(notification.id);
+                items[at].events.extend(&notification.events);
             }
-            None => items.push((Item::of(notification), notification)),
+            None => {
+                last.extend(group.map(|group| (group, (items.len(), notification.max_size as usize))));
+                items.push(Item::of(notification));
+            }
         }
     }
-    items.into_iter().map(|(item, _)| item.counted()).collect()
+    items.iter_mut().for_each(Item::count);
+    items
 }
 
-fn alike(one: &Notification, other: &Notification) -> bool {
-    !matches!(one.kind, Kind::LeftOut(_))
-        && one.kind == other.kind
-        && one.priority == other.priority
-        && one.subscriber == other.subscriber
-        && one.source == other.source
+/// What notifications of one item have in common.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Group<'a> {
+    priority: Priority,
+    is_repeats: bool,
+    subscriber: &'a SubscriberId,
+    source: Option<&'a str>,
+}
+
+impl<'a> Group<'a> {
+    /// None for what is never told together with anything.
+    fn of(notification: &'a Notification) -> Option<Self> {
+        let is_repeats = match notification.kind {
+            Kind::News => false,
+            Kind::Repeats => true,
+            Kind::LeftOut(_) => return None,
+        };
+        let Notification { priority, subscriber, source, .. } = notification;
+        Some(Self { priority: *priority, is_repeats, subscriber, source: source.as_deref() })
+    }
 }
 
 impl Item {
     fn of(notification: &Notification) -> Self {
-        let label = notification.source.as_deref().unwrap_or(notification.subscriber.as_str());
         Self {
             notifications: vec![notification.id],
             subscriber: notification.subscriber.clone(),
-            label: label.to_owned(),
+            label: notification.source.clone().unwrap_or_else(|| notification.subscriber.shared()),
             kind: notification.kind.clone(),
             priority: notification.priority,
             events: notification.events.clone(),
@@ -59,11 +80,10 @@ impl Item {
         }
     }
 
-    fn counted(mut self) -> Self {
+    fn count(&mut self) {
         let merged: u64 = self.events.iter().map(|entry| u64::from(entry.merged)).sum();
         let own = if self.kind == Kind::News { self.events.len() as u64 } else { 0 };
         self.times = (merged > 0 && own + merged > 1).then_some(own + merged);
-        self
     }
 
     /// Whether it may be summed up as `- [source] N more` where it does not fit.

@@ -3,7 +3,7 @@
 //! A window is fixed: it begins with the first event and does not move. Nothing is indexed and nothing is swept until
 //! it has to be: a mailbox that sees a handful of events keeps a handful of entries and scans them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::subscriber::SubscriberKey;
@@ -113,11 +113,34 @@ impl Dedupe {
         }
     }
 
+    /// The windows that hold repeats nobody was told of.
+    pub(crate) fn untold(&self) -> impl Iterator<Item = &Window> {
+        let windows = if self.untold == 0 { &[][..] } else { &self.windows };
+        windows.iter().filter(|window| window.untold() > 0)
+    }
+
     /// Closes a subscriber's window of an event whose place a newer one took: if the old state comes back, it is news
     /// again. Other subscribers may count the same event.
     pub(crate) fn forget(&mut self, event: EventId, subscriber: SubscriberKey) {
         let is_it = |window: &Window| window.of == event && window.subscriber == subscriber;
-        let Some(at) = self.windows.iter().position(is_it) else { return };
+        if let Some(at) = self.windows.iter().position(is_it) {
+            self.close_early(at);
+        }
+    }
+
+    /// The same for many events and their subscribers, in one pass.
+    pub(crate) fn forget_all(&mut self, events: &BTreeSet<(EventId, SubscriberKey)>) {
+        if events.is_empty() {
+            return;
+        }
+        for at in 0..self.windows.len() {
+            if events.contains(&(self.windows[at].of, self.windows[at].subscriber)) {
+                self.close_early(at);
+            }
+        }
+    }
+
+    fn close_early(&mut self, at: usize) {
         let window = &mut self.windows[at];
         self.untold -= usize::from(window.repeats > window.told);
         window.told = window.repeats;

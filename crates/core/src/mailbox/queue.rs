@@ -141,16 +141,21 @@ impl Mailbox {
 
     /// Folds the least urgent, oldest first, until no more wait than may. The person's own word is never folded.
     pub(super) fn fold_beyond_bound(&mut self, desk: &mut Desk) {
-        while self.pending.len() > PENDING_MAX {
-            let counted = self.pending.iter().filter(|one| !matches!(one.kind, Kind::LeftOut(_))).count();
-            let least = (0..self.pending.len())
-                .filter(|at| !self.pending[*at].from_person && !matches!(self.pending[*at].kind, Kind::LeftOut(_)))
-                .max_by_key(|at| (self.pending[*at].priority, Reverse(self.pending[*at].sequence)));
-            let Some(at) = least.filter(|_| counted > PENDING_MAX) else { return };
-            let folded = self.pending.remove(at);
-            desk.emit(Effect::Ended(Box::new(folded), Fate::Folded));
-            self.left_out(desk, |left_out| left_out.notifications = left_out.notifications.saturating_add(1));
+        if self.pending.len() <= PENDING_MAX {
+            return;
         }
+        let counts = |one: &Notification| !matches!(one.kind, Kind::LeftOut(_));
+        let beyond = self.pending.iter().filter(|one| counts(one)).count().saturating_sub(PENDING_MAX);
+        let may_fold = |one: &Notification| counts(one) && !one.from_person;
+        let urgency = |one: &Notification| (Reverse(one.priority), one.sequence);
+        let mut least: Vec<_> = self.pending.iter().filter(|one| may_fold(one)).map(urgency).collect();
+        let Some(last) = beyond.min(least.len()).checked_sub(1) else { return };
+        let last = *least.select_nth_unstable(last).1;
+        let mut folded: Vec<_> = self.pending.extract_if(.., |one| may_fold(one) && urgency(one) <= last).collect();
+        folded.sort_by_key(urgency);
+        let count = folded.len() as u32;
+        folded.into_iter().for_each(|one| desk.emit(Effect::Ended(Box::new(one), Fate::Folded)));
+        self.left_out(desk, |left_out| left_out.notifications = left_out.notifications.saturating_add(count));
     }
 
     pub(super) fn count_storm(&mut self, event: &Event, desk: &mut Desk) {

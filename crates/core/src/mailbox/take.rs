@@ -1,11 +1,11 @@
 //! An injection point: close what belongs to it, put it in order, take what fits.
 
-use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Desk, Effect, Mailbox};
 use crate::event::Event;
-use crate::inject::{Answer, Capped, Inject, Item, Style, Told, cap, coalesce, worded};
+use crate::inject::{Answer, Capped, Inject, Item, Style, Told, coalesce, fill};
 use crate::notification::{Fate, Kind, Notification};
 use crate::render::{Boundary, Rendered, Wrapper, render_item, safe_label, synthetic_messages};
 use crate::{EventId, InjectionPoint, NotificationId};
@@ -25,8 +25,6 @@ pub struct InjectInput<'a> {
     pub request: &'a Inject,
     /// The tool call it just made, published first.
     pub observed: Option<Arc<Event>>,
-    /// What earlier answers took and the model never saw: it waits again, with its age.
-    pub returned: Vec<Notification>,
     /// Where events are found.
     pub events: &'a dyn EventLookup,
     /// The conversation's boundary.
@@ -43,7 +41,6 @@ impl Mailbox {
     /// Close, coalesce, order, cap, render, mark: in one step, so that nobody sees half of it.
     pub(super) fn inject(&mut self, input: InjectInput<'_>, desk: &mut Desk) {
         let request = input.request;
-        self.take_back(input.returned, desk);
         if let Some(observed) = &input.observed {
             self.publish(observed, desk);
         }
@@ -79,9 +76,24 @@ impl Mailbox {
 
     /// Adds the repeats counted so far to the events that wait, so that what is shown has the count of this moment.
     fn merge_repeats(&mut self, desk: &mut Desk) {
+        // Which of the events that wait have repeats to be told, and where each of them waits.
+        let mut places: BTreeMap<_, Option<usize>> =
+            self.dedupe.untold().map(|window| ((window.of, window.subscriber), None)).collect();
+        if places.is_empty() {
+            return;
+        }
+        for (at, notification) in self.pending.iter().enumerate().filter(|(_, one)| one.kind == Kind::News) {
+            let subscriber = notification.subscriber.key();
+            for entry in &notification.events {
+                if let Some(place @ None) = places.get_mut(&(entry.event, subscriber)) {
+                    *place = Some(at);
+                }
+            }
+        }
         let pending = &mut self.pending;
         self.dedupe.tell(|window| {
-            let found = pending.iter_mut().find_map(|notification| notification.merge_repeats(window));
+            let place = places.get(&(window.of, window.subscriber)).copied().flatten();
+            let found = place.and_then(|at| pending[at].merge_repeats(window));
             found.inspect(|id| desk.emit(Effect::Waiting(*id))).is_some()
         });
     }
@@ -93,41 +105,42 @@ impl Mailbox {
         if items.is_empty() {
             return answer;
         }
-        let rendered = worded(&items, &request.limits, |item| {
-            let Rendered { shown, problem } = render_item(item, &desk.subscribers, events, boundary);
+        let wrapper = Wrapper { style: request.style, boundary };
+        let mut capped = fill(&items, request.point, &request.limits, &wrapper, |item| {
+            let Rendered { shown, document, problem } = render_item(item, &desk.subscribers, events, boundary);
             answer.rendered += 1;
             answer.problems.extend(problem.map(|problem| (item.subscriber.clone(), problem)));
-            shown
+            (shown, document)
         });
-        let wrapper = Wrapper { style: request.style, boundary };
-        let capped = cap(&items, rendered, request.point, &request.limits, &wrapper);
         answer.count = items.len();
         answer.showing = capped.page.shown.len();
         answer.folded = capped.folded.len();
-        answer.pending = capped.page.pending;
-        answer.told = told(&items, &capped);
-        self.mark(&items[..answer.showing], Fate::Injected, &mut answer, desk);
-        for at in &capped.folded {
-            self.mark(&items[*at..=*at], Fate::Folded, &mut answer, desk);
-        }
+        answer.pending = capped.page.rest.pending;
         match request.style {
             Style::Synthetic => {
                 answer.messages = synthetic_messages(&capped.page, request.shape, self.now, &mut desk.ids)
             }
-            Style::Block | Style::Append => answer.block = capped.text,
+            Style::Block | Style::Append => answer.block = std::mem::take(&mut capped.text),
         }
+        self.mark(&items, &capped, &mut answer, desk);
+        answer.told = told(items, capped);
         answer
     }
 
-    /// Takes the items' notifications out of the queue.
-    fn mark(&mut self, items: &[Item], fate: Fate, answer: &mut Answer, desk: &mut Desk) {
-        for id in items.iter().flat_map(|item| &item.notifications) {
-            if let Some(at) = self.pending.iter().position(|notification| notification.id == *id) {
-                answer.notifications.push(*id);
-                let taken = self.pending.remove(at);
-                desk.emit(Effect::Ended(Box::new(taken.clone()), fate.clone()));
-                answer.taken.push(taken);
-            }
+    /// Takes the notifications of the items that were shown or folded out of the queue, in the order of the items.
+    fn mark(&mut self, items: &[Item], capped: &Capped, answer: &mut Answer, desk: &mut Desk) {
+        let showing = capped.page.shown.len();
+        let folded = capped.folded.iter().map(|at| &items[*at]);
+        let ids = items[..showing].iter().chain(folded).flat_map(|item| &item.notifications);
+        answer.notifications = ids.copied().collect();
+        let injected = items[..showing].iter().map(|item| item.notifications.len()).sum::<usize>();
+        let order: BTreeMap<NotificationId, usize> = answer.notifications.iter().copied().zip(0..).collect();
+        let taken = self.pending.extract_if(.., |notification| order.contains_key(&notification.id));
+        answer.taken = taken.collect();
+        answer.taken.sort_by_key(|notification| order.get(&notification.id));
+        for (number, taken) in answer.taken.iter().enumerate() {
+            let fate = if number < injected { Fate::Injected } else { Fate::Folded };
+            desk.emit(Effect::Ended(Box::new(taken.clone()), fate));
         }
     }
 
@@ -149,51 +162,6 @@ impl Mailbox {
         self.eligible(point).iter().any(|notification| notification.wakes)
             || held.any(|notification| notification.wakes && point.takes(notification.inject_at))
     }
-
-    /// What an earlier answer took and the model never saw waits again, in its old place and with its age. News that a
-    /// newer event has replaced meanwhile stays replaced.
-    fn take_back(&mut self, mut returned: Vec<Notification>, desk: &mut Desk) {
-        // The newest first: of two that hold the same place, the older gives way.
-        returned.sort_by_key(|notification| Reverse(notification.sequence));
-        for mut notification in returned {
-            if let Kind::LeftOut(counts) = &notification.kind
-                && self.pending.iter().any(|waiting| matches!(waiting.kind, Kind::LeftOut(_)))
-            {
-                self.left_out(desk, |left_out| left_out.add(counts));
-                desk.emit(Effect::Ended(Box::new(notification), Fate::Folded));
-                continue;
-            }
-            match self.drop_overtaken(&mut notification, desk) {
-                Some(by) if notification.events.is_empty() => {
-                    desk.emit(Effect::Ended(Box::new(notification), Fate::Replaced { by }));
-                }
-                _ if notification.expires <= self.now => {
-                    desk.emit(Effect::Ended(Box::new(notification), Fate::Expired))
-                }
-                _ => self.queue(notification, desk),
-            }
-        }
-    }
-
-    /// Drops the entries of a returned notification whose place something newer holds, each as superseded, and says
-    /// where the last of them was overtaken.
-    fn drop_overtaken(&mut self, notification: &mut Notification, desk: &mut Desk) -> Option<NotificationId> {
-        let held = self.batches.0.iter().map(|batch| &batch.notification);
-        let others = held.chain(&self.pending).filter(|other| other.subscriber == notification.subscriber);
-        let holders: Vec<_> = others.flat_map(|other| other.events.iter().map(|entry| (other.id, *entry))).collect();
-        let mut newer = None;
-        notification.events.retain(|entry| {
-            let holder = holders.iter().find(|(_, held)| entry.replace != 0 && held.replace == entry.replace);
-            if let Some((id, held)) = holder {
-                newer = Some(*id);
-                let subscriber = notification.subscriber.clone();
-                self.dedupe.forget(entry.event, subscriber.key());
-                desk.emit(Effect::Superseded { event: entry.event, subscriber, by: held.event });
-            }
-            holder.is_none()
-        });
-        newer
-    }
 }
 
 /// Stored events, and those that came in with the injection itself.
@@ -209,14 +177,14 @@ impl EventLookup for Known<'_> {
 }
 
 /// What was said, for the conversation's history: the items shown, then the lines that sum up.
-fn told(items: &[Item], capped: &Capped) -> Vec<Told> {
-    let shown = capped.page.shown.iter().zip(items).map(|(shown, item)| Told {
-        source: shown.label.clone(),
-        content: shown.document.to_toon(),
-        notifications: item.notifications.clone(),
+fn told(items: Vec<Item>, capped: Capped) -> Vec<Told> {
+    let shown = capped.page.shown.into_iter().zip(items).map(|(shown, item)| Told {
+        source: shown.label.to_string(),
+        content: shown.text,
+        notifications: item.notifications,
     });
-    let folded = capped.page.fold_lines.iter().map(|line| Told {
-        source: line.label.clone(),
+    let folded = capped.page.rest.fold_lines.iter().map(|line| Told {
+        source: line.label.to_string(),
         content: format!("{} more", line.items),
         notifications: Vec::new(),
     });

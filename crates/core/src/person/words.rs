@@ -37,7 +37,7 @@ pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dy
     Words {
         message: shortened(&clean(&text)),
         kind: if is_warning { MessageType::Warning } else { MessageType::Info },
-        origin: item.label,
+        origin: item.label.to_string(),
         conversation_id: common(&events, Event::conversation_id).map(str::to_owned),
         events: events.len(),
     }

@@ -235,8 +235,9 @@ impl Driver for Hub {
         self.events.extend(observed.iter().map(|event| (event.id(), event.clone())));
         let (events, boundary) = (Events(std::mem::take(&mut self.events)), self.boundary.clone());
         let writes = self.transact(&agent, now, |mailbox, desk| {
-            let (observed, returned) = (observed.clone(), returned.clone());
-            let input = InjectInput { request: &request, observed, returned, events: &events, boundary: &boundary };
+            let observed = observed.clone();
+            mailbox.handle(Input::Return(returned.clone()), desk)?;
+            let input = InjectInput { request: &request, observed, events: &events, boundary: &boundary };
             mailbox.handle(Input::Inject(input), desk)
         });
         let writes = writes.expect("only a person's message is refused");

@@ -118,8 +118,7 @@ impl Adversary {
         let mut request = Inject::new(InjectionPoint::AfterTool, &format!("call {}", self.calls)).expect("it is short");
         request.limits = Limits::new(Limits::ITEMS_MOST, Limits::TOKENS_MOST).expect("these are the limits");
         let boundary = Boundary::from_seed(7);
-        let input =
-            InjectInput { request: &request, observed: None, returned: Vec::new(), events: &Gone, boundary: &boundary };
+        let input = InjectInput { request: &request, observed: None, events: &Gone, boundary: &boundary };
         self.handle(Input::Inject(input));
     }
 

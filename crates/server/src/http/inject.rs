@@ -17,9 +17,6 @@ use super::path::ConversationPath;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-/// How many unseen calls one injection may name.
-const UNSEEN_MAX: usize = 100;
-
 type CallId = Line<{ Inject::CALL_ID_MAX }>;
 type Items = Whole<1, { Limits::ITEMS_MOST as u64 }>;
 type Tokens = Whole<{ Limits::TOKENS_MIN as u64 }, { Limits::TOKENS_MOST as u64 }>;
@@ -50,9 +47,10 @@ pub(super) struct InjectRequest {
     max_items: Option<Items>,
     /// How many tokens at most, tags included; 1000 where it is left out.
     max_tokens: Option<Tokens>,
-    /// Earlier calls whose answers never reached the model; what they took waits again.
+    /// Earlier calls whose answers never reached the model; what they took waits again, within the bound of 200
+    /// notifications that wait for an agent. At most 20 calls.
     #[serde(default)]
-    #[schemars(length(max = UNSEEN_MAX))]
+    #[schemars(length(max = Inject::UNSEEN_MAX))]
     unseen: Vec<CallId>,
     /// Take nothing unless something is among it that is reason to wake the agent.
     #[serde(default)]
@@ -132,6 +130,11 @@ pub(super) struct Injection {
     folded: usize,
     /// Items that did not fit and wait on.
     pending: usize,
+    /// What the caller should know about its request, such as a call id in `unseen` that is not known. Left out where
+    /// there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    warnings: Vec<String>,
 }
 
 /// Gives an agent its mail at an injection point: one round trip, the same answer for the same call id.
@@ -160,8 +163,8 @@ impl InjectRequest {
         let tokens = self.max_tokens.map_or(default.tokens_max, |tokens| tokens.0 as usize);
         request.limits = Limits::new(items, tokens)?;
         request.wake_only = self.wake_only;
-        if self.unseen.len() > UNSEEN_MAX {
-            let message = format!("names {} calls; at most {UNSEEN_MAX} are allowed", self.unseen.len());
+        if self.unseen.len() > Inject::UNSEEN_MAX {
+            let message = format!("names {} calls; at most {} are allowed", self.unseen.len(), Inject::UNSEEN_MAX);
             return Err(ApiError::invalid("unseen", message));
         }
         let agent = self.agent.map_or_else(|| Ok(AgentName::main()), |agent| AgentName::parse(&agent.0))?;
@@ -205,6 +208,7 @@ impl Injection {
             showing: given.showing,
             folded: given.folded,
             pending: given.pending,
+            warnings: given.warnings,
         }
     }
 }

@@ -66,6 +66,22 @@ async fn an_observed_call_and_synthetic_messages_work_over_http() {
 }
 
 #[tokio::test]
+async fn at_most_twenty_calls_can_be_unseen_and_unknown_ones_are_named() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let calls = |number: usize| (0..number).map(|number| format!("toolu_{number}")).collect::<Vec<_>>();
+    let ask = json!({"point": "after_tool", "call_id": "1", "unseen": calls(21)});
+    let (status, answer) = hub.post(&agent, INJECT, ask).await;
+    assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::BAD_REQUEST, Some("unseen")));
+    assert_eq!(answer["error"]["message"], "names 21 calls; at most 20 are allowed");
+    let (status, answer) =
+        hub.post(&agent, INJECT, json!({"point": "after_tool", "call_id": "1", "unseen": calls(20)})).await;
+    assert_eq!((status, answer["warnings"].as_array().map(Vec::len)), (StatusCode::OK, Some(20)));
+    let (_, answer) = hub.post(&agent, INJECT, json!({"point": "after_tool", "call_id": "2"})).await;
+    assert_eq!(answer.get("warnings"), None);
+}
+
+#[tokio::test]
 async fn the_system_prompt_names_the_boundary_and_can_be_renewed() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;

@@ -205,7 +205,7 @@ impl Room {
 
     /// The rows of what waits since this commit. What has ended meanwhile has its row already.
     pub(super) fn waiting_rows(&self) -> impl Iterator<Item = NotificationRow> {
-        let waiting = self.waiting.iter().filter_map(|id| self.mailbox.find(*id));
+        let waiting = self.mailbox.pending().iter().filter(|one| self.waiting.binary_search(&one.id).is_ok());
         waiting.map(|notification| NotificationRow::waiting(&self.key, notification.clone()))
     }
 

@@ -1,7 +1,7 @@
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bellwire_core::mailbox::InjectInput;
-use bellwire_core::notification::Notification;
 use bellwire_core::{Answer, Event, EventId, Input};
 
 use super::{Drained, PostRoom, Source};
@@ -23,7 +23,7 @@ impl PostRoom {
         }
         self.load_events(&key, source).await?;
         let observed = self.observed(take)?;
-        let returned = self.take_unseen(&key, &take.unseen, source).await?;
+        let warnings = self.take_unseen(&key, &take.unseen, source).await?;
         self.saw(&key.conversation);
         let boundary = self.conversations[&key.conversation].row.boundary.clone();
         let room = self.rooms.get_mut(&key).expect("it was entered above");
@@ -32,7 +32,6 @@ impl PostRoom {
         let input = InjectInput {
             request: &take.request,
             observed: observed.as_ref().map(|(event, _)| event.clone()),
-            returned,
             events: &room.drawer,
             boundary: &boundary,
         };
@@ -44,7 +43,7 @@ impl PostRoom {
         if let Some((event, packed)) = &observed {
             self.came_up.push((key.owner().clone(), event.clone(), packed.clone()));
         }
-        let given = self.keep(&key, take, observed, drained)?;
+        let given = self.keep(&key, take, observed, drained, warnings)?;
         self.tell_what_came_up(source).await?;
         Ok(given)
     }
@@ -91,39 +90,47 @@ impl PostRoom {
         Ok(Some((Arc::new(event), packed)))
     }
 
-    /// What earlier answers took and the model never saw; those call ids are used up.
+    /// Lets what earlier answers took and the model never saw wait again, within the mailbox's bound; those call ids
+    /// are used up. Gives a warning for each call id that is not known.
     async fn take_unseen(
         &mut self,
         key: &MailboxKey,
         call_ids: &[String],
         source: &mut impl Source,
-    ) -> Result<Vec<Notification>, StoreError> {
-        let mut returned = Vec::new();
-        for call_id in call_ids {
-            let Some(mut row) = self.injection(key, call_id, source).await?.filter(|row| !row.unseen) else { continue };
-            returned.append(&mut row.taken);
-            row.unseen = true;
-            self.changes.unseen.push((key.clone(), call_id.clone()));
-            self.rooms.get_mut(key).expect("it was entered before").remember(row);
+    ) -> Result<Vec<String>, StoreError> {
+        let (mut returned, mut warnings) = (Vec::new(), Vec::new());
+        for (at, call_id) in call_ids.iter().enumerate() {
+            match self.injection(key, call_id, source).await? {
+                None => warnings.push(format!("unseen[{at}]: no answer is known under this call_id")),
+                Some(row) if row.unseen => {}
+                Some(mut row) => {
+                    returned.append(&mut row.taken);
+                    row.unseen = true;
+                    self.changes.unseen.push((key.clone(), call_id.clone()));
+                    self.rooms.get_mut(key).expect("it was entered before").remember(row);
+                }
+            }
         }
-        self.recall(key, &returned, source).await?;
-        Ok(returned)
+        if !returned.is_empty() {
+            self.handle(key, Input::Return(returned))?;
+            if let Err(failed) = self.recall(key, source).await {
+                // The next command must not find the effects of this one.
+                self.drain(key);
+                return Err(failed);
+            }
+        }
+        Ok(warnings)
     }
 
-    /// Brings back the events of what waits again: a mailbox does not keep those of what it has told.
-    async fn recall(
-        &mut self,
-        key: &MailboxKey,
-        returned: &[Notification],
-        source: &mut impl Source,
-    ) -> Result<(), StoreError> {
+    /// Loads the events of what waits again: a mailbox does not keep those of what it has told.
+    async fn recall(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
         let room = self.rooms.get_mut(key).expect("it was entered before");
-        let wanted = returned.iter().flat_map(|notification| notification.events.iter().map(|entry| entry.event));
-        let wanted: Vec<EventId> = wanted.filter(|id| !room.drawer.has(*id)).collect();
+        let wanted = room.mailbox.pending().iter().flat_map(|one| one.events.iter().map(|entry| entry.event));
+        let wanted: HashSet<EventId> = wanted.filter(|id| !room.drawer.has(*id)).collect();
         if wanted.is_empty() {
             return Ok(());
         }
-        let stored = source.events(&wanted).await?;
+        let stored = source.events(&wanted.iter().copied().collect::<Vec<_>>()).await?;
         // What this very commit took in is not stored yet.
         let fresh = self.changes.events.iter().filter(|row| wanted.contains(&row.event.id()));
         let fresh = fresh.map(|row| (row.event.id(), row.packed.clone()));
@@ -141,6 +148,7 @@ impl PostRoom {
         take: &Take,
         observed: Option<(Arc<Event>, Packed)>,
         drained: Drained,
+        warnings: Vec<String>,
     ) -> Result<Given, StoreError> {
         let now = self.desk.now;
         let answer = drained.answer.expect("a mailbox answers every injection");
@@ -158,7 +166,7 @@ impl PostRoom {
             point: take.request.point,
             at: now,
             unseen: false,
-            answer: Given::of(&answer),
+            answer: Given { warnings, ..Given::of(&answer) },
             messages: self.messages(&answer),
             taken: answer.taken,
         };

@@ -1,7 +1,7 @@
 use bellwire_core::InjectionPoint::{AfterTool, TurnEnd, TurnStart};
-use bellwire_core::Severity;
 use bellwire_core::conversation::{Observed, Outcome};
 use bellwire_core::event::AgentName;
+use bellwire_core::{Event, Severity};
 use bellwire_store::{Caller, ErrorKind, Heard, HintKind, Incoming, Publish};
 use serde_json::json;
 
@@ -60,6 +60,27 @@ on_every_store! {
         assert_eq!(calls, ["c2"]);
         let refused = backend.store().take(take(AfterTool, "c1")).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
+    }
+
+    async fn what_comes_back_obeys_the_mailboxes_bound_and_unknown_calls_are_named(backend: Backend) {
+        for call in 0..2 {
+            let note = |number: usize| {
+                let told = json!({ "message": format!("note {call}/{number}") });
+                let event = Event::new("agent.self.notify", &format!("agent {number}"), Severity::Info, told);
+                Incoming::new(event.unwrap().in_conversation("chat"), None)
+            };
+            let publish = Publish { caller: Caller::user("ada"), events: (0..150).map(note).collect(), once: None };
+            backend.store().publish(publish).await.unwrap();
+            assert_eq!(backend.take(TurnStart, &format!("c{call}")).await.notifications.len(), 150);
+        }
+        let mut ask = take(TurnStart, "again");
+        ask.unseen = ["c0", "c1", "never"].map(str::to_owned).to_vec();
+        let answer = backend.store().take(ask.clone()).await.unwrap();
+        assert_eq!((answer.count, answer.notifications.len()), (201, 201));
+        assert!(answer.block.contains("100 notifications (too many waited)"), "{}", answer.block);
+        assert!(answer.block.contains("note 0/100") && !answer.block.contains("no longer stored"), "{}", answer.block);
+        assert_eq!(answer.warnings, ["unseen[2]: no answer is known under this call_id"]);
+        assert_eq!(backend.store().take(ask).await.unwrap(), answer, "the same call gets the same answer");
     }
 
     async fn a_sub_agent_gets_only_its_own_mail(backend: Backend) {
