@@ -241,6 +241,7 @@ fn tellings(subscriber: &Subscriber, payload: &Map<String, Value>, boundary: &Bo
     let kinds = subscriber.types.iter().map(|pattern| match pattern {
         TypePattern::Exact(kind) => kind.to_string(),
         TypePattern::Below(prefix) => format!("{prefix}failed"),
+        TypePattern::Form { parts, .. } => parts.replace('*', "token"),
     });
     let mut texts = Vec::new();
     for kind in kinds {

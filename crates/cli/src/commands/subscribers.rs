@@ -190,6 +190,9 @@ fn samples(one: &Subscriber, count: usize) -> Vec<Arc<Event>> {
     let kind = match one.types.first() {
         Some(TypePattern::Exact(kind)) => kind.to_string(),
         Some(TypePattern::Below(prefix)) => format!("{prefix}sample"),
+        Some(TypePattern::Form { parts, below }) => {
+            format!("{}{}", parts.replace('*', "sample"), if *below { ".sample" } else { "" })
+        }
         None => "sample.event".to_owned(),
     };
     (1..=count).map(|number| Arc::new(sample(&kind, number).at(sample_time().plus(number as u64 * 1000)))).collect()

@@ -47,26 +47,44 @@ impl fmt::Display for EventType {
     }
 }
 
-/// The types a subscriber listens for: one type, or all below a prefix (`task.background.*`).
+/// The types a subscriber listens for: one type, all below a prefix (`task.background.*`), or every type of a form
+/// (`budget.*.exceeded`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypePattern {
     /// One type.
     Exact(EventType),
     /// Every type with this prefix, which ends in a dot.
     Below(Box<str>),
+    /// Every type with these parts, where `*` stands for any one part.
+    Form {
+        /// The parts, joined by dots.
+        parts: Box<str>,
+        /// Whether further parts must follow: the pattern ends in `.*`.
+        below: bool,
+    },
 }
 
 impl TypePattern {
-    /// Parses a type or a prefix with a trailing `.*`, the only wildcard.
+    /// Parses a type or a pattern: a trailing `.*` is everything below, any other `*` one whole part.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        let Some(prefix) = text.strip_suffix(".*") else {
+        if !text.contains('*') {
             return EventType::parse(text).map(Self::Exact);
-        };
-        if prefix.len() <= TYPE_MAX && prefix.split('.').count() <= 5 && prefix.split('.').all(is_part) {
-            return Ok(Self::Below(format!("{prefix}.").into()));
         }
-        let message = format!("'{}' must be a type, or 1 to 5 of its first parts with .* behind", excerpt(text));
-        Err(Invalid::new("types", message))
+        let (parts, below) = text.strip_suffix(".*").map_or((text, false), |prefix| (prefix, true));
+        let count = parts.split('.').count() + usize::from(below);
+        let formed = parts.split('.').all(|part| part == "*" || is_part(part)) && parts.split('.').any(is_part);
+        if parts.len() > TYPE_MAX || !(2..=6).contains(&count) || !formed {
+            let message = format!(
+                "'{}' must be a type, in which * may stand for one whole part, or 1 to 5 of its first parts with .* \
+                 behind (for example budget.*.exceeded or task.background.*)",
+                excerpt(text)
+            );
+            return Err(Invalid::new("types", message));
+        }
+        Ok(match below && !parts.contains('*') {
+            true => Self::Below(format!("{parts}.").into()),
+            false => Self::Form { parts: parts.into(), below },
+        })
     }
 
     /// Whether the pattern includes this type.
@@ -74,6 +92,11 @@ impl TypePattern {
         match self {
             Self::Exact(own) => own == kind,
             Self::Below(prefix) => kind.as_str().starts_with(&**prefix),
+            Self::Form { parts, below } => {
+                let mut found = kind.as_str().split('.');
+                let mut alike = |part: &str| found.next().is_some_and(|found| part == "*" || part == found);
+                parts.split('.').all(&mut alike) && found.next().is_some() == *below
+            }
         }
     }
 }
@@ -83,6 +106,7 @@ impl fmt::Display for TypePattern {
         match self {
             Self::Exact(kind) => kind.fmt(f),
             Self::Below(prefix) => write!(f, "{prefix}*"),
+            Self::Form { parts, below } => write!(f, "{parts}{}", if *below { ".*" } else { "" }),
         }
     }
 }
@@ -90,4 +114,32 @@ impl fmt::Display for TypePattern {
 fn is_part(part: &str) -> bool {
     part.starts_with(|c: char| c.is_ascii_lowercase())
         && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, kind: &str) -> bool {
+        let pattern = TypePattern::parse(pattern).unwrap_or_else(|refused| panic!("{refused}"));
+        pattern.matches(&EventType::parse(kind).unwrap_or_else(|refused| panic!("{refused}")))
+    }
+
+    #[test]
+    fn a_star_stands_for_one_whole_part_and_at_the_end_for_everything_below() {
+        assert!(matches("budget.*.exceeded", "budget.token.exceeded"));
+        assert!(matches("*.call.failure", "tool.call.failure"));
+        assert!(matches("a.*.*.d", "a.b.c.d"));
+        assert!(matches("a.*.c.*", "a.b.c.d") && matches("a.*.c.*", "a.b.c.d.e"));
+        assert!(!matches("budget.*.exceeded", "budget.exceeded"));
+        assert!(!matches("budget.*.exceeded", "budget.token.daily.exceeded"));
+        assert!(!matches("budget.*.exceeded", "budget.token.exceeded.twice"));
+        assert!(!matches("a.*.c.*", "a.b.c"));
+        for refused in ["*", "*.*", "a.b*.c", "a.*x", "a.**", "a..*", "*.a.b.c.d.e.*", ""] {
+            assert!(TypePattern::parse(refused).is_err(), "{refused}");
+        }
+        for pattern in ["budget.*.exceeded", "a.*.c.*", "task.background.*", "ci.failed"] {
+            assert_eq!(TypePattern::parse(pattern).map(|pattern| pattern.to_string()), Ok(pattern.to_owned()));
+        }
+    }
 }

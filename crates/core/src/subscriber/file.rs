@@ -350,7 +350,7 @@ template = "ci.toon.j2"
             ("description = \"Builds\"", "description = \"Builds\"\ncolour = \"red\""),
             ("[\"ci.build.failed\"]", "[]"),
             ("[\"ci.build.failed\"]", "[\"CI.build\"]"),
-            ("[\"ci.build.failed\"]", "[\"ci.*.failed\"]"),
+            ("[\"ci.build.failed\"]", "[\"ci.*d.failed\"]"),
             ("[batching]", "sources = []\n[batching]"),
             ("[batching]", "severity_filter = \"fatal\"\n[batching]"),
             ("window_ms = 2000", "window_ms = 10001"),

@@ -22,8 +22,8 @@ pub struct Subscribers {
     list: Vec<Arc<Subscriber>>,
     retired: BTreeMap<SubscriberId, Arc<Subscriber>>,
     by_type: BTreeMap<EventType, Box<[u16]>>,
-    /// Those with a prefix among their types: the only candidates for a type nobody named in full.
-    with_prefix: Box<[u16]>,
+    /// Those with a wildcard among their types: the only candidates for a type nobody named in full.
+    with_wildcard: Box<[u16]>,
 }
 
 /// What loading a folder came to: the set, and what is wrong with the files that are not in it.
@@ -84,13 +84,13 @@ impl Subscribers {
         let list: Vec<_> = by_id.into_values().collect();
         let exact = |pattern: &TypePattern| match pattern {
             TypePattern::Exact(kind) => Some(kind.clone()),
-            TypePattern::Below(_) => None,
+            TypePattern::Below(_) | TypePattern::Form { .. } => None,
         };
         let named: BTreeSet<EventType> = list.iter().flat_map(|one| one.types.iter().filter_map(exact)).collect();
         let listening = |kind: &EventType| positions(&list, |one| one.listens_for(kind));
         let by_type = named.iter().map(|kind| (kind.clone(), listening(kind))).collect();
-        let with_prefix = positions(&list, |one| one.types.iter().any(|pattern| exact(pattern).is_none()));
-        Self { retired: BTreeMap::new(), by_type, with_prefix, list }
+        let with_wildcard = positions(&list, |one| one.types.iter().any(|pattern| exact(pattern).is_none()));
+        Self { retired: BTreeMap::new(), by_type, with_wildcard, list }
     }
 
     /// This set after a reload: the bundled or folder's new list, with what is gone from it retired. A file that became
@@ -140,7 +140,7 @@ impl Subscribers {
     pub(crate) fn listening(&self, kind: &EventType) -> impl Iterator<Item = &Arc<Subscriber>> {
         let (positions, sure) = match self.by_type.get(kind) {
             Some(positions) => (positions, true),
-            None => (&self.with_prefix, false),
+            None => (&self.with_wildcard, false),
         };
         positions
             .iter()

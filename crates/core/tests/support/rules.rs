@@ -361,6 +361,12 @@ fn listens(subscriber: &Subscriber, event: &Event) -> bool {
     subscriber.types.iter().any(|pattern| match pattern {
         TypePattern::Exact(kind) => kind == event.kind(),
         TypePattern::Below(prefix) => event.kind().as_str().starts_with(&**prefix),
+        TypePattern::Form { parts, below } => {
+            let (parts, found) = (parts.split('.'), event.kind().as_str().split('.').collect::<Vec<_>>());
+            let fits = parts.clone().zip(&found).all(|(part, found)| part == "*" || part == *found);
+            let more = found.len().cmp(&parts.count());
+            fits && more == if *below { std::cmp::Ordering::Greater } else { std::cmp::Ordering::Equal }
+        }
     })
 }
 
