@@ -79,6 +79,9 @@ impl Event {
         Ok(Self::from_parts(kind, source, severity, Payload::from_json(payload)?))
     }
 
+    /// The longest message a person may send to an agent, in characters.
+    pub const MESSAGE_MAX: usize = 4096;
+
     /// A message of the person. Callers must have authenticated the person.
     pub fn user_message(text: &str) -> Result<Self, Invalid> {
         if text.trim().is_empty() {
@@ -227,9 +230,19 @@ impl Event {
         self.cause
     }
 
-    /// One line for display without a template.
+    /// The text for display without a template: all of a person's words or an agent's note, at most 200
+    /// characters of anything else.
     pub fn message(&self) -> String {
-        self.payload.message()
+        match self.is_told_whole() {
+            true => self.payload.whole_message(),
+            false => self.payload.message(),
+        }
+    }
+
+    /// Whether it is a person's message or an agent's note to itself. Only a limit on tokens may shorten these.
+    pub(crate) fn is_told_whole(&self) -> bool {
+        let kind = self.kind.as_str();
+        kind == "user.message" || kind.starts_with("agent.self.")
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) use synthetic::synthetic_messages;
 
 use std::sync::Arc;
 
+use crate::EventId;
 use crate::event::Event;
 use crate::inject::Item;
 use crate::mailbox::EventLookup;
@@ -40,6 +41,8 @@ use toon::{Document, Scalar, Shape};
 pub(crate) struct Rendered {
     pub(crate) shown: Shown,
     pub(crate) document: Document,
+    /// The event to read where the text is shortened, if it is a person's words or an agent's note.
+    pub(crate) whole: Option<EventId>,
     pub(crate) problem: Option<String>,
 }
 
@@ -59,7 +62,11 @@ pub(crate) fn render_item(
     let document = guarded(document, boundary);
     let shown =
         Shown { label: safe_label(&label(item, &events), item, boundary), times: item.times, text: document.to_toon() };
-    Rendered { shown, document, problem }
+    let whole = match events.as_slice() {
+        [one] if one.event.is_told_whole() => Some(one.event.id()),
+        _ => None,
+    };
+    Rendered { shown, document, whole, problem }
 }
 
 /// What an item says, before anything is made of it, and what went wrong on the way.

@@ -462,7 +462,7 @@ fn a_result_of_any_length_takes_a_bounded_part_of_the_context() {
     let small = Inject { limits: bellwire_core::inject::Limits::new(10, 64).unwrap(), ..agent.inject(AfterTool) };
     let answer = agent.conversation.inject(small, agent.now).unwrap();
     assert!(estimate_tokens(&answer.block) <= 64);
-    assert!(answer.block.contains("characters left out)"), "{}", answer.block);
+    assert!(answer.block.contains("characters left out; all of it: GET /v1/events/"), "{}", answer.block);
 }
 
 /// One conversation on the third of January 2026.

@@ -74,11 +74,19 @@ impl Payload {
     /// One line for display without a template: `message`, `error_message` or `text`, else the canonical JSON, cut at 200
     /// characters.
     pub fn message(&self) -> String {
-        let said = ["message", "error_message", "text"].into_iter().find_map(|key| self.0.get(key)?.as_str());
-        match said {
+        match self.said() {
             Some(text) => cut(text, MESSAGE_MAX),
             None => cut_display(CanonicalJson::Object(&self.0), MESSAGE_MAX),
         }
+    }
+
+    /// The same, not cut.
+    pub(crate) fn whole_message(&self) -> String {
+        self.said().map_or_else(|| CanonicalJson::Object(&self.0).to_string(), str::to_owned)
+    }
+
+    fn said(&self) -> Option<&str> {
+        ["message", "error_message", "text"].into_iter().find_map(|key| self.0.get(key)?.as_str())
     }
 
     /// A keyed hash of the content, independent of the order of keys. Does not allocate.

@@ -1,10 +1,10 @@
 //! How many items fit, which of the rest are folded into a line, and what stays for the next time.
 
 use super::{Item, Limits};
-use crate::InjectionPoint;
 use crate::event::cut;
 use crate::render::toon::Document;
-use crate::render::{FoldLine, Page, Rest, Shown, Wrapper};
+use crate::render::{FoldLine, Page, Rendered, Rest, Shown, Wrapper};
+use crate::{EventId, InjectionPoint};
 
 /// Counts the tokens of a text. A part of a text must not count more than the whole.
 pub type CountTokens = fn(&str) -> usize;
@@ -34,16 +34,16 @@ pub(crate) fn fill(
     point: InjectionPoint,
     limits: &Limits,
     wrapper: &Wrapper<'_>,
-    mut render: impl FnMut(&Item) -> (Shown, Document),
+    mut render: impl FnMut(&Item) -> Rendered,
 ) -> Capped {
     let room = Room { items, point, limits, wrapper };
     let mut draft = wrapper.draft(items.len());
     let (mut shown, mut first, mut fitting) = (Vec::new(), None, 0);
     for item in items.iter().take(limits.items_max) {
-        let (one, document) = render(item);
-        draft.add(&one);
-        shown.push(one);
-        first.get_or_insert(document);
+        let rendered = render(item);
+        draft.add(&rendered.shown);
+        shown.push(rendered.shown);
+        first.get_or_insert((rendered.document, rendered.whole));
         if !room.fits(draft.shortest()) {
             break;
         }
@@ -58,7 +58,7 @@ pub(crate) fn fill(
         }
     }
     match (shown.into_iter().next(), first) {
-        (Some(shown), Some(document)) => room.shortened(shown, &document),
+        (Some(shown), Some((document, whole))) => room.shortened(shown, &document, whole),
         _ => room.capped(String::new(), Vec::new(), room.rest(0, FOLD_LINES_MAX)),
     }
 }
@@ -91,19 +91,19 @@ impl Room<'_> {
 
     /// The first item alone is too long: it is cut, and says by how much. Fold lines give way before the item vanishes,
     /// and in the end its label does.
-    fn shortened(&self, mut shown: Shown, document: &Document) -> Capped {
+    fn shortened(&self, mut shown: Shown, document: &Document, whole: Option<EventId>) -> Capped {
         for lines_max in (0..=FOLD_LINES_MAX).rev() {
-            let (capped, fitted) = self.squeezed(&shown, document, lines_max);
+            let (capped, fitted) = self.squeezed(&shown, document, whole, lines_max);
             if fitted {
                 return capped;
             }
         }
         shown.label = cut(&shown.label, LABEL_LEAST).into();
-        self.squeezed(&shown, document, 0).0
+        self.squeezed(&shown, document, whole, 0).0
     }
 
     /// The page with as much of its one item as fits beside so many fold lines; false if none of it does.
-    fn squeezed(&self, shown: &Shown, document: &Document, lines_max: usize) -> (Capped, bool) {
+    fn squeezed(&self, shown: &Shown, document: &Document, whole: Option<EventId>, lines_max: usize) -> (Capped, bool) {
         let rest = self.rest(1, lines_max);
         let with = |text: String| Shown { label: shown.label.clone(), times: shown.times, text };
         let write = |shown: &Shown| {
@@ -111,11 +111,12 @@ impl Room<'_> {
             draft.add(shown);
             draft.closed(1, &rest)
         };
-        let whole = write(shown);
-        if self.fits(&whole) {
-            return (self.capped(whole, vec![shown.clone()], rest), true);
+        let uncut = write(shown);
+        if self.fits(&uncut) {
+            return (self.capped(uncut, vec![shown.clone()], rest), true);
         }
-        let (document, fitted) = document.shortened(&|document| self.fits(&write(&with(document.to_toon()))));
+        let fits = |document: &Document| self.fits(&write(&with(document.to_toon())));
+        let (document, fitted) = document.shortened(whole, &fits);
         let shown = with(document.to_toon());
         (self.capped(write(&shown), vec![shown], rest), fitted)
     }

@@ -7,7 +7,7 @@ use super::{Desk, Effect, Mailbox};
 use crate::event::Event;
 use crate::inject::{Answer, Capped, Inject, Item, Style, Told, coalesce, fill};
 use crate::notification::{Fate, Kind, Notification};
-use crate::render::{Boundary, Rendered, Wrapper, render_item, safe_label, synthetic_messages};
+use crate::render::{Boundary, Wrapper, render_item, safe_label, synthetic_messages};
 use crate::{EventId, InjectionPoint, NotificationId};
 
 /// What has waited this long is taken at every point, so that nothing starves whatever a harness can offer.
@@ -107,10 +107,10 @@ impl Mailbox {
         }
         let wrapper = Wrapper { style: request.style, boundary };
         let mut capped = fill(&items, request.point, &request.limits, &wrapper, |item| {
-            let Rendered { shown, document, problem } = render_item(item, &desk.subscribers, events, boundary);
+            let mut rendered = render_item(item, &desk.subscribers, events, boundary);
             answer.rendered += 1;
-            answer.problems.extend(problem.map(|problem| (item.subscriber.clone(), problem)));
-            (shown, document)
+            answer.problems.extend(rendered.problem.take().map(|problem| (item.subscriber.clone(), problem)));
+            rendered
         });
         answer.count = items.len();
         answer.showing = capped.page.shown.len();

@@ -108,6 +108,9 @@ mod tests {
         assert_eq!(plain.message, "butler needs you: may I <delete> it?");
         assert_eq!((plain.kind, plain.origin.as_str()), (MessageType::Info, "butler"));
         assert_eq!(plain.conversation_id.as_deref(), Some("chat"));
+        // What fits is shown whole.
+        let whole = "é".repeat(500 - "butler needs you: ".len());
+        assert_eq!(said(&whole, Severity::Info).message, format!("butler needs you: {whole}"));
         let long = said(&"é".repeat(600), Severity::Error);
         assert_eq!((long.kind, long.message.chars().count() <= 500), (MessageType::Warning, true));
     }

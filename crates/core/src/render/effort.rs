@@ -5,6 +5,9 @@ use minijinja::State;
 use minijinja::value::Object;
 use minijinja::{Error, ErrorKind};
 
+use super::template::TemplateEvent;
+use crate::event::Payload;
+
 /// How much one rendering may look at.
 ///
 /// Fuel counts the engine's instructions, but a single instruction can compare two payloads or join a hundred texts.
@@ -13,18 +16,26 @@ use minijinja::{Error, ErrorKind};
 #[derive(Debug)]
 pub(super) struct Effort {
     left: AtomicUsize,
+    /// The most characters of one text that the template sees.
+    pub(super) text_max: usize,
 }
 
 /// Enough for a hundred events with several long texts each, and spent in some hundredths of a second.
 const LOOKS_MAX: usize = 50_000;
 const BYTES_PER_LOOK: usize = 64;
+/// The most characters of one text that a template sees; a block of the default limits holds no more.
+const TEXT_MAX: usize = 4096;
 
 impl Effort {
     /// The variable under which filters find it; no template can spell it.
     pub(super) const NAME: &'static str = "%effort";
 
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { left: AtomicUsize::new(LOOKS_MAX) })
+    /// The effort of rendering these events.
+    pub(super) fn new(events: &[TemplateEvent]) -> Arc<Self> {
+        let whole = !events.is_empty() && events.iter().all(|one| one.event.is_told_whole());
+        // No text in a payload is longer than the payload.
+        let text_max = if whole { Payload::BYTES_MAX } else { TEXT_MAX };
+        Arc::new(Self { left: AtomicUsize::new(LOOKS_MAX), text_max })
     }
 
     /// The effort of the rendering that goes on.

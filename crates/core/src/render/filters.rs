@@ -6,7 +6,7 @@ use serde_json::Number;
 
 use super::effort::Effort;
 use super::toon::Scalar;
-use super::view::{TEXT_MAX, clipped};
+use super::view::clipped;
 use crate::event::{cut, cut_display};
 
 /// Adds every filter and test there is.
@@ -47,11 +47,12 @@ fn text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
         return Err(ErrorKind::UndefinedError.into());
     }
+    let effort = Effort::of(state);
     let text = match value.as_str() {
-        Some(text) => clipped(text),
-        None => cut_display(value, TEXT_MAX),
+        Some(text) => clipped(text, effort.text_max),
+        None => cut_display(value, effort.text_max),
     };
-    Effort::of(state).try_read(text.len())?;
+    effort.try_read(text.len())?;
     Ok(text)
 }
 
@@ -62,14 +63,14 @@ fn default(value: Value, instead: Value) -> Value {
 
 /// The elements with a separator between them, cut where it gets long.
 fn join(state: &State<'_, '_>, values: Value, separator: &str) -> Result<String, Error> {
-    let mut joined = String::new();
+    let (mut joined, max) = (String::new(), Effort::of(state).text_max);
     for (number, value) in values.try_iter()?.enumerate() {
         if number > 0 {
             joined.push_str(separator);
         }
         joined.push_str(&text(state, &value)?);
-        if joined.len() > TEXT_MAX {
-            return Ok(cut(&joined, TEXT_MAX));
+        if joined.len() > max {
+            return Ok(cut(&joined, max));
         }
     }
     Ok(joined)
@@ -84,8 +85,8 @@ fn percent(part: f64, whole: f64) -> Result<i64, Error> {
 }
 
 /// `1 file`, `2 files`.
-fn plural(count: i64, one: &str, many: &str) -> String {
-    format!("{count} {}", cut(if count == 1 { one } else { many }, TEXT_MAX))
+fn plural(state: &State<'_, '_>, count: i64, one: &str, many: &str) -> String {
+    format!("{count} {}", cut(if count == 1 { one } else { many }, Effort::of(state).text_max))
 }
 
 /// How often each value of a field occurs among the events, as `[name, times]`, most frequent first.

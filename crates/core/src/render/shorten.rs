@@ -1,20 +1,22 @@
 //! Cutting a document that alone does not fit, so that it says by how much it was cut.
 
 use super::toon::{Document, Field, Scalar, Shape};
+use crate::EventId;
 
 /// The field that says how many rows are missing.
 const LEFT_OUT: &str = "left_out";
 
 impl Document {
-    /// The most of this document that fits, and whether anything did.
-    pub(crate) fn shortened(&self, fits: &dyn Fn(&Self) -> bool) -> (Self, bool) {
+    /// The most of this document that fits, and whether anything did. A text that is cut names the event `whole`, where
+    /// all of it can be read.
+    pub(crate) fn shortened(&self, whole: Option<EventId>, fits: &dyn Fn(&Self) -> bool) -> (Self, bool) {
         let fewer_rows = most(self.row_count(), |rows| self.with_rows(rows), fits);
         if let Some(document) = fewer_rows {
             return (document, true);
         }
         let (text, rebuild) = self.longest_text();
         let length = text.chars().count();
-        match most(length, |kept| rebuild(cut_saying(&text, kept, length)), fits) {
+        match most(length, |kept| rebuild(cut_saying(&text, kept, length, whole)), fits) {
             Some(document) => (document, true),
             None => (Self::Text(format!("… ({length} characters left out)")), false),
         }
@@ -31,17 +33,15 @@ impl Document {
 
     /// The same document with only its first rows, and a second field that says how many are missing.
     fn with_rows(&self, rows: usize) -> Self {
-        let left_out = self.row_count() - rows;
-        let Self::Fields(fields) = self else { return self.clone() };
-        let mut fields = fields.clone();
-        match fields.first_mut().map(|field| &mut field.value) {
-            Some(Shape::List(items)) => items.truncate(rows),
-            Some(Shape::Table(table)) => table.keep_rows(rows),
-            _ => {}
-        }
-        let said = Scalar::Text(format!("{left_out} more rows"));
-        fields.push(Field { key: LEFT_OUT.into(), value: Shape::Scalar(said) });
-        Self::Fields(fields)
+        let Some(Field { key, value }) = self.only_field() else { return self.clone() };
+        let value = match value {
+            Shape::List(items) => Shape::List(items[..rows].to_vec()),
+            Shape::Table(table) => Shape::Table(table.first_rows(rows)),
+            Shape::Scalar(scalar) => Shape::Scalar(scalar.clone()),
+        };
+        let said = Scalar::Text(format!("{} more rows", self.row_count() - rows));
+        let left_out = Field { key: LEFT_OUT.into(), value: Shape::Scalar(said) };
+        Self::Fields(vec![Field { key: key.clone(), value }, left_out])
     }
 
     /// The text to cut, and how to put it back: the value of `key: value`, else the whole document as one text.
@@ -64,22 +64,34 @@ impl Document {
     }
 }
 
-fn cut_saying(text: &str, kept: usize, length: usize) -> String {
+fn cut_saying(text: &str, kept: usize, length: usize, whole: Option<EventId>) -> String {
     let end = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
-    format!("{}… ({} characters left out)", &text[..end], length - kept)
+    let (kept, left_out) = (&text[..end], length - kept);
+    match whole {
+        Some(event) => format!("{kept}… ({left_out} characters left out; all of it: GET /v1/events/{event})"),
+        None => format!("{kept}… ({left_out} characters left out)"),
+    }
 }
 
-/// The document of the largest size in `1..size` that fits; sizes are taken to fit better the smaller they are.
+/// The document of the largest size in `1..size` that fits; sizes are taken to fit better the smaller they are. Small
+/// ones are tried first, so that the work depends on what fits and not on what there is.
 fn most(size: usize, make: impl Fn(usize) -> Document, fits: &dyn Fn(&Document) -> bool) -> Option<Document> {
     let (mut fitting, mut low, mut high) = (None, 1, size);
+    // Doubling finds a size that is too large; halving then finds the largest that is not.
+    let mut step = Some(1);
     while low < high {
-        let middle = low + (high - low) / 2;
+        let middle = match step {
+            Some(step) => (low + step - 1).min(high - 1),
+            None => low + (high - low) / 2,
+        };
         let document = make(middle);
         if fits(&document) {
             fitting = Some(document);
             low = middle + 1;
+            step = step.map(|step| 2 * step);
         } else {
             high = middle;
+            step = None;
         }
     }
     fitting
@@ -93,7 +105,7 @@ mod tests {
     fn a_list_that_is_called_left_out_itself_is_cut_without_saying_its_name_twice() {
         let items = (0..100).map(|number| Scalar::Number(number.into())).collect();
         let document = Document::Fields(vec![Field { key: "left_out".into(), value: Shape::List(items) }]);
-        let (short, fitted) = document.shortened(&|document| document.to_toon().len() <= 64);
+        let (short, fitted) = document.shortened(None, &|document| document.to_toon().len() <= 64);
         assert!(fitted);
         assert_eq!(short.problem(), None);
         assert!(short.to_toon().contains("characters left out"), "{}", short.to_toon());

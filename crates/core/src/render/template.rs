@@ -80,7 +80,7 @@ impl Template {
     }
 
     fn try_render(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<Document, String> {
-        let effort = Effort::new();
+        let effort = Effort::new(events);
         let template = self.environment.get_template(NAME).map_err(|error| describe(&error))?;
         let mut output = Bounded::default();
         let rendered = template.render_captured_to(context(subscriber, events, &effort), &mut output);

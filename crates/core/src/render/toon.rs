@@ -156,6 +156,12 @@ impl Table {
         &mut self.cells
     }
 
+    /// A table of the first `count` rows.
+    pub(crate) fn first_rows(&self, count: usize) -> Self {
+        let cells = count.saturating_mul(self.columns.len()).min(self.cells.len());
+        Self { columns: self.columns.clone(), cells: self.cells[..cells].to_vec() }
+    }
+
     /// Drops every row after the first `count`.
     pub fn keep_rows(&mut self, count: usize) {
         self.cells.truncate(count.saturating_mul(self.columns.len()));

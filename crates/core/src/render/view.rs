@@ -10,8 +10,6 @@ use super::effort::Effort;
 use super::template::TemplateEvent;
 use crate::event::{CanonicalJson, Event, cut_display};
 
-/// The most bytes of one text that a template sees; a block holds no more.
-pub(super) const TEXT_MAX: usize = 4096;
 /// The most elements of a list or object that a template sees.
 const ELEMENTS_MAX: usize = 100;
 
@@ -131,8 +129,9 @@ impl JsonView {
                 (None, None) => Value::from(number.as_f64().unwrap_or(0.0)),
             },
             Json::String(text) => {
-                self.effort.read(text.len().min(TEXT_MAX));
-                Value::from(clipped(text))
+                let text = clipped(text, self.effort.text_max);
+                self.effort.read(text.len());
+                Value::from(text)
             }
             Json::Array(_) | Json::Object(_) => Value::from_object(Self {
                 place: place(self.clone()),
@@ -212,20 +211,24 @@ impl fmt::Debug for JsonView {
             Some(Node::Object(map)) => map.len(),
             _ => 0,
         };
-        if !self.effort.read(TEXT_MAX + entries) {
+        let max = self.effort.text_max;
+        if !self.effort.read(max + entries) {
             return Ok(());
         }
         match self.node() {
-            Some(Node::Object(map)) => f.write_str(&cut_display(CanonicalJson::Object(map), TEXT_MAX)),
-            Some(Node::List(items)) => f.write_str(&cut_display(CanonicalJson::List(items), TEXT_MAX)),
+            Some(Node::Object(map)) => f.write_str(&cut_display(CanonicalJson::Object(map), max)),
+            Some(Node::List(items)) => f.write_str(&cut_display(CanonicalJson::List(items), max)),
             None => Ok(()),
         }
     }
 }
 
-/// A text a template may hold; what is cut off is counted.
-pub(super) fn clipped(text: &str) -> String {
-    let end = text.floor_char_boundary(TEXT_MAX);
+/// The first `max` characters of a text; what is cut off is counted.
+pub(super) fn clipped(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let end = text.char_indices().nth(max).map_or(text.len(), |(end, _)| end);
     match text[end..].chars().count() {
         0 => text.to_owned(),
         left => format!("{}… ({left} characters left out)", &text[..end]),

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::{Extension, Json};
+use bellwire_core::event::Payload;
 use bellwire_core::inject::Style;
 use bellwire_core::render::{Boundary, system_prompt as prompt_for};
 use bellwire_core::{Event, Time};
@@ -97,8 +99,9 @@ pub(super) struct Message {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "text": "Stop, please." }]))]
 pub(super) struct NewMessage {
-    /// Their words.
-    text: Prose<10_000>,
+    /// Their words: the agent reads all of them.
+    #[schemars(with = "Prose<{ Event::MESSAGE_MAX }>")]
+    text: Prose<{ Payload::BYTES_MAX }>,
 }
 
 /// The paragraph for an agent's system prompt.
@@ -150,6 +153,11 @@ pub(super) async fn say(
     correlation: Extension<Correlation>,
     Keyed { once, body: message }: Keyed<NewMessage>,
 ) -> Result<Accepted<PublishedEvent>, ApiError> {
+    let length = message.text.0.chars().count();
+    if length > Event::MESSAGE_MAX {
+        let message = format!("has {length} characters; 1 to {} are allowed", Event::MESSAGE_MAX);
+        return Err(ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, ..ApiError::invalid("text", message) });
+    }
     // The conversation must be there: a word to nobody is not accepted.
     hub.store.conversation(identity.caller.clone(), id.clone()).await?;
     let event =

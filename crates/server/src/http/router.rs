@@ -169,7 +169,7 @@ routes! {
             (Query<Page>) -> Json<List<Message>> => conversations::messages;
         /// Say something to the agent, as its person
         POST "/v1/conversations/{id}/messages" [Admin User]
-            (Body<NewMessage>) -> Accepted<PublishedEvent>, or 409 429 => conversations::say;
+            (Body<NewMessage>) -> Accepted<PublishedEvent>, or 409 422 429 => conversations::say;
         /// The paragraph for the agent's system prompt that explains the blocks
         GET "/v1/conversations/{id}/system_prompt" [Admin Agent]
             () -> Json<SystemPrompt> => conversations::system_prompt;

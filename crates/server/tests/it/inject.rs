@@ -66,6 +66,29 @@ async fn an_observed_call_and_synthetic_messages_work_over_http() {
 }
 
 #[tokio::test]
+async fn a_message_of_the_longest_length_is_shown_whole_and_a_longer_one_is_refused() {
+    let hub = TestHub::start().await;
+    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+    hub.call(&ada, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let messages = "/v1/conversations/chat/messages";
+    let (status, answer) = hub.post(&ada, messages, json!({"text": "é".repeat(4097)})).await;
+    assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::UNPROCESSABLE_ENTITY, Some("text")));
+    assert_eq!(answer["error"]["message"], "has 4097 characters; 1 to 4096 are allowed");
+    let longest = "é".repeat(4096);
+    let (status, _) = hub.post(&ada, messages, json!({ "text": longest })).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    hub.post(&ada, messages, json!({"text": longest})).await;
+    let ask = json!({"point": "after_tool", "call_id": "1", "max_tokens": 10_000, "max_items": 1});
+    let (_, answer) = hub.post(&agent, INJECT, ask).await;
+    assert!(answer["block"].as_str().unwrap().contains(&format!("- [user] {longest}\n")), "{answer}");
+    let (_, answer) = hub.post(&agent, INJECT, json!({"point": "after_tool", "call_id": "2"})).await;
+    let block = answer["block"].as_str().unwrap();
+    let (_, said) = block.split_once("characters left out; all of it: GET ").unwrap();
+    let (_, event) = hub.get(&agent, said.split_once(')').unwrap().0).await;
+    assert_eq!(event["payload"]["text"], longest, "the whole stands where the block says");
+}
+
+#[tokio::test]
 async fn at_most_twenty_calls_can_be_unseen_and_unknown_ones_are_named() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
