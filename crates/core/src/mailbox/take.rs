@@ -100,7 +100,10 @@ impl Mailbox {
 
     fn answer(&mut self, request: &Inject, boundary: &Boundary, events: &Known<'_>, desk: &mut Desk) -> Answer {
         let mut items = coalesce(self.eligible(request.point));
-        items.iter_mut().for_each(|item| item.label = safe_label(&item.label, item, boundary));
+        // Only there may a label stand in a line that sums up. What is shown gets its label when it is rendered.
+        if request.point == InjectionPoint::TurnStart {
+            items.iter_mut().for_each(|item| item.label = safe_label(&item.label, item, boundary));
+        }
         let mut answer = Answer::empty(&request.call_id, request.point, 0);
         if items.is_empty() {
             return answer;

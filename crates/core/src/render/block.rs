@@ -79,7 +79,7 @@ impl Wrapper<'_> {
                 out.push_str(CLOSE_ELEMENT);
             }
             Style::Synthetic => {
-                part(out, "\n");
+                separate(out, "\n");
                 write_item(shown, out);
             }
         }
@@ -101,14 +101,14 @@ impl Wrapper<'_> {
                 out.push_str(CLOSE_ELEMENT);
             }
             Style::Synthetic => {
-                part(out, "\n");
+                separate(out, "\n");
                 out.push_str(&lines.join("\n"));
             }
         }
     }
 
     fn open_element(&self, source: &str, times: Option<u64>, out: &mut String) {
-        part(out, "\n\n");
+        separate(out, "\n\n");
         let _ = write!(out, "<notification id=\"{}\" source=\"{source}\"", self.boundary);
         if let Some(times) = times {
             let _ = write!(out, " times=\"{times}\"");
@@ -119,8 +119,8 @@ impl Wrapper<'_> {
 
 const CLOSE_ELEMENT: &str = "\n</notification>";
 
-/// Parts what follows from what is there.
-fn part(out: &mut String, separator: &str) {
+/// Writes the separator unless `out` is empty.
+fn separate(out: &mut String, separator: &str) {
     if !out.is_empty() {
         out.push_str(separator);
     }
