@@ -55,7 +55,7 @@ const ERRORS: [(u16, &str, &str); 16] = [
     (413, "TooLarge", "The body is larger than the hub takes."),
     (415, "UnsupportedMediaType", "The body's type is not understood here."),
     (421, "HostNotAllowed", "The hub does not answer to this host name."),
-    (422, "TooCostly", "The call asks for more than one call may: too long a message, or more events than the token may publish at once."),
+    (422, "TooCostly", "More than one call may ask for: too long a message, or too many events at once."),
     (429, "TooMany", "Too fast, too much at once, or the mailbox is full; `Retry-After` says when to come back."),
     (500, "Failed", "The hub failed; its log says why."),
     (503, "TryAgain", "The hub cannot do this now; ask again."),
