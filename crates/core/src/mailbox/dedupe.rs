@@ -113,12 +113,6 @@ impl Dedupe {
         }
     }
 
-    /// The windows that hold repeats nobody was told of.
-    pub(crate) fn untold(&self) -> impl Iterator<Item = &Window> {
-        let windows = if self.untold == 0 { &[][..] } else { &self.windows };
-        windows.iter().filter(|window| window.untold() > 0)
-    }
-
     /// Closes a subscriber's window of an event whose place a newer one took: if the old state comes back, it is news
     /// again. Other subscribers may count the same event.
     pub(crate) fn forget(&mut self, event: EventId, subscriber: SubscriberKey) {
