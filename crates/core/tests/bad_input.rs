@@ -139,7 +139,8 @@ fn remembered_estimate(text: &str) -> usize {
 #[test]
 fn the_most_calls_that_can_be_unseen_bring_back_no_more_than_may_wait_and_cost_no_more_than_that() {
     let file = FILE.replace("window_ms = 0", "window_ms = 0\nmax_size = 1").replace("\"high\"", "\"normal\"");
-    let mut conversation = Conversation::new(load(&file, "{{ events[0].message }}").unwrap(), 1);
+    let mut conversation =
+        Conversation::new(load(&file, "{{ events[0].message }}").unwrap(), Randomness::repeatable(1));
     let mut now = Time::from_millis(1_000_000);
     let mut unseen = Vec::new();
     for call in 0..Inject::UNSEEN_MAX {
