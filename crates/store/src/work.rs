@@ -240,8 +240,13 @@ impl<B: Backend> PeopleSource for Counted<B> {
         self.found(found)
     }
 
-    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Found<Delivery>, StoreError> {
-        let found = self.backend.waiting_deliveries(user_id).await;
+    async fn waiting_deliveries(
+        &mut self,
+        user_id: &str,
+        after: Uuid,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.waiting_deliveries(user_id, after, limit).await;
         self.found(found)
     }
 

@@ -33,7 +33,7 @@ use crate::work::Counted;
 const GROUP_MAX: usize = 256;
 /// After this much work a commit takes no further command; how much a command of many parts does in each is about the
 /// same, so that no step does more than 5,000.
-const STEP_WORK: usize = 1_500;
+const STEP_WORK: usize = 2_400;
 /// How many rows a command may read in one step. What it loaded stays in memory, and it goes on in the next step.
 const STEP_READS: usize = 1_500;
 /// After so many steps a command may read twice as many rows, so that it ends even if it would read the same ones again.

@@ -138,7 +138,17 @@ impl<R: Reader> People for Front<R> {
     }
 
     fn change_settings(&self, change: NewSettings) -> Answering<'_, Settings> {
-        self.errand(|reply| Errand::ChangeSettings { change: Box::new(change), reply })
+        Box::pin(async move {
+            let user_id = change.user_id.clone();
+            let change = Box::new(change);
+            let (settings, mut rest) = self.errand(|reply| Errand::ChangeSettings { change, reply }).await?;
+            // Others have their turn between two steps.
+            while let Some(after) = rest {
+                let user_id = user_id.clone();
+                rest = self.errand(|reply| Errand::PlanAnew { user_id, after, reply }).await?;
+            }
+            Ok(settings)
+        })
     }
 
     fn confirm_address(&self, user_id: String, code: Vec<u8>) -> Answering<'_, Settings> {

@@ -159,8 +159,15 @@ impl PeopleSource for Memory {
         Ok(due.into())
     }
 
-    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Found<Delivery>, StoreError> {
-        Ok(self.lock().people.waiting().filter(|row| row.user_id == user_id).cloned().collect::<Vec<_>>().into())
+    async fn waiting_deliveries(
+        &mut self,
+        user_id: &str,
+        after: Uuid,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let tables = self.lock();
+        let theirs = tables.people.waiting().filter(|row| row.user_id == user_id && row.id > after);
+        Ok(theirs.take(limit).cloned().collect::<Vec<_>>().into())
     }
 
     async fn leased_deliveries(&mut self) -> Result<Found<Delivery>, StoreError> {

@@ -50,7 +50,8 @@ errands! {
     Act(user_id: String, id: NotificationId, index: usize) -> Pressed => act;
     Remind(reminder: Box<NewReminder>) -> Reminder => remind;
     CancelReminder(user_id: Option<String>, id: Uuid) -> () => cancel_reminder;
-    ChangeSettings(change: Box<NewSettings>) -> Settings => change_settings;
+    ChangeSettings(change: Box<NewSettings>) -> (Settings, Option<Uuid>) => change_settings;
+    PlanAnew(user_id: String, after: Uuid) -> Option<Uuid> => plan_anew;
     ConfirmAddress(user_id: String, code: Vec<u8>) -> Settings => confirm_address;
     Unsubscribe(user_id: String, address: String) -> () => unsubscribe;
     Claim(limit: usize) -> Vec<Claim> => claim;

@@ -14,9 +14,12 @@ use crate::error::{ErrorKind, StoreError};
 use crate::people::{Channel, Claim, Delivery, DeliveryState, InboxItem, Letter, Purpose, Shelf};
 use crate::rows::ConversationKey;
 
-/// How many notifications one letter carries: more than a person can be told in a day of quiet hours, messages and toasts
-/// taken together.
-const LETTER_MAX: usize = 2500;
+/// How many notifications a new letter carries; more go in another one.
+const LETTER_MAX: usize = 1_000;
+/// How many waiting deliveries of one person are read at once.
+const PAGE: usize = 1_000;
+/// After so much work no further letter is claimed; the outbox asks again.
+const CLAIM_WORK: usize = 1_000;
 /// How many due deliveries are looked at for each letter that is wanted.
 const LOOK_MAX: usize = 20;
 
@@ -65,19 +68,26 @@ impl PostRoom {
         self.changes.people.deliveries.insert(delivery.id, delivery);
     }
 
-    /// Other quiet hours: what they hold back is planned by the new ones.
-    pub(super) async fn plan_anew(&mut self, user_id: &str, source: &mut impl Source) -> Result<(), StoreError> {
+    /// Other quiet hours: what they hold back is planned by the new ones, a page at a time. Some = there is more behind
+    /// this id.
+    pub(crate) async fn plan_anew(
+        &mut self,
+        user_id: String,
+        after: Uuid,
+        source: &mut impl Source,
+    ) -> Result<Option<Uuid>, StoreError> {
         let now = self.desk.now;
-        let until = self.people[user_id].settings.quiet_until(now);
-        let stored = source.waiting_deliveries(user_id).await?;
+        let until = self.person(&user_id, source).await?.settings.quiet_until(now);
+        let stored = source.waiting_deliveries(&user_id, after, PAGE).await?;
         let stored = self.damage.readable(stored);
+        let last = stored.last().map(|one| one.id).filter(|_| stored.len() == PAGE);
         for mut delivery in self.as_changed(stored, |one| one.user_id == user_id).into_iter().filter(Delivery::is_held)
         {
             delivery.not_before = until.unwrap_or(now);
             delivery.reason = until.map(|_| Delivery::QUIET.to_owned());
             self.changes.people.deliveries.insert(delivery.id, delivery);
         }
-        Ok(())
+        Ok(last)
     }
 
     /// Takes what is due, as letters, oldest first and in turn between people. Claims that ran out are settled first.
@@ -86,18 +96,17 @@ impl PostRoom {
         let (letters, is_whole) = self.due_letters(limit.saturating_mul(LOOK_MAX), source).await?;
         let mut claims = Vec::new();
         for letter in letters {
-            if claims.len() == limit {
+            if claims.len() == limit || self.changes.work() >= CLAIM_WORK {
                 break;
             }
             if !self.is_readable(&letter.user_id, source).await? {
                 continue;
             }
-            let mut deliveries = match letter.letter_id {
+            let deliveries = match letter.letter_id {
                 Some(letter_id) => self.whole_letter(&letter.user_id, letter_id, source).await?,
                 None if is_whole || letter.is_code => letter.deliveries,
-                None => self.all_due(&letter.user_id, source).await?,
+                None => self.all_due(letter, source).await?,
             };
-            deliveries.truncate(LETTER_MAX);
             claims.extend(self.claim_letter(deliveries, source).await?);
         }
         Ok(claims)
@@ -171,17 +180,23 @@ impl PostRoom {
         Ok(!ours.is_empty())
     }
 
-    /// Everything that is due for this person and in no letter yet, for those who have more than was looked at: what was
-    /// held back together goes together.
-    async fn all_due(&mut self, user_id: &str, source: &mut impl Source) -> Result<Vec<Delivery>, StoreError> {
-        let now = self.desk.now;
-        let stored = source.waiting_deliveries(user_id).await?;
+    /// What is due for this person and in no letter yet, for those who have more than was looked at: what was held back
+    /// together goes together, as far as one letter carries it.
+    async fn all_due(&mut self, letter: DueLetter, source: &mut impl Source) -> Result<Vec<Delivery>, StoreError> {
+        let (now, user_id) = (self.desk.now, letter.user_id);
+        let stored = source.waiting_deliveries(&user_id, Uuid::nil(), PAGE).await?;
         let stored = self.damage.readable(stored);
         let is_due = |one: &Delivery| {
             let is_news = one.notification_id.is_some() && one.letter_id.is_none();
             one.user_id == user_id && one.state == DeliveryState::Waiting && one.not_before <= now && is_news
         };
-        Ok(self.as_changed(stored, is_due).into_iter().filter(is_due).collect())
+        let mut due: Vec<Delivery> = self.as_changed(stored, is_due).into_iter().filter(is_due).collect();
+        // Behind a page of what is not due yet there may still be some that was found to be.
+        due.extend(letter.deliveries);
+        due.sort_by_key(|one| one.id);
+        due.dedup_by_key(|one| one.id);
+        due.truncate(LETTER_MAX);
+        Ok(due)
     }
 
     /// Everything that waits in a letter that was tried before. It goes again as a whole: a part of it under the same id

@@ -50,9 +50,13 @@ pub(crate) trait PeopleSource {
         limit: usize,
         except: &BTreeSet<String>,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
-    /// What waits for this person, due or not.
-    fn waiting_deliveries(&mut self, user_id: &str)
-    -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
+    /// What waits for this person, due or not, behind this id and in the order of ids; at most `limit`.
+    fn waiting_deliveries(
+        &mut self,
+        user_id: &str,
+        after: Uuid,
+        limit: usize,
+    ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
     /// What is claimed or tried.
     fn leased_deliveries(&mut self) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
     /// What went into this letter to this person.

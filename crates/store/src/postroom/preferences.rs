@@ -2,6 +2,7 @@
 
 use bellwire_core::Time;
 use bellwire_core::person::{EmailSettings, Settings};
+use uuid::Uuid;
 
 use super::people::HOUR_MS;
 use super::{PostRoom, Source};
@@ -16,12 +17,13 @@ const TRIES_MAX: i64 = 5;
 const CODES_PER_HOUR: usize = 5;
 
 impl PostRoom {
-    /// Makes a change, or refuses it whole. Two changes at once are both made.
+    /// Makes a change, or refuses it whole. Two changes at once are both made. Some = deliveries behind this id are still to
+    /// be planned anew.
     pub(crate) async fn change_settings(
         &mut self,
         change: Box<NewSettings>,
         source: &mut impl Source,
-    ) -> Result<Settings, StoreError> {
+    ) -> Result<(Settings, Option<Uuid>), StoreError> {
         let NewSettings { user_id, change } = *change;
         let before = self.person(&user_id, source).await?.settings.clone();
         let after = before.changed_by(&change);
@@ -32,10 +34,11 @@ impl PostRoom {
         }
         let replan = after.quiet_hours != before.quiet_hours;
         self.put_settings(&user_id, after.clone());
-        if replan {
-            self.plan_anew(&user_id, source).await?;
-        }
-        Ok(after)
+        let rest = match replan {
+            true => self.plan_anew(user_id, Uuid::nil(), source).await?,
+            false => None,
+        };
+        Ok((after, rest))
     }
 
     /// The code that was mailed proves that mail to this address is read.

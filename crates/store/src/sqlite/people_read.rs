@@ -124,9 +124,16 @@ impl PeopleSource for SqliteWriter {
         oldest(&mut self.reading, limit, "deliveries", query, delivery).await
     }
 
-    async fn waiting_deliveries(&mut self, user_id: &str) -> Result<Found<Delivery>, StoreError> {
+    async fn waiting_deliveries(
+        &mut self,
+        user_id: &str,
+        after: Uuid,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("state = 'waiting' AND user_id = ").push_bind(user_id);
+        sql.push(" AND id > ").push_bind(after.as_bytes().to_vec());
+        sql.push(" ORDER BY id LIMIT ").push_bind(count(limit));
         found(sql, &mut self.reading, "deliveries", delivery).await
     }
 

@@ -335,6 +335,9 @@ impl Reader for Sqlite {
         let Some(id) = id else { return Ok(None) };
         let Some(row) = events(&mut connection, &[id], Decided::With).await?.pop() else { return Ok(None) };
         let ids: Vec<Uuid> = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).collect();
+        // What was decided for the person was decided for no agent.
+        let to_person = row.verdicts.iter().filter(|verdict| verdict.agent.is_empty());
+        let to_person: Vec<Uuid> = to_person.filter_map(|verdict| verdict.notification_id).collect();
         let notifications = notifications(&mut connection, &ids).await?;
         Ok(Some(Trace {
             event: row.event.to_stored(),
@@ -343,7 +346,7 @@ impl Reader for Sqlite {
             filtered: row.filtered,
             injections: injections(&mut connection, &row.owner, &notifications).await?,
             superseded: superseded(&mut connection, id).await?,
-            told: told(&mut connection, &row.owner, &ids).await?,
+            told: told(&mut connection, &row.owner, &to_person).await?,
             notifications,
             verdicts: Arc::unwrap_or_clone(row.verdicts).into_list(),
         }))

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_core::event::AgentName;
-use bellwire_core::person::MessageType;
+use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Inject, Severity};
 use bellwire_store::{
-    Brought, Caller, ErrorKind, Incoming, NotificationDraft, Once, Opening, PeopleRules, Publish, Report, Saying,
-    SqliteStore, Store, Take,
+    Brought, Caller, ErrorKind, Finish, Incoming, Letter, NewSettings, NotificationDraft, Once, Opening, Outcome,
+    PeopleRules, Publish, Purpose, Report, Saying, SqliteStore, Store, Take,
 };
 use serde_json::json;
 
@@ -268,6 +268,57 @@ async fn after_a_pause_overdue_mailboxes_are_handled_in_small_steps_between_requ
     // Each mailbox, what waits in it, its person's preferences at most, and what is due once a step; but no event.
     let read: usize = all.iter().map(|report| report.work.read).sum();
     assert!(read <= MAILBOXES * (WAITING + 2) + all.len() * 300, "{read} rows in {} steps", all.len());
+}
+
+#[tokio::test]
+async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps() {
+    let rules = PeopleRules { notifications_per_hour: 100_000, email: true, ..PeopleRules::default() };
+    for mut backend in [Backend::memory_with(rules).await, Backend::sqlite_with(rules).await] {
+        let reports = Reports::of(&mut backend).await;
+        let store = backend.store();
+        let address = SettingsChange {
+            email_enabled: Some(true),
+            email_address: Some(Some("ada@example.org".into())),
+            quiet_hours: Some(Some(quiet("14:00", "23:00"))),
+            ..SettingsChange::default()
+        };
+        store.change_settings(NewSettings { user_id: "ada".into(), change: address }).await.unwrap();
+        let code = store.claim(1).await.unwrap().remove(0);
+        let letter = Letter { letter_id: code.letter_id, fence: code.fence, code: Some(vec![7]) };
+        assert!(store.start(letter).await.unwrap());
+        store.confirm_address("ada".into(), vec![7]).await.unwrap();
+        let mut sending = tokio::task::JoinSet::new();
+        for number in 0..2_500 {
+            let (store, draft) = (backend.store(), message(number));
+            sending.spawn(async move { store.send(draft).await.unwrap() });
+        }
+        sending.join_all().await;
+        assert!(store.claim(4).await.unwrap().is_empty(), "quiet hours hold it back");
+        reports.check("2500 messages in quiet hours");
+        let none = SettingsChange { quiet_hours: Some(None), ..SettingsChange::default() };
+        store.change_settings(NewSettings { user_id: "ada".into(), change: none }).await.unwrap();
+        let (steps, _) = reports.check("settings without quiet hours");
+        assert!(steps >= 3, "{steps} steps");
+        let mut claimed = 0;
+        for _ in 0..3 {
+            for claim in store.claim(4).await.unwrap() {
+                let Purpose::News(items) = &claim.purpose else { panic!("{claim:?}") };
+                claimed += items.len();
+                assert!(
+                    store.start(Letter { letter_id: claim.letter_id, fence: claim.fence, code: None }).await.unwrap()
+                );
+                let finish =
+                    Finish { letter_id: claim.letter_id, fence: claim.fence, outcome: Outcome::Sent, jitter: 0 };
+                assert!(store.finish(finish).await.unwrap());
+            }
+        }
+        assert_eq!(claimed, 2_500);
+        reports.check("mail for 2500 messages");
+    }
+}
+
+fn quiet(start: &str, end: &str) -> QuietChange {
+    QuietChange { start: Some(start.into()), end: Some(end.into()), timezone: Some("UTC".into()) }
 }
 
 async fn publish_in(backend: &Backend, events: Vec<Event>) {
