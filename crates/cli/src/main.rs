@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::from(EXIT_WRONG),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!("{} {error:#}", output::paint(output::WRONG, "error:"));
+            output::say_in_time(format!("{} {error:#}", output::paint(output::WRONG, "error:")));
             ExitCode::from(EXIT_FAILED)
         }
     }

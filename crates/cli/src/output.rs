@@ -1,4 +1,6 @@
 use std::io::Write as _;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
@@ -63,7 +65,19 @@ pub(crate) fn print_json(value: &Value) -> Result<bool> {
 
 /// Prints a warning to standard error.
 pub(crate) fn warn(message: &str) {
-    anstream::eprintln!("{} {}", paint(WAITS, "warning:"), printable(message));
+    anstream::eprintln!("{}", warning_line(message));
+}
+
+/// A word of caution as a line.
+pub(crate) fn warning_line(message: &str) -> String {
+    format!("{} {}", paint(WAITS, "warning:"), printable(message))
+}
+
+/// A last line on standard error. Where that is closed or not read, the process ends without it.
+pub(crate) fn say_in_time(line: String) {
+    let (written, done) = mpsc::channel();
+    std::thread::spawn(move || written.send(writeln!(anstream::stderr(), "{line}").is_ok()));
+    let _ = done.recv_timeout(Duration::from_millis(500));
 }
 
 /// Whether the reader of our output closed the pipe, as `head` does. The program then exits successfully.

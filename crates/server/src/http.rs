@@ -52,6 +52,7 @@ use tokio::sync::broadcast;
 
 use crate::auth::Tokens;
 use crate::metrics::Metrics;
+use crate::supervise::Supervisor;
 use crate::tools::Seldom;
 
 /// What every handler may use. Every layer of every request has its own, so a copy must cost next to nothing.
@@ -83,6 +84,8 @@ pub(crate) struct Parts {
     pub(crate) again: tokio::sync::Mutex<()>,
     /// Closed when the hub stops: streams end.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
+    /// Knows whether an essential task has died.
+    pub(crate) supervisor: Supervisor,
 }
 
 impl std::ops::Deref for Hub {

@@ -15,6 +15,7 @@ pub mod mcp;
 mod metrics;
 mod rate;
 mod refusals;
+mod supervise;
 pub mod tools;
 mod usage;
 
@@ -28,7 +29,8 @@ use std::sync::Arc;
 use bellwire_core::Randomness;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_store::{
-    Kept, MemoryStore, Opening, PeopleRules, Refusals, SqliteStore, Store, StoreError, Token, Unremembered,
+    Ended, Kept, MemoryStore, Observer, Opening, PeopleRules, Refusals, SqliteStore, Store, StoreError, Token,
+    Unremembered,
 };
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
@@ -40,6 +42,7 @@ use crate::deliver::{Outbox, Postage};
 use crate::folder::Folder;
 use crate::http::{Hub, Overload, Parts, TraceNames};
 use crate::metrics::Metrics;
+use crate::supervise::Supervisor;
 use crate::usage::TokenLimits;
 
 /// How often old rows are looked for, and how many go at once.
@@ -62,7 +65,11 @@ pub struct App {
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
     /// Sends mail, where mail is configured.
     outbox: Option<tokio::task::JoinHandle<()>>,
+    supervisor: Supervisor,
 }
+
+/// What a program does with the store before the hub answers anybody.
+pub type Prepared = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 impl App {
     /// Opens the store and answers on the listener until `shutdown` resolves. When this returns, it is ready.
@@ -71,7 +78,17 @@ impl App {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Self, StartError> {
-        Self::start_offering(config, listener, shutdown, |server| server).await
+        Self::start_prepared(config, listener, shutdown, async |_| Ok(())).await
+    }
+
+    /// The same, but `prepare` uses the store first: whatever it makes is there before the hub is ready.
+    pub async fn start_prepared(
+        config: Config,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        prepare: impl AsyncFnOnce(Arc<dyn Store>) -> Prepared,
+    ) -> Result<Self, StartError> {
+        Self::assemble(config, listener, shutdown, |server| server, prepare).await
     }
 
     /// The same, with an MCP server that offers more: `offer` gets ours and gives what clients shall meet instead.
@@ -80,6 +97,16 @@ impl App {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
         offer: impl Fn(mcp::Server) -> H + Send + Sync + 'static,
+    ) -> Result<Self, StartError> {
+        Self::assemble(config, listener, shutdown, offer, async |_| Ok(())).await
+    }
+
+    async fn assemble<H: rmcp::ServerHandler + Send + 'static>(
+        config: Config,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        offer: impl Fn(mcp::Server) -> H + Send + Sync + 'static,
+        prepare: impl AsyncFnOnce(Arc<dyn Store>) -> Prepared,
     ) -> Result<Self, StartError> {
         let address = listener.local_addr().map_err(StartError::Listen)?;
         let mut folder = config.subscribers_dir.as_deref().map(Folder::new);
@@ -91,15 +118,19 @@ impl App {
         let smtp = Smtp::new(&config.email).map_err(StartError::Email)?;
         let people = rules(&config, smtp.as_ref());
         let (stop, stopping) = watch::channel(false);
+        let supervisor = Supervisor::new(stopping.clone());
         let refusals: Arc<dyn Refusals> = match config.data_dir {
             Some(_) => refusals::open(&config.redis, stopping.clone()).map_err(StartError::Redis)?,
             None => Arc::new(Unremembered),
         };
         let dir = config.data_dir.as_deref();
         let store = open_store(dir, subscribers.clone(), &metrics, people, refusals.clone()).await?;
+        tokio::spawn(watch_writer(store.ended(), supervisor.clone(), stop.subscribe()));
+        prepare(store.clone()).await.map_err(StartError::Prepare)?;
         let roster = watch::channel(subscribers);
         if let Some((folder, watched)) = folder.zip(watched) {
-            tokio::spawn(follow(folder, watched, store.clone(), roster.0, stop.subscribe()));
+            let following = follow(folder, watched, store.clone(), roster.0, stop.subscribe());
+            supervisor.spawn("the watcher of the subscriber folder", following);
         }
         let unsubscribe = deliver::Unsubscribe::new(link_key(&*store).await?);
         let hub = Hub::new(Parts {
@@ -117,6 +148,7 @@ impl App {
             seldom: tools::Seldom::default(),
             again: tokio::sync::Mutex::new(()),
             stopping,
+            supervisor: supervisor.clone(),
         });
         let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
         let api = http::router::api(hub, &config, endpoint);
@@ -125,13 +157,18 @@ impl App {
             let hub = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
             let postage = Postage { smtp, from: config.email.from.clone(), hub, unsubscribe };
             let outbox = Outbox::new(store.clone(), postage.sender(), config.email.workers);
-            tokio::spawn(outbox.run(stop.subscribe()))
+            supervisor.spawn("the outbox", outbox.run(stop.subscribe()))
         });
-        tokio::spawn(forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe()));
+        let retention = forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe());
+        supervisor.spawn("retention", retention);
         let grace = grace(stop.subscribe());
         let connections_max = descriptors::connections_max(&config.limits);
+        let watched = supervisor.clone();
         let ended = async move {
-            shutdown.await;
+            tokio::select! {
+                () = shutdown => {}
+                () = watched.failed() => {}
+            }
             // Streams end by themselves; everything else is answered before the listener closes.
             let _ = stop.send(true);
         };
@@ -141,10 +178,11 @@ impl App {
                 () = grace => Ok(()),
             }
         });
-        Ok(Self { address, store, serving, outbox })
+        Ok(Self { address, store, serving, outbox, supervisor })
     }
 
-    /// Waits until the hub has stopped: everything it accepted is answered, and its data is free for another.
+    /// Waits until the hub has stopped: everything it accepted is answered, and its data is free for another. A hub that
+    /// stopped because an essential task died answers with the reason.
     pub async fn stopped(self) -> std::io::Result<()> {
         let served = self.serving.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         if let Some(mut outbox) = self.outbox {
@@ -153,8 +191,11 @@ impl App {
                 outbox.abort();
             }
         }
-        self.store.close().await.map_err(std::io::Error::other)?;
-        served
+        let closed = self.store.close().await.map_err(std::io::Error::other);
+        match self.supervisor.failure() {
+            Some(reason) => Err(std::io::Error::other(reason)),
+            None => served.and(closed),
+        }
     }
 }
 
@@ -192,6 +233,8 @@ pub enum StartError {
     Email(deliver::email::SetupError),
     /// Its Redis cannot be used as it is named.
     Redis(String),
+    /// What had to be done before it answers could not be done.
+    Prepare(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl std::fmt::Display for StartError {
@@ -203,11 +246,19 @@ impl std::fmt::Display for StartError {
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
             Self::Email(error) => write!(f, "cannot send mail: {error}"),
             Self::Redis(error) => write!(f, "cannot use Redis: {error}"),
+            Self::Prepare(error) => write!(f, "{error}"),
         }
     }
 }
 
-impl std::error::Error for StartError {}
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Prepare(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 async fn open_store(
     dir: Option<&Path>,
@@ -217,7 +268,7 @@ async fn open_store(
     refusals: Arc<dyn Refusals>,
 ) -> Result<Arc<dyn Store>, StartError> {
     let randomness = Randomness::new(clock::random);
-    let observer = Some(metrics.observer());
+    let observer = Some(observer(metrics.clone()));
     let opening = Opening { subscribers, randomness, clock: clock::system(), timers: true, observer, people };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
@@ -226,6 +277,28 @@ async fn open_store(
             let store = SqliteStore::open_remembering(&dir.join("bellwire.db"), opening, refusals).await;
             Ok(Arc::new(store.map_err(StartError::Store)?))
         }
+    }
+}
+
+/// Counts what every commit did, and logs whom it told.
+fn observer(metrics: Arc<Metrics>) -> Observer {
+    Arc::new(move |report| {
+        metrics.committed(report);
+        for told in report.told.iter().filter(|_| report.failed.is_none()) {
+            // Never what it says: a log is read by others than the person.
+            let (conversation_id, correlation_id) = (told.conversation_id.as_deref(), told.correlation_id.as_deref());
+            let (user_id, origin) = (told.user_id.as_str(), told.origin.as_str());
+            tracing::info!(notification_id = %told.id, user_id, origin, conversation_id, correlation_id, "notification created");
+        }
+    })
+}
+
+/// Fails the hub when its store can no longer write.
+async fn watch_writer(ended: impl Future<Output = Ended>, supervisor: Supervisor, stopping: watch::Receiver<bool>) {
+    match ended.await {
+        Ended::Closed if *stopping.borrow() => {}
+        Ended::Closed => supervisor.fail("the writer of the store has ended".to_owned()),
+        Ended::Panicked(message) => supervisor.fail(format!("the writer of the store has panicked: {message}")),
     }
 }
 

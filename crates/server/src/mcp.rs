@@ -7,6 +7,7 @@
 
 mod endpoint;
 mod hints;
+mod priming;
 mod server;
 mod sessions;
 mod translate;

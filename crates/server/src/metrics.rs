@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::verdict::VerdictKind;
-use bellwire_store::{Observer, Report, Standing};
+use bellwire_store::{Report, Standing};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -139,12 +139,7 @@ impl Metrics {
     }
 
     /// Counts every commit of a store.
-    pub(crate) fn observer(self: &Arc<Self>) -> Observer {
-        let metrics = self.clone();
-        Arc::new(move |report: &Report| metrics.committed(report))
-    }
-
-    fn committed(&self, report: &Report) {
+    pub(crate) fn committed(&self, report: &Report) {
         self.damaged_rows.inc_by(report.damaged as u64);
         if report.failed.is_some() {
             self.commits_failed.inc();

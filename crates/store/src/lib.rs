@@ -36,12 +36,12 @@ pub use front::Front;
 pub use hints::{Heard, Hints};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
-    Acted, Allowance, Catchup, Change, Channel, Claim, Delivery, DeliveryState, Doorbell, Finish, InboxItem,
+    Acted, Allowance, Catchup, Change, Channel, Claim, Delivery, DeliveryState, Doorbell, Finish, Hold, InboxItem,
     InboxQuery, InboxState, Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome, People, PeopleRules,
     Pressed, Purpose, Quota, Reminder, Saying, Sent, Shelf, Toast, ToastButton, Told,
 };
 pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremembered};
-pub use report::{Observer, Report};
+pub use report::{NewNotification, Observer, Report};
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
 pub use verdicts::{Decision, Verdicts};
 pub use work::Work;

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwire_core::NotificationId;
 use bellwire_core::verdict::VerdictKind;
 
 use crate::error::ErrorKind;
+use crate::people::InboxItem;
 use crate::rows::Changes;
 use crate::work::Work;
 
@@ -25,6 +27,8 @@ pub struct Report {
     pub notifications: usize,
     /// How many injections it answered anew.
     pub injections: usize,
+    /// The notifications it created for people.
+    pub told: Vec<NewNotification>,
     /// How long the command that had waited longest waited for its turn.
     pub waited: Duration,
     /// How long deciding and writing took.
@@ -37,6 +41,21 @@ pub struct Report {
     pub failed: Option<ErrorKind>,
 }
 
+/// A notification that was created for a person, without what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewNotification {
+    /// Its id.
+    pub id: NotificationId,
+    /// The person it is for.
+    pub user_id: String,
+    /// The authenticated name of who tells.
+    pub origin: String,
+    /// The conversation in which it came up.
+    pub conversation_id: Option<String>,
+    /// The thread of work it belongs to.
+    pub correlation_id: Option<String>,
+}
+
 impl Report {
     pub(crate) fn of(changes: &Changes) -> Self {
         let verdicts = changes.events.iter().flat_map(|event| event.verdicts.iter());
@@ -47,7 +66,18 @@ impl Report {
             verdicts: VerdictKind::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect(),
             notifications: changes.notifications.len(),
             injections: changes.injections.len(),
+            told: changes.people.created.iter().filter_map(|id| changes.people.inbox.get(id)).map(created).collect(),
             ..Self::default()
         }
+    }
+}
+
+fn created(item: &InboxItem) -> NewNotification {
+    NewNotification {
+        id: item.id,
+        user_id: item.user_id.clone(),
+        origin: item.origin.clone(),
+        conversation_id: item.conversation_id.clone(),
+        correlation_id: item.correlation_id.clone(),
     }
 }

@@ -205,6 +205,7 @@ pub(crate) fn make<B: Backend>(
         mail_due: Time::ZERO,
         unfinished: VecDeque::new(),
         probed: None,
+        broken: None,
     };
     let running = async move {
         let why = ended::run(writer.run(asked)).await;
@@ -234,6 +235,9 @@ struct Writer<B> {
     unfinished: VecDeque<Task>,
     /// Whether a commit would be taken, as far as is known, and since when.
     probed: Option<(Instant, Result<(), StoreError>)>,
+    /// Why the last commands failed, where only a repair of the database helps. A probe writes less than commands do,
+    /// so only commands that succeed end it.
+    broken: Option<StoreError>,
 }
 
 impl<B: Backend> Writer<B> {
@@ -340,6 +344,7 @@ impl<B: Backend> Writer<B> {
                 steps.extend(step.halves());
                 continue;
             }
+            self.note_broken(&done);
             self.observe(step.jobs.len(), waited, started, &done);
             self.end(now, fired, &done).await;
             committed[step.jobs].fill(done);
@@ -382,7 +387,13 @@ impl<B: Backend> Writer<B> {
             }
             self.room.changes.begin();
             self.backend.allow(STEP_READS << (task.steps / STEPS_MAX).min(16));
-            let failed = self.decide_one(&mut task.job).await.is_err();
+            let decided = self.decide_one(&mut task.job).await;
+            if let Err(error) = &decided
+                && error.kind == ErrorKind::Broken
+            {
+                self.broken = Some(error.clone());
+            }
+            let failed = decided.is_err();
             task.state = match &task.job {
                 _ if self.room.take_unfinished() => State::Unfinished,
                 Job::Publish(_, reply) if !reply.is_held() => State::Part,
@@ -455,6 +466,16 @@ impl<B: Backend> Writer<B> {
         committed
     }
 
+    /// Notes what the outcome of a commit says about the database.
+    fn note_broken(&mut self, committed: &Result<(), StoreError>) {
+        match committed {
+            Ok(()) if self.room.changes.is_empty() => {}
+            Ok(()) => self.broken = None,
+            Err(error) if error.kind == ErrorKind::Broken => self.broken = Some(error.clone()),
+            Err(_) => {}
+        }
+    }
+
     /// Handles what is due. Commands go on where this fails.
     async fn fire_timers(&mut self) -> Fired {
         self.backend.allow(TIMER_WORK);
@@ -471,6 +492,9 @@ impl<B: Backend> Writer<B> {
 
     /// Whether a commit would be taken: what is known, or a try if that is too old.
     async fn probe(&mut self) -> Result<(), StoreError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
         if let Some((at, found)) = &self.probed
             && at.elapsed() < PROBED_FOR
         {

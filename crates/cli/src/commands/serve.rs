@@ -1,17 +1,20 @@
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use bellwire_server::auth::{Scope, hash};
 use bellwire_server::config::{Loaded, Origin};
 use bellwire_server::{App, create_token};
+use bellwire_store::Store;
 use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::client::reachable;
-use crate::output::{STRONG, paint, warn};
+use crate::data_dir;
+use crate::log::Log;
+use crate::output::{STRONG, paint, warning_line};
 use crate::settings::{Settings, absolute, flag};
-use crate::{data_dir, log};
 
 /// Run the hub: one process, its data in one folder
 ///
@@ -40,10 +43,10 @@ pub(crate) struct Serve {
 
 pub(crate) fn run(arguments: &Serve) -> Result<bool> {
     let loaded = arguments.load()?;
-    log::start(&loaded.config.log);
-    loaded.warnings.iter().for_each(|warning| warn(warning));
+    let log = Log::start(&loaded.config.log)?;
+    loaded.warnings.iter().for_each(|warning| log.say(&warning_line(warning)));
     bellwire_server::descriptors::raise_limit();
-    tokio::runtime::Runtime::new().context("cannot start")?.block_on(serve(loaded))
+    tokio::runtime::Runtime::new().context("cannot start")?.block_on(serve(loaded, &log))
 }
 
 impl Serve {
@@ -66,7 +69,7 @@ impl Serve {
     }
 }
 
-async fn serve(loaded: Loaded) -> Result<bool> {
+async fn serve(loaded: Loaded, log: &Log) -> Result<bool> {
     let dir = loaded.config.data_dir.clone().context("there is no data folder; say --data-dir")?;
     let listen = loaded.config.listen;
     let listener = TcpListener::bind(listen)
@@ -74,34 +77,41 @@ async fn serve(loaded: Loaded) -> Result<bool> {
         .with_context(|| format!("cannot listen on {listen} (another port: --port 0 takes a free one)"))?;
     data_dir::create(&dir)?;
     if data_dir::close_admin_token(&dir)? {
-        warn(&format!("others could read {}; its mode is 600 now", data_dir::token_path(&dir).display()));
+        let path = data_dir::token_path(&dir);
+        log.say(&warning_line(&format!("others could read {}; its mode is 600 now", path.display())));
     }
-    let app = App::start(loaded.config.clone(), listener, stop_signal()).await?;
-    let url = reachable(app.address);
-    // Whoever waits for the line below may use the token at once, so it is kept first.
-    let first = first_token(&app, &dir).await?;
-    data_dir::note_running(&dir, &url)?;
+    let mut first = None;
+    // The admin token is written before the hub answers: a hub that is ready has one.
+    let keep_token = async |store: Arc<dyn Store>| {
+        first = first_token(&*store, &dir, log).await?;
+        Ok(())
+    };
+    let app = App::start_prepared(loaded.config.clone(), listener, stop_signal(), keep_token).await?;
+    data_dir::note_running(&dir, &reachable(app.address))?;
     let listens = paint(STRONG, format!("http://{}", app.address));
-    anstream::eprintln!("Bellwire listens on {listens} and keeps its data in {}", dir.display());
+    log.say(&format!("Bellwire listens on {listens} and keeps its data in {}", dir.display()));
     if let Some((path, secret)) = first {
-        anstream::eprintln!("{}", announce(&path, &secret, std::io::stderr().is_terminal()));
+        log.say(&announce(&path, &secret, std::io::stderr().is_terminal()));
     }
-    say_what_next(&loaded, &dir);
+    say_what_next(&loaded, &dir, log);
     let stopped = app.stopped().await.context("the hub failed");
     data_dir::note_stopped(&dir);
     stopped?;
-    anstream::eprintln!("Bellwire has stopped; everything it accepted is kept.");
+    log.say("Bellwire has stopped; everything it accepted is kept.");
     Ok(true)
 }
 
 /// The admin token that a first start makes, and where it is kept; none where there is one that is worth something.
-pub(super) async fn first_token(app: &App, dir: &Path) -> Result<Option<(PathBuf, String)>> {
+pub(super) async fn first_token(store: &dyn Store, dir: &Path, log: &Log) -> Result<Option<(PathBuf, String)>> {
     match data_dir::admin_token(dir)? {
-        Some(secret) if is_known(app, secret.reveal()).await? => return Ok(None),
-        Some(_) => warn("the admin token in the data folder is not one of this database; a new one takes its place"),
+        Some(secret) if is_known(store, secret.reveal()).await? => return Ok(None),
+        Some(_) => {
+            let message = "the admin token in the data folder is not one of this database; a new one takes its place";
+            log.say(&warning_line(message));
+        }
         None => {}
     }
-    let secret = create_token(&*app.store, Scope::Admin, "first start").await?;
+    let secret = create_token(store, Scope::Admin, "first start").await?;
     Ok(Some((data_dir::keep_admin_token(dir, &secret)?, secret)))
 }
 
@@ -115,19 +125,19 @@ fn announce(path: &Path, secret: &str, is_terminal: bool) -> String {
 }
 
 /// Three commands that work as they stand, in another terminal.
-fn say_what_next(loaded: &Loaded, dir: &Path) {
+fn say_what_next(loaded: &Loaded, dir: &Path, log: &Log) {
     let program = program();
     let data = match loaded.origin("data.dir") {
         Origin::Flag(_) | Origin::Environment(_) => format!(" --data-dir '{}'", dir.display()),
         _ => String::new(),
     };
-    anstream::eprintln!("Try, in another terminal:");
+    log.say("Try, in another terminal:");
     for (command, what) in [
         ("demo", "every kind of notification within a minute"),
         ("token create --scope agent --user ada --origin butler", "a token for your own agent"),
         ("doctor", "is everything as it should be?"),
     ] {
-        anstream::eprintln!("    {}   # {what}", paint(STRONG, format!("{program} {command}{data}")));
+        log.say(&format!("    {}   # {what}", paint(STRONG, format!("{program} {command}{data}"))));
     }
 }
 
@@ -145,8 +155,8 @@ fn program() -> String {
 }
 
 /// Whether a token is still worth something: a database that was put in another's place knows other tokens.
-async fn is_known(app: &App, secret: &str) -> Result<bool> {
-    let token = app.store.token_by_secret(hash(secret)).await?;
+async fn is_known(store: &dyn Store, secret: &str) -> Result<bool> {
+    let token = store.token_by_secret(hash(secret)).await?;
     Ok(token.is_some_and(|token| token.revoked_at.is_none()))
 }
 

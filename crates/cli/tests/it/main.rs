@@ -12,7 +12,9 @@ mod events;
 mod help;
 #[cfg(target_os = "linux")]
 mod hostile;
+mod logging;
 mod mcp;
+mod readiness;
 mod refusals;
 mod serve;
 mod tail;

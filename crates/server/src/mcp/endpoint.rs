@@ -14,6 +14,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Server;
+use super::priming::Priming;
 use super::sessions::Sessions;
 use crate::auth::Identity;
 use crate::clock;
@@ -64,7 +65,8 @@ impl Endpoint {
         let service = StreamableHttpService::new(move || Ok(offer(Server::new(ours.clone()))), manager.clone(), config);
         let sessions = Arc::new(Sessions::default());
         let idle = Duration::from_secs(limits.mcp_session_idle_seconds);
-        tokio::spawn(end_sessions(hub.clone(), manager.clone(), sessions.clone(), idle, move || stop.cancel()));
+        let ending = end_sessions(hub.clone(), manager.clone(), sessions.clone(), idle, move || stop.cancel());
+        hub.supervisor.spawn("the end of MCP sessions", ending);
         let serve = move |request: Request| -> Answering {
             let service = service.clone();
             Box::pin(async move { service.handle(request).await.map(Body::new) })
@@ -76,6 +78,7 @@ impl Endpoint {
     pub(crate) async fn answer(&self, identity: &Identity, request: Request) -> Result<Response, ApiError> {
         let session = session_of(request.headers());
         let method = request.method().clone();
+        let priming = Priming::of(request.headers());
         // Not theirs looks like not there.
         if session.as_deref().is_some_and(|id| !self.sessions.admits(id, &identity.token_id)) {
             return Err(session_gone());
@@ -102,7 +105,7 @@ impl Endpoint {
             close(&self.manager, self.sessions.of_token(Some(&identity.token_id))).await;
             return Err(ApiError::unauthorized());
         }
-        let response = in_our_words(response)?;
+        let response = priming.apply(in_our_words(response)?);
         let counted = stream.map(|permit| (permit, self.hub.metrics.stream()));
         Ok(held(response, (in_use, counted)))
     }

@@ -43,6 +43,12 @@ impl TestHub {
         self.app.store.clone()
     }
 
+    /// Waits until the hub has stopped by itself, and gives the reason.
+    pub(crate) async fn failed(self) -> std::io::Error {
+        let _running = self.stop;
+        self.app.stopped().await.expect_err("a hub that nobody stopped has failed")
+    }
+
     /// Stops the hub as an operator would and gives the folder back.
     pub(crate) async fn stop(self) -> tempfile::TempDir {
         drop(self.client);

@@ -60,3 +60,15 @@ async fn what_happens_is_counted_without_naming_anybody() {
     assert!(!text.contains("ada") && !text.contains("chat"), "{text}");
     assert!(text.ends_with("# EOF\n"));
 }
+
+#[tokio::test]
+async fn a_hub_whose_writer_has_ended_says_why_and_stops() {
+    let hub = TestHub::start().await;
+    let healthz = format!("{}/healthz", hub.base);
+    assert_eq!(hub.client.get(&healthz).send().await.unwrap().status(), StatusCode::OK);
+    hub.store().close().await.unwrap();
+    let (client, failed) = (hub.client.clone(), hub.failed());
+    let reason = tokio::time::timeout(std::time::Duration::from_secs(20), failed).await.expect("it stops by itself");
+    assert!(reason.to_string().contains("the writer of the store has ended"), "{reason}");
+    assert!(!client.get(&healthz).send().await.is_ok_and(|response| response.status() == StatusCode::OK));
+}

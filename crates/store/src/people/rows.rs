@@ -11,6 +11,8 @@ use super::{Delivery, InboxItem, Level, Quota, Reminder, Shelf};
 #[derive(Debug, Default)]
 pub(crate) struct PeopleChanges {
     pub(crate) inbox: BTreeMap<NotificationId, InboxItem>,
+    /// Those of the inbox that this commit adds.
+    pub(crate) created: Vec<NotificationId>,
     /// The position each inbox has reached.
     pub(crate) positions: BTreeMap<Arc<str>, i64>,
     pub(crate) deliveries: BTreeMap<Uuid, Delivery>,

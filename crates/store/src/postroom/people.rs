@@ -192,6 +192,7 @@ impl PostRoom {
         };
         self.plan(&item, muted);
         self.changes.people.inbox.insert(id, item);
+        self.changes.people.created.push(id);
         Ok(Ok(id))
     }
 

@@ -1,14 +1,17 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use bellwire_server::App;
+use bellwire_store::Store;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use super::super::serve::first_token;
 use crate::client::{Client, Connection, reachable};
-use crate::{data_dir, log};
+use crate::data_dir;
+use crate::log::Log;
 
 /// A hub inside this process. It listens on a free loopback port, so that the other commands can use it too.
 pub(super) struct Embedded {
@@ -16,12 +19,13 @@ pub(super) struct Embedded {
     app: App,
     stop: oneshot::Sender<()>,
     dir: PathBuf,
+    _log: Log,
 }
 
 impl Embedded {
     pub(super) fn start(connection: &Connection) -> Result<Self> {
         let mut config = connection.settings.load(Vec::new())?.config;
-        log::start(&config.log);
+        let log = Log::start(&config.log)?;
         config.listen = ([127, 0, 0, 1], 0).into();
         let dir = config.data_dir.clone().context("there is no data folder; say --data-dir")?;
         data_dir::create(&dir)?;
@@ -29,13 +33,13 @@ impl Embedded {
         let (stop, stopped) = oneshot::channel::<()>();
         let app = runtime.block_on(async {
             let listener = TcpListener::bind(config.listen).await.context("cannot listen on loopback")?;
-            let app = App::start(config, listener, async move { drop(stopped.await) }).await;
-            let app = app.context("a hub may be running on this data already: leave --embedded away to use it")?;
-            first_token(&app, &dir).await?;
-            anyhow::Ok(app)
+            let stopped = async move { drop(stopped.await) };
+            let keep_token = async |store: Arc<dyn Store>| Ok(first_token(&*store, &dir, &log).await.map(drop)?);
+            let app = App::start_prepared(config, listener, stopped, keep_token).await;
+            app.context("a hub may be running on this data already: leave --embedded away to use it")
         })?;
         data_dir::note_running(&dir, &reachable(app.address))?;
-        Ok(Self { runtime, app, stop, dir })
+        Ok(Self { runtime, app, stop, dir, _log: log })
     }
 
     pub(super) fn client(&self) -> Result<Client> {
