@@ -1,11 +1,19 @@
-// The official TypeScript clients, both generations, over HTTP and over stdio: each calls every tool with the example of
-// its own description. Run by scripts/test-mcp.
+// The official TypeScript clients, both generations and a release of each older revision, over HTTP and over stdio: each
+// calls every tool with the example of its own description. Run by scripts/test-mcp.
 import assert from 'node:assert/strict'
 import { Client as First } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as FirstStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as FirstHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { Client as Second, StreamableHTTPClientTransport as SecondHttp } from '@modelcontextprotocol/client'
 import { StdioClientTransport as SecondStdio } from '@modelcontextprotocol/client/stdio'
+import { Client as Client2024 } from 'sdk-2024-11-05/client/index.js'
+import { StdioClientTransport as Stdio2024 } from 'sdk-2024-11-05/client/stdio.js'
+import { Client as ClientMarch } from 'sdk-2025-03-26/client/index.js'
+import { StdioClientTransport as StdioMarch } from 'sdk-2025-03-26/client/stdio.js'
+import { StreamableHTTPClientTransport as HttpMarch } from 'sdk-2025-03-26/client/streamableHttp.js'
+import { Client as ClientJune } from 'sdk-2025-06-18/client/index.js'
+import { StdioClientTransport as StdioJune } from 'sdk-2025-06-18/client/stdio.js'
+import { StreamableHTTPClientTransport as HttpJune } from 'sdk-2025-06-18/client/streamableHttp.js'
 
 const { BELLWIRE, BELLWIRE_URL, BELLWIRE_TOKEN } = process.env
 const requestInit = { headers: { Authorization: `Bearer ${BELLWIRE_TOKEN}` } }
@@ -31,6 +39,8 @@ function checked(result) {
 }
 
 async function meet(name, client, transport) {
+  const errors = []
+  client.onerror = error => errors.push(error)
   await client.connect(transport)
   const { tools } = await client.listTools()
   assert.ok(tools.length >= 2)
@@ -51,6 +61,8 @@ async function meet(name, client, transport) {
     const { contents } = await client.readResource({ uri: resources[0].uri })
     assert.equal(JSON.parse(contents[0].text).conversation_id, 'chat')
   }
+  // A client may go on after an event it could not read.
+  assert.deepEqual(errors, [], name)
   await client.close()
   console.log(`ok  ${name}: ${tools.map(tool => tool.name).join(', ')}`)
 }
@@ -60,3 +72,9 @@ await meet('sdk-v1-http', new First(about), new FirstHttp(url, { requestInit }))
 await meet('sdk-v1-stdio', new First(about), new FirstStdio(server))
 await meet('client-v2-http', new Second(about), new SecondHttp(url, { requestInit }))
 await meet('client-v2-stdio', new Second(about), new SecondStdio(server))
+// 2024-11-05 has no HTTP transport that /mcp speaks; its clients start the server themselves.
+await meet('sdk-2024-11-05-stdio', new Client2024(about), new Stdio2024(server))
+await meet('sdk-2025-03-26-http', new ClientMarch(about), new HttpMarch(url, { requestInit }))
+await meet('sdk-2025-03-26-stdio', new ClientMarch(about), new StdioMarch(server))
+await meet('sdk-2025-06-18-http', new ClientJune(about), new HttpJune(url, { requestInit }))
+await meet('sdk-2025-06-18-stdio', new ClientJune(about), new StdioJune(server))

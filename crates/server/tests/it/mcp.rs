@@ -371,3 +371,37 @@ pub(crate) async fn call_once(hub: &TestHub, token: &str, tool: &str, arguments:
     let (client, _) = Client::introduced(hub, token, "2025-11-25").await;
     client.call(tool, arguments, meta).await
 }
+
+/// Whether an answer begins with an event that has no data, which clients older than 2025-11-25 fail on.
+async fn is_primed(response: Response) -> bool {
+    let text = response.text().await.expect("a text").replace('\r', "");
+    assert!(text.contains("jsonrpc"), "{text}");
+    text.lines().any(|line| line.trim_end() == "data:")
+}
+
+#[tokio::test]
+async fn priming_events_go_only_to_clients_that_know_them() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let mut primed = Vec::new();
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let hello = json!({
+            "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        });
+        let hello = is_primed(Client::new(&hub, &agent).send("initialize", hello).await).await;
+        let (client, said) = Client::introduced(&hub, &agent, version).await;
+        assert_eq!(said["protocolVersion"], version);
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+        // The header is part of the protocol since 2025-06-18.
+        let asked = [("mcp-protocol-version", version)].into_iter().filter(|(_, version)| *version >= "2025-06-18");
+        let list = asked.fold(client.request(Method::POST), |request, (name, value)| request.header(name, value));
+        primed.push((version, hello, is_primed(list.json(&message).send().await.expect("the hub answers")).await));
+    }
+    let expected = [
+        ("2024-11-05", false, false),
+        ("2025-03-26", false, false),
+        ("2025-06-18", false, false),
+        ("2025-11-25", true, true),
+    ];
+    assert_eq!(primed, expected);
+}
