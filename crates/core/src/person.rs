@@ -4,6 +4,9 @@
 //! from models, so a number in quotes is a number where it can be nothing else; whatever is refused names the argument,
 //! what came and what is allowed, because the reader of the refusal is a model that will try again.
 
+mod argument;
+pub use argument::{Argument, Form};
+
 mod arguments;
 pub use arguments::Arguments;
 

@@ -1,5 +1,6 @@
 use serde_json::{Map, Value};
 
+use super::Argument;
 use crate::event::excerpt;
 
 /// The arguments of a tool call, as a model sent them.
@@ -20,13 +21,14 @@ impl Arguments {
         }
     }
 
-    /// Refuses arguments nobody knows, by name.
-    pub(super) fn refuse_others(&self, known: &[&str]) -> Result<(), String> {
-        match self.0.keys().find(|name| !known.contains(&name.as_str())) {
+    /// Refuses arguments that a tool does not take, by name.
+    pub(super) fn refuse_others(&self, known: &[Argument]) -> Result<(), String> {
+        let allowed: Vec<&str> = known.iter().map(|argument| argument.name).collect();
+        match self.0.keys().find(|name| !allowed.contains(&name.as_str())) {
             Some(name) if known.is_empty() => {
                 Err(format!("Unknown argument '{}'. This tool takes none", excerpt(name)))
             }
-            Some(name) => Err(format!("Unknown argument '{}'. Allowed: {}", excerpt(name), known.join(", "))),
+            Some(name) => Err(format!("Unknown argument '{}'. Allowed: {}", excerpt(name), allowed.join(", "))),
             None => Ok(()),
         }
     }
@@ -119,7 +121,8 @@ mod tests {
     #[test]
     fn an_argument_nobody_knows_is_named() {
         let arguments = Arguments::parse(json!({"message": "x", "colour": "red"})).unwrap_or_default();
-        let refused = arguments.refuse_others(&["message", "type"]);
+        let known = [Argument::text("message", 1, 9, ""), Argument::word("type", &[], "")];
+        let refused = arguments.refuse_others(&known);
         assert_eq!(refused, Err("Unknown argument 'colour'. Allowed: message, type".to_owned()));
     }
 }

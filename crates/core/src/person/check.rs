@@ -1,13 +1,16 @@
-use super::Arguments;
+use super::{Argument, Arguments};
 
 /// An agent asks what is new: `check_notifications`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct CheckNotifications;
 
 impl CheckNotifications {
+    /// It takes none.
+    pub const ARGUMENTS: &[Argument] = &[];
+
     /// Checks the arguments: there are none.
     pub fn parse(arguments: &Arguments) -> Result<Self, String> {
-        arguments.refuse_others(&[]).map(|()| Self)
+        arguments.refuse_others(Self::ARGUMENTS).map(|()| Self)
     }
 }
 

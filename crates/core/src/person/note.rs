@@ -1,9 +1,13 @@
 use serde_json::json;
 
-use super::Arguments;
+use super::argument::words_of;
 use super::arguments::word;
-use super::send::{message, preview};
+use super::send::{message, message_argument, preview};
+use super::{Argument, Arguments};
 use crate::{Event, Invalid, Severity};
+
+const NEXT_TURN: &str = "next_turn";
+const POINTS: [(&str, &str); 3] = [(NEXT_TURN, NEXT_TURN), ("after_tool", "after_tool"), ("turn_end", "turn_end")];
 
 /// A note an agent leaves itself: `notify_self`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,14 +19,20 @@ pub struct NotifySelf {
 }
 
 impl NotifySelf {
+    /// When it may want to read it.
+    pub const POINTS: &[&str] = &words_of(&POINTS);
+    /// What the tool takes.
+    pub const ARGUMENTS: &[Argument] = &[
+        message_argument("What you want to be told, in 1 to 500 characters."),
+        Argument::word("deliver_at", Self::POINTS, "When you want to read it.").or_word(NEXT_TURN),
+    ];
+
     /// Checks the arguments: message, then deliver_at.
     pub fn parse(arguments: &Arguments) -> Result<Self, String> {
-        const POINTS: [(&str, &str); 3] =
-            [("next_turn", "next_turn"), ("after_tool", "after_tool"), ("turn_end", "turn_end")];
         let message = message(arguments)?;
         let deliver_at =
-            arguments.text("deliver_at")?.map_or(Ok("next_turn"), |text| word("deliver_at", text, &POINTS))?;
-        arguments.refuse_others(&["message", "deliver_at"])?;
+            arguments.text("deliver_at")?.map_or(Ok(NEXT_TURN), |text| word("deliver_at", text, &POINTS))?;
+        arguments.refuse_others(Self::ARGUMENTS)?;
         Ok(Self { message, deliver_at })
     }
 

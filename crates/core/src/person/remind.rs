@@ -1,5 +1,5 @@
-use super::Arguments;
-use super::send::{message, preview};
+use super::send::{message, message_argument, preview};
+use super::{Argument, Arguments};
 use crate::Time;
 
 /// How far ahead a reminder may lie: a year and a day.
@@ -16,6 +16,13 @@ pub struct Remind {
 }
 
 impl Remind {
+    /// What the tool takes, of `at` and `in_minutes` exactly one.
+    pub const ARGUMENTS: &[Argument] = &[
+        message_argument("What to remind of, 1 to 500 characters."),
+        Argument::moment("at", "When, at most a year ahead."),
+        Argument::integer("in_minutes", 1, AHEAD_MAX_MINUTES, "In how many minutes."),
+    ];
+
     /// Checks the arguments: message, then exactly one of `at` and `in_minutes`.
     pub fn parse(arguments: &Arguments, now: Time) -> Result<Self, String> {
         let message = message(arguments)?;
@@ -34,7 +41,7 @@ impl Remind {
         if at <= now || at > latest {
             return Err(format!("at must lie between now ({now}) and {latest}, not {at}"));
         }
-        arguments.refuse_others(&["message", "at", "in_minutes"])?;
+        arguments.refuse_others(Self::ARGUMENTS)?;
         Ok(Self { message, at })
     }
 

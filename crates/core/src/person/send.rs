@@ -1,5 +1,6 @@
+use super::argument::words_of;
 use super::arguments::word;
-use super::{Arguments, MESSAGE_MAX, clean};
+use super::{Argument, Arguments, MESSAGE_MAX, clean};
 
 /// How much of a message a result repeats.
 const PREVIEW_MAX: usize = 80;
@@ -36,11 +37,18 @@ pub enum MessageType {
 }
 
 impl SendNotification {
+    /// What the tool takes.
+    pub const ARGUMENTS: &[Argument] = &[
+        message_argument("The notification message, 1 to 500 characters."),
+        Argument::word("type", MessageType::NAMES, "What sort of notification it is.")
+            .or_word(MessageType::Info.as_str()),
+    ];
+
     /// Checks the arguments: message, then type.
     pub fn parse(arguments: &Arguments) -> Result<Self, String> {
         let message = message(arguments)?;
         let kind = arguments.text("type")?.map_or(Ok(MessageType::default()), MessageType::parse)?;
-        arguments.refuse_others(&["message", "type"])?;
+        arguments.refuse_others(Self::ARGUMENTS)?;
         Ok(Self { message, kind })
     }
 
@@ -53,6 +61,8 @@ impl SendNotification {
 impl MessageType {
     const WORDS: [(&'static str, Self); 3] =
         [("reminder", Self::Reminder), ("info", Self::Info), ("warning", Self::Warning)];
+    /// Every word on the wire.
+    pub const NAMES: &[&str] = &words_of(&Self::WORDS);
 
     /// Reads the word on the wire.
     pub fn parse(text: &str) -> Result<Self, String> {
@@ -67,6 +77,11 @@ impl MessageType {
             Self::Warning => "warning",
         }
     }
+}
+
+/// The message that most tools take.
+pub(super) const fn message_argument(meaning: &'static str) -> Argument {
+    Argument::text("message", 1, MESSAGE_MAX, meaning).required()
 }
 
 /// A message of 1 to 500 characters, cleaned and trimmed.

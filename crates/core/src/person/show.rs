@@ -1,7 +1,9 @@
 use serde_json::Value;
 
+use super::argument::words_of;
 use super::arguments::word;
-use super::{Arguments, MESSAGE_MAX, clean, one_line};
+use super::send::message_argument;
+use super::{Argument, Arguments, MESSAGE_MAX, clean, one_line};
 
 const TITLE_MAX: usize = 100;
 const DURATION_MAX: i64 = 30_000;
@@ -71,13 +73,30 @@ pub enum ActionKind {
 }
 
 impl ShowNotification {
+    /// What the tool takes.
+    pub const ARGUMENTS: &[Argument] = &[
+        message_argument("What it says, 1 to 500 characters."),
+        Argument::word("severity", ToastSeverity::NAMES, "How it looks.").required(),
+        Argument::text("title", 0, TITLE_MAX, "What stands above the message."),
+        Argument::integer(
+            "duration",
+            0,
+            DURATION_MAX,
+            "How long it stays, in milliseconds; 0 = until it is dismissed.",
+        )
+        .or_number(DURATION_DEFAULT as i64),
+        Argument::list("actions", ACTIONS_MAX, ToastAction::ARGUMENTS, "Its buttons, at most three."),
+        Argument::word("position", Position::NAMES, "Where it appears.").or_word(Position::TopRight.as_str()),
+    ];
+
     /// Checks the arguments; the first failing check of message present, severity present, message length, severity value,
     /// title, duration, actions, position is told.
     pub fn parse(arguments: &Arguments) -> Result<Self, String> {
         let message = arguments.text("message")?.map(clean).filter(|text| !text.is_empty());
         let message = message.ok_or("message is required: what the notification says, 1 to 500 characters")?;
         let severity = arguments.text("severity")?.filter(|text| !text.trim().is_empty());
-        let severity = severity.ok_or("severity is required. Must be one of: info, success, warning, error")?;
+        let severity = severity
+            .ok_or_else(|| format!("severity is required. Must be one of: {}", ToastSeverity::NAMES.join(", ")))?;
         if message.chars().count() > MESSAGE_MAX {
             return Err(format!("Message must be between 1 and {MESSAGE_MAX} characters"));
         }
@@ -89,7 +108,7 @@ impl ShowNotification {
             actions: actions(arguments)?,
             position: arguments.text("position")?.map_or(Ok(Position::default()), Position::parse)?,
         };
-        arguments.refuse_others(&["message", "severity", "title", "duration", "actions", "position"])?;
+        arguments.refuse_others(Self::ARGUMENTS)?;
         Ok(show)
     }
 }
@@ -123,16 +142,24 @@ fn actions(arguments: &Arguments) -> Result<Vec<ToastAction>, String> {
 }
 
 impl ToastAction {
+    const KINDS: [(&'static str, bool); 2] = [("dismiss", false), ("prompt", true)];
+    const KIND_NAMES: &[&str] = &words_of(&Self::KINDS);
+    /// What a button takes.
+    pub const ARGUMENTS: &[Argument] = &[
+        Argument::text("label", 1, LABEL_MAX, "What stands on the button.").required(),
+        Argument::word("action", Self::KIND_NAMES, "Close it, or say `prompt` to you.").required(),
+        Argument::text("prompt", 1, PROMPT_MAX, "What is said to you; required for `prompt`."),
+    ];
+
     fn parse(at: usize, value: Value) -> Result<Self, String> {
         let named = |problem: String| format!("actions[{at}]: {problem}");
         let arguments = Arguments::parse(value).map_err(named)?;
-        arguments.refuse_others(&["label", "action", "prompt"]).map_err(named)?;
+        arguments.refuse_others(Self::ARGUMENTS).map_err(named)?;
         let label = bounded(&arguments, "label", LABEL_MAX).map_err(named)?;
         let label = label.ok_or_else(|| named(format!("label is required, 1 to {LABEL_MAX} characters")))?;
         let prompt = bounded(&arguments, "prompt", PROMPT_MAX).map_err(named)?;
         let kind = arguments.text("action").map_err(named)?.unwrap_or_default();
-        let kinds = [("dismiss", false), ("prompt", true)];
-        let action = match (word("action", kind, &kinds).map_err(named)?, prompt) {
+        let action = match (word("action", kind, &Self::KINDS).map_err(named)?, prompt) {
             (false, _) => ActionKind::Dismiss,
             (true, Some(prompt)) => ActionKind::Prompt(prompt),
             (true, None) => {
@@ -170,6 +197,8 @@ fn bounded(arguments: &Arguments, name: &str, max: usize) -> Result<Option<Strin
 impl ToastSeverity {
     const WORDS: [(&'static str, Self); 4] =
         [("info", Self::Info), ("success", Self::Success), ("warning", Self::Warning), ("error", Self::Error)];
+    /// Every word on the wire.
+    pub const NAMES: &[&str] = &words_of(&Self::WORDS);
 
     /// Reads the word on the wire.
     pub fn parse(text: &str) -> Result<Self, String> {
@@ -190,6 +219,8 @@ impl ToastSeverity {
 impl Position {
     const WORDS: [(&'static str, Self); 3] =
         [("top-right", Self::TopRight), ("top-center", Self::TopCenter), ("bottom-right", Self::BottomRight)];
+    /// Every word on the wire.
+    pub const NAMES: &[&str] = &words_of(&Self::WORDS);
 
     /// Reads the word on the wire.
     pub fn parse(text: &str) -> Result<Self, String> {

@@ -2,11 +2,11 @@ use std::time::Instant;
 
 use axum::http::StatusCode;
 use bellwire_core::person::NotifySelf;
+use bellwire_core::verdict::VerdictKind;
 use bellwire_store::{Decision, Incoming, Publish, Receipt};
 use serde_json::json;
 
 use super::context::Context;
-use super::schema;
 use super::tool::{Call, Done, Hints, Refused, Tool};
 use crate::clock;
 use crate::http::{ApiError, Hub};
@@ -28,20 +28,12 @@ pub(super) const TOOL: Tool = Tool {
         notifications.\n\n\
         Example: {\"message\": \"Re-run the integration tests before summing up\", \"deliver_at\": \"turn_end\"}",
     hints: Hints { read_only: false, idempotent: false, open_world: false },
-    input: || {
-        let deliver_at = json!({
-            "type": "string", "enum": ["next_turn", "after_tool", "turn_end"], "default": "next_turn",
-            "description": "When you want to read it.",
-        });
-        let message = schema::message("What you want to be told, in 1 to 500 characters.");
-        schema::input(json!({ "message": message, "deliver_at": deliver_at }), &["message"])
-    },
+    input: NotifySelf::ARGUMENTS,
     output: || {
         json!({
             "notification_id": { "type": "string", "format": "uuid", "description": "The note's id." },
             "deliver_at": {
-                "type": "string", "enum": ["next_turn", "after_tool", "turn_end"],
-                "description": "When you will read it.",
+                "type": "string", "enum": NotifySelf::POINTS, "description": "When you will read it.",
             },
         })
     },
@@ -84,7 +76,10 @@ async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: Notify
 
 /// The notification the note became. Where nobody will tell it, the agent must know.
 fn kept(receipt: &Receipt) -> Result<String, Refused> {
-    let waits = |decision: &&Decision| matches!(&*decision.verdict, "queued" | "held" | "duplicate");
+    let waits = |decision: &&Decision| {
+        use VerdictKind::{Duplicate, Held, Queued};
+        matches!(VerdictKind::parse(&decision.verdict), Some(Queued | Held | Duplicate))
+    };
     let id = receipt.verdicts.iter().find(waits).and_then(|decision| decision.notification_id);
     id.map(|id| id.to_string()).ok_or_else(|| {
         let reason = receipt.verdicts.first().map_or("no subscriber listens for notes", |one| &*one.reason);

@@ -2,7 +2,6 @@ use bellwire_core::person::Remind;
 use bellwire_store::NewReminder;
 use serde_json::json;
 
-use super::schema;
 use super::tool::{Call, Done, Hints, Refused, Tool};
 
 const NAME: &str = "remind";
@@ -19,16 +18,7 @@ pub(super) const TOOL: Tool = Tool {
         Returns `success`, the `reminder_id` and `at`, the time in UTC. A refusal says in `message` what to correct.\n\n\
         Example: {\"message\": \"Call the dentist\", \"at\": \"2027-01-04T09:00:00+01:00\"}",
     hints: Hints { read_only: false, idempotent: false, open_world: true },
-    input: || {
-        let properties = json!({
-            "message": schema::message("What to remind of, 1 to 500 characters."),
-            "at": { "type": "string", "format": "date-time", "description": "When, at most a year ahead." },
-            "in_minutes": {
-                "type": "integer", "minimum": 1, "maximum": 527_040, "description": "In how many minutes.",
-            },
-        });
-        schema::input(properties, &["message"])
-    },
+    input: Remind::ARGUMENTS,
     output: || {
         json!({
             "reminder_id": { "type": "string", "format": "uuid", "description": "The reminder's id." },

@@ -1,6 +1,6 @@
 //! The schemas of tools, as far as they are alike.
 
-use bellwire_core::person::MESSAGE_MAX;
+use bellwire_core::person::{Argument, Form};
 use serde_json::{Map, Value, json};
 
 /// The entries of a JSON object.
@@ -11,14 +11,39 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// What a tool takes: these properties, of which some are required, and no others.
-pub(super) fn input(properties: Value, required: &[&str]) -> Value {
-    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+/// What a tool takes: these arguments and no others.
+pub(super) fn input(arguments: &[Argument]) -> Value {
+    let required: Vec<&str> = arguments.iter().filter(|one| one.required).map(|one| one.name).collect();
+    json!({
+        "type": "object", "properties": properties(arguments), "required": required, "additionalProperties": false,
+    })
 }
 
-/// A message of an agent.
-pub(super) fn message(description: &str) -> Value {
-    json!({ "type": "string", "minLength": 1, "maxLength": MESSAGE_MAX, "description": description })
+/// The schema of each argument, by name.
+pub(super) fn properties(arguments: &[Argument]) -> Map<String, Value> {
+    arguments.iter().map(|one| (one.name.to_owned(), argument(one))).collect()
+}
+
+fn argument(argument: &Argument) -> Value {
+    let mut schema = match argument.form {
+        Form::Text { min: 0, max } => json!({ "type": "string", "maxLength": max }),
+        Form::Text { min, max } => json!({ "type": "string", "minLength": min, "maxLength": max }),
+        Form::Word { words, default } => with_default(json!({ "type": "string", "enum": words }), default),
+        Form::Integer { min, max, default } => {
+            with_default(json!({ "type": "integer", "minimum": min, "maximum": max }), default)
+        }
+        Form::Moment => json!({ "type": "string", "format": "date-time" }),
+        Form::List { max, of } => json!({ "type": "array", "maxItems": max, "items": input(of) }),
+    };
+    schema["description"] = argument.meaning.into();
+    schema
+}
+
+fn with_default(mut schema: Value, default: Option<impl Into<Value>>) -> Value {
+    if let Some(default) = default {
+        schema["default"] = default.into();
+    }
+    schema
 }
 
 /// What a tool answers: these properties, and what every answer may have.

@@ -1,8 +1,7 @@
-use bellwire_core::person::SendNotification;
+use bellwire_core::person::{MessageType, SendNotification};
 use bellwire_store::{NotificationDraft, Saying, Sent};
 use serde_json::json;
 
-use super::schema;
 use super::tool::{Call, Done, Hints, Refused, Tool};
 
 const NAME: &str = "send_notification";
@@ -21,20 +20,12 @@ pub(super) const TOOL: Tool = Tool {
         in `retry_after_seconds` when there is room again: sum up instead of sending many.\n\n\
         Example: {\"message\": \"Your passport expires on 3 May; renewing takes six weeks\", \"type\": \"warning\"}",
     hints: Hints { read_only: false, idempotent: false, open_world: true },
-    input: || {
-        let kind = json!({
-            "type": "string", "enum": ["reminder", "info", "warning"], "default": "info",
-            "description": "What sort of notification it is.",
-        });
-        let message = schema::message("The notification message, 1 to 500 characters.");
-        schema::input(json!({ "message": message, "type": kind }), &["message"])
-    },
+    input: SendNotification::ARGUMENTS,
     output: || {
         json!({
             "notification_id": { "type": "string", "format": "uuid", "description": "The notification's id." },
             "type": {
-                "type": "string", "enum": ["reminder", "info", "warning"],
-                "description": "What sort of notification it is.",
+                "type": "string", "enum": MessageType::NAMES, "description": "What sort of notification it is.",
             },
         })
     },

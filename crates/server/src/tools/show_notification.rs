@@ -11,10 +11,6 @@ use crate::http::Hub;
 
 const NAME: &str = "show_notification";
 
-const SEVERITIES: [&str; 4] = ["info", "success", "warning", "error"];
-
-const POSITIONS: [&str; 3] = ["top-right", "top-center", "bottom-right"];
-
 /// An agent shows its person something now.
 pub(super) const TOOL: Tool = Tool {
     name: NAME,
@@ -35,30 +31,13 @@ pub(super) const TOOL: Tool = Tool {
         [{\"label\": \"View Logs\", \"action\": \"prompt\", \"prompt\": \"show me the build logs\"}, {\"label\": \
         \"Dismiss\", \"action\": \"dismiss\"}]}",
     hints: Hints { read_only: false, idempotent: false, open_world: true },
-    input,
+    input: ShowNotification::ARGUMENTS,
     output: || {
         json!({
             "notification": {
                 "type": "object", "additionalProperties": false, "description": "The notification as it is shown.",
                 "required": ["id", "message", "severity", "duration", "position", "timestamp"],
-                "properties": {
-                    "id": { "type": "string", "format": "uuid", "description": "Its id, also in the inbox." },
-                    "message": schema::message("What it says."),
-                    "severity": one_of(&SEVERITIES, "How it looks."),
-                    "title": {
-                        "type": "string", "minLength": 1, "maxLength": 100,
-                        "description": "What stands above the message.",
-                    },
-                    "duration": {
-                        "type": "integer", "minimum": 0, "maximum": 30_000,
-                        "description": "How long it stays, in milliseconds; 0 = until it is dismissed.",
-                    },
-                    "actions": {
-                        "type": "array", "minItems": 1, "maxItems": 3, "items": action(), "description": "Its buttons.",
-                    },
-                    "position": one_of(&POSITIONS, "Where it appears."),
-                    "timestamp": { "type": "string", "format": "date-time", "description": "When it was shown." },
-                },
+                "properties": shown(),
             },
             "error": { "type": "string", "description": "In a refusal: what to correct." },
         })
@@ -69,39 +48,18 @@ pub(super) const TOOL: Tool = Tool {
     refuse: |refused| json!({ "success": false, "error": refused.message() }),
 };
 
-fn input() -> Value {
-    let properties = json!({
-        "message": schema::message("What it says, 1 to 500 characters."),
-        "severity": one_of(&SEVERITIES, "How it looks."),
-        "title": { "type": "string", "maxLength": 100, "description": "What stands above the message." },
-        "duration": {
-            "type": "integer", "minimum": 0, "maximum": 30_000, "default": 5000,
-            "description": "How long it stays, in milliseconds; 0 = until it is dismissed.",
-        },
-        "actions": { "type": "array", "maxItems": 3, "items": action(), "description": "Its buttons, at most three." },
-        "position": {
-            "type": "string", "enum": POSITIONS, "default": "top-right", "description": "Where it appears.",
-        },
-    });
-    schema::input(properties, &["message", "severity"])
-}
-
-fn action() -> Value {
-    json!({
-        "type": "object", "additionalProperties": false, "required": ["label", "action"],
-        "properties": {
-            "label": { "type": "string", "minLength": 1, "maxLength": 50, "description": "What stands on the button." },
-            "action": one_of(&["dismiss", "prompt"], "Close it, or say `prompt` to you."),
-            "prompt": {
-                "type": "string", "minLength": 1, "maxLength": 200,
-                "description": "What is said to you; required for `prompt`.",
-            },
-        },
-    })
-}
-
-fn one_of(words: &[&str], description: &str) -> Value {
-    json!({ "type": "string", "enum": words, "description": description })
+/// What is shown: what was asked for, with everything that has a default, and what the hub adds.
+fn shown() -> Map<String, Value> {
+    let mut properties = schema::properties(ShowNotification::ARGUMENTS);
+    properties.insert(
+        "id".to_owned(),
+        json!({ "type": "string", "format": "uuid", "description": "Its id, also in the inbox." }),
+    );
+    properties.insert(
+        "timestamp".to_owned(),
+        json!({ "type": "string", "format": "date-time", "description": "When it was shown." }),
+    );
+    properties
 }
 
 async fn run(call: Call) -> Result<Done, Refused> {

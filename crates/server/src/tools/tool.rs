@@ -1,7 +1,7 @@
 use std::pin::Pin;
 
 use axum::http::StatusCode;
-use bellwire_core::person::Arguments;
+use bellwire_core::person::{Argument, Arguments};
 use serde_json::{Map, Value, json};
 
 use super::context::Context;
@@ -18,7 +18,8 @@ pub struct Tool {
     pub description: &'static str,
     /// What a client may know before it lets a model call it.
     pub hints: Hints,
-    pub(super) input: fn() -> Value,
+    /// What it takes.
+    pub(super) input: &'static [Argument],
     /// The properties of a success, besides those that every result has.
     pub(super) output: fn() -> Value,
     pub(super) run: fn(Call) -> Running,
@@ -44,7 +45,7 @@ pub struct Hints {
 impl Tool {
     /// What it takes, as a JSON schema.
     pub fn input_schema(&self) -> Map<String, Value> {
-        schema::object((self.input)())
+        schema::object(schema::input(self.input))
     }
 
     /// What it answers, as a JSON schema: successes and refusals.
