@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{EventId, NotificationId, Severity, Time};
 
 /// The decision of one subscriber on one event.
@@ -50,6 +52,29 @@ pub enum Filter {
     Source,
     /// The conversation's user disabled the subscriber.
     Disabled,
+}
+
+/// A filter without its details, for records.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterKind {
+    /// The event is milder than the subscriber asks for.
+    Severity,
+    /// The event comes from a source the subscriber does not list.
+    Source,
+    /// The conversation's user switched the subscriber off.
+    Disabled,
+}
+
+impl Filter {
+    /// Which of the three it is.
+    pub const fn kind(&self) -> FilterKind {
+        match self {
+            Self::Severity { .. } => FilterKind::Severity,
+            Self::Source => FilterKind::Source,
+            Self::Disabled => FilterKind::Disabled,
+        }
+    }
 }
 
 /// A verdict without its details, for counters and stored rows.
@@ -115,6 +140,14 @@ impl Verdict {
             }
             Self::Filtered(filter) => filter.to_string().into(),
             Self::Suppressed => "its source sends too many events; the next block says how many".into(),
+        }
+    }
+
+    /// Why the subscriber does not want it, where it does not.
+    pub const fn filter(&self) -> Option<FilterKind> {
+        match self {
+            Self::Filtered(filter) => Some(filter.kind()),
+            _ => None,
         }
     }
 

@@ -15,7 +15,7 @@ mod rules;
 
 pub use allowance::{Allowance, Quota};
 pub use asked::{NewReminder, NewSettings, NotificationDraft, Saying, Sent};
-pub use delivery::{Channel, Claim, Delivery, DeliveryState, Finish, Letter, Outcome, Purpose};
+pub use delivery::{Channel, Claim, Delivery, DeliveryState, Finish, Hold, Letter, Outcome, Purpose};
 pub use doorbell::Doorbell;
 pub use inbox::{
     Acted, Catchup, Change, InboxItem, InboxQuery, InboxState, Level, Pressed, Shelf, Toast, ToastButton, Told,

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use bellwire_core::Verdict;
 use bellwire_core::subscriber::SubscriberId;
+use bellwire_core::verdict::FilterKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
@@ -88,8 +89,11 @@ pub struct Decision {
     pub agent: Arc<str>,
     /// queued, held, duplicate, filtered or suppressed.
     pub verdict: Cow<'static, str>,
-    /// Why.
+    /// Why, in words.
     pub reason: Cow<'static, str>,
+    /// Why the subscriber does not want the event, for programs. Events of older versions do not have it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub filter: Option<FilterKind>,
     /// The notification it became part of.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub notification_id: Option<Uuid>,
@@ -113,6 +117,7 @@ impl Decision {
             agent: mailbox.agent.clone(),
             verdict: verdict.name().into(),
             reason: verdict.reason(),
+            filter: verdict.filter(),
             notification_id: verdict.notification().map(|id| id.0),
             of,
             repeats,
@@ -132,6 +137,7 @@ impl Decision {
             agent: "".into(),
             verdict: "filtered".into(),
             reason: reason.into(),
+            filter: None,
             notification_id: None,
             of: None,
             repeats: None,

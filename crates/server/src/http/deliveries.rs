@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_store::{Channel, Delivery as Kept, DeliveryState};
+use bellwire_store::{Channel, Delivery as Kept, DeliveryState, Hold};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -97,6 +97,13 @@ fn of_person(kept: Kept) -> (String, Delivery) {
     (kept.user_id.clone(), kept.into())
 }
 
+/// What holds a delivery back, in words.
+fn reason_of(hold: Hold) -> String {
+    match hold {
+        Hold::QuietHours => "quiet hours".to_owned(),
+    }
+}
+
 impl From<Kept> for Delivery {
     fn from(kept: Kept) -> Self {
         Self {
@@ -106,7 +113,7 @@ impl From<Kept> for Delivery {
             channel: Word(kept.channel),
             target: kept.target,
             state: Word(kept.state),
-            reason: kept.reason,
+            reason: kept.reason.or_else(|| kept.held_by.map(reason_of)),
             attempts: kept.attempts,
             not_before: Moment(kept.not_before),
             created_at: Moment(kept.created_at),

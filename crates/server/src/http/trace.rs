@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bellwire_core::Severity;
 use bellwire_core::lifecycle::{EventState, NotificationState};
-use bellwire_core::verdict::{Filter, VerdictKind};
+use bellwire_core::verdict::{FilterKind, VerdictKind};
 use bellwire_store::{Decision, InjectionView, NotificationView, Superseded, Told};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,8 +28,13 @@ pub(super) struct Verdict {
     /// What it decided.
     #[schemars(extend("enum" = ["queued", "held", "duplicate", "filtered", "suppressed"]))]
     verdict: Cow<'static, str>,
-    /// Why.
+    /// Why, in words.
     reason: Cow<'static, str>,
+    /// Why the subscriber does not want the event, for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["severity", "source", "disabled"]))]
+    #[schemars(with = "Option<String>")]
+    filter: Option<FilterKind>,
     /// The notification it became part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     notification_id: Option<Uuid>,
@@ -185,6 +190,7 @@ impl From<Decision> for Verdict {
             agent: known(decision.agent),
             verdict: decision.verdict,
             reason: decision.reason,
+            filter: decision.filter,
             notification_id: decision.notification_id,
             of: decision.of,
             repeats: decision.repeats,
@@ -224,7 +230,7 @@ impl Progress {
         let reached = notifications.iter().find(|one| Some(one.id.0) == decision.notification_id);
         let reached = reached.and_then(|one| NotificationState::parse(&one.state));
         let states = VerdictKind::parse(&decision.verdict).map(|kind| EventState::reached(kind, reached));
-        let disabled = decision.reason == Filter::Disabled.to_string();
+        let disabled = decision.filter == Some(FilterKind::Disabled);
         Self {
             subscriber: decision.subscriber.clone(),
             conversation_id: known(decision.conversation_id.clone()),

@@ -21,7 +21,9 @@ pub struct Delivery {
     pub target: String,
     /// Where it stands.
     pub state: DeliveryState,
-    /// Why it stands there.
+    /// What holds it back while it waits; none where nothing does.
+    pub held_by: Option<Hold>,
+    /// Why it stands there, in words.
     pub reason: Option<String>,
     /// How often it was tried.
     pub attempts: u32,
@@ -48,6 +50,13 @@ pub enum Channel {
     Telegram,
 }
 
+/// What holds a waiting delivery back.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hold {
+    /// The person's quiet hours.
+    QuietHours,
+}
+
 /// Where a delivery stands.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeliveryState {
@@ -71,6 +80,7 @@ pub enum DeliveryState {
 
 words! {
     Channel { Email = "email", Telegram = "telegram", }
+    Hold { QuietHours = "quiet_hours", }
     DeliveryState {
         Waiting = "waiting",
         Claimed = "claimed",
@@ -164,12 +174,9 @@ pub enum Outcome {
 }
 
 impl Delivery {
-    /// Why a delivery waits that quiet hours hold back.
-    pub const QUIET: &'static str = "quiet hours";
-
     /// Whether quiet hours hold it back.
     pub(crate) fn is_held(&self) -> bool {
-        self.state == DeliveryState::Waiting && self.reason.as_deref() == Some(Self::QUIET)
+        self.state == DeliveryState::Waiting && self.held_by == Some(Hold::QuietHours)
     }
 
     /// When something has to be done about it: it may be sent, or its lease ends.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{PostRoom, Source};
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{Channel, Claim, Delivery, DeliveryState, InboxItem, Letter, Purpose, Shelf};
+use crate::people::{Channel, Claim, Delivery, DeliveryState, Hold, InboxItem, Letter, Purpose, Shelf};
 use crate::rows::ConversationKey;
 
 /// How many notifications a new letter carries; more go in another one.
@@ -56,7 +56,8 @@ impl PostRoom {
             channel: Channel::Email,
             target,
             state: DeliveryState::Waiting,
-            reason: until.map(|_| Delivery::QUIET.to_owned()),
+            held_by: until.map(|_| Hold::QuietHours),
+            reason: None,
             attempts: 0,
             not_before: until.unwrap_or(now),
             lease_until: None,
@@ -84,7 +85,7 @@ impl PostRoom {
         for mut delivery in self.as_changed(stored, |one| one.user_id == user_id).into_iter().filter(Delivery::is_held)
         {
             delivery.not_before = until.unwrap_or(now);
-            delivery.reason = until.map(|_| Delivery::QUIET.to_owned());
+            delivery.held_by = until.map(|_| Hold::QuietHours);
             self.changes.people.deliveries.insert(delivery.id, delivery);
         }
         Ok(last)
@@ -232,7 +233,8 @@ impl PostRoom {
                     taken.push(delivery);
                 }
                 Wanted::Later(until) => {
-                    let held = Delivery { not_before: until, reason: Some(Delivery::QUIET.into()), ..delivery };
+                    let held_by = Some(Hold::QuietHours);
+                    let held = Delivery { not_before: until, held_by, reason: None, ..delivery };
                     self.changes.people.deliveries.insert(held.id, held);
                 }
                 Wanted::No(reason) => self.settle(&[delivery], DeliveryState::Skipped, Some(reason), None),
@@ -247,7 +249,8 @@ impl PostRoom {
         for delivery in taken {
             let lease_until = Some(now.plus(self.rules.claim_ms));
             let state = DeliveryState::Claimed;
-            let claimed = Delivery { state, lease_until, fence, letter_id: Some(letter_id), ..delivery };
+            let letter_id = Some(letter_id);
+            let claimed = Delivery { state, held_by: None, lease_until, fence, letter_id, ..delivery };
             self.changes.people.deliveries.insert(claimed.id, claimed);
         }
         let settings = &self.people[first.user_id.as_str()].settings;

@@ -60,6 +60,7 @@ impl PostRoom {
         let letter_id = self.letter_again(&delivery, source).await?;
         let delivery = Delivery {
             state: DeliveryState::Waiting,
+            held_by: None,
             reason: None,
             attempts: 0,
             not_before: self.desk.now,
@@ -154,6 +155,7 @@ impl PostRoom {
         for delivery in deliveries {
             let settled = Delivery {
                 state,
+                held_by: None,
                 reason: reason.map(str::to_owned),
                 not_before: next.unwrap_or(delivery.not_before),
                 lease_until: None,

@@ -122,6 +122,7 @@ impl PostRoom {
             channel: Channel::Email,
             target,
             state: DeliveryState::Waiting,
+            held_by: None,
             reason: None,
             attempts: 0,
             not_before: now,

@@ -7,7 +7,7 @@ use super::read::column;
 use crate::error::{ErrorKind, StoreError};
 
 /// Every step from an empty file to today's tables, in order. A step that was released never changes.
-const MIGRATIONS: [(&str, &str); 11] = [
+const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("0002_readiness", include_str!("../../migrations/sqlite/0002_readiness.sql")),
     ("0003_people", include_str!("../../migrations/sqlite/0003_people.sql")),
@@ -19,6 +19,7 @@ const MIGRATIONS: [(&str, &str); 11] = [
     ("0012_sub_agents_at_work", include_str!("../../migrations/sqlite/0012_sub_agents_at_work.sql")),
     ("0013_deliveries_by_age", include_str!("../../migrations/sqlite/0013_deliveries_by_age.sql")),
     ("0020_waiting_deliveries_by_user", include_str!("../../migrations/sqlite/0020_waiting_deliveries_by_user.sql")),
+    ("0015_deliveries_held", include_str!("../../migrations/sqlite/0015_deliveries_held.sql")),
 ];
 
 /// Applies what is missing, each step in a transaction of its own; gives the names of what it applied.

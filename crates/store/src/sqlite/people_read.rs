@@ -14,7 +14,7 @@ use crate::damage::Found;
 use crate::error::StoreError;
 use crate::front::PeopleReader;
 use crate::people::{
-    Catchup, Change, Channel, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxQuery, InboxState, Level,
+    Catchup, Change, Channel, ConfirmationRow, Delivery, DeliveryState, Hold, InboxItem, InboxQuery, InboxState, Level,
     LoadedPerson, Reminder, Shelf, Told,
 };
 use crate::postroom::PeopleSource;
@@ -32,7 +32,7 @@ const CHANGES: &str = "SELECT user_id, id, shelf, type, origin, conversation_id,
                        WHERE user_id = $1 AND changed_sequence > $2 AND changed_sequence > created_sequence) \
                        ORDER BY position LIMIT $3";
 const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, state, reason, attempts, not_before, \
-                          lease_until, fence, letter_id, created_at, ended_at FROM deliveries WHERE ";
+                          lease_until, fence, letter_id, created_at, ended_at, held_by FROM deliveries WHERE ";
 const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
                          correlation_id, created_at, ended_at, notification_id FROM reminders WHERE ";
 
@@ -425,7 +425,12 @@ fn delivery(row: &SqliteRow) -> Result<Delivery, StoreError> {
         letter_id: optional(row, 11)?,
         created_at: Time::from_millis(column(row, 12)?),
         ended_at: time(row, 13)?,
+        held_by: held_by(column(row, 14)?)?,
     })
+}
+
+fn held_by(code: Option<&str>) -> Result<Option<Hold>, StoreError> {
+    code.map(|code| Hold::parse(code).ok_or_else(|| damaged("deliveries.held_by"))).transpose()
 }
 
 fn reminder(row: &SqliteRow) -> Result<Reminder, StoreError> {

@@ -4,7 +4,7 @@ use bellwire_core::Time;
 use rusqlite::{Connection, params};
 
 use super::insert::json;
-use crate::people::PeopleChanges;
+use crate::people::{Hold, PeopleChanges};
 
 /// What is forgotten with a person.
 pub(super) const ERASED: [&str; 5] = [
@@ -80,11 +80,11 @@ fn positions(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Resu
 fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO deliveries (id, notification_id, user_id, channel, target, state, reason, attempts, \
-         not_before, lease_until, fence, letter_id, created_at, ended_at) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         not_before, lease_until, fence, letter_id, created_at, ended_at, held_by) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
          attempts = excluded.attempts, not_before = excluded.not_before, lease_until = excluded.lease_until, \
-         fence = excluded.fence, letter_id = excluded.letter_id, ended_at = excluded.ended_at",
+         fence = excluded.fence, letter_id = excluded.letter_id, ended_at = excluded.ended_at, held_by = excluded.held_by",
     )?;
     for row in changes.deliveries.values() {
         insert.execute(params![
@@ -102,6 +102,7 @@ fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Res
             row.letter_id.as_ref().map(|id| id.as_bytes()),
             row.created_at.as_millis(),
             row.ended_at.map(Time::as_millis),
+            row.held_by.map(Hold::as_str),
         ])?;
     }
     Ok(())

@@ -4,7 +4,8 @@ use bellwire_core::InjectionPoint::TurnStart;
 use bellwire_core::Time;
 use bellwire_core::person::{QuietChange, SettingsChange};
 use bellwire_store::{
-    Claim, Delivery, DeliveryState, ErrorKind, Finish, InboxState, Letter, NotificationDraft, Outcome, Purpose, Shelf,
+    Claim, Delivery, DeliveryState, ErrorKind, Finish, Hold, InboxState, Letter, NotificationDraft, Outcome, Purpose,
+    Shelf,
 };
 
 use crate::backends::{Backend, on_every_store};
@@ -286,7 +287,7 @@ on_every_store! {
         assert_eq!(inbox(&backend, InboxState::Unread).await.len(), 2, "the inbox is never held");
         backend.pass(29 * 60_000 - 1);
         assert!(claims(&backend).await.is_empty());
-        assert_eq!(deliveries(&backend).await[0].reason.as_deref(), Some("quiet hours"));
+        assert_eq!(deliveries(&backend).await[0].held_by, Some(Hold::QuietHours));
         backend.pass(1);
         assert_eq!(texts(&claim(&backend).await), ["first", "second"]);
     }
