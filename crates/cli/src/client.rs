@@ -140,12 +140,14 @@ impl Client {
         match (status.is_success(), body) {
             (true, Ok(body)) => Ok(HubResponse { headers, body }),
             (true, Err(_)) if text.is_empty() => Ok(HubResponse { headers, body: Value::Null }),
-            (false, Ok(body)) if body["error"]["message"].is_string() => bail!(failure::refusal(&body, status)),
+            (false, Ok(body)) if body["error"]["message"].is_string() => {
+                Err(failure::HubRefused { status: status.as_u16(), message: failure::refusal(&body, status) }.into())
+            }
             _ => bail!("{} answers ({status}), but not like a Bellwire: is the address right?", self.url),
         }
     }
 
-    /// Opens a stream of server-sent events. Fails with [`StreamRefused`] if the hub refuses it.
+    /// Opens a stream of server-sent events. Fails with [`HubRefused`] if the hub refuses it.
     pub(crate) async fn stream(&self, path: &str) -> Result<SseReader> {
         let sent = self.request(Method::GET, path).header("Accept", "text/event-stream").send().await;
         let response = sent.map_err(|error| failure::describe(&error, &self.url))?;
@@ -155,7 +157,7 @@ impl Client {
         }
         let text = response.text().await.unwrap_or_default();
         let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Err(failure::StreamRefused { status: status.as_u16(), message: failure::refusal(&body, status) }.into())
+        Err(failure::HubRefused { status: status.as_u16(), message: failure::refusal(&body, status) }.into())
     }
 
     /// [`Client::get`] for callers inside the runtime.
@@ -179,7 +181,7 @@ impl Client {
     }
 }
 
-pub(crate) use failure::StreamRefused;
+pub(crate) use failure::HubRefused;
 
 /// The URL under which a hub with this listen address is reached from the same machine.
 pub(crate) fn reachable(listen: SocketAddr) -> String {

@@ -279,12 +279,9 @@ impl Reader for Memory {
         limit: usize,
     ) -> Result<(Vec<Message>, Option<i64>), StoreError> {
         let tables = self.lock();
-        let key = ConversationKey::new(owner, conversation_id);
-        let rows = tables
-            .injections
-            .iter()
-            .filter(|(sequence, row)| *sequence > after && row.key.conversation == key && !row.messages.is_empty());
-        Ok(crate::rows::page(rows.map(|(sequence, row)| (*sequence, row.messages.clone())), limit))
+        let (key, first) = (ConversationKey::new(owner, conversation_id), crate::rows::first_injection(after));
+        let rows = tables.injections.iter().filter(|(sequence, row)| *sequence >= first && row.key.conversation == key);
+        Ok(crate::rows::page(rows.map(|(sequence, row)| (*sequence, row.messages.clone())), after, limit))
     }
 
     async fn trace(&self, token_owner: &str, id: &str) -> Result<Option<Trace>, StoreError> {

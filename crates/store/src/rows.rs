@@ -208,13 +208,30 @@ impl Changes {
     }
 }
 
-/// Whole injections' worth of messages up to the limit, and where to go on; one injection is never split.
-pub(crate) fn page(rows: impl Iterator<Item = (i64, Vec<Message>)>, limit: usize) -> (Vec<Message>, Option<i64>) {
-    let mut rows = rows.peekable();
-    let (mut messages, mut last) = (Vec::new(), 0);
-    while let Some((sequence, mut more)) = rows.next_if(|_| messages.len() < limit) {
-        messages.append(&mut more);
-        last = sequence;
+/// A position in what a conversation was shown is the injection's sequence times this, plus the number of its messages
+/// that lie before the position. An injection has fewer messages than this.
+const MESSAGES_PER_INJECTION: i64 = 1024;
+
+/// The first injection that may have messages behind a position.
+pub(crate) fn first_injection(after: i64) -> i64 {
+    after / MESSAGES_PER_INJECTION
+}
+
+/// The messages behind a position, at most `limit`, and where to go on. `rows` begin with [`first_injection`].
+pub(crate) fn page(
+    rows: impl Iterator<Item = (i64, Vec<Message>)>,
+    after: i64,
+    limit: usize,
+) -> (Vec<Message>, Option<i64>) {
+    let positioned = rows.flat_map(|(sequence, messages)| {
+        let first = sequence * MESSAGES_PER_INJECTION;
+        (first + 1..).zip(messages)
+    });
+    let mut behind = positioned.skip_while(|(position, _)| *position <= after).peekable();
+    let (mut messages, mut last) = (Vec::new(), after);
+    while let Some((position, message)) = behind.next_if(|_| messages.len() < limit) {
+        messages.push(message);
+        last = position;
     }
-    (messages, rows.peek().map(|_| last))
+    (messages, behind.peek().map(|_| last))
 }

@@ -7,20 +7,20 @@ use std::io;
 use reqwest::StatusCode;
 use serde_json::Value;
 
-/// The hub refused to open a stream. Callers use the status to decide whether to reconnect.
+/// The hub refused a request. Callers use the status to decide what to do, such as to reconnect.
 #[derive(Debug)]
-pub(crate) struct StreamRefused {
+pub(crate) struct HubRefused {
     pub(crate) status: u16,
     pub(crate) message: String,
 }
 
-impl fmt::Display for StreamRefused {
+impl fmt::Display for HubRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl Error for StreamRefused {}
+impl Error for HubRefused {}
 
 /// The message of an error response, with its field and hint.
 pub(super) fn refusal(body: &Value, status: StatusCode) -> String {

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::input;
-use crate::client::{Client, Connection};
+use crate::client::{Client, Connection, HubRefused};
 use crate::output::{MUTED, STRONG, paint, print_json, text, verdict_style};
 
 /// Publish an event and print what it came to
@@ -48,6 +48,7 @@ pub(crate) struct EmitArgs {
     connection: Connection,
 }
 
+const NOT_FOUND: u16 = 404;
 /// The hub's limit of events per request.
 const BATCH_MAX: usize = 1000;
 
@@ -88,13 +89,11 @@ impl EmitArgs {
     }
 }
 
-/// Adds a hint to "no such conversation": only an event from a token bound to a person creates one.
+/// Adds a hint to "no such conversation": a token that is bound to nobody creates one only where the event says whose it
+/// is.
 fn explain(error: anyhow::Error) -> anyhow::Error {
-    match error.to_string().contains("no such conversation") {
-        true => anyhow::anyhow!(
-            "{error}; the first event of a token that is bound to a person begins one: \
-             bellwire token create --scope agent --user NAME --origin NAME"
-        ),
+    match error.downcast_ref::<HubRefused>().is_some_and(|refused| refused.status == NOT_FOUND) {
+        true => anyhow::anyhow!("{error}; with --user NAME the first event of a conversation creates it"),
         false => error,
     }
 }

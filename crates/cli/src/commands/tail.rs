@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 use tokio::time::{interval, sleep};
 
-use crate::client::{Client, Connection, StreamRefused, conversation_path};
+use crate::client::{Client, Connection, HubRefused, conversation_path};
 use crate::output::{text, warn};
 
 /// Follow a conversation live: what waits for its agent, and what the agent is told
@@ -127,6 +127,6 @@ impl Follower<'_> {
 /// Whether reconnecting would not help: the hub refused the stream, or our output was closed.
 fn is_final(error: &anyhow::Error) -> bool {
     let refused =
-        error.downcast_ref::<StreamRefused>().is_some_and(|refused| refused.status < 500 && refused.status != 429);
+        error.downcast_ref::<HubRefused>().is_some_and(|refused| refused.status < 500 && refused.status != 429);
     refused || error.is::<std::io::Error>()
 }

@@ -58,3 +58,36 @@ fn many_events_are_published_a_thousand_a_call() {
     let empty = hub.run_with(&arguments, "\n");
     assert!(text(&empty.stderr).contains("write one JSON object a line"), "{}", shown(&empty));
 }
+
+#[test]
+fn an_operators_event_that_names_both_creates_the_conversation() {
+    let hub = Hub::start();
+    let emit = ["emit", "task.background.complete", r#"{"task_id": "b17"}"#, "--conversation", "chat"];
+    let nobodys = hub.run(&emit);
+    assert_eq!(nobodys.status.code(), Some(2));
+    assert!(text(&nobodys.stderr).contains("with --user NAME"), "{}", shown(&nobodys));
+    let adas = hub.run(&[&emit[..], &["--user", "ada"]].concat());
+    assert!(adas.status.success(), "{}", shown(&adas));
+    let block = hub.run(&["inject", "chat", "turn_start", "turn_1"]);
+    assert!(text(&block.stdout).contains("b17"), "{}", shown(&block));
+}
+
+#[test]
+fn a_notification_for_a_person_is_logged_without_its_text() {
+    let hub = Hub::start();
+    let token = hub.agent_token();
+    let emit = ["emit", "agent.input.needed", r#"{"message": "may I delete it?"}"#, "-c", "chat", "--token", &token];
+    let output = hub.run(&emit);
+    assert!(output.status.success(), "{}", shown(&output));
+    let (_, log) = hub.stop();
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let created: Vec<_> = lines.filter(|line| line["fields"]["message"] == "notification created").collect();
+    assert_eq!(created.len(), 1, "{log}");
+    let fields = &created[0]["fields"];
+    assert_eq!((&created[0]["level"], &fields["user_id"]), (&"INFO".into(), &"ada".into()));
+    assert_eq!(fields["conversation_id"], "chat");
+    for field in ["notification_id", "origin"] {
+        assert!(fields[field].as_str().is_some_and(|text| !text.is_empty()), "{field} in {fields}");
+    }
+    assert!(!log.contains("delete it"), "{log}");
+}

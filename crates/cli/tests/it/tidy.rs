@@ -79,6 +79,15 @@ fn no_file_mentions_paths_of_this_machine() {
 }
 
 #[test]
+fn the_readme_begins_with_how_to_run_and_how_to_test() {
+    let readme = read("README.md");
+    for command in ["make run", "make test"] {
+        let stands = readme.lines().take(8).any(|line| line.split('#').next().unwrap_or_default().trim() == command);
+        assert!(stands, "`{command}` has no line of its own at the top of README.md");
+    }
+}
+
+#[test]
 fn the_readme_names_targets_and_files_that_exist() {
     let (readme, makefile) = (read("README.md"), read("Makefile"));
     for word in readme.split("make ").skip(1) {

@@ -191,18 +191,21 @@ pub(super) async fn act(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     path: ButtonPath,
-    // A button has its own memory: pressing it again comes to the same under any name.
-    Key(_): Key,
-) -> Result<Json<Press>, ApiError> {
+    Key(once): Key,
+) -> Result<Again<Press>, ApiError> {
     let ItemPath { user_id, id } = path.item;
     identity.check_user(&user_id)?;
-    let pressed = hub.store.act(user_id, id, path.index).await?;
-    Ok(Json(Press {
-        index: pressed.acted.index,
-        action: action(pressed.button.prompt.as_deref()),
-        pressed_at: Moment(pressed.acted.at),
-        event_id: pressed.acted.event_id.map(|id| id.0),
-    }))
+    let press = async {
+        let pressed = hub.store.act(user_id.clone(), id, path.index).await?;
+        let press = Press {
+            index: pressed.acted.index,
+            action: action(pressed.button.prompt.as_deref()),
+            pressed_at: Moment(pressed.acted.at),
+            event_id: pressed.acted.event_id.map(|id| id.0),
+        };
+        Ok((user_id, press))
+    };
+    Again::or(&hub, once, press).await
 }
 
 /// Where a page begins.

@@ -223,7 +223,7 @@ routes! {
             () -> Json<Item> => inbox::dismiss;
         /// Press a button: a prompt is said to the agent, once; pressing again gives the first result
         POST "/v1/users/{id}/notifications/{nid}/actions/{index}" [Admin User]
-            () -> Json<Press>, or 409 429 => inbox::act;
+            () -> Again<Press>, or 409 429 => inbox::act;
         /// What changes in a person's inbox, as server-sent events
         GET "/v1/users/{id}/stream" [Admin User]
             () -> PersonStream => person_stream::stream;

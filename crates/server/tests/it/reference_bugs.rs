@@ -122,3 +122,23 @@ async fn the_same_news_for_two_people_reaches_both() {
         assert_eq!(list["items"].as_array().unwrap().len(), 1, "{person} is told, and told once: {list}");
     }
 }
+
+#[tokio::test]
+async fn a_press_under_a_name_that_was_used_for_another_call_is_refused() {
+    let hub = TestHub::start().await;
+    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+    let button = json!({"label": "Go", "action": "prompt", "prompt": "go on"});
+    let toast = json!({"message": "Look", "severity": "info", "actions": [button]});
+    let shown = tool(&hub, &agent, "show_notification", toast).await;
+    let id = shown["notification"]["id"].as_str().unwrap();
+    let url = format!("{}/v1/users/ada/notifications/{id}/actions/0", hub.base);
+    let press = async |body: &'static str| {
+        let request = hub.client.post(&url).bearer_auth(&ada).header("idempotency-key", "press-1").body(body);
+        let response = request.send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
+    };
+    let first = press("").await;
+    assert_eq!(first.0, StatusCode::OK, "{}", first.1);
+    assert_eq!(press("").await, first, "the first answer, byte for byte");
+    assert_eq!(press("{}").await.0, StatusCode::CONFLICT);
+}

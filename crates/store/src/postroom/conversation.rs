@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
-use bellwire_core::{InjectionPoint, NotificationId};
+use bellwire_core::{InjectionPoint, NotificationId, Time};
 
 use super::{PostRoom, Source};
 use crate::command::{Caller, ConversationView, Hint, HintKind, Once};
@@ -50,19 +50,16 @@ impl PostRoom {
         }
         let key = ConversationKey::new(user_id, id);
         let registers = caller.user_id.is_none();
-        let registered = match registers {
-            true => self.named(id, source).await?.into_iter().find(|row| row.registered),
-            false => None,
-        };
+        let taken = registers && self.is_registered(id, source).await?;
         match self.conversation(&key, source).await?.cloned() {
             Some(mut known) => {
                 known.title = title.or(known.title);
                 known.seen_at = self.desk.now;
-                known.registered |= registers && registered.is_none();
+                known.registered |= registers && !taken;
                 self.names.remove(id);
                 self.put(known);
             }
-            None if registered.is_some() => {
+            None if taken => {
                 return Err(StoreError::new(ErrorKind::Conflict, "the owner of a conversation never changes"));
             }
             None => self.create(&key, title, registers),
@@ -268,6 +265,11 @@ impl PostRoom {
         Ok(rows)
     }
 
+    /// Whether this id alone means a conversation that a caller who may speak for everyone made.
+    pub(super) async fn is_registered(&self, id: &str, source: &mut impl Source) -> Result<bool, StoreError> {
+        Ok(self.named(id, source).await?.iter().any(|row| row.registered))
+    }
+
     pub(super) async fn conversation(
         &mut self,
         key: &ConversationKey,
@@ -283,7 +285,17 @@ impl PostRoom {
         }
     }
 
+    /// Creates a conversation that a point or a PUT opens.
     pub(super) fn create(&mut self, key: &ConversationKey, title: Option<String>, registered: bool) {
+        self.create_seen(key, title, registered, self.desk.now);
+    }
+
+    /// Creates a conversation for an event. It is open once a point, a stream or a PUT comes.
+    pub(super) fn create_unopened(&mut self, key: &ConversationKey, registered: bool) {
+        self.create_seen(key, None, registered, Time::ZERO);
+    }
+
+    fn create_seen(&mut self, key: &ConversationKey, title: Option<String>, registered: bool, seen_at: Time) {
         let now = self.desk.now;
         let boundary = self.new_boundary();
         // What the id alone means is to be found out anew.
@@ -295,7 +307,7 @@ impl PostRoom {
             boundary,
             boundary_changed: false,
             created_at: now,
-            seen_at: now,
+            seen_at,
             workers: Vec::new(),
         });
     }

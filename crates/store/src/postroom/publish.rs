@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bellwire_core::Input;
-use bellwire_core::event::{AgentName, Cause, Event};
+use bellwire_core::event::{AgentName, Event};
 
 use super::{OPEN_MAX, PostRoom, Source, open_since};
 use crate::command::{Brought, Caller, Incoming, Once, Publish, Receipt};
@@ -57,9 +57,16 @@ pub(super) struct Address {
     owner: Arc<str>,
     mailboxes: Vec<MailboxKey>,
     /// It names a conversation that does not exist yet.
-    create: bool,
+    create: Option<NewConversation>,
     /// The person has more conversations open than one event reaches.
     too_many: bool,
+}
+
+/// A conversation that its first event creates.
+#[derive(Copy, Clone)]
+struct NewConversation {
+    /// Whether it is the one that its id alone means.
+    registered: bool,
 }
 
 impl Address {
@@ -296,10 +303,17 @@ impl PostRoom {
     ) -> Result<Address, StoreError> {
         let known = self.meant(caller, id, user, source).await?;
         let (mailbox, create) = match (known, &caller.user_id) {
-            (Some(main), _) => (main.of_agent(agent), false),
+            (Some(main), _) => (main.of_agent(agent), None),
             // The first event of a caller bound to a person creates that person's conversation.
             (None, Some(bound)) if caller.may_see(id, user.unwrap_or(bound)) => {
-                (MailboxKey::new(&ConversationKey::new(bound, id), agent.shared()), true)
+                let new = NewConversation { registered: false };
+                (MailboxKey::new(&ConversationKey::new(bound, id), agent.shared()), Some(new))
+            }
+            // A caller who may speak for everyone has to say whose it is.
+            (None, None) if user.is_some_and(|user| caller.may_see(id, user)) => {
+                let key = ConversationKey::new(user.unwrap_or_default(), id);
+                let new = NewConversation { registered: !self.is_registered(id, source).await? };
+                (MailboxKey::new(&key, agent.shared()), Some(new))
             }
             (None, _) => return Err(StoreError::not_found("conversation")),
         };
@@ -331,7 +345,7 @@ impl PostRoom {
         conversations.truncate(OPEN_MAX);
         conversations.sort();
         let mailboxes = conversations.iter().map(|key| MailboxKey::new(key, agent.shared())).collect();
-        Ok(Address { all_of: Some(agent.clone()), owner: user.into(), mailboxes, create: false, too_many })
+        Ok(Address { all_of: Some(agent.clone()), owner: user.into(), mailboxes, create: None, too_many })
     }
 
     pub(super) async fn take_in(
@@ -347,13 +361,12 @@ impl PostRoom {
         let (mut filtered, mut verdicts) = (0, address.shortcomings());
         for key in &address.mailboxes {
             // Another command may have created it since.
-            if address.create && self.conversation(&key.conversation, source).await?.is_none() {
-                self.create(&key.conversation, None, false);
+            if let Some(new) = address.create
+                && self.conversation(&key.conversation, source).await?.is_none()
+            {
+                self.create_unopened(&key.conversation, new.registered);
             }
             self.enter(key, source).await?;
-            if event.cause() == Cause::Person {
-                self.saw(&key.conversation);
-            }
             if let Err(refused) = self.handle(key, Input::Event(&event)) {
                 // What was due before it has happened all the same.
                 self.drain(key);

@@ -153,9 +153,10 @@ impl Room {
         self.drawer.tidy(&self.mailbox);
     }
 
-    /// Gathers what streams will be told, once per kind however often it changes within a commit.
+    /// Gathers what streams will be told of a change in what waits, once per kind however often it changes within a
+    /// commit. `pending` is always told: where mail was taken it names no notification, and gives the count that is left.
     pub(super) fn hint(&mut self, wake: Vec<NotificationId>) {
-        if self.key.is_a_persons() || self.waiting.is_empty() {
+        if self.key.is_a_persons() {
             return;
         }
         let (mut pending, mut immediate) = (Vec::new(), Vec::new());
@@ -168,8 +169,12 @@ impl Room {
         }
         // What rang stays rung; what waits is what waits now.
         self.hint_of(HintKind::Pending, pending, |known, now| *known = now);
-        self.hint_of(HintKind::Wake, wake, |known, more| known.extend(more));
-        self.hint_of(HintKind::Immediate, immediate, |known, now| *known = now);
+        if !wake.is_empty() {
+            self.hint_of(HintKind::Wake, wake, |known, more| known.extend(more));
+        }
+        if !immediate.is_empty() {
+            self.hint_of(HintKind::Immediate, immediate, |known, now| *known = now);
+        }
     }
 
     fn hint_of(
@@ -178,9 +183,6 @@ impl Room {
         notifications: Vec<NotificationId>,
         join: impl FnOnce(&mut Vec<NotificationId>, Vec<NotificationId>),
     ) {
-        if notifications.is_empty() {
-            return;
-        }
         match self.hints.iter_mut().find(|hint| hint.kind == kind) {
             Some(hint) => join(&mut hint.notifications, notifications),
             None => self.hints.push(Hint {

@@ -18,8 +18,8 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0011_last_now", include_str!("../../migrations/sqlite/0011_last_now.sql")),
     ("0012_sub_agents_at_work", include_str!("../../migrations/sqlite/0012_sub_agents_at_work.sql")),
     ("0013_deliveries_by_age", include_str!("../../migrations/sqlite/0013_deliveries_by_age.sql")),
-    ("0020_waiting_deliveries_by_user", include_str!("../../migrations/sqlite/0020_waiting_deliveries_by_user.sql")),
     ("0015_deliveries_held", include_str!("../../migrations/sqlite/0015_deliveries_held.sql")),
+    ("0020_waiting_deliveries_by_user", include_str!("../../migrations/sqlite/0020_waiting_deliveries_by_user.sql")),
 ];
 
 /// Applies what is missing, each step in a transaction of its own; gives the names of what it applied.

@@ -305,19 +305,20 @@ impl Reader for Sqlite {
     ) -> Result<(Vec<Message>, Option<i64>), StoreError> {
         let rows = sqlx::query(
             "SELECT sequence, system_messages_json FROM injections WHERE owner = $1 AND conversation_id = $2 \
-             AND sequence > $3 AND system_messages_json <> '[]' ORDER BY sequence LIMIT $4",
+             AND sequence >= $3 AND system_messages_json <> '[]' ORDER BY sequence LIMIT $4",
         )
         .bind(owner)
         .bind(conversation_id)
-        .bind(after)
-        .bind(i64::try_from(limit + 1).unwrap_or(i64::MAX))
+        .bind(crate::rows::first_injection(after))
+        // The first row may lie before the position as a whole, and the last says that there is more.
+        .bind(i64::try_from(limit + 2).unwrap_or(i64::MAX))
         .fetch_all(&self.pool)
         .await
         .map_err(failure)?;
         let parse =
             |row: &SqliteRow| Ok((column(row, 0)?, parse_json(column(row, 1)?, "injections.system_messages_json")?));
         let rows: Result<Vec<_>, StoreError> = rows.iter().map(parse).collect();
-        Ok(crate::rows::page(rows?.into_iter(), limit))
+        Ok(crate::rows::page(rows?.into_iter(), after, limit))
     }
 
     async fn trace(&self, token_owner: &str, id: &str) -> Result<Option<Trace>, StoreError> {

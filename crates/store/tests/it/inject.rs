@@ -1,6 +1,7 @@
 use bellwire_core::InjectionPoint::{AfterTool, TurnEnd, TurnStart};
 use bellwire_core::conversation::{Observed, Outcome};
 use bellwire_core::event::AgentName;
+use bellwire_core::inject::Limits;
 use bellwire_core::{Event, Severity};
 use bellwire_store::{Caller, ErrorKind, Heard, HintKind, Incoming, Publish};
 use serde_json::json;
@@ -117,6 +118,31 @@ on_every_store! {
         backend.take(TurnStart, "c1").await;
         let state = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
         assert_eq!((state.len(), state[0].count), (1, 0));
+    }
+
+    async fn a_hint_follows_when_mail_is_taken_or_expires(backend: Backend) {
+        let mut hints = backend.store().hints("ada", "chat");
+        let mut heard = || {
+            let hints = std::iter::from_fn(|| hints.try_next());
+            hints.filter_map(|heard| match heard {
+                Heard::Hint(hint) if hint.kind == HintKind::Pending => Some((hint.notifications.len(), hint.count)),
+                _ => None,
+            }).collect::<Vec<_>>()
+        };
+        for task in ["a", "b"] {
+            let payload = json!({"task_id": task});
+            let done = Event::new("task.background.complete", task, bellwire_core::Severity::Info, payload).unwrap();
+            backend.publish(done.in_conversation("chat")).await;
+        }
+        assert_eq!(heard(), [(1, 1), (1, 2)]);
+        let mut ask = take(TurnStart, "c1");
+        ask.request.limits = Limits::new(1, 1000).unwrap();
+        backend.store().take(ask).await.unwrap();
+        assert_eq!(heard(), [(0, 1)], "one was taken, one still waits");
+        backend.take(TurnStart, "c2").await;
+        assert_eq!(heard(), [(0, 0)]);
+        backend.take(TurnStart, "c3").await;
+        assert_eq!(heard(), [], "there was nothing to take");
     }
 
     async fn many_events_in_one_commit_are_one_hint(backend: Backend) {

@@ -1,6 +1,6 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, EventDraft, Ids, Time};
-use bellwire_store::{Caller, ErrorKind, Heard};
+use bellwire_store::{Caller, ErrorKind, Heard, Take};
 use serde_json::json;
 
 use crate::backends::{Backend, failure, on_every_store, take};
@@ -87,6 +87,45 @@ on_every_store! {
         assert!(store.messages(anyone.clone(), "chat".into(), None, 10).await.is_ok());
         let receipt = backend.publish_as(anyone, failure("sed"), None).await.unwrap();
         assert_eq!(store.trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap().owner, "ada");
+    }
+
+    async fn an_event_that_names_both_the_person_and_the_conversation_creates_it(backend: Backend) {
+        let (store, anyone) = (backend.store(), Caller::anyone());
+        let bound = Caller { conversation_id: Some("other".into()), ..Caller::anyone() };
+        let refused = backend.publish_as(bound, for_user("ada"), None).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::NotFound, "its token is bound to another conversation");
+        backend.publish_as(anyone.clone(), for_user("ada"), None).await.unwrap();
+        // Of several with the same id the first is what the id alone means.
+        backend.publish_as(anyone.clone(), for_user("bob"), None).await.unwrap();
+        assert_eq!(store.conversation(anyone, "chat".into()).await.unwrap().user_id, "ada");
+        for user in ["ada", "bob"] {
+            let ask = Take { caller: Caller::user(user), ..take(AfterTool, "c1") };
+            assert!(store.take(ask).await.unwrap().block.contains("awk"), "{user}");
+        }
+    }
+
+    async fn only_a_point_a_stream_or_a_put_opens_a_conversation(backend: Backend) {
+        let store = backend.store();
+        let reached = async || {
+            let mut event = json!({"type": "cli.event", "source": "ci", "severity": "info", "payload": {}});
+            event["user_id"] = json!("ada");
+            let draft: EventDraft = serde_json::from_value(event).unwrap();
+            let event = draft.admit(Time::ZERO, &mut Ids::seeded(1)).unwrap();
+            let receipt = backend.publish_as(Caller::user("ada"), event, None).await.unwrap();
+            let reached = receipt.verdicts.iter().filter(|one| one.reason != "no_open_conversation");
+            reached.map(|one| one.conversation_id.to_string()).collect::<Vec<String>>()
+        };
+        backend.publish(failure("grep")).await;
+        backend.publish(Event::user_message("are you there?").unwrap().in_conversation("chat")).await;
+        assert!(reached().await.is_empty(), "an event or a word of the person opens nothing");
+        backend.take(AfterTool, "c1").await;
+        assert_eq!(reached().await, ["chat"]);
+        backend.publish(failure("grep").in_conversation("streamed")).await;
+        store.connect(Caller::user("ada"), "streamed".into()).await.unwrap();
+        assert_eq!(reached().await, ["chat", "streamed"]);
+        backend.publish(failure("grep").in_conversation("put")).await;
+        store.put_conversation(Caller::user("ada"), "put".into(), "ada".into(), None).await.unwrap();
+        assert_eq!(reached().await, ["chat", "put", "streamed"]);
     }
 
     async fn the_owner_of_a_conversation_never_changes(backend: Backend) {

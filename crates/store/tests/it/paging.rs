@@ -1,11 +1,11 @@
 //! Lists that are longer than a page: nothing is left out and nothing comes twice.
 
-use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_core::Time;
+use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
+use bellwire_core::{Severity, Time};
 use bellwire_store::{Caller, InboxQuery, InboxState, Level, NewReminder};
 use serde_json::json;
 
-use crate::backends::{Backend, START, failure, on_every_store};
+use crate::backends::{Backend, START, event, failure, on_every_store};
 use crate::notify::{message, toast, told};
 
 on_every_store! {
@@ -23,6 +23,32 @@ on_every_store! {
         let (third, next) = page(next).await.unwrap();
         assert_eq!((third.len(), next), (1, None));
         assert!(third[0].content.contains("tool_5") && third[0].source == "tool_executor");
+    }
+
+    async fn a_page_of_what_was_shown_has_at_most_as_many_messages_as_asked_for(backend: Backend) {
+        for call in ["c1", "c2"] {
+            for kind in ["task.background.complete", "subagent.complete", "source.file.changed"] {
+                let payload = json!({"task_id": format!("{kind}{call}"), "path": call});
+                backend.publish(event(kind, Severity::Info, payload)).await;
+            }
+            backend.take(TurnStart, call).await;
+        }
+        let store = backend.store();
+        let all = store.messages(Caller::user("ada"), "chat".into(), None, 100).await.unwrap().0;
+        assert!(all.len() >= 6, "{all:?}");
+        for limit in 1..all.len() {
+            let (mut pages, mut after) = (Vec::new(), None);
+            loop {
+                let (page, next) = store.messages(Caller::user("ada"), "chat".into(), after, limit).await.unwrap();
+                assert!(!page.is_empty() && page.len() <= limit, "{} messages of {limit}", page.len());
+                pages.extend(page);
+                after = next;
+                if after.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(pages, all, "in pages of {limit}");
+        }
     }
 
     async fn an_inbox_is_newest_first_and_goes_on_where_it_ended(backend: Backend) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::sync::mpsc;
 
-use crate::client::{Client, StreamRefused};
+use crate::client::{Client, HubRefused};
 
 /// The reconnect delay starts short for a restarted hub and doubles up to `RECONNECT_MAX`.
 const RECONNECT_FIRST: Duration = Duration::from_millis(250);
@@ -26,7 +26,7 @@ pub(super) fn follow(client: Arc<Client>, path: String) -> mpsc::Receiver<()> {
             };
             match ended {
                 Ok(()) => wait = RECONNECT_FIRST,
-                Err(error) if error.downcast_ref::<StreamRefused>().is_some_and(|no| no.status < 500) => return,
+                Err(error) if error.downcast_ref::<HubRefused>().is_some_and(|no| no.status < 500) => return,
                 Err(_) => wait = (wait * 2).min(RECONNECT_MAX),
             }
             tokio::time::sleep(wait).await;
