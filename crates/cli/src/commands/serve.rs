@@ -86,7 +86,7 @@ async fn serve(loaded: Loaded, log: &Log) -> Result<bool> {
         first = first_token(&*store, &dir, log).await?;
         Ok(())
     };
-    let app = App::start_prepared(loaded.config.clone(), listener, stop_signal(), keep_token).await?;
+    let app = App::start_prepared(loaded.config.clone(), listener, stop_signal()?, keep_token).await?;
     data_dir::note_running(&dir, &reachable(app.address))?;
     let listens = paint(STRONG, format!("http://{}", app.address));
     log.say(&format!("Bellwire listens on {listens} and keeps its data in {}", dir.display()));
@@ -160,23 +160,23 @@ async fn is_known(store: &dyn Store, secret: &str) -> Result<bool> {
     Ok(token.is_some_and(|token| token.revoked_at.is_none()))
 }
 
-/// Ctrl-C, or a polite kill.
-async fn stop_signal() {
-    let interrupt = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-            drop(interrupt.await);
-            return;
-        };
+/// Completes with Ctrl-C, or a polite kill. Both are caught from this call on, before anybody knows that the hub runs.
+#[cfg(unix)]
+fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot catch Ctrl-C")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot catch a polite kill")?;
+    Ok(async move {
         tokio::select! {
-            _ = interrupt => {}
+            _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-    }
-    #[cfg(not(unix))]
-    drop(interrupt.await);
+    })
+}
+
+#[cfg(not(unix))]
+fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static> {
+    Ok(async { drop(tokio::signal::ctrl_c().await) })
 }
 
 #[cfg(test)]

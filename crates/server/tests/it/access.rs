@@ -109,7 +109,8 @@ async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
                 "/v1/users/{id}/email/confirm" => json!({"code": "123456"}),
                 _ => json!({}),
             };
-            let (status, answer) = hub.call(&bob, method, &theirs.path_for(route.path), Some(body)).await;
+            let (status, answer) =
+                hub.call(&bob, method.clone(), &theirs.path_for(route.path), Some(body.clone())).await;
             if matches!(route.path, "/v1/reminders" | "/v1/deliveries") {
                 assert_eq!(
                     (status, &answer["items"]),
@@ -120,6 +121,10 @@ async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
                 continue;
             }
             assert_eq!(status, StatusCode::NOT_FOUND, "{} {}: {answer}", route.method, route.path);
+            // What is not his and what is not there are told in the same words.
+            let absent = Theirs::none().path_for(route.path).replace("/ada", "/nobody").replace("/chat", "/absent");
+            let unknown = hub.call(&bob, method, &absent, Some(body)).await;
+            assert_eq!((status, answer), unknown, "{} {}", route.method, route.path);
         }
     }
     // The same id as hers, and a conversation of his own: he learns nothing of hers, and she nothing of his.
