@@ -55,7 +55,7 @@ pub(crate) const OPEN_MAX: usize = 100;
 
 /// A conversation that was seen since then is open.
 pub(crate) fn open_since(now: Time) -> Time {
-    Time::from_millis(now.as_millis().saturating_sub_unsigned(OPEN_MS))
+    now.minus(OPEN_MS)
 }
 
 /// Where rows come from.

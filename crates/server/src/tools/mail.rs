@@ -1,5 +1,7 @@
 //! The mail of the conversation in which a tool is called, put into the tool's result: the way in that needs no harness.
 
+use std::time::Instant;
+
 use bellwire_core::{Inject, InjectionPoint};
 use bellwire_store::{Given, Take};
 
@@ -24,6 +26,7 @@ pub(super) async fn take(
     point: InjectionPoint,
     call_id: &str,
 ) -> Result<Mail, ApiError> {
+    context.identity.usage.inject(Instant::now())?;
     let request = Inject::new(point, call_id)?;
     let take = Take {
         caller: context.caller(),

@@ -178,6 +178,20 @@ async fn a_token_injects_only_so_often() {
     assert!(passed >= 5, "a burst passes: {passed}");
     assert!(refused(limited).await.contains("limits.injections_per_second"));
     assert_eq!(inject(&bob, 0).await.status(), StatusCode::OK);
+    let called = |token: &str| {
+        let body = json!({"arguments": {"message": "remember"}, "context": {"conversation_id": "chat"}});
+        let request = hub.client.post(format!("{}/v1/tools/notify_self", hub.base)).bearer_auth(token).json(&body);
+        async { request.send().await.unwrap().json::<Value>().await.unwrap() }
+    };
+    assert!(called(&bob).await["call_id"].is_string());
+    for _ in 0..100 {
+        let answer = called(&ada).await;
+        assert_eq!(answer["success"], true, "{answer}");
+        if answer["call_id"].is_null() {
+            return;
+        }
+    }
+    panic!("a tool's result goes without mail where its token is over the limit");
 }
 
 #[tokio::test]

@@ -54,6 +54,22 @@ on_every_store! {
         assert_eq!(receipt.verdicts[0].reason, "no_open_conversation");
     }
 
+    async fn how_many_conversations_an_event_for_a_person_reaches_can_be_asked_before(backend: Backend) {
+        let store = backend.store();
+        let open = |caller: Caller, user: &str| store.open_conversations(caller, user.into(), backend.now());
+        assert_eq!(open(Caller::anyone(), "ada").await, Ok(0));
+        for number in 0..102 {
+            let id = format!("chat {number}");
+            store.put_conversation(Caller::user("ada"), id, "ada".into(), None).await.unwrap();
+            assert_eq!(open(Caller::user("ada"), "ada").await, Ok((number + 1).min(100)));
+        }
+        assert_eq!(open(Caller::user("bob"), "ada").await, Ok(0), "nobody learns of another's conversations");
+        let bound = Caller { conversation_id: Some("chat 1".into()), ..Caller::user("ada") };
+        assert_eq!(open(bound, "ada").await, Ok(1));
+        backend.pass(25 * 60 * 60 * 1000);
+        assert_eq!(open(Caller::anyone(), "ada").await, Ok(0), "a day later they are no longer open");
+    }
+
     async fn a_conversation_nobody_made_is_not_found_for_a_caller_without_a_person(backend: Backend) {
         let refused = backend.publish_as(Caller::anyone(), failure("grep"), None).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::NotFound);
