@@ -36,7 +36,7 @@ pub(crate) async fn add_people(folder: &Path, people: usize) {
             assert!(store.start(letter).await.expect("the store answers"));
             let finish = Finish { letter_id: claim.letter_id, fence: claim.fence, outcome: Outcome::Sent, jitter: 0 };
             assert!(store.finish(finish).await.expect("the store answers"));
-            store.confirm_address(claim.user_id, b"code".to_vec()).await.expect("the code fits");
+            store.confirm_address(claim.user_id, b"code".to_vec(), None).await.expect("the code fits");
         }
     }
     store.close().await.expect("the store closes");

@@ -80,8 +80,6 @@ pub(crate) struct Parts {
     pub(crate) refusals: Arc<dyn Refusals>,
     /// How often what is over a limit carries mail.
     pub(crate) seldom: Seldom,
-    /// Held while a call is carried out whose answer is remembered afterwards: its repeats wait for that answer.
-    pub(crate) again: tokio::sync::Mutex<()>,
     /// Closed when the hub stops: streams end.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
     /// Knows whether an essential task has died.

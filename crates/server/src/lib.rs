@@ -146,7 +146,6 @@ impl App {
             mails: smtp.is_some(),
             refusals,
             seldom: tools::Seldom::default(),
-            again: tokio::sync::Mutex::new(()),
             stopping,
             supervisor: supervisor.clone(),
         });

@@ -79,11 +79,11 @@ pub trait People: Send + Sync {
     /// Marks a notification as read or not.
     fn mark(&self, user_id: String, id: NotificationId, read: bool) -> Answering<'_, InboxItem>;
     /// Marks everything as read; how much that was.
-    fn read_all(&self, user_id: String) -> Answering<'_, usize>;
+    fn read_all(&self, user_id: String, once: Option<Once>) -> Answering<'_, usize>;
     /// Takes a notification out of sight. It is kept, and counts as read.
     fn dismiss(&self, user_id: String, id: NotificationId) -> Answering<'_, InboxItem>;
     /// Presses a button. A second press gives the first result.
-    fn act(&self, user_id: String, id: NotificationId, index: usize) -> Answering<'_, Pressed>;
+    fn act(&self, user_id: String, id: NotificationId, index: usize, once: Option<Once>) -> Answering<'_, Pressed>;
     /// Keeps something to be told later.
     fn remind(&self, reminder: NewReminder) -> Answering<'_, Reminder>;
     /// What is to be told later, to this person or to everyone, soonest named first; and where to go on.
@@ -100,7 +100,7 @@ pub trait People: Send + Sync {
     /// Changes what a person prefers, and nothing that is not named; what is held is planned anew.
     fn change_settings(&self, change: NewSettings) -> Answering<'_, Settings>;
     /// Confirms the address by the code that was mailed to it; the code is hashed by the caller.
-    fn confirm_address(&self, user_id: String, code: Vec<u8>) -> Answering<'_, Settings>;
+    fn confirm_address(&self, user_id: String, code: Vec<u8>, once: Option<Once>) -> Answering<'_, Settings>;
     /// Ends all mail to a person, by the link in one.
     fn unsubscribe(&self, user_id: String, address: String) -> Answering<'_, ()>;
     /// Takes deliveries that are due, as letters: everything that is due for one person goes together.
@@ -118,9 +118,9 @@ pub trait People: Send + Sync {
         limit: usize,
     ) -> Answering<'_, (Vec<Delivery>, Option<Uuid>)>;
     /// Tries a delivery again that had come to its end.
-    fn retry_delivery(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, Delivery>;
+    fn retry_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<Once>) -> Answering<'_, Delivery>;
     /// Gives up a delivery that waits.
-    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, Delivery>;
+    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<Once>) -> Answering<'_, Delivery>;
     /// What a call was answered under this name, if it was made before; [`crate::Store::answer_once`] remembers it.
     fn recall(&self, once: Once) -> Answering<'_, Option<String>>;
     /// The hub's secret of this name; where there is none yet, this one is it from now on.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::field::{Moment, Word};
-use super::idempotency::{Again, Key};
+use super::idempotency::Key;
 use super::inbox::cursor;
 use super::path::Name;
 use super::shape::{List, PAGE_MAX, Query, limit};
@@ -76,9 +76,8 @@ pub(super) async fn retry(
     Extension(identity): Extension<Arc<Identity>>,
     Name(id): Name,
     Key(once): Key,
-) -> Result<Again<Delivery>, ApiError> {
-    let retried = async { Ok(of_person(hub.store.retry_delivery(identity.caller.user_id.clone(), id).await?)) };
-    Again::or(&hub, once, retried).await
+) -> Result<Json<Delivery>, ApiError> {
+    Ok(Json(hub.store.retry_delivery(identity.caller.user_id.clone(), id, once).await?.into()))
 }
 
 /// Gives one up that waits.
@@ -87,14 +86,8 @@ pub(super) async fn cancel(
     Extension(identity): Extension<Arc<Identity>>,
     Name(id): Name,
     Key(once): Key,
-) -> Result<Again<Delivery>, ApiError> {
-    let cancelled = async { Ok(of_person(hub.store.cancel_delivery(identity.caller.user_id.clone(), id).await?)) };
-    Again::or(&hub, once, cancelled).await
-}
-
-/// A delivery, and whom it is for.
-fn of_person(kept: Kept) -> (String, Delivery) {
-    (kept.user_id.clone(), kept.into())
+) -> Result<Json<Delivery>, ApiError> {
+    Ok(Json(hub.store.cancel_delivery(identity.caller.user_id.clone(), id, once).await?.into()))
 }
 
 /// What holds a delivery back, in words.

@@ -3,23 +3,19 @@
 //! The key belongs to one token and one path. The store remembers it in the commit that carries the call out, so a crash
 //! between the two is impossible.
 
-use std::future::Future;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderName};
 use bellwire_store::Once;
 use schemars::JsonSchema;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
+use super::ApiError;
 use super::body::{self, Body};
-use super::openapi::Operation;
-use super::shape::{Argument, Reply};
-use super::{ApiError, Hub, intake};
+use super::intake;
+use super::shape::Argument;
 use crate::auth::Identity;
 
 static HEADER: HeaderName = HeaderName::from_static("idempotency-key");
@@ -60,46 +56,6 @@ impl<T: JsonSchema> Argument for Keyed<T> {
 }
 impl Argument for Key {
     type Request = ();
-}
-
-/// A JSON answer that a repeat of its call is given again, byte for byte.
-///
-/// It is remembered after the call was carried out; repeats wait meanwhile. So it is for calls that have no second effect
-/// when they are carried out twice: all that a crash between the two can cost is the answer.
-pub(super) struct Again<T>(String, PhantomData<T>);
-
-impl<T: Serialize> Again<T> {
-    /// The answer that is known under this name, or this one from now on: whom it is about, and what it says.
-    pub(super) async fn or(
-        hub: &Hub,
-        once: Option<Once>,
-        answer: impl Future<Output = Result<(String, T), ApiError>>,
-    ) -> Result<Self, ApiError> {
-        let text = |answer: &T| serde_json::to_string(answer).expect("an answer is JSON");
-        let Some(once) = once else { return Ok(Self(text(&answer.await?.1), PhantomData)) };
-        let _alone = hub.again.lock().await;
-        let known = match hub.store.recall(once.clone()).await? {
-            Some(known) => known,
-            None => {
-                let (person, answer) = answer.await?;
-                hub.store.answer_once(once, text(&answer), Some(person)).await?
-            }
-        };
-        Ok(Self(known, PhantomData))
-    }
-}
-
-impl<T> IntoResponse for Again<T> {
-    fn into_response(self) -> Response {
-        ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
-    }
-}
-
-impl<T: JsonSchema> Reply for Again<T> {
-    const STATUS: StatusCode = StatusCode::OK;
-    fn describe(operation: &mut Operation<'_>) {
-        operation.answer_json::<T>();
-    }
 }
 
 /// A call's name before its body was read.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::body::Body;
 use super::field::{Id, Moment, Word};
-use super::idempotency::{Again, Key};
+use super::idempotency::Key;
 use super::path::{ButtonPath, ItemPath};
 use super::shape::{List, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
@@ -170,10 +170,9 @@ pub(super) async fn read_all(
     Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
     Key(once): Key,
-) -> Result<Again<Marked>, ApiError> {
+) -> Result<Json<Marked>, ApiError> {
     identity.check_user(&id)?;
-    let marked = async { Ok((id.clone(), Marked { updated: hub.store.read_all(id).await? })) };
-    Again::or(&hub, once, marked).await
+    Ok(Json(Marked { updated: hub.store.read_all(id, once).await? }))
 }
 
 /// Takes one out of sight; it is kept and counts as read.
@@ -192,20 +191,16 @@ pub(super) async fn act(
     Extension(identity): Extension<Arc<Identity>>,
     path: ButtonPath,
     Key(once): Key,
-) -> Result<Again<Press>, ApiError> {
+) -> Result<Json<Press>, ApiError> {
     let ItemPath { user_id, id } = path.item;
     identity.check_user(&user_id)?;
-    let press = async {
-        let pressed = hub.store.act(user_id.clone(), id, path.index).await?;
-        let press = Press {
-            index: pressed.acted.index,
-            action: action(pressed.button.prompt.as_deref()),
-            pressed_at: Moment(pressed.acted.at),
-            event_id: pressed.acted.event_id.map(|id| id.0),
-        };
-        Ok((user_id, press))
-    };
-    Again::or(&hub, once, press).await
+    let pressed = hub.store.act(user_id, id, path.index, once).await?;
+    Ok(Json(Press {
+        index: pressed.acted.index,
+        action: action(pressed.button.prompt.as_deref()),
+        pressed_at: Moment(pressed.acted.at),
+        event_id: pressed.acted.event_id.map(|id| id.0),
+    }))
 }
 
 /// Where a page begins.

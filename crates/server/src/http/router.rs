@@ -16,7 +16,6 @@ use super::dress::Api;
 use super::entrance::{self, Entrance};
 use super::events::{Events, Published, PublishedEvent};
 use super::health::Health;
-use super::idempotency::Again;
 use super::inbox::{InboxPage, Item, Marked, Press, Reading, UnreadCount};
 use super::inject::{InjectRequest, Injection};
 use super::mcp::{McpAnswer, McpMessage};
@@ -214,7 +213,7 @@ routes! {
             () -> Json<UnreadCount> => inbox::unread_count;
         /// Mark everything as read
         POST "/v1/users/{id}/notifications/read_all" [Admin User]
-            () -> Again<Marked>, or 409 => inbox::read_all;
+            () -> Json<Marked>, or 409 => inbox::read_all;
         /// Mark a notification as read or unread
         PATCH "/v1/users/{id}/notifications/{nid}" [Admin User]
             (Body<Reading>) -> Json<Item>, or 409 => inbox::mark;
@@ -223,7 +222,7 @@ routes! {
             () -> Json<Item> => inbox::dismiss;
         /// Press a button: a prompt is said to the agent, once; pressing again gives the first result
         POST "/v1/users/{id}/notifications/{nid}/actions/{index}" [Admin User]
-            () -> Again<Press>, or 409 429 => inbox::act;
+            () -> Json<Press>, or 409 429 => inbox::act;
         /// What changes in a person's inbox, as server-sent events
         GET "/v1/users/{id}/stream" [Admin User]
             () -> PersonStream => person_stream::stream;
@@ -238,10 +237,10 @@ routes! {
             (Query<DeliveryPage>) -> Json<List<Delivery>> => deliveries::list;
         /// Try a delivery again that has come to its end without being sent
         POST "/v1/deliveries/{id}/retry" [Admin User]
-            () -> Again<Delivery>, or 409 => deliveries::retry;
+            () -> Json<Delivery>, or 409 => deliveries::retry;
         /// Give up a delivery that waits
         POST "/v1/deliveries/{id}/cancel" [Admin User]
-            () -> Again<Delivery>, or 409 => deliveries::cancel;
+            () -> Json<Delivery>, or 409 => deliveries::cancel;
         /// What a person prefers
         GET "/v1/users/{id}/settings" [Admin User]
             () -> Json<Settings> => settings::get;
@@ -250,7 +249,7 @@ routes! {
             (Body<SettingsChange>) -> Json<Settings>, or 429 => settings::patch;
         /// Confirm a person's address by the code that was mailed there
         POST "/v1/users/{id}/email/confirm" [Admin User]
-            (Body<Confirmation>) -> Again<Settings>, or 409 => settings::confirm;
+            (Body<Confirmation>) -> Json<Settings>, or 409 => settings::confirm;
         /// Erase everything about a person
         DELETE "/v1/users/{id}" [Admin User]
             () -> Done => users::erase;

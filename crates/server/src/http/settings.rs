@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::{Body, Object};
 use super::field::{Id, Line};
-use super::idempotency::{Again, Keyed};
+use super::idempotency::Keyed;
 use super::{ApiError, Hub};
 use crate::auth::{self, Identity};
 use crate::deliver::email::Address;
@@ -232,20 +232,17 @@ pub(super) async fn confirm(
     Extension(identity): Extension<Arc<Identity>>,
     Id(id): Id,
     Keyed { once, body: confirmation }: Keyed<Confirmation>,
-) -> Result<Again<Settings>, ApiError> {
+) -> Result<Json<Settings>, ApiError> {
     identity.check_user(&id)?;
-    let confirmed = async {
-        if !hub.mails {
-            let message = "this hub sends no mail, so no code went out; its operator has to set up [email] first";
-            return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
-        }
-        let settings = hub.store.confirm_address(id.clone(), auth::hash(confirmation.code.0.trim())).await?;
-        match settings.email.confirmed {
-            true => Ok((id, settings.into())),
-            false => Err(ApiError::new(StatusCode::CONFLICT, "conflict", "this is not the code that was mailed")),
-        }
-    };
-    Again::or(&hub, once, confirmed).await
+    if !hub.mails {
+        let message = "this hub sends no mail, so no code went out; its operator has to set up [email] first";
+        return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
+    }
+    let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim()), once).await?;
+    match settings.email.confirmed {
+        true => Ok(Json(settings.into())),
+        false => Err(ApiError::new(StatusCode::CONFLICT, "conflict", "this is not the code that was mailed")),
+    }
 }
 
 /// An address that a mail can be written to. One that only looks like it would be a dead letter before its code arrives.

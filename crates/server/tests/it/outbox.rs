@@ -71,7 +71,7 @@ impl Post {
         assert_eq!(self.outbox(Outcome::Sent).step().await, 1);
         let code = self.codes.lock().unwrap().pop().expect("a code was mailed");
         let hash = bellwire_server::auth::hash(&code);
-        assert!(self.store.confirm_address("ada".into(), hash).await.unwrap().email.confirmed);
+        assert!(self.store.confirm_address("ada".into(), hash, None).await.unwrap().email.confirmed);
     }
 
     pub(crate) async fn change(&self, change: SettingsChange) {

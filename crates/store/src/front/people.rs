@@ -90,17 +90,17 @@ impl<R: Reader> People for Front<R> {
         self.errand(move |reply| Errand::Mark { user_id, id, read, reply })
     }
 
-    fn read_all(&self, user_id: String) -> Answering<'_, usize> {
+    fn read_all(&self, user_id: String, once: Option<Once>) -> Answering<'_, usize> {
         Box::pin(async move {
-            let mut all = 0;
+            let mut before = 0;
             // Others have their turn between two steps.
             loop {
-                let user_id = user_id.clone();
-                let (count, more) = self.errand(|reply| Errand::ReadSome { user_id, reply }).await?;
-                all += count;
+                let (user_id, once) = (user_id.clone(), once.clone());
+                let (all, more) = self.errand(|reply| Errand::ReadSome { user_id, before, once, reply }).await?;
                 if !more {
                     return Ok(all);
                 }
+                before = all;
             }
         })
     }
@@ -109,8 +109,8 @@ impl<R: Reader> People for Front<R> {
         self.errand(move |reply| Errand::Dismiss { user_id, id, reply })
     }
 
-    fn act(&self, user_id: String, id: NotificationId, index: usize) -> Answering<'_, Pressed> {
-        self.errand(move |reply| Errand::Act { user_id, id, index, reply })
+    fn act(&self, user_id: String, id: NotificationId, index: usize, once: Option<Once>) -> Answering<'_, Pressed> {
+        self.errand(move |reply| Errand::Act { user_id, id, index, once, reply })
     }
 
     fn remind(&self, reminder: NewReminder) -> Answering<'_, Reminder> {
@@ -151,8 +151,8 @@ impl<R: Reader> People for Front<R> {
         })
     }
 
-    fn confirm_address(&self, user_id: String, code: Vec<u8>) -> Answering<'_, Settings> {
-        self.errand(|reply| Errand::ConfirmAddress { user_id, code, reply })
+    fn confirm_address(&self, user_id: String, code: Vec<u8>, once: Option<Once>) -> Answering<'_, Settings> {
+        self.errand(|reply| Errand::ConfirmAddress { user_id, code, once, reply })
     }
 
     fn unsubscribe(&self, user_id: String, address: String) -> Answering<'_, ()> {
@@ -184,12 +184,12 @@ impl<R: Reader> People for Front<R> {
         })
     }
 
-    fn retry_delivery(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, Delivery> {
-        self.errand(move |reply| Errand::RetryDelivery { user_id, id, reply })
+    fn retry_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<Once>) -> Answering<'_, Delivery> {
+        self.errand(move |reply| Errand::RetryDelivery { user_id, id, once, reply })
     }
 
-    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, Delivery> {
-        self.errand(move |reply| Errand::CancelDelivery { user_id, id, reply })
+    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<Once>) -> Answering<'_, Delivery> {
+        self.errand(move |reply| Errand::CancelDelivery { user_id, id, once, reply })
     }
 
     fn recall(&self, once: Once) -> Answering<'_, Option<String>> {

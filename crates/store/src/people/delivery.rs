@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 
 use bellwire_core::{NotificationId, Time};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::InboxItem;
 use super::inbox::words;
 
 /// One way of a notification out of the hub.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// Its name.
     pub id: Uuid,
@@ -42,7 +43,7 @@ pub struct Delivery {
 }
 
 /// By which way something leaves the hub.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Channel {
     /// Mail.
     Email,
@@ -51,14 +52,14 @@ pub enum Channel {
 }
 
 /// What holds a waiting delivery back.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Hold {
     /// The person's quiet hours.
     QuietHours,
 }
 
 /// Where a delivery stands.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum DeliveryState {
     /// For its time.
     Waiting,

@@ -45,20 +45,20 @@ macro_rules! errands {
 errands! {
     Send(draft: Box<NotificationDraft>) -> Sent => send;
     Mark(user_id: String, id: NotificationId, read: bool) -> InboxItem => mark;
-    ReadSome(user_id: String) -> (usize, bool) => read_some;
+    ReadSome(user_id: String, before: usize, once: Option<Once>) -> (usize, bool) => read_some;
     Dismiss(user_id: String, id: NotificationId) -> InboxItem => dismiss;
-    Act(user_id: String, id: NotificationId, index: usize) -> Pressed => act;
+    Act(user_id: String, id: NotificationId, index: usize, once: Option<Once>) -> Pressed => act;
     Remind(reminder: Box<NewReminder>) -> Reminder => remind;
     CancelReminder(user_id: Option<String>, id: Uuid) -> () => cancel_reminder;
     ChangeSettings(change: Box<NewSettings>) -> (Settings, Option<Uuid>) => change_settings;
     PlanAnew(user_id: String, after: Uuid) -> Option<Uuid> => plan_anew;
-    ConfirmAddress(user_id: String, code: Vec<u8>) -> Settings => confirm_address;
+    ConfirmAddress(user_id: String, code: Vec<u8>, once: Option<Once>) -> Settings => confirm_address;
     Unsubscribe(user_id: String, address: String) -> () => unsubscribe;
     Claim(limit: usize) -> Vec<Claim> => claim;
     Start(letter: Letter) -> bool => start;
     Finish(finish: Finish) -> bool => finish;
-    RetryDelivery(user_id: Option<String>, id: Uuid) -> Delivery => retry_delivery;
+    RetryDelivery(user_id: Option<String>, id: Uuid, once: Option<Once>) -> Delivery => retry_delivery;
     Recall(once: Once) -> Option<String> => known_answer;
     Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
-    CancelDelivery(user_id: Option<String>, id: Uuid) -> Delivery => cancel_delivery;
+    CancelDelivery(user_id: Option<String>, id: Uuid, once: Option<Once>) -> Delivery => cancel_delivery;
 }

@@ -102,7 +102,7 @@ pub struct Acted {
 }
 
 /// What a press came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pressed {
     /// The button.
     pub button: ToastButton,

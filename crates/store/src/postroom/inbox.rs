@@ -6,7 +6,7 @@ use bellwire_core::person::pressed;
 use bellwire_core::{Event, NotificationId};
 
 use super::{PostRoom, Source};
-use crate::command::{Caller, Incoming};
+use crate::command::{Caller, Incoming, Once};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{Acted, InboxItem, Pressed, ToastButton};
 
@@ -33,12 +33,18 @@ impl PostRoom {
         Ok(self.keep_item(item))
     }
 
-    /// Marks what is not read as read, a bounded number of items; how many, and whether there may be more.
+    /// Marks what is not read as read, a bounded number of items; how many with those before, and whether there may be
+    /// more. The last step remembers the answer: a repeat before that marks what is left, which can be done twice.
     pub(crate) async fn read_some(
         &mut self,
         user_id: String,
+        before: usize,
+        once: Option<Once>,
         source: &mut impl Source,
     ) -> Result<(usize, bool), StoreError> {
+        if let Some(known) = self.answered(once.as_ref(), source).await? {
+            return Ok((known, false));
+        }
         self.person(&user_id, source).await?;
         let stored = source.unread(&user_id, READ_STEP).await?;
         let more = stored.len() == READ_STEP;
@@ -51,7 +57,11 @@ impl PostRoom {
         for (_, item) in items {
             self.keep_item(InboxItem { read_at: Some(self.desk.now), ..item });
         }
-        Ok((count, more))
+        let all = before + count;
+        if !more {
+            self.remember(once.as_ref(), &all, [&*user_id]);
+        }
+        Ok((all, more))
     }
 
     /// Takes an item out of sight; it counts as read and is kept.
@@ -71,9 +81,25 @@ impl PostRoom {
         user_id: String,
         id: NotificationId,
         index: usize,
+        once: Option<Once>,
         source: &mut impl Source,
     ) -> Result<Pressed, StoreError> {
-        let item = self.found(&user_id, id, source).await?;
+        if let Some(known) = self.answered(once.as_ref(), source).await? {
+            return Ok(known);
+        }
+        let pressed = self.press(&user_id, id, index, source).await?;
+        self.remember(once.as_ref(), &pressed, [&*user_id]);
+        Ok(pressed)
+    }
+
+    async fn press(
+        &mut self,
+        user_id: &str,
+        id: NotificationId,
+        index: usize,
+        source: &mut impl Source,
+    ) -> Result<Pressed, StoreError> {
+        let item = self.found(user_id, id, source).await?;
         let button = item.toast.as_ref().and_then(|toast| toast.buttons.get(index)).cloned();
         let button = button.ok_or_else(|| StoreError::not_found("action"))?;
         if let Some(acted) = item.acted.iter().find(|acted| acted.index == index) {

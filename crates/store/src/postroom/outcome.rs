@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::people::Draft;
 use super::{PostRoom, Source};
-use crate::command::{Caller, Incoming};
+use crate::command::{Caller, Incoming, Once};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{Delivery, DeliveryState, Finish, InboxItem, Outcome};
 
@@ -48,9 +48,13 @@ impl PostRoom {
         &mut self,
         user_id: Option<String>,
         id: Uuid,
+        once: Option<Once>,
         source: &mut impl Source,
     ) -> Result<Delivery, StoreError> {
         use DeliveryState::{Cancelled, Failed, Skipped, Unknown};
+        if let Some(known) = self.answered(once.as_ref(), source).await? {
+            return Ok(known);
+        }
         let delivery = self.own_delivery(user_id, id, source).await?;
         if !matches!(delivery.state, Failed | Unknown | Cancelled | Skipped) {
             let message =
@@ -69,11 +73,27 @@ impl PostRoom {
             ..delivery
         };
         self.changes.people.deliveries.insert(id, delivery.clone());
+        self.remember(once.as_ref(), &delivery, [&*delivery.user_id]);
         Ok(delivery)
     }
 
     /// Gives up a delivery that waits.
     pub(crate) async fn cancel_delivery(
+        &mut self,
+        user_id: Option<String>,
+        id: Uuid,
+        once: Option<Once>,
+        source: &mut impl Source,
+    ) -> Result<Delivery, StoreError> {
+        if let Some(known) = self.answered(once.as_ref(), source).await? {
+            return Ok(known);
+        }
+        let delivery = self.give_up(user_id, id, source).await?;
+        self.remember(once.as_ref(), &delivery, [&*delivery.user_id]);
+        Ok(delivery)
+    }
+
+    async fn give_up(
         &mut self,
         user_id: Option<String>,
         id: Uuid,

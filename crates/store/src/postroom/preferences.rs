@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::people::HOUR_MS;
 use super::{PostRoom, Source};
+use crate::command::Once;
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{Channel, ConfirmationRow, Delivery, DeliveryState, NewSettings};
 
@@ -46,8 +47,12 @@ impl PostRoom {
         &mut self,
         user_id: String,
         code: Vec<u8>,
+        once: Option<Once>,
         source: &mut impl Source,
     ) -> Result<Settings, StoreError> {
+        if let Some(known) = self.answered(once.as_ref(), source).await? {
+            return Ok(known);
+        }
         let mut settings = self.person(&user_id, source).await?.settings.clone();
         let known = match self.changes.people.confirmations.get(user_id.as_str()) {
             Some(known) => known.clone(),
@@ -73,6 +78,7 @@ impl PostRoom {
         settings.email.confirmed = true;
         self.changes.people.confirmations.insert(user_id.as_str().into(), None);
         self.put_settings(&user_id, settings.clone());
+        self.remember(once.as_ref(), &settings, [&*user_id]);
         Ok(settings)
     }
 

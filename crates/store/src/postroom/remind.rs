@@ -134,8 +134,11 @@ impl PostRoom {
         }
         let key = MailboxKey::of_person(owner);
         match self.enter(&key, source).await {
-            // By now the event is decided on. Whoever asks for the person's mailbox hears that it is damaged.
-            Err(error) if error.kind == ErrorKind::Damaged => return Ok(Vec::new()),
+            // The agent's own call goes on. The event says why its person was not told.
+            Err(error) if error.kind == ErrorKind::Damaged => {
+                self.damage.note(format!("mailboxes ({owner})"), &error);
+                return Ok(vec![Decision::nobody("the person's mailbox is damaged".to_owned())]);
+            }
             entered => entered?,
         };
         let room = self.rooms.get_mut(&key).expect("it was entered above");

@@ -142,10 +142,10 @@ async fn ask_everything(backend: &Backend, user: &str) -> Vec<Result<(), StoreEr
         store.catch_up(id.clone(), Some(0), 10).await.map(drop),
         store.unread_count(id.clone()).await.map(drop),
         store.mark(id.clone(), nothing, true).await.map(drop),
-        store.read_all(id.clone()).await.map(drop),
+        store.read_all(id.clone(), None).await.map(drop),
         store.reminders(Some(id.clone()), None, 10).await.map(drop),
         store.deliveries(Some(id.clone()), None, None, 10).await.map(drop),
-        store.confirm_address(id.clone(), b"wrong".to_vec()).await.map(drop),
+        store.confirm_address(id.clone(), b"wrong".to_vec(), None).await.map(drop),
         store.unsubscribe(id.clone(), "other@example.org".into()).await,
         store.token_by_secret(user.as_bytes().to_vec()).await.map(drop),
     ]

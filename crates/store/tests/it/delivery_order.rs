@@ -29,7 +29,7 @@ pub(crate) async fn mails(backend: &Backend, user: &str) {
     assert_eq!((claim.user_id.as_str(), &claim.purpose), (user, &Purpose::Confirmation));
     start(backend, &claim).await;
     assert!(finish(backend, &claim, Outcome::Sent).await);
-    assert!(backend.store().confirm_address(user.into(), b"code".to_vec()).await.unwrap().email.confirmed);
+    assert!(backend.store().confirm_address(user.into(), b"code".to_vec(), None).await.unwrap().email.confirmed);
 }
 
 pub(crate) async fn tell(backend: &Backend, user: &str, text: &str) {

@@ -1,7 +1,10 @@
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_store::{Brought, Caller, ErrorKind, Incoming, Once, Publish};
+use bellwire_store::{Brought, Caller, DeliveryState, ErrorKind, Incoming, Once, Publish};
+use serde_json::json;
 
 use crate::backends::{Backend, failure, on_every_store};
+use crate::notify::{message, toast, told};
+use crate::outbox::{claim, finish, mail_to, only, start};
 
 fn once(route: &str, content: u8) -> Once {
     Once { token_id: "t".into(), route: route.into(), key: "k".into(), content: [content; 32] }
@@ -93,6 +96,56 @@ on_every_store! {
         backend.pass(24 * 60 * 60 * 1000);
         assert!(backend.store().publish(publish("sed", 2)).await.is_ok());
         assert!(backend.store().publish(publish("grep", 1)).await.is_err(), "the new meaning holds now");
+    }
+
+    async fn a_delivery_that_is_retried_under_a_name_is_retried_once(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("news")).await;
+        let refused = || bellwire_store::Outcome::Refused { reason: "550 no such user".into() };
+        let refuse = async |backend: &Backend| {
+            let letter = claim(backend).await;
+            assert!(start(backend, &letter).await && finish(backend, &letter, refused()).await);
+            only(backend).await
+        };
+        let failed = refuse(&backend).await;
+        let first = backend.store().retry_delivery(None, failed.id, Some(once("retry", 1))).await.unwrap();
+        assert_eq!(first.state, DeliveryState::Waiting);
+        // The process dies before anybody hears the answer.
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let failed = refuse(&backend).await;
+        let again = backend.store().retry_delivery(None, failed.id, Some(once("retry", 1))).await.unwrap();
+        assert_eq!(again, first, "the first answer");
+        assert_eq!(only(&backend).await, failed, "and nothing is sent once more");
+        assert!(backend.store().claim(10).await.unwrap().is_empty());
+        let conflict = backend.store().retry_delivery(None, failed.id, Some(once("retry", 2))).await.unwrap_err();
+        assert_eq!(conflict.kind, ErrorKind::Conflict);
+    }
+
+    async fn what_a_person_does_under_a_name_is_done_once(backend: Backend) {
+        let store = backend.store();
+        told(&backend, message("first")).await;
+        assert_eq!(store.read_all("ada".into(), Some(once("read_all", 1))).await.unwrap(), 1);
+        told(&backend, message("second")).await;
+        assert_eq!(store.read_all("ada".into(), Some(once("read_all", 1))).await.unwrap(), 1, "the first answer");
+        assert_eq!(store.unread_count("ada".into()).await.unwrap(), 1, "what came later is unread");
+
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("third")).await;
+        let waits = only(&backend).await;
+        let cancel = async || store.cancel_delivery(None, waits.id, Some(once("cancel", 1))).await.unwrap();
+        let first = cancel().await;
+        store.retry_delivery(None, waits.id, None).await.unwrap();
+        assert_eq!(cancel().await, first);
+        assert_eq!(only(&backend).await.state, DeliveryState::Waiting, "it was not cancelled a second time");
+
+        let button = json!({"message": "May I?", "severity": "info", "actions": [{"label": "No", "action": "dismiss"}]});
+        let id = told(&backend, toast(button)).await;
+        let press = async || store.act("ada".into(), id, 0, Some(once("act", 1))).await.unwrap();
+        let first = press().await;
+        backend.pass(1_000);
+        assert_eq!(press().await, first);
     }
 
     async fn an_answer_that_changes_nothing_is_remembered_too(backend: Backend) {

@@ -15,7 +15,7 @@ use crate::settings::change;
 const CODE: &[u8] = b"a hash";
 
 /// Ada reads mail at this address, and has shown that she does.
-async fn mail_to(backend: &Backend, address: &str) {
+pub(crate) async fn mail_to(backend: &Backend, address: &str) {
     let wanted = SettingsChange {
         email_enabled: Some(true),
         email_address: Some(Some(address.to_owned())),
@@ -26,7 +26,7 @@ async fn mail_to(backend: &Backend, address: &str) {
     assert_eq!((claim.target.as_str(), &claim.purpose), (address, &Purpose::Confirmation));
     assert!(start(backend, &claim).await);
     assert!(finish(backend, &claim, Outcome::Sent).await);
-    let settings = backend.store().confirm_address("ada".into(), CODE.to_vec()).await.unwrap();
+    let settings = backend.store().confirm_address("ada".into(), CODE.to_vec(), None).await.unwrap();
     assert!(settings.email.confirmed);
 }
 
@@ -40,18 +40,18 @@ async fn claims(backend: &Backend) -> Vec<Claim> {
     backend.store().claim(10).await.unwrap()
 }
 
-async fn claim(backend: &Backend) -> Claim {
+pub(crate) async fn claim(backend: &Backend) -> Claim {
     let mut claims = claims(backend).await;
     assert_eq!(claims.len(), 1, "{claims:?}");
     claims.remove(0)
 }
 
-async fn start(backend: &Backend, claim: &Claim) -> bool {
+pub(crate) async fn start(backend: &Backend, claim: &Claim) -> bool {
     let code = (claim.purpose == Purpose::Confirmation).then(|| CODE.to_vec());
     backend.store().start(Letter { letter_id: claim.letter_id, fence: claim.fence, code }).await.unwrap()
 }
 
-async fn finish(backend: &Backend, claim: &Claim, outcome: Outcome) -> bool {
+pub(crate) async fn finish(backend: &Backend, claim: &Claim, outcome: Outcome) -> bool {
     let finish = Finish { letter_id: claim.letter_id, fence: claim.fence, outcome, jitter: 0 };
     backend.store().finish(finish).await.unwrap()
 }
@@ -68,7 +68,7 @@ async fn deliveries(backend: &Backend) -> Vec<Delivery> {
     all.into_iter().filter(|one| one.notification_id.is_some()).collect()
 }
 
-async fn only(backend: &Backend) -> Delivery {
+pub(crate) async fn only(backend: &Backend) -> Delivery {
     let mut all = deliveries(backend).await;
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
@@ -159,9 +159,9 @@ on_every_store! {
         told(&backend, message("alone")).await;
         let alone = lost(claim(&backend).await, silence()).await;
         let id = only(&backend).await.id;
-        backend.store().retry_delivery(None, id).await.unwrap();
+        backend.store().retry_delivery(None, id, None).await.unwrap();
         assert_eq!(lost(claim(&backend).await, Outcome::Refused { reason: "no".into() }).await, alone, "a copy is known as one");
-        backend.store().retry_delivery(None, id).await.unwrap();
+        backend.store().retry_delivery(None, id, None).await.unwrap();
         assert_ne!(lost(claim(&backend).await, Outcome::Sent).await, alone, "what was refused is sent anew");
 
         told(&backend, message("first")).await;
@@ -169,7 +169,7 @@ on_every_store! {
         let both = lost(claim(&backend).await, silence()).await;
         let unknown = backend.store().deliveries(None, Some(DeliveryState::Unknown), None, 10).await.unwrap().0;
         assert_eq!(unknown.len(), 2);
-        backend.store().retry_delivery(None, unknown[0].id).await.unwrap();
+        backend.store().retry_delivery(None, unknown[0].id, None).await.unwrap();
         let one = claim(&backend).await;
         assert_eq!(texts(&one).len(), 1);
         assert_ne!(one.letter_id, both, "the same name must not stand for another text");
@@ -224,11 +224,11 @@ on_every_store! {
         let block = backend.take(TurnStart, "c1").await.block;
         assert!(block.contains("delivery_failed: email") && block.contains("550 no such user"), "{block}");
 
-        assert_eq!(backend.store().retry_delivery(Some("bob".into()), dead.id).await.unwrap_err().kind, ErrorKind::NotFound);
-        let again = backend.store().retry_delivery(Some("ada".into()), dead.id).await.unwrap();
+        assert_eq!(backend.store().retry_delivery(Some("bob".into()), dead.id, None).await.unwrap_err().kind, ErrorKind::NotFound);
+        let again = backend.store().retry_delivery(Some("ada".into()), dead.id, None).await.unwrap();
         assert_eq!((again.state, again.attempts), (DeliveryState::Waiting, 0));
-        assert_eq!(backend.store().retry_delivery(None, dead.id).await.unwrap_err().kind, ErrorKind::Conflict);
-        let cancelled = backend.store().cancel_delivery(None, dead.id).await.unwrap();
+        assert_eq!(backend.store().retry_delivery(None, dead.id, None).await.unwrap_err().kind, ErrorKind::Conflict);
+        let cancelled = backend.store().cancel_delivery(None, dead.id, None).await.unwrap();
         assert_eq!(cancelled.state, DeliveryState::Cancelled);
         assert!(claims(&backend).await.is_empty());
     }
@@ -322,10 +322,10 @@ on_every_store! {
         finish(&backend, &letter, Outcome::Sent).await;
         let store = backend.store();
         for _ in 0..5 {
-            let guess = store.confirm_address("ada".into(), b"wrong".to_vec()).await.unwrap();
+            let guess = store.confirm_address("ada".into(), b"wrong".to_vec(), None).await.unwrap();
             assert!(!guess.email.confirmed);
         }
-        let right = store.confirm_address("ada".into(), CODE.to_vec()).await.unwrap_err();
+        let right = store.confirm_address("ada".into(), CODE.to_vec(), None).await.unwrap_err();
         assert_eq!(right.kind, ErrorKind::Conflict, "five wrong guesses use it up");
         for number in 1..5 {
             change(&backend, address(number)).await.unwrap();

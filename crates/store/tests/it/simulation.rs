@@ -236,7 +236,7 @@ impl Command {
                 words(&store.change_settings(NewSettings { user_id: "ada".into(), change }).await?)
             }
             Self::Tell(text) => words(&store.send(telling(text)).await?),
-            Self::ReadAll => words(&store.read_all("ada".into()).await?),
+            Self::ReadAll => words(&store.read_all("ada".into(), None).await?),
             Self::Dismiss => match inbox(&*store).await?.first() {
                 Some(item) => words(&anywhere(store.dismiss("ada".into(), item.id).await?)),
                 None => "nothing to dismiss".to_owned(),
@@ -260,7 +260,7 @@ async fn mail_to(backend: &Backend, address: &str, fault: &Fault) -> Result<Sett
     let change = NewSettings { user_id: "ada".into(), change };
     fault.step(backend, async || store.change_settings(change.clone()).await).await?;
     deliver(backend, &bellwire_store::Outcome::Sent, fault).await?;
-    match fault.step(backend, async || store.confirm_address("ada".into(), b"code".to_vec()).await).await {
+    match fault.step(backend, async || store.confirm_address("ada".into(), b"code".to_vec(), None).await).await {
         Err(error) if error.kind == ErrorKind::Conflict => store.settings("ada".into()).await,
         settled => settled,
     }

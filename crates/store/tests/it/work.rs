@@ -211,7 +211,7 @@ async fn everything_unread_is_read_in_small_steps() {
         }
         sending.join_all().await;
         reports.check("2500 messages at once");
-        assert_eq!(backend.store().read_all("ada".into()).await.unwrap(), 2_500);
+        assert_eq!(backend.store().read_all("ada".into(), None).await.unwrap(), 2_500);
         let (steps, _) = reports.check("read_all");
         assert!(steps >= 3, "{steps} steps");
         assert_eq!(backend.store().unread_count("ada".into()).await.unwrap(), 0);
@@ -286,7 +286,7 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
         let code = store.claim(1).await.unwrap().remove(0);
         let letter = Letter { letter_id: code.letter_id, fence: code.fence, code: Some(vec![7]) };
         assert!(store.start(letter).await.unwrap());
-        store.confirm_address("ada".into(), vec![7]).await.unwrap();
+        store.confirm_address("ada".into(), vec![7], None).await.unwrap();
         let mut sending = tokio::task::JoinSet::new();
         for number in 0..2_500 {
             let (store, draft) = (backend.store(), message(number));
