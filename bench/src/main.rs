@@ -13,6 +13,7 @@ mod mailbox_driver;
 mod mixes;
 
 mod allocations;
+mod full_mailbox;
 mod injection;
 mod mailbox;
 mod many_mailboxes;
