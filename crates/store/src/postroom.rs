@@ -397,6 +397,11 @@ impl PostRoom {
     async fn load_events(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
         let room = self.rooms.get(key).expect("a mailbox is entered before its events are loaded");
         let wanted = room.unloaded_events();
+        self.load(key, &wanted, source).await
+    }
+
+    /// Loads these events of a mailbox, in portions that fit into a step.
+    async fn load(&mut self, key: &MailboxKey, wanted: &[EventId], source: &mut impl Source) -> Result<(), StoreError> {
         for ids in wanted.chunks(EVENTS_AT_ONCE) {
             self.check_budget(source)?;
             let found = source.events(ids).await?;

@@ -133,8 +133,12 @@ impl Room {
         if !self.lacks_events {
             return Vec::new();
         }
-        let lacks = |id: &EventId| !self.drawer.has(*id) && !self.gone.contains(id);
-        let mut wanted: Vec<EventId> = self.mailbox.events_to_show().filter(lacks).collect();
+        self.lacking(self.mailbox.events_to_show())
+    }
+
+    /// Which of these events are stored and not in memory, in order.
+    pub(super) fn lacking(&self, events: impl Iterator<Item = EventId>) -> Vec<EventId> {
+        let mut wanted: Vec<EventId> = events.filter(|id| !self.drawer.has(*id) && !self.gone.contains(id)).collect();
         wanted.sort();
         wanted.dedup();
         wanted

@@ -1,8 +1,8 @@
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use bellwire_core::mailbox::InjectInput;
-use bellwire_core::{Answer, Event, EventId, Input};
+use bellwire_core::notification::Notification;
+use bellwire_core::{Answer, Event, Input};
 
 use super::{Drained, PostRoom, Source};
 use crate::command::{Given, Message, Take};
@@ -98,46 +98,55 @@ impl PostRoom {
         call_ids: &[String],
         source: &mut impl Source,
     ) -> Result<Vec<String>, StoreError> {
-        let (mut returned, mut warnings) = (Vec::new(), Vec::new());
+        let (mut rows, mut returned, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
         for (at, call_id) in call_ids.iter().enumerate() {
             match self.injection(key, call_id, source).await? {
                 None => warnings.push(format!("unseen[{at}]: no answer is known under this call_id")),
-                Some(row) if row.unseen => {}
+                Some(row) if row.unseen || rows.iter().any(|known: &InjectionRow| known.call_id == *call_id) => {}
                 Some(mut row) => {
                     returned.append(&mut row.taken);
-                    row.unseen = true;
-                    self.changes.unseen.push((key.clone(), call_id.clone()));
-                    self.rooms.get_mut(key).expect("it was entered before").remember(row);
+                    rows.push(InjectionRow { unseen: true, ..row });
                 }
             }
         }
         if !returned.is_empty() {
-            self.handle(key, Input::Return(returned))?;
-            if let Err(failed) = self.recall(key, source).await {
-                // The next command must not find the effects of this one.
-                self.drain(key);
-                return Err(failed);
-            }
+            self.take_back(key, returned, source).await?;
+        }
+        for row in rows {
+            self.changes.unseen.push((key.clone(), row.call_id.clone()));
+            self.rooms.get_mut(key).expect("it was entered before").remember(row);
         }
         Ok(warnings)
     }
 
-    /// Loads the events of what waits again: a mailbox does not keep those of what it has told.
-    async fn recall(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+    /// Decides on a copy of the mailbox what waits again, and loads the events of that: a mailbox does not keep those of
+    /// what it has told. Loading may take several steps; until it is done, nothing has changed.
+    async fn take_back(
+        &mut self,
+        key: &MailboxKey,
+        returned: Vec<Notification>,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
         let room = self.rooms.get_mut(key).expect("it was entered before");
-        let wanted = room.mailbox.pending().iter().flat_map(|one| one.events.iter().map(|entry| entry.event));
-        let wanted: HashSet<EventId> = wanted.filter(|id| !room.drawer.has(*id)).collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let stored = source.events(&wanted.iter().copied().collect::<Vec<_>>()).await?;
+        let mut mailbox = room.mailbox.clone();
+        let handled = mailbox.handle(Input::Return(returned), &mut self.desk);
+        handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
+        let mut wanted = room.lacking(mailbox.events_to_show());
         // What this very commit took in is not stored yet.
-        let fresh = self.changes.events.iter().filter(|row| wanted.contains(&row.event.id()));
-        let fresh = fresh.map(|row| (row.event.id(), row.packed.clone()));
-        for (id, packed) in stored.into_iter().chain(fresh) {
-            self.unweighed += packed.bytes();
-            room.drawer.keep(id, packed);
+        for row in &self.changes.events {
+            if let Ok(at) = wanted.binary_search(&row.event.id()) {
+                room.drawer.keep(wanted.remove(at), row.packed.clone());
+            }
         }
+        if let Err(stopped) = self.load(key, &wanted, source).await {
+            // The next command must not find the effects of this one.
+            while self.desk.poll().is_some() {}
+            return Err(stopped);
+        }
+        let room = self.rooms.get_mut(key).expect("it was entered before");
+        room.change(&mut self.changes);
+        room.mailbox = mailbox;
+        self.changes.handled += 1;
         Ok(())
     }
 
