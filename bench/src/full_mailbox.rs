@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Randomness, Subscribers, Time};
-use bellwire_store::{Caller, Incoming, Opening, PeopleRules, Publish, Report, SqliteStore, Store, Take};
+use bellwire_store::{Caller, Clock, Incoming, Opening, PeopleRules, Publish, Report, SqliteStore, Store, Take};
 
 use crate::events::{START, change, failure, subagent, task};
 use crate::measure::{Laps, RunMode, TableRow, nanos};
@@ -54,7 +54,7 @@ impl Bench {
         let opening = Opening {
             subscribers: Arc::new(Subscribers::bundled()),
             randomness: Randomness::repeatable(1),
-            clock: Arc::new(move || Time::from_millis(time.load(Ordering::Relaxed))),
+            clock: Clock::set_by(move || Time::from_millis(time.load(Ordering::Relaxed))),
             timers: false,
             observer: Some(Arc::new(observer)),
             people: PeopleRules::default(),
