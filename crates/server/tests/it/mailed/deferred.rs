@@ -74,6 +74,27 @@ async fn a_night_of_news_is_one_digest_that_says_how_many_it_does_not_show() {
 }
 
 #[tokio::test]
+async fn a_digest_that_is_greylisted_goes_again_as_a_whole() {
+    let fault = json!([{"at": "rcpt", "do": "451 4.7.1 Greylisted, come back in 1 second", "after": 1, "times": 1}]);
+    let server = MailServer::start(&[listener("x", fault)]);
+    let post = quiet(&server, -60, 60).await;
+    // More than the outbox looks at for one claim of all its workers.
+    for number in 0..100 {
+        send(&post.hub, &post.agent, &format!("news {number:03}")).await;
+    }
+    post.change(json!({"quiet_hours": null})).await;
+    let is_sent = || async { texts(&post.deliveries().await, "state") == ["sent"; 100] };
+    wait_for("all of them sent", is_sent).await;
+    let mails = server.received("x");
+    assert_eq!(mails.len(), 2, "the code and one digest");
+    assert_eq!(header(&mails[1], "Subject"), "[butler] 100 notifications");
+    assert!(plain(&mails[1]).contains("\nand 50 more in your inbox\n"), "{}", plain(&mails[1]));
+    let twice = post.deliveries().await.iter().all(|one| one["attempts"] == 2);
+    assert!(twice, "each was in both attempts");
+    post.hub.stop().await;
+}
+
+#[tokio::test]
 async fn what_was_read_dismissed_answered_or_muted_meanwhile_is_not_mailed() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = quiet(&server, -60, 60).await;
