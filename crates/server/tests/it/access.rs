@@ -121,7 +121,10 @@ async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
                 continue;
             }
             assert_eq!(status, StatusCode::NOT_FOUND, "{} {}: {answer}", route.method, route.path);
-            // What is not his and what is not there are told in the same words.
+            // What is not his and what is not there are told in the same words. Tools are nobody's, and named.
+            if route.path == "/v1/tools/{id}" {
+                continue;
+            }
             let absent = Theirs::none().path_for(route.path).replace("/ada", "/nobody").replace("/chat", "/absent");
             let unknown = hub.call(&bob, method, &absent, Some(body)).await;
             assert_eq!((status, answer), unknown, "{} {}", route.method, route.path);
