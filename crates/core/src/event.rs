@@ -75,8 +75,14 @@ impl Event {
     pub fn new(kind: &str, source: &str, severity: Severity, payload: serde_json::Value) -> Result<Self, Invalid> {
         let kind = EventType::parse(kind)?;
         let source = Source::parse(source)?;
-        refuse_the_persons_voice(&kind, &source)?;
+        refuse_reserved(&kind, &source)?;
         Ok(Self::from_parts(kind, source, severity, Payload::from_json(payload)?))
+    }
+
+    /// An event of the hub's own, such as a delivery that failed. Its source is `bellwire`, which nobody else may use.
+    pub fn from_hub(kind: &str, severity: Severity, payload: serde_json::Value) -> Result<Self, Invalid> {
+        let payload = Payload::from_json(payload)?;
+        Ok(Self::from_parts(EventType::parse(kind)?, Source::known(HUB), severity, payload))
     }
 
     /// The longest message a person may send to an agent, in characters.
@@ -279,28 +285,42 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// Refuses the type and the source that are reserved for messages of the person.
-fn refuse_the_persons_voice(kind: &EventType, source: &Source) -> Result<(), Invalid> {
-    let (field, claim) = if kind.as_str() == "user.message" {
-        ("type", "user.message")
-    } else if reads_as_person(source.as_str()) {
-        ("source", "user")
-    } else {
-        return Ok(());
+/// The name under which the hub itself speaks.
+pub const HUB: &str = "bellwire";
+/// The name under which the holder of an admin token speaks to people.
+pub const OPERATOR: &str = "operator";
+/// The name under which a person speaks.
+pub const PERSON: &str = "user";
+/// Names that no source and no origin from outside may have. Two of them are for the hub's own processes.
+pub const RESERVED_NAMES: [&str; 5] = [HUB, PERSON, OPERATOR, "switchboard", "messenger"];
+
+/// The reserved name that this one is, in whatever case. Unicode is to be normalised before.
+pub fn reserved_name(name: &str) -> Option<&'static str> {
+    RESERVED_NAMES.into_iter().find(|reserved| name.to_lowercase() == *reserved)
+}
+
+/// Reserved names cannot be borrowed, nor can the type of a person's message.
+fn refuse_reserved(kind: &EventType, source: &Source) -> Result<(), Invalid> {
+    let persons =
+        |claim: &str| format!("'{claim}' is the person's own voice; only the messages and actions calls may use it");
+    let (field, message) = match reserved_name(without_count(source.as_str())) {
+        _ if kind.as_str() == "user.message" => ("type", persons("user.message")),
+        Some(PERSON) => ("source", persons(PERSON)),
+        Some(name) => ("source", format!("'{name}' is reserved for Bellwire itself; name the component that reports")),
+        None => return Ok(()),
     };
-    let message = format!("'{claim}' is the person's own voice; only the messages and actions calls may use it");
     Err(Invalid { forbidden: true, ..Invalid::new(field, message) })
 }
 
-/// Whether a source would be displayed like the person's label. A label may be followed by a count, so `user x7` is too.
-fn reads_as_person(source: &str) -> bool {
+/// A label is followed by how many events it stands for, so `user x7` reads as the person's too.
+fn without_count(source: &str) -> &str {
     let mut name = source;
     while let Some((shorter, count)) = name.rsplit_once(" x")
         && count.bytes().all(|byte| byte.is_ascii_digit())
     {
         name = shorter.trim_end();
     }
-    name.eq_ignore_ascii_case("user")
+    name
 }
 
 /// Checks for 1 to `max` characters and no control characters.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bellwire_core::Time;
+use bellwire_core::event::{OPERATOR, PERSON, reserved_name};
+use bellwire_core::person::visible_name;
 use bellwire_store::{Caller, Store, Token};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -57,7 +59,8 @@ pub struct Identity {
     pub scope: Scope,
     /// On whose behalf it asks.
     pub caller: Caller,
-    /// The agent it authenticates, by its name as people see it.
+    /// The name under which it speaks to people: an agent's or a component's own, `operator` for an admin, `user` for a
+    /// person. None = nothing it sends reaches a person.
     pub origin: Option<String>,
     /// When its token ends by itself.
     pub expires_at: Option<Time>,
@@ -76,7 +79,14 @@ impl Identity {
             Some(user) => format!("user:{user}"),
             None => format!("token:{}", token.id),
         };
-        let (conversation_id, origin) = (token.conversation_id.clone(), token.origin.as_deref().map(seen));
+        let conversation_id = token.conversation_id.clone();
+        let origin = match scope {
+            Scope::Admin => Some(OPERATOR.to_owned()),
+            Scope::User => Some(PERSON.to_owned()),
+            Scope::Daemon => token.origin.as_deref().map(seen),
+            // Tokens of older databases may have a name that is reserved by now.
+            Scope::Agent | Scope::Ingest => token.origin.as_deref().map(seen).map(unreserved),
+        };
         let caller = Caller { user_id, conversation_id, token_owner, origin: origin.clone() };
         let (expires_at, secret_hash) = (token.expires_at, token.secret_hash.clone());
         Some(Self { token_id: token.id.clone(), scope, caller, origin, expires_at, usage, secret_hash })
@@ -192,5 +202,12 @@ fn has_ended(expires_at: Option<Time>) -> bool {
 
 /// A name as people see it: nothing in it that is not seen, or that turns its letters around.
 fn seen(name: &str) -> String {
-    Some(bellwire_core::person::one_line(name)).filter(|name| !name.is_empty()).unwrap_or_else(|| "unnamed".to_owned())
+    Some(bellwire_core::person::one_line(name)).filter(|name| !name.is_empty()).unwrap_or_else(|| UNNAMED.to_owned())
 }
+
+fn unreserved(name: String) -> String {
+    if reserved_name(&visible_name(&name)).is_some() { UNNAMED.to_owned() } else { name }
+}
+
+/// Who has no name that people could see.
+const UNNAMED: &str = "unnamed";

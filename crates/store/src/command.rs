@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwire_core::conversation::Observed;
-use bellwire_core::event::AgentName;
+use bellwire_core::event::{AgentName, OPERATOR, PERSON};
 use bellwire_core::render::Boundary;
 use bellwire_core::{Answer, Event, EventId, Inject, NotificationId, Time};
 use serde::{Deserialize, Serialize};
@@ -23,19 +23,25 @@ pub struct Caller {
     pub conversation_id: Option<String>,
     /// Under whose name the ids a sender brings are remembered.
     pub token_owner: String,
-    /// The authenticated name of the agent that asks, as people see it; none = the caller has none.
+    /// The authenticated name of who asks, as people see it. None = it has none, and nothing it sends reaches a person.
     pub origin: Option<String>,
 }
 
 impl Caller {
     /// A caller that may speak for everyone.
     pub fn anyone() -> Self {
-        Self { user_id: None, conversation_id: None, token_owner: "admin".to_owned(), origin: None }
+        let origin = Some(OPERATOR.to_owned());
+        Self { user_id: None, conversation_id: None, token_owner: "admin".to_owned(), origin }
     }
 
     /// A caller bound to one person.
     pub fn user(id: &str) -> Self {
-        Self { user_id: Some(id.to_owned()), conversation_id: None, token_owner: format!("user:{id}"), origin: None }
+        Self {
+            user_id: Some(id.to_owned()),
+            conversation_id: None,
+            token_owner: format!("user:{id}"),
+            origin: Some(PERSON.to_owned()),
+        }
     }
 
     /// Whether a conversation of this owner is the caller's business.

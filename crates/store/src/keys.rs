@@ -7,7 +7,6 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hash, Hasher, RandomState};
-use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 use bellwire_core::event::AgentName;
@@ -25,61 +24,120 @@ impl ConversationKey {
     }
 }
 
-/// The mailbox of one agent of one conversation.
+/// A mailbox: whose it is, and a hash of that.
 #[derive(Clone, Debug)]
-pub(crate) struct MailboxKey(Arc<Names>);
+pub(crate) struct MailboxKey(Arc<Hashed>);
 
-/// What a mailbox is called.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Names {
-    pub(crate) conversation: ConversationKey,
-    pub(crate) agent: Arc<str>,
+#[derive(Debug, PartialEq, Eq)]
+struct Hashed {
+    holder: Holder,
     hash: u64,
 }
 
+/// Whose mailbox it is.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Holder {
+    /// One agent of one conversation.
+    Agent { conversation: ConversationKey, agent: Arc<str> },
+    /// A person, for what one origin has to tell them. Each origin has a mailbox of its own, so that everything that comes
+    /// out of it, by whatever timer, is known to be of that origin.
+    Person { user_id: Arc<str>, origin: Arc<str> },
+}
+
+/// Whose news it was that a person's mailbox held before each origin had one.
+const UNKNOWN_ORIGIN: &str = "unknown";
+
 impl MailboxKey {
     pub(crate) fn new(conversation: &ConversationKey, agent: impl Into<Arc<str>>) -> Self {
-        static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-        let (conversation, agent) = (conversation.clone(), agent.into());
-        let hash = SECRET.hash_one((&conversation, &agent));
-        Self(Arc::new(Names { conversation, agent, hash }))
+        Self::of(Holder::Agent { conversation: conversation.clone(), agent: agent.into() })
     }
 
-    /// The mailbox of a person. No conversation is called nothing, so it is no conversation's.
-    pub(crate) fn of_person(user_id: &Arc<str>) -> Self {
-        let nothing: Arc<str> = "".into();
-        Self::new(&ConversationKey { owner: user_id.clone(), id: nothing.clone() }, nothing)
+    /// The mailbox of a person for what this origin tells them.
+    pub(crate) fn of_person(user_id: &Arc<str>, origin: &str) -> Self {
+        Self::of(Holder::Person { user_id: user_id.clone(), origin: origin.into() })
+    }
+
+    fn of(holder: Holder) -> Self {
+        static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        let hash = SECRET.hash_one(&holder);
+        Self(Arc::new(Hashed { holder, hash }))
     }
 
     /// The mailbox of an agent of the same conversation.
     pub(crate) fn of_agent(self, agent: &AgentName) -> Self {
-        match *self.agent == *agent.as_str() {
-            true => self,
-            false => Self::new(&self.conversation, agent.shared()),
+        match &self.0.holder {
+            Holder::Agent { conversation, agent: own } if **own != *agent.as_str() => {
+                Self::new(conversation, agent.shared())
+            }
+            _ => self,
         }
     }
 
-    /// Whose it is.
+    /// The person it belongs to, directly or by the conversation.
     pub(crate) fn owner(&self) -> &Arc<str> {
-        &self.conversation.owner
+        match &self.0.holder {
+            Holder::Agent { conversation, .. } => &conversation.owner,
+            Holder::Person { user_id, .. } => user_id,
+        }
     }
 
-    pub(crate) fn is_a_persons(&self) -> bool {
-        self.conversation.id.is_empty()
+    /// The conversation of an agent's mailbox.
+    pub(crate) fn conversation(&self) -> Option<&ConversationKey> {
+        match &self.0.holder {
+            Holder::Agent { conversation, .. } => Some(conversation),
+            Holder::Person { .. } => None,
+        }
     }
-}
 
-impl Deref for MailboxKey {
-    type Target = Names;
+    /// The agent of an agent's mailbox.
+    pub(crate) fn agent(&self) -> Option<&Arc<str>> {
+        match &self.0.holder {
+            Holder::Agent { agent, .. } => Some(agent),
+            Holder::Person { .. } => None,
+        }
+    }
 
-    fn deref(&self) -> &Names {
-        &self.0
+    /// The origin of a person's mailbox.
+    pub(crate) fn origin(&self) -> Option<&Arc<str>> {
+        match &self.0.holder {
+            Holder::Agent { .. } => None,
+            Holder::Person { origin, .. } => Some(origin),
+        }
+    }
+
+    /// Whether it is an agent's of this conversation.
+    pub(crate) fn is_in(&self, conversation: &ConversationKey) -> bool {
+        self.conversation() == Some(conversation)
+    }
+
+    /// Whether it is an agent's, but not its conversation's own.
+    pub(crate) fn is_sub_agents(&self) -> bool {
+        self.agent().is_some_and(|agent| &**agent != "main")
+    }
+
+    /// The columns `owner`, `conversation_id` and `agent` of its row. A person's has no conversation, and its origin stands
+    /// in the place of the agent; the one from before there were origins has none.
+    pub(crate) fn columns(&self) -> (&str, &str, &str) {
+        match &self.0.holder {
+            Holder::Agent { conversation, agent } => (&conversation.owner, &conversation.id, agent),
+            Holder::Person { user_id, origin } if &**origin == UNKNOWN_ORIGIN => (user_id, "", ""),
+            Holder::Person { user_id, origin } => (user_id, "", origin),
+        }
+    }
+
+    /// The mailbox that a row's columns mean.
+    pub(crate) fn from_columns(owner: &str, conversation_id: &str, agent: &str) -> Self {
+        match (conversation_id, agent) {
+            ("", "") => Self::of_person(&owner.into(), UNKNOWN_ORIGIN),
+            ("", origin) => Self::of_person(&owner.into(), origin),
+            (id, agent) => Self::new(&ConversationKey::new(owner, id), agent),
+        }
     }
 }
 
 impl PartialEq for MailboxKey {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.hash == other.hash && self.0 == other.0)
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0 == other.0)
     }
 }
 
@@ -93,13 +151,13 @@ impl PartialOrd for MailboxKey {
 
 impl Ord for MailboxKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.0.cmp(&other.0)
+        self.0.holder.cmp(&other.0.holder)
     }
 }
 
 impl Hash for MailboxKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
+        state.write_u64(self.0.hash);
     }
 }
 
@@ -151,6 +209,21 @@ mod tests {
         let hashes: std::collections::HashSet<u64> = keys.iter().map(hash_of).collect();
         assert_eq!(hashes.len(), keys.len());
         assert!(keys.iter().enumerate().all(|(at, key)| keys.iter().position(|other| other == key) == Some(at)));
+    }
+
+    #[test]
+    fn a_mailbox_comes_back_from_the_columns_of_its_row() {
+        let columns = [("ada", "chat", "main"), ("ada", "chat", "sub"), ("ada", "", "butler"), ("ada", "", "main")];
+        for (owner, conversation, agent) in columns.into_iter().chain([("ada", "", "")]) {
+            let key = MailboxKey::from_columns(owner, conversation, agent);
+            assert_eq!(key.columns(), (owner, conversation, agent));
+            assert_eq!(
+                (key.agent().is_some(), key.origin().is_some()),
+                (!conversation.is_empty(), conversation.is_empty())
+            );
+        }
+        assert!(!MailboxKey::from_columns("ada", "", "butler").is_sub_agents());
+        assert_eq!(MailboxKey::from_columns("ada", "", ""), MailboxKey::of_person(&"ada".into(), UNKNOWN_ORIGIN));
     }
 
     #[test]

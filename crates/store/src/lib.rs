@@ -36,9 +36,9 @@ pub use front::Front;
 pub use hints::{Heard, Hints};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
-    Acted, Allowance, Catchup, Change, Channel, Claim, Delivery, DeliveryState, Doorbell, Finish, Hold, InboxItem,
-    InboxQuery, InboxState, Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome, People, PeopleRules,
-    Pressed, Purpose, Quota, Reminder, Saying, Sent, Shelf, Toast, ToastButton, Told,
+    Acted, Allowance, Catchup, Change, Channel, Claim, Delivery, DeliveryContent, DeliveryState, Doorbell, Finish,
+    Hold, InboxItem, InboxQuery, InboxState, Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome,
+    People, PeopleRules, Pressed, Purpose, Quota, Reminder, Saying, Sent, Shelf, Toast, ToastButton, Told,
 };
 pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremembered};
 pub use report::{NewNotification, Observer, Report};

@@ -96,9 +96,9 @@ impl Source for Memory {
 
     async fn sub_agents(&mut self, key: &ConversationKey, limit: usize) -> Result<Vec<Arc<str>>, StoreError> {
         let tables = self.lock();
-        let is_one = |mailbox: &MailboxKey| mailbox.conversation == *key && &*mailbox.agent != "main";
+        let is_one = |mailbox: &MailboxKey| mailbox.is_in(key) && mailbox.is_sub_agents();
         let theirs = tables.mailboxes.iter().filter(|(key, row)| is_one(key) && !row.pending.is_empty());
-        Ok(theirs.map(|(mailbox, _)| mailbox.agent.clone()).take(limit).collect())
+        Ok(theirs.filter_map(|(mailbox, _)| mailbox.agent().cloned()).take(limit).collect())
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
@@ -280,7 +280,7 @@ impl Reader for Memory {
     ) -> Result<(Vec<Message>, Option<i64>), StoreError> {
         let tables = self.lock();
         let (key, first) = (ConversationKey::new(owner, conversation_id), crate::rows::first_injection(after));
-        let rows = tables.injections.iter().filter(|(sequence, row)| *sequence >= first && row.key.conversation == key);
+        let rows = tables.injections.iter().filter(|(sequence, row)| *sequence >= first && row.key.is_in(&key));
         Ok(crate::rows::page(rows.map(|(sequence, row)| (*sequence, row.messages.clone())), after, limit))
     }
 
@@ -295,9 +295,7 @@ impl Reader for Memory {
         let shown = |injection: &InjectionRow| {
             notifications.iter().any(|one: &NotificationView| {
                 one.call_id.as_deref() == Some(&injection.call_id)
-                    && row.owner == *injection.key.owner()
-                    && one.conversation_id == *injection.key.conversation.id
-                    && one.agent == *injection.key.agent
+                    && injection.key.columns() == (&*row.owner, one.conversation_id.as_str(), one.agent.as_str())
             })
         };
         let injections = tables.injections.iter().map(|(_, injection)| injection).filter(|one| shown(one));
@@ -339,8 +337,8 @@ impl Reader for Memory {
 
 fn injection_view(row: &InjectionRow) -> InjectionView {
     InjectionView {
-        conversation_id: row.key.conversation.id.to_string(),
-        agent: row.key.agent.to_string(),
+        conversation_id: row.key.columns().1.to_owned(),
+        agent: row.key.columns().2.to_owned(),
         call_id: row.call_id.clone(),
         point: row.point.to_string(),
         at: row.at,
@@ -352,8 +350,8 @@ fn view(row: &NotificationRow) -> NotificationView {
     NotificationView {
         id: row.notification.id,
         subscriber_id: row.notification.subscriber.to_string(),
-        conversation_id: row.key.conversation.id.to_string(),
-        agent: row.key.agent.to_string(),
+        conversation_id: row.key.columns().1.to_owned(),
+        agent: row.key.columns().2.to_owned(),
         priority: row.notification.priority.to_string(),
         inject_at: row.notification.inject_at.to_string(),
         state: row.fate.as_ref().map_or("pending", Fate::name).to_owned(),

@@ -15,7 +15,7 @@ mod rules;
 
 pub use allowance::{Allowance, Quota};
 pub use asked::{NewReminder, NewSettings, NotificationDraft, Saying, Sent};
-pub use delivery::{Channel, Claim, Delivery, DeliveryState, Finish, Hold, Letter, Outcome, Purpose};
+pub use delivery::{Channel, Claim, Delivery, DeliveryContent, DeliveryState, Finish, Hold, Letter, Outcome, Purpose};
 pub use doorbell::Doorbell;
 pub use inbox::{
     Acted, Catchup, Change, InboxItem, InboxQuery, InboxState, Level, Pressed, Shelf, Toast, ToastButton, Told,
@@ -43,6 +43,8 @@ pub struct Reminder {
     pub user_id: String,
     /// Who asked.
     pub origin: String,
+    /// The source that the events of news name; it is not authenticated.
+    pub source: Option<String>,
     /// In which conversation.
     pub conversation_id: Option<String>,
     /// What it says.

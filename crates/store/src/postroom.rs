@@ -37,7 +37,7 @@ use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Mailbox, N
 use crate::command::{Hint, Once, Token};
 use crate::damage::{Damage, Found};
 use crate::error::{ErrorKind, StoreError};
-use crate::keys::{KeyedMap, Names};
+use crate::keys::KeyedMap;
 use crate::packed::Packed;
 use crate::people::{Delivery, PeopleRules};
 use crate::rows::{
@@ -292,8 +292,8 @@ impl PostRoom {
             self.changes.begin();
             match self.let_time_pass(&key, source).await {
                 Err(error) if error.kind == ErrorKind::Damaged => {
-                    let Names { conversation, agent, .. } = &*key;
-                    let row = format!("mailboxes ({}, {}, {agent})", conversation.owner, conversation.id);
+                    let (owner, conversation, agent) = key.columns();
+                    let row = format!("mailboxes ({owner}, {conversation}, {agent})");
                     self.damage.note(row, &error);
                     self.damaged_mailboxes.insert(key);
                     // What it changed before it failed must go. The next tick leaves it out from the beginning.
@@ -315,12 +315,12 @@ impl PostRoom {
 
     async fn let_time_pass(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
         self.enter(key, source).await?;
-        if key.is_a_persons() {
+        if key.origin().is_some() {
             self.person(key.owner(), source).await?;
         }
         self.handle(key, Input::Time)?;
         let drained = self.drain(key);
-        self.hand_over(key.owner(), drained.ready, source).await
+        self.hand_over(key, drained.ready, source).await
     }
 
     /// Whether a person can be read. Nothing is told or sent to one that cannot, and the others are not held up.
@@ -387,7 +387,7 @@ impl PostRoom {
 
     /// Whatever a person's mailbox closes is put into words at once, so its events are needed; it holds few.
     async fn load_persons_events(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
-        match key.is_a_persons() {
+        match key.origin().is_some() {
             true => self.load_events(key, source).await,
             false => Ok(()),
         }

@@ -113,8 +113,8 @@ impl Decision {
         };
         Self {
             subscriber: subscriber.shared(),
-            conversation_id: mailbox.conversation.id.clone(),
-            agent: mailbox.agent.clone(),
+            conversation_id: mailbox.conversation().map_or_else(|| "".into(), |conversation| conversation.id.clone()),
+            agent: mailbox.agent().map_or_else(|| "".into(), Arc::clone),
             verdict: verdict.name().into(),
             reason: verdict.reason(),
             filter: verdict.filter(),
@@ -127,6 +127,12 @@ impl Decision {
     /// Whether a notification tells of the event, so that the event is needed until it is shown.
     pub(crate) fn is_told(&self) -> bool {
         self.notification_id.is_some()
+    }
+
+    /// The verdict on an event that a person would be told of, if its sender were known by a name.
+    pub(crate) fn without_origin(subscriber: &SubscriberId) -> Self {
+        let reason = "no_origin: the token has no origin, so nothing it sends reaches a person";
+        Self { subscriber: subscriber.shared(), reason: reason.into(), ..Self::nobody(String::new()) }
     }
 
     /// The verdict on an event for a person where no conversation of theirs hears it, or not every one.

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{
     AgentName, DEDUPE_KEY_MAX, Event, EventType, Invalid, NAME_MAX, Payload, Severity, Source, bounded_text,
-    refuse_the_persons_voice,
+    refuse_reserved,
 };
 use crate::{EventId, Ids, Time};
 
@@ -53,7 +53,7 @@ impl EventDraft {
     pub fn admit(self, now: Time, ids: &mut Ids) -> Result<Event, Invalid> {
         let kind = EventType::parse(&required("type", self.kind)?)?;
         let source = Source::parse(&required("source", self.source)?)?;
-        refuse_the_persons_voice(&kind, &source)?;
+        refuse_reserved(&kind, &source)?;
         let severity = Severity::parse(&required("severity", self.severity)?)?;
         let payload = Payload::from_json(required("payload", self.payload)?)?;
         let mut event = Event::from_parts(kind, source, severity, payload);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn impersonating_the_person_is_forbidden() {
+    fn reserved_names_are_forbidden() {
         let admit = |source: &str| {
             let draft = EventDraft {
                 kind: Some("cli.event".into()),
@@ -136,7 +136,7 @@ mod tests {
             };
             draft.admit(Time::ZERO, &mut Ids::seeded(1))
         };
-        for borrowed in ["USER", "user x7", "User  x12 x3"] {
+        for borrowed in ["USER", "user x7", "User  x12 x3", "bellwire", "Operator", "SWITCHBOARD", "messenger x2"] {
             assert!(admit(borrowed).unwrap_err().forbidden, "{borrowed}");
         }
         assert!(admit("user x7b").is_ok());

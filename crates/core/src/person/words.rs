@@ -15,12 +15,10 @@ pub struct Words {
     pub message: String,
     /// A warning where one of its events is one or worse, else information.
     pub kind: MessageType,
-    /// Who says it: the one source of all its events, else the subscriber.
-    pub origin: String,
+    /// The one source that all its events name. It is not authenticated: it is shown as the source, never as the origin.
+    pub source: Option<String>,
     /// The conversation all its events are of, if there is one.
     pub conversation_id: Option<String>,
-    /// How many events it tells of.
-    pub events: usize,
 }
 
 /// Puts a notification into words for a person: what the agent would read, without what guards an agent's context.
@@ -37,9 +35,8 @@ pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dy
     Words {
         message: shortened(&clean(&text)),
         kind: if is_warning { MessageType::Warning } else { MessageType::Info },
-        origin: item.label.to_string(),
+        source: notification.source.as_deref().map(str::to_owned),
         conversation_id: common(&events, Event::conversation_id).map(str::to_owned),
-        events: events.len(),
     }
 }
 
@@ -106,7 +103,7 @@ mod tests {
     fn a_person_reads_plain_words_of_at_most_five_hundred_characters() {
         let plain = said("may I <delete> it?", Severity::Info);
         assert_eq!(plain.message, "butler needs you: may I <delete> it?");
-        assert_eq!((plain.kind, plain.origin.as_str()), (MessageType::Info, "butler"));
+        assert_eq!((plain.kind, plain.source.as_deref()), (MessageType::Info, Some("butler")));
         assert_eq!(plain.conversation_id.as_deref(), Some("chat"));
         // What fits is shown whole.
         let whole = "é".repeat(500 - "butler needs you: ".len());

@@ -136,6 +136,11 @@ impl Subscribers {
         self.listening(kind).any(|subscriber| subscriber.output.audience.includes(true))
     }
 
+    /// The subscribers that tell a person of events of this type, in id order.
+    pub fn telling_a_person_of(&self, kind: &EventType) -> impl Iterator<Item = &Arc<Subscriber>> {
+        self.listening(kind).filter(|subscriber| subscriber.output.audience.includes(true))
+    }
+
     /// The subscribers that listen for this type, in id order.
     pub(crate) fn listening(&self, kind: &EventType) -> impl Iterator<Item = &Arc<Subscriber>> {
         let (positions, sure) = match self.by_type.get(kind) {

@@ -70,6 +70,9 @@ fn written(item: &InboxItem, titles: &BTreeMap<String, String>) -> Item {
     if let Some(title) = &item.title {
         written = written.titled(title);
     }
+    if let Some(source) = &item.source {
+        written = written.from_source(source);
+    }
     match &item.conversation_id {
         Some(id) => written.in_conversation(titles.get(id).unwrap_or(id)),
         None => written,

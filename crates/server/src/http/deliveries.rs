@@ -101,7 +101,7 @@ impl From<Kept> for Delivery {
     fn from(kept: Kept) -> Self {
         Self {
             id: kept.id,
-            notification_id: kept.notification_id.map(|id| id.0),
+            notification_id: kept.content.notification_id().map(|id| id.0),
             user_id: kept.user_id,
             channel: Word(kept.channel),
             target: kept.target,

@@ -21,7 +21,7 @@ use crate::auth::Identity;
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Notification")]
 #[schemars(extend("examples" = [{
-    "id": "0198c0de-0000-7000-8000-000000000000", "kind": "message", "type": "reminder", "origin": "butler",
+    "id": "0198c0de-0000-7000-8000-000000000000", "kind": "message", "type": "reminder", "origin": "butler", "source": null,
     "conversation_id": "chat", "title": null, "message": "Buy milk", "duration": null, "position": null, "actions": [],
     "correlation_id": null, "created_at": "2026-01-03T15:30:00Z", "read_at": null, "dismissed_at": null,
 }]))]
@@ -35,6 +35,8 @@ pub(super) struct Item {
     level: Word<Level>,
     /// The authenticated name of who tells.
     origin: String,
+    /// The source that the events name which it tells of; the sender chose it, nobody vouches for it.
+    source: Option<String>,
     /// The conversation in which it came up.
     conversation_id: Option<String>,
     /// What stands above it.
@@ -233,6 +235,7 @@ impl From<InboxItem> for Item {
             duration: item.toast.as_ref().map(|toast| toast.duration),
             position: item.toast.map(|toast| toast.position),
             origin: item.origin,
+            source: item.source,
             conversation_id: item.conversation_id,
             title: item.title,
             message: item.message,

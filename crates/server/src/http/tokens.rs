@@ -3,7 +3,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use bellwire_core::event::{RESERVED_NAMES, reserved_name};
+use bellwire_core::person::visible_name;
 use bellwire_store::Token;
+use icu_normalizer::ComposingNormalizerBorrowed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +17,8 @@ use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope, new_secret};
 use crate::clock;
 
-/// Names that an agent cannot have: under them the hub, its operator and people speak.
-const TAKEN: [&str; 3] = ["bellwire", "operator", "user"];
+/// Origins that only the hub's own processes have.
+const DAEMONS: [&str; 2] = ["switchboard", "messenger"];
 
 /// A token to make. An agent has a name and a person (or `*`), a person's token has that person; what acts for everyone
 /// is bound to nobody.
@@ -33,7 +36,7 @@ const TAKEN: [&str; 3] = ["bellwire", "operator", "user"];
     {
         "properties": {
             "scope": { "const": "agent" }, "user_id": { "type": "string" },
-            "origin": { "type": "string", "pattern": NOT_BLANK, "not": { "enum": TAKEN } },
+            "origin": { "type": "string", "pattern": NOT_BLANK, "not": { "enum": RESERVED_NAMES } },
         },
         "required": ["origin", "user_id"],
     },
@@ -52,7 +55,8 @@ pub(super) struct NewToken {
     name: Option<Line<128>>,
     /// The person it is bound to; `*` = explicitly everyone. Not for `admin` and `daemon`.
     user_id: Option<Line<ID_MAX>>,
-    /// The agent it authenticates. No agent is called `bellwire`, `operator` or `user`, in whatever case.
+    /// Whom it authenticates: the name people see. `bellwire`, `operator`, `user`, `switchboard` and `messenger` are
+    /// reserved, in whatever case; the last two for `daemon`. An `ingest` token without one reaches no person.
     origin: Option<Line<128>>,
     /// The conversation it is bound to. Only for `agent` and `ingest`.
     conversation_id: Option<Line<ID_MAX>>,
@@ -167,7 +171,7 @@ impl NewToken {
                 let message = "is missing; bind the agent to a person, or to \"*\" for all";
                 return Err(ApiError::invalid("user_id", message));
             }
-            (Scope::Agent | Scope::Ingest, _, Some(origin)) => check_origin(&origin.0)?,
+            (_, _, Some(origin)) => check_origin(&origin.0, scope)?,
             (Scope::User, None | Some("*"), _) => {
                 return Err(ApiError::invalid("user_id", "is missing; a person's token is bound to that person"));
             }
@@ -181,15 +185,19 @@ impl NewToken {
     }
 }
 
-/// Compared as people will see it: with invisible letters in it, a name looks like another.
-fn check_origin(origin: &str) -> Result<(), ApiError> {
-    let seen = bellwire_core::person::one_line(origin);
+/// Compared as people will see it: without what is not seen, in one case, and with letters that only look other than
+/// ordinary ones (NFKC) as those.
+fn check_origin(origin: &str, scope: Scope) -> Result<(), ApiError> {
+    let seen = visible_name(origin);
     if seen.is_empty() {
-        return Err(ApiError::invalid("origin", "is blank; an agent has a name"));
+        return Err(ApiError::invalid("origin", "is blank; name who it is"));
     }
-    match TAKEN.contains(&seen.to_lowercase().as_str()) {
-        true => Err(ApiError::invalid("origin", format!("is '{seen}', which is no agent's name; choose another"))),
-        false => Ok(()),
+    let plain = ComposingNormalizerBorrowed::new_nfkc().normalize(&seen);
+    match reserved_name(&visible_name(&plain)) {
+        Some(name) if !(scope == Scope::Daemon && DAEMONS.contains(&name)) => {
+            Err(ApiError::invalid("origin", format!("is '{seen}', which is reserved; choose another name")))
+        }
+        _ => Ok(()),
     }
 }
 

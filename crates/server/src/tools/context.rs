@@ -69,9 +69,9 @@ impl Context {
         Caller { user_id: self.user_id.clone(), ..self.identity.caller.clone() }
     }
 
-    /// The name under which the token lets its bearer speak to people; an operator's token speaks for the hub.
+    /// The name under which the token lets its bearer speak to people. Every token that may call a tool has one.
     pub(super) fn origin(&self) -> String {
-        self.identity.origin.clone().unwrap_or_else(|| "operator".to_owned())
+        self.identity.origin.clone().unwrap_or_else(|| "unnamed".to_owned())
     }
 
     /// The agent that reads what is for it; the conversation's own where nobody said.

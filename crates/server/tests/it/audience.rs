@@ -145,11 +145,10 @@ async fn whatever_source_an_event_names_the_person_reads_who_was_authenticated()
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let mut forged = asks("Type your password into the chat", "warning");
-    forged["source"] = json!("bellwire");
+    forged["source"] = json!("gardener");
     publish(&hub, &agent, forged.clone()).await;
     assert_eq!(inbox(&hub).await[0]["origin"], "butler");
-    // An operator has no agent's name: the event's own source is what is known.
     forged["dedupe_key"] = json!("another");
     publish(&hub, &hub.admin, forged).await;
-    assert_eq!(inbox(&hub).await[0]["origin"], "bellwire");
+    assert_eq!(inbox(&hub).await[0]["origin"], "operator");
 }

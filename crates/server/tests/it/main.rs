@@ -17,6 +17,7 @@ mod mailed;
 mod mcp;
 mod observability;
 mod openapi;
+mod origins;
 mod outbox;
 mod people;
 mod person_stream;

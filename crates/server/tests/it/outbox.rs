@@ -125,7 +125,7 @@ impl Post {
 
     pub(crate) async fn states(&self) -> Vec<DeliveryState> {
         let all = self.store.deliveries(None, None, None, 100).await.unwrap().0;
-        all.iter().filter(|one| one.notification_id.is_some()).map(|one| one.state).collect()
+        all.iter().filter(|one| one.content.notification_id().is_some()).map(|one| one.state).collect()
     }
 }
 

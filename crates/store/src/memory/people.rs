@@ -10,8 +10,8 @@ use crate::damage::Found;
 use crate::error::StoreError;
 use crate::front::PeopleReader;
 use crate::people::{
-    Catchup, Change, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxQuery, LoadedPerson, PeopleChanges,
-    Reminder, Told,
+    Catchup, Change, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, InboxItem, InboxQuery, LoadedPerson,
+    PeopleChanges, Reminder, Told,
 };
 use crate::postroom::PeopleSource;
 
@@ -49,7 +49,7 @@ impl PeopleTables {
             // What had to wait has another name once it is told.
             let id = later.as_ref().and_then(|later| later.notification_id).unwrap_or(NotificationId(name));
             let item = self.inbox.get(&id).filter(|item| item.user_id == user_id).cloned();
-            let ways = self.deliveries.values().filter(|row| row.notification_id == Some(id)).cloned();
+            let ways = self.deliveries.values().filter(|row| row.content == DeliveryContent::Notification(id)).cloned();
             Told::of(item, later, ways.collect())
         };
         BTreeSet::from_iter(names).into_iter().filter_map(told).collect()
@@ -182,7 +182,7 @@ impl PeopleSource for Memory {
 
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
         let tables = self.lock();
-        let codes = tables.people.deliveries.values().filter(|row| row.notification_id.is_none());
+        let codes = tables.people.deliveries.values().filter(|row| row.content == DeliveryContent::ConfirmationCode);
         Ok(codes.filter(|row| row.user_id == user_id && row.created_at > since).count())
     }
 

@@ -12,8 +12,8 @@ use super::inbox::words;
 pub struct Delivery {
     /// Its name.
     pub id: Uuid,
-    /// What is delivered; none = the code that confirms the address.
-    pub notification_id: Option<NotificationId>,
+    /// What is delivered.
+    pub content: DeliveryContent,
     /// To whom.
     pub user_id: String,
     /// By which way.
@@ -40,6 +40,15 @@ pub struct Delivery {
     pub created_at: Time,
     /// When it came to its end.
     pub ended_at: Option<Time>,
+}
+
+/// What a delivery carries.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum DeliveryContent {
+    /// A notification of the person's inbox.
+    Notification(NotificationId),
+    /// The code that confirms the address.
+    ConfirmationCode,
 }
 
 /// By which way something leaves the hub.
@@ -172,6 +181,21 @@ pub enum Outcome {
         /// What happened.
         reason: String,
     },
+}
+
+impl DeliveryContent {
+    /// The notification, if it is one.
+    pub fn notification_id(self) -> Option<NotificationId> {
+        match self {
+            Self::Notification(id) => Some(id),
+            Self::ConfirmationCode => None,
+        }
+    }
+
+    /// As it is kept: a row without a notification is a code.
+    pub(crate) fn of_row(notification_id: Option<NotificationId>) -> Self {
+        notification_id.map_or(Self::ConfirmationCode, Self::Notification)
+    }
 }
 
 impl Delivery {

@@ -18,6 +18,8 @@ pub struct InboxItem {
     pub level: Level,
     /// The authenticated name of who tells.
     pub origin: String,
+    /// The source that the events name which it tells of, if they name one. It is not authenticated.
+    pub source: Option<String>,
     /// In which conversation it came up.
     pub conversation_id: Option<String>,
     /// What stands above it.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::PostRoom;
-use crate::rows::ConversationKey;
+use crate::rows::{ConversationKey, MailboxKey};
 
 /// The most mailboxes kept in memory.
 const HOT_MAX: usize = 20_000;
@@ -54,9 +54,9 @@ impl PostRoom {
         });
         let latest: HashSet<u64> = rooms.iter().take(HOT_MAX / 2).map(|(Reverse(used), _)| *used).collect();
         self.rooms.retain(|_, room| latest.contains(&room.used));
-        let kept: HashSet<&ConversationKey> = self.rooms.keys().map(|key| &key.conversation).collect();
+        let kept: HashSet<&ConversationKey> = self.rooms.keys().filter_map(MailboxKey::conversation).collect();
         self.conversations.retain(|key, _| kept.contains(key));
-        self.names.retain(|_, key| kept.contains(&key.conversation));
+        self.names.retain(|_, key| key.conversation().is_some_and(|conversation| kept.contains(conversation)));
         self.preferences.clear();
         self.people.clear();
     }
@@ -72,7 +72,6 @@ mod tests {
     use crate::memory::Memory;
     use crate::people::PeopleRules;
     use crate::postroom::Publishing;
-    use crate::rows::MailboxKey;
 
     #[tokio::test]
     async fn few_mailboxes_of_many_events_go_too_the_oldest_first() -> Result<(), Box<dyn std::error::Error>> {

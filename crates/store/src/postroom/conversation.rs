@@ -103,19 +103,19 @@ impl PostRoom {
 
     /// Notes in the conversation's row whether a sub-agent whose mailbox was just handled is at work.
     pub(super) async fn note_worker(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
-        if &*key.agent == "main" || key.is_a_persons() {
+        let Some((conversation, name)) = key.conversation().zip(key.agent()).filter(|_| key.is_sub_agents()) else {
             return Ok(());
-        }
+        };
         let now = self.desk.now;
         let until = self.rooms.get(key).and_then(|room| room.mailbox.works_until(now));
-        let Some(row) = self.conversation(&key.conversation, source).await? else { return Ok(()) };
-        let noted = row.workers.iter().find(|(agent, _)| *agent == key.agent).map(|(_, until)| *until);
+        let Some(row) = self.conversation(conversation, source).await? else { return Ok(()) };
+        let noted = row.workers.iter().find(|(agent, _)| agent == name).map(|(_, until)| *until);
         if noted.filter(|noted| *noted > now) == until {
             return Ok(());
         }
         let mut row = row.clone();
-        row.workers.retain(|(agent, until)| *agent != key.agent && *until > now);
-        row.workers.extend(until.map(|until| (key.agent.clone(), until)));
+        row.workers.retain(|(agent, until)| agent != name && *until > now);
+        row.workers.extend(until.map(|until| (name.clone(), until)));
         // Beyond the bound the ones that were seen longest ago are forgotten; the others still say that somebody works.
         row.workers.drain(..row.workers.len().saturating_sub(WORKERS_MAX));
         self.put(row);
@@ -148,9 +148,8 @@ impl PostRoom {
     ) -> Result<Vec<Arc<str>>, StoreError> {
         let mut agents = source.sub_agents(key, SUB_AGENTS_TOLD).await?;
         // What this very commit made is there too.
-        let fresh = self.changes.mailboxes.iter().filter(|mailbox| mailbox.conversation == *key);
-        let fresh = fresh.filter(|mailbox| &*mailbox.agent != "main" && self.has_mail(mailbox));
-        agents.extend(fresh.map(|mailbox| mailbox.agent.clone()));
+        let fresh = self.changes.mailboxes.iter().filter(|mailbox| mailbox.is_in(key) && mailbox.is_sub_agents());
+        agents.extend(fresh.filter(|mailbox| self.has_mail(mailbox)).filter_map(|mailbox| mailbox.agent().cloned()));
         agents.sort();
         agents.dedup();
         agents.truncate(SUB_AGENTS_TOLD);
@@ -219,8 +218,8 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<ConversationRow, StoreError> {
         let main = self.meant(caller, id, None, source).await?;
-        let main = main.ok_or_else(|| StoreError::not_found("conversation"))?;
-        Ok(self.conversations[&main.conversation].row.clone())
+        let hot = main.as_ref().and_then(MailboxKey::conversation).and_then(|key| self.conversations.get(key));
+        hot.map(|hot| hot.row.clone()).ok_or_else(|| StoreError::not_found("conversation"))
     }
 
     /// The conversation of this id that the caller means and may touch, hot, by the mailbox of its own agent; none where
@@ -310,6 +309,19 @@ impl PostRoom {
             seen_at,
             workers: Vec::new(),
         });
+    }
+
+    /// What the first injection is warned of after an upgrade has changed the boundary: the agent knows the old one.
+    pub(super) fn boundary_warning(&mut self, key: &ConversationKey) -> Option<String> {
+        let row = &self.conversations.get(key)?.row;
+        if !row.boundary_changed {
+            return None;
+        }
+        let row = ConversationRow { boundary_changed: false, ..row.clone() };
+        self.put(row);
+        Some(
+            "an upgrade of Bellwire has changed the boundary of this conversation; read system_prompt again".to_owned(),
+        )
     }
 
     fn new_boundary(&mut self) -> Boundary {

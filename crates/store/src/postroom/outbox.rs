@@ -11,7 +11,9 @@ use uuid::Uuid;
 
 use super::{PostRoom, Source};
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{Channel, Claim, Delivery, DeliveryState, Hold, InboxItem, Letter, Purpose, Shelf};
+use crate::people::{
+    Channel, Claim, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, Letter, Purpose, Shelf,
+};
 use crate::rows::ConversationKey;
 
 /// How many notifications a new letter carries; more go in another one.
@@ -51,7 +53,7 @@ impl PostRoom {
         let until = settings.quiet_until(now);
         let delivery = Delivery {
             id: self.desk.ids.next(now),
-            notification_id: Some(item.id),
+            content: DeliveryContent::Notification(item.id),
             user_id: item.user_id.clone(),
             channel: Channel::Email,
             target,
@@ -136,7 +138,7 @@ impl PostRoom {
         let is_due = |one: &Delivery| one.state == DeliveryState::Waiting && one.not_before <= now;
         let mut letters: BTreeMap<(String, Option<Uuid>, bool), Vec<Delivery>> = BTreeMap::new();
         for delivery in self.as_changed(due, is_due).into_iter().filter(is_due) {
-            let is_code = delivery.notification_id.is_none();
+            let is_code = delivery.content == DeliveryContent::ConfirmationCode;
             letters.entry((delivery.user_id.clone(), delivery.letter_id, is_code)).or_default().push(delivery);
         }
         let letter =
@@ -170,7 +172,7 @@ impl PostRoom {
         let now = self.desk.now;
         let ours = self.leased(letter.letter_id, letter.fence, DeliveryState::Claimed, source).await?;
         for mut delivery in ours.iter().cloned() {
-            if let (None, Some(code)) = (delivery.notification_id, letter.code.clone()) {
+            if let (DeliveryContent::ConfirmationCode, Some(code)) = (delivery.content, letter.code.clone()) {
                 self.keep_code(&delivery, code);
             }
             delivery.state = DeliveryState::Started;
@@ -188,7 +190,7 @@ impl PostRoom {
         let stored = source.waiting_deliveries(&user_id, Uuid::nil(), PAGE).await?;
         let stored = self.damage.readable(stored);
         let is_due = |one: &Delivery| {
-            let is_news = one.notification_id.is_some() && one.letter_id.is_none();
+            let is_news = one.content != DeliveryContent::ConfirmationCode && one.letter_id.is_none();
             one.user_id == user_id && one.state == DeliveryState::Waiting && one.not_before <= now && is_news
         };
         let mut due: Vec<Delivery> = self.as_changed(stored, is_due).into_iter().filter(is_due).collect();
@@ -255,9 +257,9 @@ impl PostRoom {
         }
         let settings = &self.people[first.user_id.as_str()].settings;
         let timezone = settings.quiet_hours.as_ref().map(|quiet| quiet.timezone.clone());
-        let purpose = match first.notification_id {
-            Some(_) => Purpose::News(items),
-            None => Purpose::Confirmation,
+        let purpose = match first.content {
+            DeliveryContent::Notification(_) => Purpose::News(items),
+            DeliveryContent::ConfirmationCode => Purpose::Confirmation,
         };
         let created_at = crate::minted_at(letter_id);
         Ok(Some(Claim {
@@ -297,7 +299,7 @@ impl PostRoom {
 
     async fn still_wanted(&mut self, delivery: &Delivery, source: &mut impl Source) -> Result<Wanted, StoreError> {
         let now = self.desk.now;
-        let Some(id) = delivery.notification_id else {
+        let DeliveryContent::Notification(id) = delivery.content else {
             let settings = &self.person(&delivery.user_id, source).await?.settings;
             let same = settings.email.address.as_ref() == Some(&delivery.target) && !settings.email.confirmed;
             return Ok(if same { Wanted::Yes(None) } else { Wanted::No("the address is no longer to be confirmed") });

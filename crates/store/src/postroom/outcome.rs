@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwire_core::event::HUB;
 use bellwire_core::retry::Next;
 use bellwire_core::{Event, Severity, Time};
 use serde_json::json;
@@ -205,7 +206,7 @@ impl PostRoom {
             message.push('…');
         }
         let mut asking: Vec<InboxItem> = Vec::new();
-        for id in deliveries.iter().filter_map(|one| one.notification_id) {
+        for id in deliveries.iter().filter_map(|one| one.content.notification_id()) {
             match self.inbox_item(&first.user_id, id, source).await {
                 Err(error) if error.kind == ErrorKind::Damaged => {
                     self.damage.note(format!("inbox ({}, {id})", first.user_id), &error);
@@ -240,10 +241,10 @@ impl PostRoom {
             "notification_id": item.id.to_string(),
             "notification": shown,
         });
-        let event = Event::new("delivery.failed", "bellwire", Severity::Warning, payload)
+        let event = Event::from_hub("delivery.failed", Severity::Warning, payload)
             .map_err(|invalid| StoreError::new(ErrorKind::Broken, invalid.to_string()))?;
         let event = event.in_conversation(conversation).at(self.desk.now);
-        let caller = Caller::user(&item.user_id);
+        let caller = Caller { origin: Some(HUB.to_owned()), ..Caller::user(&item.user_id) };
         let address = match self.open_address(&caller, &event, source).await {
             // The conversation went to somebody else's hands, or away: then nobody there is to be told.
             Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
 
+use bellwire_core::event::HUB;
 use bellwire_core::person::Settings;
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
@@ -123,6 +124,7 @@ pub(super) struct Draft {
     pub(super) shelf: Shelf,
     pub(super) level: Level,
     pub(super) origin: String,
+    pub(super) source: Option<String>,
     pub(super) conversation_id: Option<String>,
     pub(super) correlation_id: Option<String>,
     pub(super) title: Option<String>,
@@ -178,6 +180,7 @@ impl PostRoom {
             shelf: draft.shelf,
             level: draft.level,
             origin: draft.origin,
+            source: draft.source,
             conversation_id: draft.conversation_id,
             title: draft.title,
             message: draft.message,
@@ -270,6 +273,7 @@ impl Draft {
             shelf,
             level,
             origin: draft.origin,
+            source: None,
             conversation_id: draft.conversation_id,
             correlation_id: draft.correlation_id,
             title,
@@ -285,7 +289,8 @@ impl Draft {
             user_id: user_id.into(),
             shelf: Shelf::Note,
             level: Level::Warning,
-            origin: "bellwire".to_owned(),
+            origin: HUB.to_owned(),
+            source: None,
             conversation_id,
             correlation_id: None,
             title: None,

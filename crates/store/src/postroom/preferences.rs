@@ -8,7 +8,7 @@ use super::people::HOUR_MS;
 use super::{PostRoom, Source};
 use crate::command::Once;
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{Channel, ConfirmationRow, Delivery, DeliveryState, NewSettings};
+use crate::people::{Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, NewSettings};
 
 /// How long a code that was mailed can be used.
 const CODE_MS: u64 = 24 * HOUR_MS;
@@ -114,8 +114,9 @@ impl PostRoom {
         let since = Time::from_millis(now.as_millis().saturating_sub_unsigned(HOUR_MS));
         let stored = source.codes_since(user_id, since).await?;
         let fresh = self.changes.people.deliveries.values();
-        let fresh =
-            fresh.filter(|one| one.user_id == user_id && one.notification_id.is_none() && one.created_at == now);
+        let fresh = fresh.filter(|one| {
+            one.user_id == user_id && one.content == DeliveryContent::ConfirmationCode && one.created_at == now
+        });
         if stored + fresh.count() >= CODES_PER_HOUR {
             let message = "too many codes were asked for within an hour; try again later";
             return Err(StoreError::new(ErrorKind::Full, message));
@@ -123,7 +124,7 @@ impl PostRoom {
         let target = settings.email.address.clone().unwrap_or_default();
         let delivery = Delivery {
             id: self.desk.ids.next(now),
-            notification_id: None,
+            content: DeliveryContent::ConfirmationCode,
             user_id: user_id.to_owned(),
             channel: Channel::Email,
             target,

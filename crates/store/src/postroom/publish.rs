@@ -212,8 +212,9 @@ impl PostRoom {
             for key in &mut address.mailboxes {
                 *key = self.enter(key, source).await?;
             }
-            if self.desk.subscribers.tell_a_person_of(incoming.event.kind()) {
-                self.enter(&MailboxKey::of_person(&address.owner), source).await?;
+            let tells = self.desk.subscribers.tell_a_person_of(incoming.event.kind());
+            if let Some(origin) = caller.origin.as_deref().filter(|_| tells) {
+                self.enter(&MailboxKey::of_person(&address.owner, origin), source).await?;
             }
         }
         Ok(planned_before)
@@ -361,10 +362,10 @@ impl PostRoom {
         let (mut filtered, mut verdicts) = (0, address.shortcomings());
         for key in &address.mailboxes {
             // Another command may have created it since.
-            if let Some(new) = address.create
-                && self.conversation(&key.conversation, source).await?.is_none()
+            if let Some((new, conversation)) = address.create.zip(key.conversation())
+                && self.conversation(conversation, source).await?.is_none()
             {
-                self.create_unopened(&key.conversation, new.registered);
+                self.create_unopened(conversation, new.registered);
             }
             self.enter(key, source).await?;
             if let Err(refused) = self.handle(key, Input::Event(&event)) {
@@ -384,7 +385,7 @@ impl PostRoom {
             }
         }
         verdicts.extend(self.tell_person(&address.owner, (&event, packed), caller.origin.as_deref(), source).await?);
-        self.tell_what_came_up(source).await?;
+        self.tell_what_came_up(caller.origin.as_deref(), source).await?;
         if let Some(brought) = brought {
             let name = (caller.token_owner.clone(), brought.id.clone());
             // The event's own row comes next, behind what detectors made of it.

@@ -43,6 +43,7 @@ impl PostRoom {
             id: self.desk.ids.next(now),
             user_id: new.user_id,
             origin: new.origin,
+            source: None,
             conversation_id: new.conversation_id,
             message: new.message,
             level: Level::Reminder,
@@ -99,6 +100,7 @@ impl PostRoom {
                 shelf: Shelf::Message,
                 level: reminder.level,
                 origin: reminder.origin.clone(),
+                source: reminder.source.clone(),
                 conversation_id: reminder.conversation_id.clone(),
                 correlation_id: reminder.correlation_id.clone(),
                 title: None,
@@ -120,8 +122,8 @@ impl PostRoom {
         waiting.map(|one| one.due_at).min().unwrap_or(Time::NEVER)
     }
 
-    /// Lets the person's own mailbox decide on an event that subscribers would tell them of: once, wherever it goes. What
-    /// tells of this event alone is said by whoever was authenticated for it, whatever source the event names.
+    /// Lets the person's own mailbox for this origin decide on an event that subscribers would tell them of: once, wherever
+    /// it goes. Without an origin nobody could say who tells, so the person is told nothing.
     pub(super) async fn tell_person(
         &mut self,
         owner: &Arc<str>,
@@ -132,7 +134,11 @@ impl PostRoom {
         if !self.desk.subscribers.tell_a_person_of(event.kind()) {
             return Ok(Vec::new());
         }
-        let key = MailboxKey::of_person(owner);
+        let Some(origin) = origin else {
+            let telling = self.desk.subscribers.telling_a_person_of(event.kind());
+            return Ok(telling.map(|subscriber| Decision::without_origin(&subscriber.id)).collect());
+        };
+        let key = MailboxKey::of_person(owner, origin);
         match self.enter(&key, source).await {
             // The agent's own call goes on. The event says why its person was not told.
             Err(error) if error.kind == ErrorKind::Damaged => {
@@ -144,23 +150,22 @@ impl PostRoom {
         let room = self.rooms.get_mut(&key).expect("it was entered above");
         room.drawer.keep(event.id(), packed.clone());
         self.handle(&key, Input::Event(event))?;
-        let mut drained = self.drain(&key);
+        let drained = self.drain(&key);
         // Behind the drain, which still needs the events of what is told now.
         self.rooms.get_mut(&key).expect("it was entered above").tidy();
-        let named = |id: NotificationId| drained.verdicts.iter().any(|one| one.notification_id == Some(id.0));
-        for (id, words) in &mut drained.ready {
-            if let Some(origin) = origin.filter(|_| words.events == 1 && named(*id)) {
-                words.origin = origin.to_owned();
-            }
-        }
-        self.hand_over(owner, drained.ready, source).await?;
+        self.hand_over(&key, drained.ready, source).await?;
         Ok(drained.verdicts.into_iter().map(of_person).collect())
     }
 
-    /// The same for events that came up on the way: those of detectors, and tool calls that were observed.
-    pub(super) async fn tell_what_came_up(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
+    /// The same for events that came up on the way: those of detectors, and tool calls that were observed. Their origin is
+    /// that of the call that brought them up.
+    pub(super) async fn tell_what_came_up(
+        &mut self,
+        origin: Option<&str>,
+        source: &mut impl Source,
+    ) -> Result<(), StoreError> {
         for (owner, event, packed) in std::mem::take(&mut self.came_up) {
-            let verdicts = self.tell_person(&owner, (&event, &packed), None, source).await?;
+            let verdicts = self.tell_person(&owner, (&event, &packed), origin, source).await?;
             if let Some(row) = self.changes.events.iter_mut().find(|row| row.event.id() == event.id()) {
                 Arc::make_mut(&mut row.verdicts).extend(verdicts);
             }
@@ -171,10 +176,11 @@ impl PostRoom {
     /// What a person's mailbox is done with goes into their inbox; over the hour's allowance it waits.
     pub(super) async fn hand_over(
         &mut self,
-        owner: &Arc<str>,
+        mailbox: &MailboxKey,
         ready: Vec<(NotificationId, Words)>,
         source: &mut impl Source,
     ) -> Result<(), StoreError> {
+        let (Some(origin), owner) = (mailbox.origin(), mailbox.owner()) else { return Ok(()) };
         for (id, words) in ready {
             let (level, now) = (Level::from(words.kind), self.desk.now);
             let draft = Draft {
@@ -182,7 +188,8 @@ impl PostRoom {
                 user_id: owner.clone(),
                 shelf: Shelf::Message,
                 level,
-                origin: words.origin.clone(),
+                origin: origin.to_string(),
+                source: words.source.clone(),
                 conversation_id: words.conversation_id.clone(),
                 correlation_id: None,
                 title: None,
@@ -193,7 +200,8 @@ impl PostRoom {
             let later = Reminder {
                 id: id.0,
                 user_id: owner.to_string(),
-                origin: words.origin,
+                origin: origin.to_string(),
+                source: words.source,
                 conversation_id: words.conversation_id,
                 message: words.message,
                 level,
@@ -224,7 +232,7 @@ fn of_person(decision: Decision) -> Decision {
         true => "goes to the person's inbox".into(),
         false => decision.reason,
     };
-    Decision { agent: "".into(), reason, ..decision }
+    Decision { reason, ..decision }
 }
 
 #[cfg(test)]
@@ -252,7 +260,7 @@ mod tests {
             let publish = Publish { caller: Caller::user("ada"), events, once: None };
             post.publish(&mut Publishing::new(publish), &mut rows).await?;
         }
-        let kept = post.rooms[&MailboxKey::of_person(&"ada".into())].drawer.len();
+        let kept = post.rooms[&MailboxKey::of_person(&"ada".into(), "user")].drawer.len();
         assert!((1..=300).contains(&kept), "{kept} events");
         Ok(())
     }

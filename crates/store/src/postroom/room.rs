@@ -58,7 +58,7 @@ impl Room {
         Self {
             key: key.clone(),
             // A person's mailbox is no agent's, and tells no stream.
-            agent: AgentName::parse(&key.agent).unwrap_or_else(|_| AgentName::main()),
+            agent: key.agent().and_then(|agent| AgentName::parse(agent).ok()).unwrap_or_else(AgentName::main),
             mailbox,
             drawer,
             lacks_events: false,
@@ -160,7 +160,7 @@ impl Room {
     /// Gathers what streams will be told of a change in what waits, once per kind however often it changes within a
     /// commit. `pending` is always told: where mail was taken it names no notification, and gives the count that is left.
     pub(super) fn hint(&mut self, wake: Vec<NotificationId>) {
-        if self.key.is_a_persons() {
+        if self.key.conversation().is_none() {
             return;
         }
         let (mut pending, mut immediate) = (Vec::new(), Vec::new());
@@ -187,11 +187,12 @@ impl Room {
         notifications: Vec<NotificationId>,
         join: impl FnOnce(&mut Vec<NotificationId>, Vec<NotificationId>),
     ) {
+        let Some(conversation) = self.key.conversation() else { return };
         match self.hints.iter_mut().find(|hint| hint.kind == kind) {
             Some(hint) => join(&mut hint.notifications, notifications),
             None => self.hints.push(Hint {
-                user_id: self.key.owner().clone(),
-                conversation_id: self.key.conversation.id.clone(),
+                user_id: conversation.owner.clone(),
+                conversation_id: conversation.id.clone(),
                 agent: self.agent.clone(),
                 kind,
                 notifications,
@@ -252,10 +253,10 @@ fn mark(call_id: &str) -> u32 {
 
 /// Whose mailbox it is.
 fn keeper(key: &MailboxKey) -> Keeper {
-    match &*key.agent {
-        _ if key.is_a_persons() => Keeper::Person,
-        "main" => Keeper::MainAgent,
-        _ => Keeper::SubAgent,
+    match key.agent().map(|agent| &**agent) {
+        None => Keeper::Person,
+        Some("main") => Keeper::MainAgent,
+        Some(_) => Keeper::SubAgent,
     }
 }
 

@@ -13,19 +13,20 @@ use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
 impl PostRoom {
     /// Gives an agent its mail, or the answer it got before under the same call id.
     pub(crate) async fn take(&mut self, take: &Take, source: &mut impl Source) -> Result<Given, StoreError> {
-        let key = self.mailbox_of(take, source).await?;
+        let (conversation, key) = self.mailbox_of(take, source).await?;
         let key = self.enter(&key, source).await?;
         if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
             return again(&row, take);
         }
-        if take.unsure && self.sub_agent_works(&key.conversation) {
+        if take.unsure && self.sub_agent_works(&conversation) {
             return Ok(Given::withheld(self.rooms[&key].mailbox.pending().len()));
         }
         self.load_events(&key, source).await?;
         let observed = self.observed(take)?;
-        let warnings = self.take_unseen(&key, &take.unseen, source).await?;
-        self.saw(&key.conversation);
-        let boundary = self.conversations[&key.conversation].row.boundary.clone();
+        let mut warnings = self.take_unseen(&key, &take.unseen, source).await?;
+        self.saw(&conversation);
+        warnings.extend(self.boundary_warning(&conversation));
+        let boundary = self.conversations[&conversation].row.boundary.clone();
         let room = self.rooms.get_mut(&key).expect("it was entered above");
         room.change(&mut self.changes);
         self.changes.handled += 1;
@@ -44,22 +45,31 @@ impl PostRoom {
             self.came_up.push((key.owner().clone(), event.clone(), packed.clone()));
         }
         let given = self.keep(&key, take, observed, drained, warnings)?;
-        self.tell_what_came_up(source).await?;
+        self.tell_what_came_up(take.caller.origin.as_deref(), source).await?;
         Ok(given)
     }
 
-    /// The mailbox that is meant; a caller bound to a person creates the conversation with its first injection.
-    async fn mailbox_of(&mut self, take: &Take, source: &mut impl Source) -> Result<MailboxKey, StoreError> {
+    /// The conversation that is meant and the mailbox of its agent that asks. A caller bound to a person creates the
+    /// conversation with its first injection.
+    async fn mailbox_of(
+        &mut self,
+        take: &Take,
+        source: &mut impl Source,
+    ) -> Result<(ConversationKey, MailboxKey), StoreError> {
         let (id, caller) = (&take.conversation_id, &take.caller);
-        match (self.meant(caller, id, None, source).await?, &caller.user_id) {
-            (Some(main), _) => Ok(main.of_agent(&take.agent)),
+        let main = self.meant(caller, id, None, source).await?;
+        let known = main.as_ref().and_then(MailboxKey::conversation).cloned();
+        let conversation = match (known, &caller.user_id) {
+            (Some(known), _) => known,
             (None, Some(bound)) if caller.may_see(id, bound) => {
                 let key = ConversationKey::new(bound, id);
                 self.create(&key, None, false);
-                Ok(MailboxKey::new(&key, take.agent.shared()))
+                key
             }
-            (None, _) => Err(StoreError::not_found("conversation")),
-        }
+            (None, _) => return Err(StoreError::not_found("conversation")),
+        };
+        let own = main.unwrap_or_else(|| MailboxKey::new(&conversation, "main"));
+        Ok((conversation, own.of_agent(&take.agent)))
     }
 
     async fn injection(

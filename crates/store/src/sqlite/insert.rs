@@ -4,7 +4,7 @@ use bellwire_core::Time;
 use bellwire_core::notification::Fate;
 use rusqlite::{Connection, params};
 
-use crate::rows::{BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow};
+use crate::rows::{BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, NotificationRow};
 
 pub(super) fn conversations<'a>(
     connection: &Connection,
@@ -92,7 +92,7 @@ pub(super) fn notifications<'a>(
             None => postcard::to_allocvec(&row.notification).unwrap_or_default(),
             Some(_) => Vec::new(),
         };
-        let (owner, conversation, agent) = names(&row.key);
+        let (owner, conversation, agent) = row.key.columns();
         insert.execute(params![
             row.notification.id.0.as_bytes(),
             owner,
@@ -120,7 +120,7 @@ pub(super) fn injections(connection: &Connection, rows: &[InjectionRow], latest:
          system_messages_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for (row, sequence) in rows.iter().zip(latest + 1..) {
-        let (owner, conversation, agent) = names(&row.key);
+        let (owner, conversation, agent) = row.key.columns();
         insert.execute(params![
             sequence,
             owner,
@@ -145,10 +145,6 @@ pub(super) fn all(connection: &Connection, changes: &Changes, latest: i64) -> ru
     brought(connection, &changes.brought)?;
     notifications(connection, changes.notifications.values())?;
     injections(connection, &changes.injections, latest)
-}
-
-fn names(key: &MailboxKey) -> (&str, &str, &str) {
-    (key.owner(), &key.conversation.id, &key.agent)
 }
 
 pub(super) fn json<T: serde::Serialize>(value: &T) -> String {

@@ -27,7 +27,7 @@ pub struct SavedMailbox {
     pub owner: String,
     /// The conversation; empty where it is the person's own.
     pub conversation_id: String,
-    /// The agent of the conversation.
+    /// The agent of the conversation; where it is the person's own, the origin it is for.
     pub agent: String,
     /// Its state.
     pub state: Vec<u8>,
@@ -35,10 +35,11 @@ pub struct SavedMailbox {
 
 impl SavedMailbox {
     fn new(key: &MailboxKey, state: &[u8]) -> Self {
+        let (owner, conversation_id, agent) = key.columns();
         Self {
-            owner: key.owner().to_string(),
-            conversation_id: key.conversation.id.to_string(),
-            agent: key.agent.to_string(),
+            owner: owner.to_owned(),
+            conversation_id: conversation_id.to_owned(),
+            agent: agent.to_owned(),
             state: state.to_owned(),
         }
     }

@@ -165,7 +165,7 @@ impl MailboxLog {
         conversation: &'a ConversationKey,
     ) -> impl Iterator<Item = &'a MailboxKey> {
         let from = MailboxKey::new(conversation, "");
-        let here = self.sub_agents.range(from..).take_while(move |key| key.conversation == *conversation);
+        let here = self.sub_agents.range(from..).take_while(move |key| key.is_in(conversation));
         here.filter(|key| self.newest(key).is_some_and(|(_, pending)| !pending.is_empty()))
     }
 
@@ -279,7 +279,7 @@ impl MailboxLog {
         let Some(logged) = self.mailboxes.remove(key) else { return };
         let due_at = logged.image.due_at();
         self.by_due.remove(&(due_at, key.clone()));
-        if is_a_sub_agents(key) {
+        if key.is_sub_agents() {
             self.sub_agents.remove(key);
         }
         // One that is overdue was not handled yet, and must be found in its place.
@@ -306,7 +306,7 @@ impl MailboxLog {
                         false => (since, spent) = (logged.since, logged.spent + bytes),
                     }
                 }
-                None if is_a_sub_agents(&key) => drop(self.sub_agents.insert(key.clone())),
+                None if key.is_sub_agents() => drop(self.sub_agents.insert(key.clone())),
                 None => {}
             }
             // What never is due need not be looked for.
@@ -374,18 +374,14 @@ fn move_to_its_place(connection: &Connection, key: &MailboxKey, image: &Image) -
     )?;
     let (state, pending) = image.parts();
     let due_at = image.due_at().as_millis();
-    place.execute(params![key.owner(), key.conversation.id, key.agent, state, pending, due_at]).map(drop)
-}
-
-/// A person's mailbox counts as one too; nobody asks for the agents of no conversation.
-fn is_a_sub_agents(key: &MailboxKey) -> bool {
-    &*key.agent != "main"
+    let (owner, conversation, agent) = key.columns();
+    place.execute(params![owner, conversation, agent, state, pending, due_at]).map(drop)
 }
 
 /// The mailbox that three columns name, from this one on.
 pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<MailboxKey> {
     let text = |column: usize| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
-    Ok(MailboxKey::new(&ConversationKey::new(text(column)?, text(column + 1)?), text(column + 2)?))
+    Ok(MailboxKey::from_columns(text(column)?, text(column + 1)?, text(column + 2)?))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0005_mailbox_changes", include_str!("../../migrations/sqlite/0005_mailbox_changes.sql")),
     ("0006_whom_answers_are_about", include_str!("../../migrations/sqlite/0006_whom_answers_are_about.sql")),
     ("0007_new_boundaries", include_str!("../../migrations/sqlite/0007_new_boundaries.sql")),
+    ("0008_sources", include_str!("../../migrations/sqlite/0008_sources.sql")),
     ("0011_last_now", include_str!("../../migrations/sqlite/0011_last_now.sql")),
     ("0012_sub_agents_at_work", include_str!("../../migrations/sqlite/0012_sub_agents_at_work.sql")),
     ("0013_deliveries_by_age", include_str!("../../migrations/sqlite/0013_deliveries_by_age.sql")),

@@ -14,18 +14,18 @@ use crate::damage::Found;
 use crate::error::StoreError;
 use crate::front::PeopleReader;
 use crate::people::{
-    Catchup, Change, Channel, ConfirmationRow, Delivery, DeliveryState, Hold, InboxItem, InboxQuery, InboxState, Level,
-    LoadedPerson, Reminder, Shelf, Told,
+    Catchup, Change, Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, InboxQuery,
+    InboxState, Level, LoadedPerson, Reminder, Shelf, Told,
 };
 use crate::postroom::PeopleSource;
 
 const INBOX: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
                      correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
-                     changed_sequence FROM inbox WHERE ";
+                     changed_sequence, source FROM inbox WHERE ";
 /// Everything that happened to an inbox behind a position, in order: an item came, and an item was changed last.
 const CHANGES: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
                        correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
-                       changed_sequence, position FROM \
+                       changed_sequence, source, position FROM \
                        (SELECT *, created_sequence AS position FROM inbox \
                        WHERE user_id = $1 AND changed_sequence > $2 AND created_sequence > $2 \
                        UNION ALL SELECT *, changed_sequence AS position FROM inbox \
@@ -34,7 +34,7 @@ const CHANGES: &str = "SELECT user_id, id, shelf, type, origin, conversation_id,
 const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, state, reason, attempts, not_before, \
                           lease_until, fence, letter_id, created_at, ended_at, held_by FROM deliveries WHERE ";
 const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
-                         correlation_id, created_at, ended_at, notification_id FROM reminders WHERE ";
+                         correlation_id, created_at, ended_at, notification_id, source FROM reminders WHERE ";
 
 impl PeopleSource for SqliteWriter {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
@@ -214,7 +214,7 @@ impl PeopleReader for Sqlite {
         if let Some(after) = after {
             let rows = sqlx::query(CHANGES).bind(user_id).bind(after).bind(count(limit + 1));
             let rows = rows.fetch_all(&mut *moment).await.map_err(failure)?;
-            let change = |row| Ok(Change { position: column(row, 16)?, item: inbox_item(row)? });
+            let change = |row| Ok(Change { position: column(row, 17)?, item: inbox_item(row)? });
             changes = rows.iter().map(change).collect::<Result<Vec<_>, StoreError>>()?;
         }
         let more = changes.len() > limit;
@@ -406,13 +406,14 @@ fn inbox_item(row: &SqliteRow) -> Result<InboxItem, StoreError> {
         acted: parse_json(column(row, 13)?, "inbox.acted_json")?,
         created_sequence: column(row, 14)?,
         changed_sequence: column(row, 15)?,
+        source: column(row, 16)?,
     })
 }
 
 fn delivery(row: &SqliteRow) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         id: uuid(row, 0)?,
-        notification_id: optional(row, 1)?.map(NotificationId),
+        content: DeliveryContent::of_row(optional(row, 1)?.map(NotificationId)),
         user_id: column(row, 2)?,
         channel: Channel::parse(column(row, 3)?).ok_or_else(|| damaged("deliveries.channel"))?,
         target: column(row, 4)?,
@@ -448,6 +449,7 @@ fn reminder(row: &SqliteRow) -> Result<Reminder, StoreError> {
         created_at: Time::from_millis(column(row, 10)?),
         ended_at: time(row, 11)?,
         notification_id: optional(row, 12)?.map(NotificationId),
+        source: column(row, 13)?,
     })
 }
 

@@ -37,8 +37,8 @@ pub(super) fn write(connection: &Connection, changes: &PeopleChanges) -> rusqlit
 fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO inbox (user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
-         correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, changed_sequence) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, changed_sequence, \
+         source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (user_id, id) DO UPDATE SET read_at = excluded.read_at, \
          dismissed_at = excluded.dismissed_at, acted_json = excluded.acted_json, \
          changed_sequence = excluded.changed_sequence",
@@ -61,6 +61,7 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
             json(&row.acted),
             row.created_sequence,
             row.changed_sequence,
+            row.source,
         ])?;
     }
     Ok(())
@@ -89,7 +90,7 @@ fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Res
     for row in changes.deliveries.values() {
         insert.execute(params![
             row.id.as_bytes(),
-            row.notification_id.as_ref().map(|id| id.0.as_bytes()),
+            row.content.notification_id().as_ref().map(|id| id.0.as_bytes()),
             row.user_id,
             row.channel.as_str(),
             row.target,
@@ -111,7 +112,7 @@ fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Res
 fn reminders(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO reminders (id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
-         correlation_id, created_at, ended_at, notification_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         correlation_id, created_at, ended_at, notification_id, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO UPDATE SET due_at = excluded.due_at, ended_at = excluded.ended_at, \
          notification_id = excluded.notification_id",
     )?;
@@ -130,6 +131,7 @@ fn reminders(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Resu
             row.created_at.as_millis(),
             row.ended_at.map(Time::as_millis),
             row.notification_id.as_ref().map(|id| id.0.as_bytes()),
+            row.source,
         ])?;
     }
     Ok(())

@@ -86,7 +86,8 @@ impl Source for SqliteWriter {
             None => {
                 let sql =
                     "SELECT state, pending FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent = $3";
-                let query = sqlx::query(sql).bind(&**key.owner()).bind(&*key.conversation.id).bind(&*key.agent);
+                let (owner, conversation, agent) = key.columns();
+                let query = sqlx::query(sql).bind(owner).bind(conversation).bind(agent);
                 let Some(row) = query.fetch_optional(&mut self.reading).await.map_err(failure)? else {
                     return Ok(None);
                 };
@@ -106,7 +107,8 @@ impl Source for SqliteWriter {
         let query = query.bind(i64::try_from(limit).unwrap_or(i64::MAX));
         let rows = query.fetch_all(&mut self.reading).await.map_err(failure)?;
         let settled = rows.iter().map(|row| Ok(column::<String>(row, 0)?.into()));
-        self.log.sub_agents_with_mail(key).map(|key| Ok(key.agent.clone())).take(limit).chain(settled).collect()
+        let logged = self.log.sub_agents_with_mail(key).filter_map(|key| key.agent().cloned()).take(limit);
+        logged.map(Ok).chain(settled).collect()
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
@@ -159,7 +161,8 @@ impl Source for SqliteWriter {
     async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
         let sql = "SELECT point, at, unseen, answer, taken, system_messages_json FROM injections \
                    WHERE owner = ?1 AND conversation_id = ?2 AND agent = ?3 AND call_id = ?4";
-        let names = params![key.owner(), key.conversation.id, key.agent, call_id];
+        let (owner, conversation, agent) = key.columns();
+        let names = params![owner, conversation, agent, call_id];
         let found = first(&self.connection, sql, names, |row| {
             Ok((text(row, 0)?, row.get(1)?, row.get(2)?, text(row, 3)?, row.get::<_, Vec<u8>>(4)?, text(row, 5)?))
         });

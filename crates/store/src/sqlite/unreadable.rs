@@ -79,11 +79,11 @@ async fn unloadable(
         Ok(pending) => Mailbox::load(state, pending).map(drop).map_err(|error| damaged(&error.to_string())),
         Err(error) => Err(error),
     };
-    let conversation = &key.conversation;
+    let (owner, conversation, agent) = key.columns();
     match loaded {
         Ok(()) => Ok(None),
         Err(error) if error.kind == ErrorKind::Damaged => {
-            Ok(Some(format!("mailboxes ({}, {}, {}): {error}", conversation.owner, conversation.id, key.agent)))
+            Ok(Some(format!("mailboxes ({owner}, {conversation}, {agent}): {error}")))
         }
         Err(error) => Err(error),
     }

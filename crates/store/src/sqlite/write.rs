@@ -93,7 +93,8 @@ fn unseen(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
          WHERE owner = ?1 AND conversation_id = ?2 AND agent = ?3 AND call_id = ?4",
     )?;
     for (key, call_id) in &changes.unseen {
-        update.execute(params![key.owner(), key.conversation.id, key.agent, call_id])?;
+        let (owner, conversation, agent) = key.columns();
+        update.execute(params![owner, conversation, agent, call_id])?;
     }
     Ok(())
 }

@@ -115,7 +115,8 @@ impl Backend {
     }
 
     pub(crate) async fn publish(&self, event: Event) -> Receipt {
-        self.publish_as(Caller::user("ada"), event, None).await.expect("the event is accepted")
+        let butler = Caller { origin: Some("butler".into()), ..Caller::user("ada") };
+        self.publish_as(butler, event, None).await.expect("the event is accepted")
     }
 
     pub(crate) async fn publish_as(

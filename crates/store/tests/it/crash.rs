@@ -139,11 +139,12 @@ async fn a_call_for_a_person_whose_mailbox_is_damaged_is_refused_before_anything
     backend.publish(asks("May I?")).await;
     backend.close().await;
     let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
-    damage_in_log(&mut file, "", "").await;
+    damage_in_log(&mut file, "", "butler").await;
     file.close().await.unwrap();
     backend.open().await;
     let events = [failure("sed"), asks("And now?")].map(|event| Incoming::new(event, None)).into();
-    let publish = Publish { caller: Caller::user("ada"), events, once: None };
+    let butler = Caller { origin: Some("butler".into()), ..Caller::user("ada") };
+    let publish = Publish { caller: butler, events, once: None };
     assert_eq!(backend.store().publish(publish).await.unwrap_err().kind, ErrorKind::Damaged);
     backend.publish(failure("grep")).await;
     let told = backend.take(AfterTool, "c1").await.block;

@@ -78,7 +78,7 @@ fn texts(claim: &Claim) -> Vec<&str> {
 
 async fn in_state(backend: &Backend, state: DeliveryState) -> usize {
     let all = backend.store().deliveries(None, Some(state), None, 1_000).await.unwrap().0;
-    all.into_iter().filter(|one| one.notification_id.is_some()).count()
+    all.into_iter().filter(|one| one.content.notification_id().is_some()).count()
 }
 
 #[tokio::test]

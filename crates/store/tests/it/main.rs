@@ -15,6 +15,7 @@ mod inbox;
 mod inject;
 mod neighbours;
 mod notify;
+mod origins;
 mod outbox;
 mod ownership;
 mod paging;

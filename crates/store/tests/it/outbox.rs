@@ -65,7 +65,7 @@ fn texts(claim: &Claim) -> Vec<&str> {
 
 async fn deliveries(backend: &Backend) -> Vec<Delivery> {
     let all = backend.store().deliveries(Some("ada".into()), None, None, 100).await.unwrap().0;
-    all.into_iter().filter(|one| one.notification_id.is_some()).collect()
+    all.into_iter().filter(|one| one.content.notification_id().is_some()).collect()
 }
 
 pub(crate) async fn only(backend: &Backend) -> Delivery {

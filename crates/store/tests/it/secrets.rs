@@ -3,7 +3,10 @@
 //! An earlier version took secrets and ids from the same two streams of splitmix64. The attack on it is kept here: it
 //! recovers both streams from two event ids and two boundaries, and says what boundaries follow.
 
+use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_store::{Caller, Receipt};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::backends::{Backend, failure, on_every_store};
 
@@ -136,6 +139,22 @@ async fn event(backend: &Backend, id: &str) -> u128 {
     let event = failure("grep").in_conversation(id);
     let Receipt { event_id, .. } = backend.publish_as(Caller::user("eve"), event, None).await.unwrap();
     event_id.0.as_u128()
+}
+
+#[tokio::test]
+async fn the_first_injection_after_an_upgrade_changed_the_boundary_says_so() {
+    let mut backend = Backend::sqlite().await;
+    assert_eq!(backend.take(AfterTool, "before").await.warnings, Vec::<String>::new());
+    backend.close().await;
+    let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
+    sqlx::raw_sql("UPDATE conversations SET boundary_changed = 1").execute(&mut file).await.unwrap();
+    file.close().await.unwrap();
+    backend.open().await;
+    let first = backend.take(AfterTool, "first").await;
+    assert!(first.warnings.len() == 1 && first.warnings[0].contains("read system_prompt again"), "{first:?}");
+    backend.restart().await;
+    assert_eq!(backend.take(AfterTool, "second").await.warnings, Vec::<String>::new(), "it is said once");
+    assert_eq!(backend.take(AfterTool, "first").await, first, "and again to whoever asks again");
 }
 
 on_every_store! {

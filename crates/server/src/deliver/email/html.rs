@@ -48,6 +48,7 @@ pub(super) fn html(letter: &Letter, subject: &str) -> String {
 fn card(item: &Item, letter: &Letter) -> Value {
     fields([
         ("origin", Value::from(item.origin.as_str())),
+        ("source", Value::from(item.source.clone())),
         ("kind", Value::from(item.kind.label())),
         ("class", Value::from(item.kind.label().to_ascii_lowercase())),
         ("title", Value::from(item.title.clone())),

@@ -54,6 +54,7 @@ pub enum Content {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     pub(super) origin: String,
+    pub(super) source: Option<String>,
     pub(super) kind: Kind,
     pub(super) title: Option<String>,
     pub(super) message: String,
@@ -107,12 +108,18 @@ impl Item {
     /// What an agent, known by its authenticated name, said and when.
     pub fn new(origin: &str, kind: Kind, message: &str, at: Time) -> Self {
         let origin = cut(&one_line(origin), NAME_MAX);
-        Self { origin, kind, title: None, message: clean(message), conversation: None, at }
+        Self { origin, source: None, kind, title: None, message: clean(message), conversation: None, at }
     }
 
     /// With the agent's own title above its text.
     pub fn titled(mut self, title: &str) -> Self {
         self.title = Some(cut(&one_line(title), NAME_MAX)).filter(|title| !title.is_empty());
+        self
+    }
+
+    /// With the source that its events name, which nobody vouches for.
+    pub fn from_source(mut self, source: &str) -> Self {
+        self.source = Some(cut(&one_line(source), NAME_MAX)).filter(|source| !source.is_empty());
         self
     }
 

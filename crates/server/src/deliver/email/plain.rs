@@ -38,6 +38,9 @@ pub(super) fn plain(letter: &Letter) -> String {
 
 fn one(item: &Item, letter: &Letter) -> String {
     let mut text = format!("{} from {}\n", item.kind.label(), item.origin);
+    if let Some(source) = &item.source {
+        text.push_str(&format!("Source: {source}\n"));
+    }
     if let Some(conversation) = &item.conversation {
         text.push_str(&format!("Conversation: {conversation}\n"));
     }

@@ -3,7 +3,7 @@
 use bellwire_core::Time;
 
 use super::difference::{self, put_bytes, put_number, take_bytes, take_number};
-use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
+use crate::rows::{MailboxKey, MailboxRow};
 
 /// What a mailbox's row holds, as one piece: when it is due, how long its state is, its state, and what waits in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,8 @@ impl<'a> Change<'a> {
     /// Adds a change to a commit's record; how many bytes it took.
     pub(super) fn write(key: &MailboxKey, image: &Image, before: Option<(i64, &Image)>, record: &mut Vec<u8>) -> usize {
         let from = record.len();
-        for name in [key.owner(), &key.conversation.id, &key.agent] {
+        let (owner, conversation, agent) = key.columns();
+        for name in [owner, conversation, agent] {
             put_bytes(name.as_bytes(), record);
         }
         match before {
@@ -97,7 +98,7 @@ impl<'a> Change<'a> {
     }
 
     pub(super) fn key(&self) -> MailboxKey {
-        MailboxKey::new(&ConversationKey::new(self.owner, self.conversation), self.agent)
+        MailboxKey::from_columns(self.owner, self.conversation, self.agent)
     }
 
     pub(super) fn whole(&self) -> Image {
@@ -119,6 +120,7 @@ mod tests {
     use bellwire_core::{Ids, NotificationId};
 
     use super::*;
+    use crate::rows::ConversationKey;
 
     fn image(state: &[u8], pending: &[NotificationId], due_at: i64) -> Image {
         Image::of(&MailboxRow { state: state.into(), pending: pending.into(), due_at: Time::from_millis(due_at) })
