@@ -79,6 +79,12 @@ fn no_file_mentions_paths_of_this_machine() {
 }
 
 #[test]
+fn no_file_is_left_over_from_a_merge() {
+    let left: Vec<_> = [".orig", ".rej"].iter().flat_map(|ending| files(".", ending)).collect();
+    assert!(left.is_empty(), "delete {left:?}");
+}
+
+#[test]
 fn the_readme_begins_with_how_to_run_and_how_to_test() {
     let readme = read("README.md");
     for command in ["make run", "make test"] {
