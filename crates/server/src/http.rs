@@ -80,6 +80,10 @@ pub(crate) struct Parts {
     pub(crate) refusals: Arc<dyn Refusals>,
     /// How often what is over a limit carries mail.
     pub(crate) seldom: Seldom,
+    /// How long a call waits for the end of an erasure.
+    pub(crate) erase_wait: std::time::Duration,
+    /// The page of `/metrics` and when it was written. Whoever asks while it is written waits for it.
+    pub(crate) metrics_page: tokio::sync::Mutex<Option<(std::time::Instant, Arc<str>)>>,
     /// Closed when the hub stops: streams end.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
     /// Knows whether an essential task has died.

@@ -146,9 +146,13 @@ impl App {
             mails: smtp.is_some(),
             refusals,
             seldom: tools::Seldom::default(),
+            // Well before the request itself runs out of time.
+            erase_wait: config.limits.request_timeout() / 2,
+            metrics_page: tokio::sync::Mutex::default(),
             stopping,
             supervisor: supervisor.clone(),
         });
+        tokio::spawn(forget_erased_tokens(hub.clone(), stop.subscribe()));
         let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
         let api = http::router::api(hub, &config, endpoint);
         let outbox = smtp.map(|smtp| {
@@ -375,6 +379,20 @@ async fn grace(mut stopping: watch::Receiver<bool>) {
     // A sender that is gone has stopped too.
     let _ = stopping.wait_for(|stopping| *stopping).await;
     tokio::time::sleep(STOP_GRACE).await;
+}
+
+/// Forgets known tokens whenever an erasure ends, also one that this start went on with.
+async fn forget_erased_tokens(hub: Hub, mut stopping: watch::Receiver<bool>) {
+    let mut erased = hub.store.erased();
+    loop {
+        tokio::select! {
+            changed = erased.changed() => match changed {
+                Ok(()) => hub.tokens.forget(),
+                Err(_) => return,
+            },
+            _ = stopping.changed() => return,
+        }
+    }
 }
 
 /// Deletes what is old in small steps, so that nobody waits for it.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
+use tokio::sync::watch;
 
 use crate::command::{Caller, ConversationView, Given, Hint, Message, Once, Publish, Receipt, Take, Token, Trace};
 use crate::ended::Ended;
@@ -49,8 +50,8 @@ pub trait Reader: PeopleReader + Send + Sync + 'static {
     fn trace(&self, token_owner: &str, id: &str) -> impl Future<Output = Result<Option<Trace>, StoreError>> + Send;
     /// The token with this secret.
     fn token_by_secret(&self, hash: &[u8]) -> impl Future<Output = Result<Option<Token>, StoreError>> + Send;
-    /// How many notifications wait, and since when the oldest does.
-    fn waiting(&self) -> impl Future<Output = Result<(usize, Option<Time>), StoreError>> + Send;
+    /// Since when the oldest notification waits.
+    fn oldest_waiting(&self) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
     /// Every token, oldest first.
     fn tokens(&self) -> impl Future<Output = Result<Vec<Token>, StoreError>> + Send;
     /// Lets the data go.
@@ -127,6 +128,7 @@ impl<R: Reader> Store for Front<R> {
     ) -> Answering<'_, (Vec<Message>, Option<i64>)> {
         Box::pin(async move {
             let owner = self.owner(&caller, &id).await?.ok_or_else(|| StoreError::not_found("conversation"))?;
+            self.writer.erasing.check(&owner)?;
             self.reader.messages(&owner, &id, after.unwrap_or(0), limit).await
         })
     }
@@ -139,6 +141,7 @@ impl<R: Reader> Store for Front<R> {
                 None => caller.user_id.as_deref().is_none_or(|user| user == trace.owner),
             };
             let mut trace = trace.filter(mine).ok_or_else(|| StoreError::not_found("event"))?;
+            self.writer.erasing.check(&trace.owner)?;
             // An event for a person reaches conversations that a caller bound to one of them knows nothing of.
             if let Some(bound) = &caller.conversation_id {
                 // What is decided for the person is decided in no conversation.
@@ -178,12 +181,19 @@ impl<R: Reader> Store for Front<R> {
         Box::pin(self.writer.ask(move |reply| Job::EraseUser(user_id, reply)))
     }
 
+    fn erased(&self) -> watch::Receiver<u64> {
+        self.writer.erased.clone()
+    }
+
     fn prune(&self, kept: Kept, limit: usize) -> Answering<'_, usize> {
         Box::pin(self.writer.ask(move |reply| Job::Prune(kept, limit, reply)))
     }
 
     fn waiting(&self) -> Answering<'_, (usize, Option<Time>)> {
-        Box::pin(self.reader.waiting())
+        Box::pin(async move {
+            let count = self.writer.waiting.load(std::sync::atomic::Ordering::SeqCst);
+            Ok((usize::try_from(count).unwrap_or(0), self.reader.oldest_waiting().await?))
+        })
     }
 
     fn tick(&self) -> Answering<'_, ()> {

@@ -8,6 +8,7 @@ mod clock;
 mod command;
 mod damage;
 mod ended;
+mod erasing;
 mod error;
 mod front;
 mod hints;
@@ -54,6 +55,7 @@ use std::sync::Arc;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_core::{EventId, Time};
+use tokio::sync::watch;
 
 /// What a store answers, when it is committed.
 pub type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -104,8 +106,11 @@ pub trait Store: People {
     fn token_by_secret(&self, secret_hash: Vec<u8>) -> Answering<'_, Option<Token>>;
     /// Every token, oldest first.
     fn tokens(&self) -> Answering<'_, Vec<Token>>;
-    /// Forgets everything about a person.
+    /// Deletes everything about a person, in bounded steps; the answer comes when it is gone. Until then calls about them are
+    /// a conflict, and whoever asks again waits for the same erasure. It goes on after a restart.
     fn erase_user(&self, user_id: String) -> Answering<'_, ()>;
+    /// Counts the erasures that have ended, those that a restart went on with included: then tokens are gone.
+    fn erased(&self) -> watch::Receiver<u64>;
     /// Deletes what is older than this, at most `limit` of each sort; how many went.
     fn prune(&self, kept: Kept, limit: usize) -> Answering<'_, usize>;
     /// How many notifications wait for agents, and since when the oldest does.

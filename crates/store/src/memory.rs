@@ -19,7 +19,7 @@ use crate::rows::{
     BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow,
     NotificationRow, OnceRow, SupersededRow,
 };
-use crate::writer::{self, Backend, Before, Opening};
+use crate::writer::{self, Backend, Before, Erased, Opening, Progress};
 
 /// A store that forgets everything when the process ends.
 pub type MemoryStore = Front<Memory>;
@@ -49,7 +49,8 @@ impl MemoryStore {
         let tables = Memory::default();
         opening.clock.start(None);
         // The model for the others has no second memory beside its rows.
-        let (writer, running) = writer::make(tables.clone(), opening, Arc::new(Unremembered));
+        let (writer, running) =
+            writer::make(tables.clone(), opening, Arc::new(Unremembered)).expect("empty tables are counted");
         tokio::spawn(running);
         Self { writer, reader: tables }
     }
@@ -188,7 +189,6 @@ impl Backend for Memory {
         }
         tables.people.commit(&changes.people);
         tables.tokens.extend(changes.tokens.iter().map(|(id, token)| (id.clone(), token.clone())));
-        changes.erased_users.iter().for_each(|user| tables.erase(user));
         Ok(())
     }
 
@@ -222,6 +222,22 @@ impl Backend for Memory {
         Ok(gone)
     }
 
+    fn unfinished_erasures(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn erase(&mut self, user_id: &str, _limit: usize) -> Result<Erased, StoreError> {
+        let mut tables = self.lock();
+        let before = tables.waiting().count();
+        tables.erase(user_id);
+        let pending = before - tables.waiting().count();
+        Ok(Erased { rows: pending, pending, progress: Progress::Done })
+    }
+
+    fn waiting(&self) -> Result<usize, StoreError> {
+        Ok(self.lock().waiting().count())
+    }
+
     async fn close(self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -233,6 +249,10 @@ impl Tables {
         let mut rows: Vec<_> = self.conversations.values().filter(|row| &*row.key.id == id).collect();
         rows.sort_by_key(|row| !row.registered);
         rows.into_iter().take(2)
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &NotificationRow> {
+        self.notifications.values().filter(|row| row.fate.is_none())
     }
 
     fn erase(&mut self, user: &str) {
@@ -319,11 +339,9 @@ impl Reader for Memory {
         Ok(self.lock().tokens.values().find(|token| token.secret_hash == hash).cloned())
     }
 
-    async fn waiting(&self) -> Result<(usize, Option<Time>), StoreError> {
-        let tables = self.lock();
-        let waiting = tables.notifications.values().filter(|row| row.fate.is_none());
-        let since: Vec<Time> = waiting.map(|row| crate::minted_at(row.notification.id.0)).collect();
-        Ok((since.len(), since.into_iter().min()))
+    async fn oldest_waiting(&self) -> Result<Option<Time>, StoreError> {
+        // Ids begin with the time, and the rows are in their order.
+        Ok(self.lock().waiting().next().map(|row| crate::minted_at(row.notification.id.0)))
     }
 
     async fn tokens(&self) -> Result<Vec<Token>, StoreError> {

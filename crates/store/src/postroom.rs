@@ -36,6 +36,7 @@ use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Mailbox, N
 
 use crate::command::{Hint, Once, Token};
 use crate::damage::{Damage, Found};
+use crate::erasing::Erasing;
 use crate::error::{ErrorKind, StoreError};
 use crate::keys::KeyedMap;
 use crate::packed::Packed;
@@ -163,6 +164,8 @@ pub(crate) struct PostRoom {
     dropped: u64,
     /// The calls that are committed in part. A repeat of one waits for it.
     in_parts: HashSet<[String; 3]>,
+    /// The people who are being erased: nothing is done for them.
+    pub(crate) erasing: Arc<Erasing>,
 }
 
 impl PostRoom {
@@ -188,6 +191,7 @@ impl PostRoom {
             keeps_all: false,
             dropped: 0,
             in_parts: HashSet::new(),
+            erasing: Arc::default(),
         }
     }
 
@@ -206,6 +210,7 @@ impl PostRoom {
         self.changes.at = self.desk.now;
         for key in std::mem::take(&mut self.changes.mailboxes) {
             let Some(room) = self.rooms.get_mut(&key) else { continue };
+            self.changes.waiting += room.waiting_change();
             let waiting = room.waiting_rows().map(|row| (row.notification.id, row));
             self.changes.notifications.extend(waiting);
             self.changes.mailbox_rows.push((key, room.seal()));
@@ -220,9 +225,6 @@ impl PostRoom {
             if let Some(room) = self.rooms.get_mut(key) {
                 room.committed(&mut hints);
             }
-        }
-        for user in &changes.erased_users {
-            self.evict_user(user);
         }
         self.unweighed += changes.events.iter().map(|row| row.packed.bytes()).sum::<usize>();
         self.keep_bound();
@@ -285,6 +287,9 @@ impl PostRoom {
         let due = self.damage.readable(due);
         let mut more = due.len() == limit;
         for key in due {
+            if self.erasing.has(key.owner()) {
+                continue;
+            }
             if self.changes.work() >= work {
                 more = true;
                 break;
@@ -351,14 +356,10 @@ impl PostRoom {
         Ok(())
     }
 
-    pub(crate) fn erase_user(&mut self, user_id: &str) {
-        self.evict_user(user_id);
-        self.changes.erased_users.insert(user_id.to_owned());
-    }
-
     /// Makes sure a mailbox is hot, and that the desk has its person's preferences. Gives the room's own key, which is
     /// found again by its address alone.
     async fn enter(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<MailboxKey, StoreError> {
+        self.erasing.check(key.owner())?;
         self.desk.preferences = self.preferences_of(key.owner(), source).await?;
         self.uses += 1;
         if let Some(room) = self.rooms.get_mut(key) {
@@ -529,7 +530,8 @@ impl PostRoom {
         drained
     }
 
-    fn evict_user(&mut self, user_id: &str) {
+    /// Drops everything about a person from memory.
+    pub(crate) fn evict_user(&mut self, user_id: &str) {
         self.dropped += 1;
         self.rooms.retain(|key, _| &**key.owner() != user_id);
         self.people.remove(user_id);

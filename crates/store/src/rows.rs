@@ -148,10 +148,11 @@ pub(crate) struct Changes {
     pub(crate) settings: BTreeMap<String, (Settings, Time)>,
     pub(crate) people: PeopleChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
-    pub(crate) erased_users: BTreeSet<String>,
     /// How many items were rendered, and how many inputs mailboxes handled. No rows: they count as work.
     pub(crate) rendered: usize,
     pub(crate) handled: usize,
+    /// How many more notifications wait in mailboxes after this commit than before it.
+    pub(crate) waiting: i64,
 }
 
 impl Changes {
@@ -171,7 +172,6 @@ impl Changes {
             && self.settings.is_empty()
             && self.people.is_empty()
             && self.tokens.is_empty()
-            && self.erased_users.is_empty()
     }
 
     /// How many rows this writes, as far as it is decided.
@@ -187,7 +187,7 @@ impl Changes {
             self.injections.len(),
             self.unseen.len(),
         ];
-        let rare = [self.settings.len(), self.people.rows(), self.tokens.len(), self.erased_users.len()];
+        let rare = [self.settings.len(), self.people.rows(), self.tokens.len()];
         common.into_iter().chain(rare).sum()
     }
 
@@ -203,8 +203,7 @@ impl Changes {
             && self.superseded.is_empty()
             && self.settings.is_empty()
             && self.people.is_empty()
-            && self.tokens.is_empty()
-            && self.erased_users.is_empty())
+            && self.tokens.is_empty())
     }
 }
 

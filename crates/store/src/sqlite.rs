@@ -3,6 +3,7 @@
 //! The writer keeps mailboxes in memory, so no second process may write the same file: a lock file beside it sees to
 //! that. Readers have connections of their own and see committed rows only.
 
+mod erase;
 mod hub_time;
 mod identity;
 mod inspect;
@@ -58,6 +59,8 @@ pub(crate) struct SqliteWriter {
     /// Which mailboxes are in the log.
     log: mailbox_log::MailboxLog,
     time: hub_time::HubTime,
+    /// The erasures that are under way.
+    erasures: erase::Erasures,
     /// The number of the latest injection: they are counted through, so that each conversation's are in order.
     sequence: i64,
     /// Held for as long as the store is open.
@@ -115,8 +118,11 @@ impl SqliteStore {
         }
         // Old answers go, and with them their numbers: the time is never below any that was given.
         let sequence = latest.max(opening.clock.now().as_millis());
-        let backend = SqliteWriter { connection, reading, file, log, time, sequence, _lock: lock };
-        let (writer, running) = writer::make(backend, opening, refusals);
+        let erased = erase::unfinished(&connection)?;
+        erased.iter().for_each(|user| log.forget(user));
+        let erasures = erased.into_iter().map(|user| (user, log.next())).collect();
+        let backend = SqliteWriter { connection, reading, file, log, time, erasures, sequence, _lock: lock };
+        let (writer, running) = writer::make(backend, opening, refusals)?;
         on_a_thread(running)?;
         Ok(Self { writer, reader: Sqlite { pool } })
     }
@@ -158,6 +164,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY)
         .pragma("temp_store", "memory")
+        .pragma("secure_delete", "ON")
         .pragma("journal_size_limit", JOURNAL_BYTES.to_string())
 }
 
@@ -173,6 +180,9 @@ fn writing(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "temp_store", "memory")?;
+    // What is deleted is overwritten with zeros, whoever deletes it and why: an update or a prune leaves no text of a person
+    // behind that a later erasure could not find. It costs 2 % more bytes written.
+    connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 4_000, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", JOURNAL_BYTES, |_| Ok(()))?;
     Ok(connection)

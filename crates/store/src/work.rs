@@ -13,7 +13,7 @@ use crate::packed::Packed;
 use crate::people::{ConfirmationRow, Delivery, InboxItem, LoadedPerson, Reminder};
 use crate::postroom::{LoadedMailbox, PeopleSource, Source};
 use crate::rows::{BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, OnceRow};
-use crate::writer::{Backend, Before};
+use crate::writer::{Backend, Before, Erased};
 
 /// The work of one commit.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -100,6 +100,18 @@ impl<B: Backend> Backend for Counted<B> {
         let gone = self.backend.prune(before, limit).await?;
         self.deleted += gone;
         Ok(gone)
+    }
+
+    fn unfinished_erasures(&self) -> Vec<String> {
+        self.backend.unfinished_erasures()
+    }
+
+    async fn erase(&mut self, user_id: &str, limit: usize) -> Result<Erased, StoreError> {
+        self.backend.erase(user_id, limit).await
+    }
+
+    fn waiting(&self) -> Result<usize, StoreError> {
+        self.backend.waiting()
     }
 
     async fn close(self) -> Result<(), StoreError> {

@@ -3,10 +3,15 @@
 //! That is where throughput comes from: a commit costs one wait for the disk, however many answers it carries. A job that
 //! fails does not fail the others of its group.
 
+mod erase;
+
+pub(crate) use erase::{Erased, Progress};
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bellwire_core::render::Boundary;
@@ -19,6 +24,7 @@ use crate::Kept;
 use crate::clock::Clock;
 use crate::command::{Caller, ConversationView, Given, Hint, Once, Receipt, Take, Token};
 use crate::ended::{self, Ended};
+use crate::erasing::Erasing;
 use crate::error::{ErrorKind, StoreError};
 use crate::hints::{Board, Hints};
 use crate::people::{Doorbells, Errand, PeopleRules};
@@ -76,6 +82,12 @@ pub(crate) trait Backend: Source + Send + 'static {
     /// Writes something that means nothing, to see whether a commit would be taken.
     fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn prune(&mut self, before: &Before, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    /// The people whose erasure was under way when the data was used last.
+    fn unfinished_erasures(&self) -> Vec<String>;
+    /// Deletes about `limit` rows of a person, in a transaction of its own.
+    fn erase(&mut self, user_id: &str, limit: usize) -> impl Future<Output = Result<Erased, StoreError>> + Send;
+    /// How many notifications wait, counted once.
+    fn waiting(&self) -> Result<usize, StoreError>;
     /// Lets the data go.
     fn close(self) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
@@ -132,6 +144,35 @@ impl Job {
             }
         }
     }
+
+    /// The person a call is about, as far as it says so itself.
+    fn about(&self) -> Option<&str> {
+        match self {
+            Self::Publish(publishing, _) => publishing.publish.caller.user_id.as_deref(),
+            Self::Take(take, _) => take.caller.user_id.as_deref(),
+            Self::PutConversation(_, _, user_id, ..) => Some(user_id),
+            Self::Conversation(caller, ..) | Self::Connect(caller, ..) | Self::Rotate(caller, ..) => {
+                caller.user_id.as_deref()
+            }
+            Self::PutToken(token, ..) => token.user_id.as_deref(),
+            Self::AnswerOnce(_, _, about, _) => about.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Answers a call about a person who is being erased.
+    fn refuse(&mut self, error: StoreError) -> Result<(), StoreError> {
+        match self {
+            Self::Publish(_, reply) => reply.hold(Err(error)),
+            Self::Take(_, reply) => reply.hold(Err(error)),
+            Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.hold(Err(error)),
+            Self::Connect(.., reply) => reply.hold(Err(error)),
+            Self::Rotate(.., reply) => reply.hold(Err(error)),
+            Self::PutToken(.., reply) => reply.hold(Err(error)),
+            Self::AnswerOnce(.., reply) => reply.hold(Err(error)),
+            _ => Err(error),
+        }
+    }
 }
 
 /// The asking end of a writer.
@@ -141,6 +182,11 @@ pub(crate) struct Handle {
     ended: watch::Receiver<Option<Ended>>,
     hints: Arc<Board>,
     pub(crate) doorbells: Arc<Doorbells>,
+    pub(crate) erasing: Arc<Erasing>,
+    /// How many erasures have ended.
+    pub(crate) erased: watch::Receiver<u64>,
+    /// How many notifications wait.
+    pub(crate) waiting: Arc<AtomicI64>,
     pub(crate) clock: Clock,
     pub(crate) rules: PeopleRules,
     pub(crate) refusals: Arc<dyn Refusals>,
@@ -176,21 +222,32 @@ pub(crate) fn make<B: Backend>(
     backend: B,
     opening: Opening,
     refusals: Arc<dyn Refusals>,
-) -> (Handle, impl Future<Output = ()> + Send + 'static) {
+) -> Result<(Handle, impl Future<Output = ()> + Send + 'static), StoreError> {
     let (jobs, asked) = mpsc::channel(QUEUE_MAX);
     let (end, ended) = watch::channel(None);
     let hints = Arc::new(Board::default());
     let doorbells = Arc::new(Doorbells::default());
+    let (tell_erased, erased) = watch::channel(0);
+    let (erasing, mut erasures) = (Arc::<Erasing>::default(), erase::Erasures::default());
+    for user_id in backend.unfinished_erasures() {
+        erasing.begin(&user_id);
+        erasures.resume(user_id);
+    }
+    let waiting = Arc::new(AtomicI64::new(i64::try_from(backend.waiting()?).unwrap_or(i64::MAX)));
     let handle = Handle {
         jobs,
         ended,
         hints: hints.clone(),
         doorbells: doorbells.clone(),
+        erasing: erasing.clone(),
+        erased,
+        waiting: waiting.clone(),
         clock: opening.clock.clone(),
         rules: opening.people,
         refusals: refusals.clone(),
     };
-    let room = PostRoom::new(opening.subscribers, opening.randomness, opening.people);
+    let mut room = PostRoom::new(opening.subscribers, opening.randomness, opening.people);
+    room.erasing = erasing.clone();
     let writer = Writer {
         room,
         backend: Counted::new(backend),
@@ -206,6 +263,10 @@ pub(crate) fn make<B: Backend>(
         unfinished: VecDeque::new(),
         probed: None,
         broken: None,
+        erasing,
+        erasures,
+        erased: tell_erased,
+        waiting,
     };
     let running = async move {
         let why = ended::run(writer.run(asked)).await;
@@ -214,7 +275,7 @@ pub(crate) fn make<B: Backend>(
         hints.close();
         end.send_replace(Some(why));
     };
-    (handle, running)
+    Ok((handle, running))
 }
 
 struct Writer<B> {
@@ -238,6 +299,12 @@ struct Writer<B> {
     /// Why the last commands failed, where only a repair of the database helps. A probe writes less than commands do,
     /// so only commands that succeed end it.
     broken: Option<StoreError>,
+    erasing: Arc<Erasing>,
+    erasures: erase::Erasures,
+    /// How many erasures have ended.
+    erased: watch::Sender<u64>,
+    /// How many notifications wait.
+    waiting: Arc<AtomicI64>,
 }
 
 impl<B: Backend> Writer<B> {
@@ -252,16 +319,22 @@ impl<B: Backend> Writer<B> {
                 return;
             }
             if received.is_none() && !self.is_due() && self.unfinished.is_empty() {
+                self.go_on_erasing().await;
                 continue;
             }
             let waited = group.first().map_or(Duration::ZERO, |(asked, _): &(Instant, Job)| asked.elapsed());
             let jobs = group.drain(..).map(|(_, job)| job);
             let (closing, jobs): (Vec<Job>, Vec<Job>) = jobs.partition(|job| matches!(job, Job::Close(_)));
             for jobs in commits(jobs) {
-                self.carry_out(jobs.into_iter().map(Task::new).collect(), waited).await;
+                match <[Job; 1]>::try_from(jobs) {
+                    Ok([Job::EraseUser(user_id, reply)]) => self.begin_erasing(user_id, reply).await,
+                    Ok([job]) => self.carry_out(vec![Task::new(job)], waited).await,
+                    Err(jobs) => self.carry_out(jobs.into_iter().map(Task::new).collect(), waited).await,
+                }
             }
-            // One step of one unfinished command, and then whoever has asked meanwhile has their turn.
+            // One step of one unfinished command and of one erasure, and then whoever has asked meanwhile has their turn.
             self.go_on().await;
+            self.go_on_erasing().await;
             if !closing.is_empty() {
                 while !self.unfinished.is_empty() {
                     self.go_on().await;
@@ -292,14 +365,15 @@ impl<B: Backend> Writer<B> {
     }
 
     /// How long to wait for commands before the clock is read again; none where no timer is set, or where timers do not
-    /// fire by themselves.
+    /// fire by themselves, and no erasure is under way.
     fn until_due(&self) -> Option<Duration> {
         let due = self.due.min(self.mail_due);
         if !self.unfinished.is_empty() {
             return Some(Duration::ZERO);
         }
         let wait = due.millis_since(self.clock.now()).min(CLOCK_MS);
-        (self.timers && due < Time::NEVER).then(|| Duration::from_millis(wait))
+        let timer = (self.timers && due < Time::NEVER).then(|| Duration::from_millis(wait));
+        timer.into_iter().chain(self.erasures.until_next()).min()
     }
 
     fn is_due(&self) -> bool {
@@ -441,15 +515,15 @@ impl<B: Backend> Writer<B> {
         self.mail_due = self.mail_due.min(self.room.next_delivery());
         self.doorbells.ring(&self.room.changes.people);
         self.tell_refusals();
+        self.waiting.fetch_add(self.room.changes.waiting, Ordering::SeqCst);
         let hints = self.room.committed();
         hints.into_iter().for_each(|hint| self.hints.post(hint));
     }
 
-    /// Has remembered what this commit refused and forgotten whom it erased, before anybody hears of either.
+    /// Remembers what this commit refused, before anybody hears of it.
     fn tell_refusals(&self) {
-        let Changes { erased_users, people, .. } = &*self.room.changes;
-        people.refused.iter().for_each(|(quota, until)| self.refusals.remember(quota, *until));
-        erased_users.iter().for_each(|user| self.refusals.forget(&self.rules.quotas(user)));
+        let refused = &self.room.changes.people.refused;
+        refused.iter().for_each(|(quota, until)| self.refusals.remember(quota, *until));
     }
 
     async fn commit(&mut self) -> Result<(), StoreError> {
@@ -506,6 +580,9 @@ impl<B: Backend> Writer<B> {
     }
 
     async fn decide_one(&mut self, job: &mut Job) -> Result<(), StoreError> {
+        if let Some(Err(erasing)) = job.about().map(|user_id| self.erasing.check(user_id)) {
+            return job.refuse(erasing);
+        }
         let (room, backend) = (&mut self.room, &mut self.backend);
         match job {
             Job::Publish(publishing, reply) => match room.publish(publishing, backend).await {
@@ -529,10 +606,8 @@ impl<B: Backend> Writer<B> {
             Job::AnswerOnce(once, answer, about, reply) => {
                 reply.hold(room.answer_once(once, answer.clone(), about.as_deref(), backend).await)
             }
-            Job::EraseUser(user, reply) => {
-                room.erase_user(user);
-                reply.hold(Ok(()))
-            }
+            // It has a turn of its own, in which nothing else is carried out.
+            Job::EraseUser(_, reply) => reply.hold(Err(StoreError::new(ErrorKind::Retry, "ask again"))),
             Job::Prune(Kept { events, answers, inbox }, limit, reply) => {
                 let once = self.clock.now().minus(Once::KEPT_MS);
                 let before = Before { events: *events, answers: *answers, inbox: *inbox, once };

@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -8,12 +11,15 @@ use crate::clock;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// How old the page may be that is answered.
+const WRITTEN_EVERY: Duration = Duration::from_secs(1);
+
 /// Every figure, as text.
-pub(super) struct MetricsPage(String);
+pub(super) struct MetricsPage(Arc<str>);
 
 impl IntoResponse for MetricsPage {
     fn into_response(self) -> Response {
-        ([(header::CONTENT_TYPE, OPEN_METRICS)], self.0).into_response()
+        ([(header::CONTENT_TYPE, OPEN_METRICS)], self.0.to_string()).into_response()
     }
 }
 
@@ -25,8 +31,14 @@ impl shape::Reply for MetricsPage {
     }
 }
 
-/// What the hub counts, for Prometheus.
+/// What the hub counts, for Prometheus. It is written at most once a second, however many ask.
 pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiError> {
+    let mut page = hub.metrics_page.lock().await;
+    if let Some((_, text)) = page.as_ref().filter(|(written, _)| written.elapsed() < WRITTEN_EVERY) {
+        return Ok(MetricsPage(text.clone()));
+    }
     let (waiting, outbox) = (hub.store.waiting().await?, hub.store.outbox().await?);
-    Ok(MetricsPage(hub.metrics.write(waiting, outbox, &hub.refusals.standing(), clock::now())))
+    let text: Arc<str> = hub.metrics.write(waiting, outbox, &hub.refusals.standing(), clock::now()).into();
+    *page = Some((Instant::now(), text.clone()));
+    Ok(MetricsPage(text))
 }

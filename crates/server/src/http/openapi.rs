@@ -16,6 +16,7 @@ use super::field::{ID_MAX, NO_CONTROLS};
 use super::path::OWNER;
 use super::router::{ROUTES, Route};
 use super::shape::{Argument, Reply};
+use crate::auth::Scope;
 
 const ABOUT: &str = "The notification layer for AI agents: news goes in as events and comes out where an agent can use \
     it.\n\nEvery call but the probes needs `Authorization: Bearer TOKEN`. Errors are `{error: {code, message, field?, \
@@ -51,7 +52,7 @@ const ERRORS: [(u16, &str, &str); 16] = [
     (405, "MethodNotAllowed", "Not with this method, as things stand."),
     (406, "NotAcceptable", "The caller must accept both JSON and a stream of events."),
     (408, "TooSlow", "The body came too slowly."),
-    (409, "Conflict", "It was done before, otherwise."),
+    (409, "Conflict", "It was done before, otherwise; or the person is being erased."),
     (413, "TooLarge", "The body is larger than the hub takes."),
     (415, "UnsupportedMediaType", "The body's type is not understood here."),
     (421, "HostNotAllowed", "The hub does not answer to this host name."),
@@ -203,7 +204,8 @@ fn errors(route: &Route, has_body: bool, has_parameters: bool) -> Vec<(u16, &'st
         400 => has_body || has_parameters,
         401 | 403 | 429 | 500 | 503 | 504 => guarded,
         404 => route.path.contains('{'),
-        409 => route.takes_owner(),
+        // A person who is being erased is a conflict, whatever is asked about them.
+        409 => route.takes_owner() || route.scopes.contains(&Scope::User),
         408 | 413 | 415 => has_body,
         421 => !route.is_probe(),
         507 => guarded && route.method != "GET",

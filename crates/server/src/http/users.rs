@@ -2,13 +2,15 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
+use axum::http::StatusCode;
 
 use super::field::Id;
 use super::shape::Done;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-/// Erases everything about a person.
+/// Erases everything about a person, and answers when it is gone. What takes longer than a request may goes on; asking
+/// again waits for the same erasure.
 pub(super) async fn erase(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -18,6 +20,21 @@ pub(super) async fn erase(
     if id == "*" {
         return Err(ApiError::invalid("id", "is nobody's; * stands for everyone in an agent's token"));
     }
+    let wait = hub.erase_wait;
+    // A task of its own, which goes on where the caller is gone.
+    let erasing = tokio::spawn(finish(hub, id));
+    match tokio::time::timeout(wait, erasing).await {
+        Ok(Ok(erased)) => erased.map(|()| Done),
+        Ok(Err(_)) => Err(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR)),
+        Err(_) => {
+            let message = "the erasure is under way and goes on; ask again to learn when it is done";
+            let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "try_again", message);
+            Err(ApiError { retry_after_seconds: Some(1), ..error })
+        }
+    }
+}
+
+async fn finish(hub: Hub, id: String) -> Result<(), ApiError> {
     let tokens = hub.store.tokens().await?;
     hub.store.erase_user(id.clone()).await?;
     hub.tokens.forget();
@@ -26,5 +43,5 @@ pub(super) async fn erase(
         let _ = hub.revoked.send(token.id);
     }
     tracing::info!("a person was erased");
-    Ok(Done)
+    Ok(())
 }

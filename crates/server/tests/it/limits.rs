@@ -31,8 +31,15 @@ async fn send(hub: &TestHub, context: Value) -> Value {
 
 /// A figure of the metrics; 0 where nothing was counted yet.
 async fn figure(hub: &TestHub, name: &str) -> u64 {
-    let (_, text) = hub.get(&hub.admin, "/metrics").await;
-    let text = text.as_str().expect("metrics are text").to_owned();
+    // A page may be a second old. Every request is counted, so the first one that differs was written after this call.
+    let (_, first) = hub.get(&hub.admin, "/metrics").await;
+    let text = loop {
+        let (_, text) = hub.get(&hub.admin, "/metrics").await;
+        if text != first {
+            break text.as_str().expect("metrics are text").to_owned();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    };
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
     line.map_or(0, |value| value.parse::<f64>().expect("a figure") as u64)
 }

@@ -10,6 +10,7 @@ mod cloudevents;
 mod config;
 mod deliveries;
 mod email;
+mod erase;
 mod events;
 mod inject;
 mod limits;

@@ -72,3 +72,21 @@ async fn a_hub_whose_writer_has_ended_says_why_and_stops() {
     assert!(reason.to_string().contains("the writer of the store has ended"), "{reason}");
     assert!(!client.get(&healthz).send().await.is_ok_and(|response| response.status() == StatusCode::OK));
 }
+
+#[tokio::test]
+async fn figures_are_written_once_a_second_however_many_ask() {
+    let hub = TestHub::start().await;
+    let started = std::time::Instant::now();
+    // Every answered request is counted, so that two pages that were written apart differ.
+    let ask = |_| async {
+        let page = hub.client.get(format!("{}/metrics", hub.base)).send().await.unwrap();
+        page.text().await.unwrap()
+    };
+    let mut pages = std::collections::HashSet::new();
+    for _ in 0..5 {
+        pages.extend(futures_util::future::join_all((0..10).map(ask)).await);
+        hub.post(&hub.admin, "/v1/tokens", json!({"scope": "ingest", "name": "one more"})).await;
+    }
+    let seconds = started.elapsed().as_secs() as usize;
+    assert!(pages.len() <= 1 + seconds, "{} pages in {seconds} seconds", pages.len());
+}

@@ -72,6 +72,7 @@ impl<R: Reader> People for Front<R> {
 
     fn inbox(&self, user_id: String, query: InboxQuery) -> Answering<'_, (Vec<InboxItem>, Option<Uuid>)> {
         Box::pin(async move {
+            self.writer.erasing.check(&user_id)?;
             let more = InboxQuery { limit: query.limit + 1, ..query };
             let items = self.reader.inbox(&user_id, more).await?;
             Ok(page(items, query.limit, |item| item.id.0))
@@ -79,11 +80,17 @@ impl<R: Reader> People for Front<R> {
     }
 
     fn unread_count(&self, user_id: String) -> Answering<'_, usize> {
-        Box::pin(async move { self.reader.unread_count(&user_id).await })
+        Box::pin(async move {
+            self.writer.erasing.check(&user_id)?;
+            self.reader.unread_count(&user_id).await
+        })
     }
 
     fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> Answering<'_, Catchup> {
-        Box::pin(async move { self.reader.catch_up(&user_id, after, limit).await })
+        Box::pin(async move {
+            self.writer.erasing.check(&user_id)?;
+            self.reader.catch_up(&user_id, after, limit).await
+        })
     }
 
     fn mark(&self, user_id: String, id: NotificationId, read: bool) -> Answering<'_, InboxItem> {
@@ -124,6 +131,7 @@ impl<R: Reader> People for Front<R> {
         limit: usize,
     ) -> Answering<'_, (Vec<Reminder>, Option<Uuid>)> {
         Box::pin(async move {
+            user_id.as_deref().map_or(Ok(()), |user_id| self.writer.erasing.check(user_id))?;
             let reminders = self.reader.reminders(user_id.as_deref(), after, limit + 1).await?;
             Ok(page(reminders, limit, |reminder| reminder.id))
         })
@@ -134,7 +142,10 @@ impl<R: Reader> People for Front<R> {
     }
 
     fn settings(&self, user_id: String) -> Answering<'_, Settings> {
-        Box::pin(async move { self.reader.settings(&user_id).await })
+        Box::pin(async move {
+            self.writer.erasing.check(&user_id)?;
+            self.reader.settings(&user_id).await
+        })
     }
 
     fn change_settings(&self, change: NewSettings) -> Answering<'_, Settings> {
@@ -179,6 +190,7 @@ impl<R: Reader> People for Front<R> {
         limit: usize,
     ) -> Answering<'_, (Vec<Delivery>, Option<Uuid>)> {
         Box::pin(async move {
+            user_id.as_deref().map_or(Ok(()), |user_id| self.writer.erasing.check(user_id))?;
             let deliveries = self.reader.deliveries(user_id.as_deref(), state, before, limit + 1).await?;
             Ok(page(deliveries, limit, |delivery| delivery.id))
         })

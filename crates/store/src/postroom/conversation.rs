@@ -234,6 +234,9 @@ impl PostRoom {
         if caller.conversation_id.as_deref().is_some_and(|bound| bound != id) {
             return Ok(None);
         }
+        if let Some(owner) = owner {
+            self.erasing.check(owner)?;
+        }
         let owner = match (caller.user_id.as_deref(), owner) {
             (Some(bound), Some(named)) if bound != named => return Ok(None),
             (bound, named) => bound.or(named),
@@ -243,10 +246,12 @@ impl PostRoom {
             return Ok(self.hot(&key, source).await?.map(|hot| hot.main.clone()));
         }
         if let Some(known) = self.names.get(id) {
+            // Those of a person who is being erased are not in memory.
             return Ok(Some(known.clone()));
         }
         let rows = self.named(id, source).await?;
         let Some(row) = only(id, rows, |row| row.registered)? else { return Ok(None) };
+        self.erasing.check(&row.key.owner)?;
         let hot = self.conversations.entry(row.key.clone()).or_insert_with(|| Hot::of(row));
         self.names.insert(hot.row.key.id.clone(), hot.main.clone());
         Ok(Some(hot.main.clone()))

@@ -340,12 +340,13 @@ impl PostRoom {
         Ok(self.as_changed(leased, ours).into_iter().filter(ours).collect())
     }
 
-    /// Stored deliveries as this commit has them, and those it has of its own that are wanted besides.
+    /// Stored deliveries as this commit has them, and those it has of its own that are wanted besides. Nothing is
+    /// delivered to a person who is being erased.
     pub(super) fn as_changed(&self, stored: Vec<Delivery>, wanted: impl Fn(&Delivery) -> bool) -> Vec<Delivery> {
         let fresh = &self.changes.people.deliveries;
         let mut all: BTreeMap<Uuid, Delivery> =
             fresh.values().filter(|one| wanted(one)).map(|one| (one.id, one.clone())).collect();
-        for delivery in stored {
+        for delivery in stored.into_iter().filter(|one| !self.erasing.has(&one.user_id)) {
             all.insert(delivery.id, fresh.get(&delivery.id).cloned().unwrap_or(delivery));
         }
         all.into_values().collect()

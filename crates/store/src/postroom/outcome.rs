@@ -140,7 +140,9 @@ impl PostRoom {
             None => source.delivery(id).await?,
         };
         let mine = |one: &Delivery| user_id.as_deref().is_none_or(|user| user == one.user_id);
-        delivery.filter(mine).ok_or_else(|| StoreError::not_found("delivery"))
+        let delivery = delivery.filter(mine).ok_or_else(|| StoreError::not_found("delivery"))?;
+        self.erasing.check(&delivery.user_id)?;
+        Ok(delivery)
     }
 
     /// A claim that ran out goes back; an attempt that ran out may have been sent, and nobody knows.

@@ -201,6 +201,7 @@ impl PostRoom {
 
     /// The person, hot.
     pub(super) async fn person(&mut self, user_id: &str, source: &mut impl Source) -> Result<&mut Person, StoreError> {
+        self.erasing.check(user_id)?;
         if !self.people.contains_key(user_id) {
             let now = self.desk.now;
             let since = Time::from_millis(now.as_millis().saturating_sub_unsigned(HOUR_MS));

@@ -331,6 +331,7 @@ impl PostRoom {
         if caller.user_id.as_deref().is_some_and(|bound| bound != user) {
             return Err(StoreError::not_found("user"));
         }
+        self.erasing.check(user)?;
         let since = open_since(self.desk.now);
         // What this very commit opened is open too, and was seen last.
         let fresh = self.changes.conversations.values().filter(|row| &*row.key.owner == user && row.seen_at >= since);

@@ -27,6 +27,7 @@ impl PostRoom {
         source: &mut impl Source,
     ) -> Result<Reminder, StoreError> {
         new.caller.check_person(&new.user_id, new.conversation_id.as_deref())?;
+        self.erasing.check(&new.user_id)?;
         let known: Option<Uuid> = self.answered(new.once.as_ref(), source).await?;
         if let Some(id) = known {
             return self.reminder(id, source).await?.ok_or_else(|| StoreError::not_found("reminder"));
@@ -70,6 +71,7 @@ impl PostRoom {
         let reminder = self.reminder(id, source).await?;
         let mine = |one: &Reminder| one.asked && user_id.as_deref().is_none_or(|user| user == one.user_id);
         let reminder = reminder.filter(mine).ok_or_else(|| StoreError::not_found("reminder"))?;
+        self.erasing.check(&reminder.user_id)?;
         if reminder.notification_id.is_some() {
             return Err(StoreError::new(ErrorKind::Conflict, "this reminder was told already"));
         }
@@ -88,7 +90,7 @@ impl PostRoom {
         let due = self.damage.readable(due);
         let more = due.len() == limit;
         for reminder in due {
-            if self.changes.people.reminders.contains_key(&reminder.id) {
+            if self.changes.people.reminders.contains_key(&reminder.id) || self.erasing.has(&reminder.user_id) {
                 continue;
             }
             if !self.is_readable(&reminder.user_id, source).await? {

@@ -34,6 +34,8 @@ pub(super) struct Room {
     pub(super) used: u64,
     /// How much it took when it was saved last.
     saved: usize,
+    /// How many notifications wait in it, as of its last commit.
+    counted: usize,
     /// Whether this commit has to save it.
     changed: bool,
     /// The notifications that wait since this commit, or wait changed; in order.
@@ -59,7 +61,6 @@ impl Room {
             key: key.clone(),
             // A person's mailbox is no agent's, and tells no stream.
             agent: key.agent().and_then(|agent| AgentName::parse(agent).ok()).unwrap_or_else(AgentName::main),
-            mailbox,
             drawer,
             lacks_events: false,
             gone: HashSet::new(),
@@ -67,9 +68,11 @@ impl Room {
             calls: Calls(None),
             used: 0,
             saved: 0,
+            counted: mailbox.pending().len(),
             changed: false,
             waiting: Vec::new(),
             hints: Vec::new(),
+            mailbox,
         }
     }
 
@@ -208,6 +211,13 @@ impl Room {
         let state = self.mailbox.save();
         self.saved = state.len();
         MailboxRow { state, pending, due_at: self.mailbox.wakes_at() }
+    }
+
+    /// How many more notifications wait in it than after its last commit.
+    pub(super) fn waiting_change(&mut self) -> i64 {
+        let now = self.mailbox.pending().len();
+        let before = std::mem::replace(&mut self.counted, now);
+        now as i64 - before as i64
     }
 
     /// The rows of what waits since this commit. What has ended meanwhile has its row already.

@@ -43,7 +43,7 @@ fn write(connection: &Connection, now: Time) -> rusqlite::Result<HubTime> {
 /// What is changed where times are ahead of `now`. Whether something may be told or sent is decided again when it is due,
 /// so what only waits for its time is simply due now; a mailbox then sets its own times back when it is handled. What was
 /// asked for at a time counts from now as it counted from the time it was asked at.
-const FROM_THE_FUTURE: [&str; 9] = [
+const FROM_THE_FUTURE: [&str; 10] = [
     "UPDATE mailboxes SET due_at = ?1 WHERE due_at > ?1 AND due_at < 9223372036854775807",
     "UPDATE reminders SET due_at = MAX(at, ?1) WHERE ended_at IS NULL AND due_at > at AND due_at > ?1",
     "UPDATE reminders SET at = ?1 + (at - created_at), due_at = ?1 + (due_at - created_at), created_at = ?1 \
@@ -53,12 +53,13 @@ const FROM_THE_FUTURE: [&str; 9] = [
     "UPDATE inbox SET created_at = ?1 WHERE created_at > ?1",
     "UPDATE conversations SET seen_at = MIN(seen_at, ?1), workers = '[]' WHERE seen_at > ?1 OR workers <> '[]'",
     "UPDATE idempotency_keys SET at = ?1 WHERE at > ?1",
+    "UPDATE idempotency_subjects SET at = ?1 WHERE at > ?1",
     "UPDATE confirmations SET expires_at = ?1 + 86400000 WHERE expires_at > ?1 + 86400000",
 ];
 
 /// Treats rows from the future as rows of now, all at once. The log is emptied first: what is in it has due times too.
 pub(super) fn set_back(connection: &Connection, log: &mut MailboxLog, now: Time) -> rusqlite::Result<HubTime> {
-    let plan = log.plan_to_empty(&[]);
+    let plan = log.plan_until(log.next(), usize::MAX, None);
     let time = transaction::whole(connection, |connection| {
         log.write(connection, &plan)?;
         for statement in FROM_THE_FUTURE {

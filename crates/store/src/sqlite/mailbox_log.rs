@@ -68,22 +68,20 @@ struct Logged {
 /// What a commit writes of mailboxes, and what the log will be when that has succeeded.
 pub(super) struct Plan {
     number: i64,
-    /// What the log gets; nothing where no mailbox changed, or none is to stay in the log.
+    /// What the log gets; empty where no mailbox changed.
     record: Vec<u8>,
     changes: Vec<Changed>,
-    leaving: Leaving,
+    /// The records up to this number leave the log.
+    leaving: Option<i64>,
     /// Those whose newest state leaves with a record, and moves to its place.
     moving: Vec<MailboxKey>,
 }
 
-/// Which records leave the log.
-#[derive(Copy, Clone)]
-enum Leaving {
-    None,
-    /// All up to this number.
-    UpTo(i64),
-    /// All, and what this commit changes goes to its place at once.
-    Everything,
+impl Plan {
+    /// How many rows it writes, about.
+    pub(super) fn work(&self) -> usize {
+        self.changes.len() + self.moving.len()
+    }
 }
 
 struct Changed {
@@ -136,7 +134,7 @@ impl MailboxLog {
     }
 
     /// The number the next record gets.
-    fn next(&self) -> i64 {
+    pub(super) fn next(&self) -> i64 {
         self.first + self.records.len() as i64
     }
 
@@ -215,20 +213,37 @@ impl MailboxLog {
             let here: HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
             moving.retain(|key| !here.contains(key));
         }
-        let leaving = last.map_or(Leaving::None, Leaving::UpTo);
-        Plan { number: self.next(), record, changes, leaving, moving }
+        Plan { number: self.next(), record, changes, leaving: last, moving }
     }
 
-    /// The same where nothing is to stay in the log: every mailbox moves to its place.
-    pub(super) fn plan_to_empty(&self, rows: &[(MailboxKey, MailboxRow)]) -> Plan {
-        let changed = |(key, row): &(MailboxKey, MailboxRow)| {
-            let (image, bytes) = (Image::of(row), 0);
-            Changed { key: key.clone(), image, whole: true, bytes }
-        };
-        let changes: Vec<Changed> = rows.iter().map(changed).collect();
-        let here: HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
-        let moving = self.mailboxes.keys().filter(|key| !here.contains(key)).cloned().collect();
-        Plan { number: self.next(), record: Vec::new(), changes, leaving: Leaving::Everything, moving }
+    /// Lets the records below this number leave, at most about `limit` mailboxes and records at once. The mailboxes of the
+    /// person who is being erased do not move to their places. A mailbox may move before its record can leave: until the
+    /// record does, both say the same.
+    pub(super) fn plan_until(&self, until: i64, limit: usize, erased: Option<&str>) -> Plan {
+        let (mut last, mut moving) = (None, Vec::new());
+        for ((number, record), left) in (self.first..until).zip(&self.records).zip((1..=limit).rev()) {
+            let is_here = |key: &&MailboxKey| self.mailboxes.get(key).is_some_and(|logged| logged.since == number);
+            let mut here = record.whole.iter().filter(is_here).filter(|key| erased != Some(&**key.owner()));
+            moving.extend(here.by_ref().take(left.saturating_sub(moving.len())).cloned());
+            if here.next().is_some() {
+                break;
+            }
+            last = Some(number);
+        }
+        Plan { number: self.next(), record: Vec::new(), changes: Vec::new(), leaving: last, moving }
+    }
+
+    /// Whether all records below this number have left.
+    pub(super) fn begins_at_or_after(&self, number: i64) -> bool {
+        self.first >= number
+    }
+
+    /// Drops the mailboxes of a person who is being erased. Their records are still in the file.
+    pub(super) fn forget(&mut self, owner: &str) {
+        let theirs: Vec<MailboxKey> = self.mailboxes.keys().filter(|key| &**key.owner() == owner).cloned().collect();
+        for key in theirs {
+            self.remove(&key);
+        }
     }
 
     /// Up to which record all leave with the next commit: those that nobody needs, as soon as they are worth it, and the
@@ -258,11 +273,7 @@ impl MailboxLog {
 
     /// The commit succeeded.
     pub(super) fn committed(&mut self, plan: Plan) {
-        let last = match plan.leaving {
-            Leaving::Everything => return *self = Self { first: plan.number, ..Self::default() },
-            Leaving::None => 0,
-            Leaving::UpTo(last) => last,
-        };
+        let last = plan.leaving.unwrap_or(0);
         if !plan.changes.is_empty() {
             self.append(plan.record.len(), plan.changes);
         }
@@ -276,16 +287,25 @@ impl MailboxLog {
 
     /// A mailbox has gone to its place.
     fn move_out(&mut self, key: &MailboxKey) {
-        let Some(logged) = self.mailboxes.remove(key) else { return };
+        let Some(due_at) = self.remove(key) else { return };
+        // One that is overdue was not handled yet, and must be found in its place.
+        let before = Time::from_millis(due_at.as_millis().saturating_sub(1));
+        self.looked = self.looked.min(before);
+        self.handed.iter_mut().for_each(|(at, _)| *at = (*at).min(before));
+    }
+
+    /// Takes a mailbox out of the memory of the log; when it was due.
+    fn remove(&mut self, key: &MailboxKey) -> Option<Time> {
+        let logged = self.mailboxes.remove(key)?;
+        if let Some(record) = self.place(logged.since).and_then(|at| self.records.get_mut(at)) {
+            record.needed -= 1;
+        }
         let due_at = logged.image.due_at();
         self.by_due.remove(&(due_at, key.clone()));
         if key.is_sub_agents() {
             self.sub_agents.remove(key);
         }
-        // One that is overdue was not handled yet, and must be found in its place.
-        let before = Time::from_millis(due_at.as_millis().saturating_sub(1));
-        self.looked = self.looked.min(before);
-        self.handed.iter_mut().for_each(|(at, _)| *at = (*at).min(before));
+        Some(due_at)
     }
 
     fn append(&mut self, bytes: usize, changes: Vec<Changed>) {
@@ -342,18 +362,8 @@ impl MailboxLog {
                 move_to_its_place(connection, key, &logged.image)?;
             }
         }
-        match plan.leaving {
-            Leaving::None => Ok(()),
-            Leaving::UpTo(last) => {
-                connection.prepare_cached("DELETE FROM mailbox_log WHERE sequence <= ?1")?.execute([last]).map(drop)
-            }
-            Leaving::Everything => {
-                for changed in &plan.changes {
-                    move_to_its_place(connection, &changed.key, &changed.image)?;
-                }
-                connection.execute("DELETE FROM mailbox_log", []).map(drop)
-            }
-        }
+        let Some(last) = plan.leaving else { return Ok(()) };
+        connection.prepare_cached("DELETE FROM mailbox_log WHERE sequence <= ?1")?.execute([last]).map(drop)
     }
 }
 
@@ -577,19 +587,34 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_to_stay_everything_is_in_its_place() {
+    fn records_leave_in_bounded_steps_and_take_nothing_of_an_erased_person_to_its_place() {
         let (file, mut log) = (file(), log());
-        commit(&mut log, &file, &[row_of("a", vec![1; 50], 5), row_of("b", vec![2; 50], 5)]);
-        let plan = log.plan_to_empty(&[row_of("b", vec![3; 50], 6), row_of("c", vec![4; 50], 7)]);
-        log.write(&file, &plan).unwrap();
-        log.committed(plan);
-        assert!(log.all().next().is_none() && log.due(Time::NEVER).next().is_none());
-        let image = |id: &str, state: u8, due_at: i64| (mailbox(id), Image::of(&row_of(id, vec![state; 50], due_at).1));
-        let expected = [image("a", 1, 5), image("b", 3, 6), image("c", 4, 7)];
-        assert_eq!(found(&file), expected);
+        let bobs = |id: &str, state: u8, due_at: i64| {
+            let key = MailboxKey::new(&ConversationKey::new("bob", id), "main");
+            (key, MailboxRow { state: vec![state; 20], pending: Vec::new(), due_at: Time::from_millis(due_at) })
+        };
+        let first: Vec<_> = (0..7).map(|number| bobs(&number.to_string(), number, 5)).chain([row("hers", 5)]).collect();
+        commit(&mut log, &file, &first);
+        commit(&mut log, &file, &[bobs("0", 9, 6), row("hers too", 5)]);
+        let until = log.next();
+        log.forget("ada");
+        commit(&mut log, &file, &[bobs("later", 1, 5)]);
+        let mut steps = 0;
+        while !log.begins_at_or_after(until) {
+            let plan = log.plan_until(until, 3, Some("ada"));
+            assert!((1..=3).contains(&plan.moving.len()), "{} mailboxes at once", plan.moving.len());
+            log.write(&file, &plan).unwrap();
+            log.committed(plan);
+            steps += 1;
+        }
+        assert_eq!(steps, 3);
         let left: i64 = file.query_row("SELECT COUNT(*) FROM mailbox_log", [], |row| row.get(0)).unwrap();
-        assert_eq!((left, log.looked()), (0, Time::default()));
-        commit(&mut log, &file, &[row_of("a", vec![9; 50], 5)]);
-        assert_eq!(found(&file)[0], image("a", 9, 5));
+        assert_eq!((left, log.bytes > 0), (1, true), "what came later is still there");
+        let mut expected: Vec<_> = first[1..7].iter().map(|(key, row)| (key.clone(), Image::of(row))).collect();
+        expected.extend([bobs("0", 9, 6), bobs("later", 1, 5)].map(|(key, row)| (key, Image::of(&row))));
+        expected.sort_by(|(one, _), (other, _)| one.cmp(other));
+        assert_eq!(found(&file), expected);
+        let more: Vec<_> = (0..50).map(|number| bobs(&number.to_string(), number, 5)).collect();
+        (0..5).for_each(|_| commit(&mut log, &file, &more));
     }
 }

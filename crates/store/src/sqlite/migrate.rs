@@ -7,7 +7,7 @@ use super::read::column;
 use crate::error::{ErrorKind, StoreError};
 
 /// Every step from an empty file to today's tables, in order. A step that was released never changes.
-const MIGRATIONS: &[(&str, &str)] = &[
+pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("0002_readiness", include_str!("../../migrations/sqlite/0002_readiness.sql")),
     ("0003_people", include_str!("../../migrations/sqlite/0003_people.sql")),
@@ -16,6 +16,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0006_whom_answers_are_about", include_str!("../../migrations/sqlite/0006_whom_answers_are_about.sql")),
     ("0007_new_boundaries", include_str!("../../migrations/sqlite/0007_new_boundaries.sql")),
     ("0008_sources", include_str!("../../migrations/sqlite/0008_sources.sql")),
+    ("0009_erasing", include_str!("../../migrations/sqlite/0009_erasing.sql")),
     ("0011_last_now", include_str!("../../migrations/sqlite/0011_last_now.sql")),
     ("0012_sub_agents_at_work", include_str!("../../migrations/sqlite/0012_sub_agents_at_work.sql")),
     ("0013_deliveries_by_age", include_str!("../../migrations/sqlite/0013_deliveries_by_age.sql")),

@@ -6,15 +6,6 @@ use rusqlite::{Connection, params};
 use super::insert::json;
 use crate::people::{Hold, PeopleChanges};
 
-/// What is forgotten with a person.
-pub(super) const ERASED: [&str; 5] = [
-    "DELETE FROM inbox WHERE user_id = ?1",
-    "DELETE FROM inbox_positions WHERE user_id = ?1",
-    "DELETE FROM deliveries WHERE user_id = ?1",
-    "DELETE FROM reminders WHERE user_id = ?1",
-    "DELETE FROM confirmations WHERE user_id = ?1",
-];
-
 /// What goes when it is older than the inbox is kept.
 pub(super) const PRUNED: [&str; 3] = [
     "DELETE FROM inbox WHERE (user_id, id) IN (SELECT user_id, id FROM inbox WHERE read_at < ?1 LIMIT ?2)",

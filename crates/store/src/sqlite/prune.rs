@@ -23,6 +23,8 @@ const EMPTY_ANSWERS: &str = "DELETE FROM injections WHERE (owner, conversation_i
      (SELECT owner, conversation_id, agent, call_id FROM injections WHERE at < ?1 AND system_messages_json = '[]' LIMIT ?2)";
 const ONCE: &str = "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN \
                     (SELECT token_id, route, name FROM idempotency_keys WHERE at < ?1 ORDER BY at LIMIT ?2)";
+const SUBJECTS: &str = "DELETE FROM idempotency_subjects WHERE (user_id, token_id, route, name) IN \
+    (SELECT user_id, token_id, route, name FROM idempotency_subjects WHERE at < ?1 ORDER BY at LIMIT ?2)";
 
 /// Deletes what is older than it needs to be, at most `limit` rows of each kind; how many went.
 pub(super) fn old_rows(connection: &Connection, before: &Before, limit: usize) -> rusqlite::Result<usize> {
@@ -32,8 +34,13 @@ pub(super) fn old_rows(connection: &Connection, before: &Before, limit: usize) -
     for sql in BY_NAME {
         gone += connection.execute(sql, params![events, limit])?;
     }
-    let by_time =
-        [(BROUGHT, before.events), (ANSWERS, before.events), (EMPTY_ANSWERS, before.answers), (ONCE, before.once)];
+    let by_time = [
+        (BROUGHT, before.events),
+        (ANSWERS, before.events),
+        (EMPTY_ANSWERS, before.answers),
+        (ONCE, before.once),
+        (SUBJECTS, before.once),
+    ];
     for (sql, time) in by_time {
         gone += connection.execute(sql, params![time.as_millis(), limit])?;
     }

@@ -24,6 +24,9 @@ use crate::rows::{BroughtRow, ConversationKey, ConversationRow, EventRow, Inject
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
                              user_id, correlation_id, cause, owner, accepted_at, filtered";
 
+/// The index of what waits is in the order of the ids, which begin with the time: one entry is read.
+pub(super) const OLDEST_WAITING: &str = "SELECT id FROM notifications WHERE state = 'pending' ORDER BY id LIMIT 1";
+
 /// At least and at most how many rows are looked at at once for what is due.
 const DUE_PAGE: std::ops::Range<usize> = 64..1024;
 
@@ -368,16 +371,10 @@ impl Reader for Sqlite {
         row.as_ref().map(token).transpose()
     }
 
-    async fn waiting(&self) -> Result<(usize, Option<Time>), StoreError> {
-        // The index of what waits ends in the id, which begins with the time: no row is looked at.
-        let row = sqlx::query("SELECT COUNT(*), MIN(id) FROM notifications WHERE state = 'pending'")
-            .fetch_one(&self.pool)
-            .await
-            .map_err(failure)?;
-        let oldest: Option<Vec<u8>> = column(&row, 1)?;
-        let oldest = oldest.map(|id| Uuid::from_slice(&id).map_err(|_| damaged("an id")));
-        let count = usize::try_from(column::<i64>(&row, 0)?).unwrap_or(0);
-        Ok((count, oldest.transpose()?.map(crate::minted_at)))
+    async fn oldest_waiting(&self) -> Result<Option<Time>, StoreError> {
+        let row = sqlx::query(OLDEST_WAITING).fetch_optional(&self.pool).await.map_err(failure)?;
+        let oldest = row.map(|row| uuid(&row, 0)).transpose()?;
+        Ok(oldest.map(crate::minted_at))
     }
 
     async fn tokens(&self) -> Result<Vec<Token>, StoreError> {

@@ -8,34 +8,15 @@ use super::insert::{self, json};
 use super::{SqliteWriter, failed, failure, people_write, prune, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
-use crate::writer::{Backend, Before};
+use crate::writer::{Backend, Before, Erased};
 
 /// A probe writes as much as the largest event's payload: where that fits, a commit fits.
 const PROBE_BYTES: i64 = 64 * 1024;
 
-/// What goes with a person, in this order: some is found by what goes later.
-const ERASED: [&str; 11] = [
-    "DELETE FROM mailboxes WHERE owner = ?1",
-    "DELETE FROM notifications WHERE owner = ?1",
-    "DELETE FROM injections WHERE owner = ?1",
-    "DELETE FROM brought_ids WHERE event_id IN (SELECT id FROM events WHERE owner = ?1)",
-    "DELETE FROM superseded WHERE event_id IN (SELECT id FROM events WHERE owner = ?1)",
-    "DELETE FROM idempotency_keys WHERE token_id IN (SELECT id FROM tokens WHERE user_id = ?1)",
-    "DELETE FROM idempotency_keys WHERE EXISTS (SELECT 1 FROM json_each(people) WHERE value = ?1)",
-    "DELETE FROM events WHERE owner = ?1",
-    "DELETE FROM conversations WHERE user_id = ?1",
-    "DELETE FROM user_settings WHERE user_id = ?1",
-    "DELETE FROM tokens WHERE user_id = ?1",
-];
-
 impl Backend for SqliteWriter {
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         self.file.check()?;
-        // A record of the log is about several people. To erase one, all that it says goes to where it can be erased.
-        let plan = match changes.erased_users.is_empty() {
-            true => self.log.plan(&changes.mailbox_rows),
-            false => self.log.plan_to_empty(&changes.mailbox_rows),
-        };
+        let plan = self.log.plan(&changes.mailbox_rows);
         let (log, latest, time) = (&self.log, self.sequence, self.time);
         let written = transaction::whole(&self.connection, |connection| {
             insert::all(connection, changes, latest)?;
@@ -65,6 +46,21 @@ impl Backend for SqliteWriter {
         transaction::whole(&self.connection, |connection| prune::old_rows(connection, before, limit)).map_err(failed)
     }
 
+    fn waiting(&self) -> Result<usize, StoreError> {
+        let sql = "SELECT COUNT(*) FROM notifications WHERE state = 'pending'";
+        let count: i64 = self.connection.query_row(sql, [], |row| row.get(0)).map_err(failed)?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
+    fn unfinished_erasures(&self) -> Vec<String> {
+        self.erasures.keys().cloned().collect()
+    }
+
+    async fn erase(&mut self, user_id: &str, limit: usize) -> Result<Erased, StoreError> {
+        self.file.check()?;
+        self.erase_step(user_id, limit)
+    }
+
     /// The one that writes goes last: with it the log beside the file goes.
     async fn close(self) -> Result<(), StoreError> {
         self.reading.close().await.map_err(failure)?;
@@ -80,11 +76,7 @@ fn rare(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
     superseded(connection, changes)?;
     settings(connection, changes)?;
     people_write::write(connection, &changes.people)?;
-    tokens(connection, changes)?;
-    for user in &changes.erased_users {
-        erase(connection, user)?;
-    }
-    Ok(())
+    tokens(connection, changes)
 }
 
 fn unseen(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
@@ -102,14 +94,20 @@ fn unseen(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
 fn once(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
     // After a day a name may be used again, also while its old row waits to be deleted.
     let mut insert = connection.prepare_cached(
-        "INSERT INTO idempotency_keys (token_id, route, name, content, answer, people, at) VALUES (?, ?, ?, ?, ?, ?, ?) \
+        "INSERT INTO idempotency_keys (token_id, route, name, content, answer, at) VALUES (?, ?, ?, ?, ?, ?) \
          ON CONFLICT (token_id, route, name) DO UPDATE SET content = excluded.content, \
-         answer = excluded.answer, people = excluded.people, at = excluded.at",
+         answer = excluded.answer, at = excluded.at",
+    )?;
+    let mut subject = connection.prepare_cached(
+        "INSERT INTO idempotency_subjects (user_id, token_id, route, name, at) VALUES (?, ?, ?, ?, ?) \
+         ON CONFLICT (user_id, token_id, route, name) DO UPDATE SET at = excluded.at",
     )?;
     for row in &changes.once {
-        let once = &row.once;
-        let (people, at) = (json(&row.people), row.at.as_millis());
-        insert.execute(params![once.token_id, once.route, once.key, once.content, row.answer, people, at])?;
+        let (once, at) = (&row.once, row.at.as_millis());
+        insert.execute(params![once.token_id, once.route, once.key, once.content, row.answer, at])?;
+        for user in &row.people {
+            subject.execute(params![user, once.token_id, once.route, once.key, at])?;
+        }
     }
     Ok(())
 }
@@ -158,13 +156,6 @@ fn tokens(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
             token.expires_at.map(Time::as_millis),
             token.revoked_at.map(Time::as_millis),
         ])?;
-    }
-    Ok(())
-}
-
-fn erase(connection: &Connection, user: &str) -> rusqlite::Result<()> {
-    for statement in ERASED.iter().chain(&people_write::ERASED) {
-        connection.execute(statement, [user])?;
     }
     Ok(())
 }

@@ -46,6 +46,13 @@ impl Backend {
         backend
     }
 
+    /// Opens what is in a folder.
+    pub(crate) async fn sqlite_in(folder: tempfile::TempDir) -> Self {
+        let mut backend = Self::closed(Some(folder), rules());
+        backend.open().await;
+        backend
+    }
+
     fn closed(folder: Option<tempfile::TempDir>, rules: PeopleRules) -> Self {
         Self { store: None, clock: Arc::new(AtomicI64::new(START)), folder, seed: 1, rules, observer: None }
     }

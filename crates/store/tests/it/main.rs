@@ -10,6 +10,7 @@ mod crash;
 mod damage;
 mod delivery_order;
 mod ended;
+mod erase;
 mod idempotency;
 mod inbox;
 mod inject;

@@ -1,0 +1,39 @@
+use std::time::Duration;
+
+use bellwire_server::Config;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+
+use crate::hub::{TestHub, failure};
+
+#[tokio::test]
+async fn an_erasure_that_takes_too_long_goes_on_and_is_asked_for_again() {
+    let mut config = Config::default();
+    config.limits.request_seconds = 2;
+    let hub = TestHub::start_with(config).await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    // As long as somebody reads the rows as they were, they are not gone.
+    let file = hub.folder.path().join("bellwire.db");
+    let mut reader = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
+    reader.execute("BEGIN; SELECT * FROM events").await.unwrap();
+    let erase = || hub.client.delete(format!("{}/v1/users/ada", hub.base)).bearer_auth(&hub.admin).send();
+    let answer = erase().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(answer.headers().contains_key("retry-after"));
+    for (method, path) in [(Method::GET, "/v1/users/ada/settings"), (Method::PATCH, "/v1/users/ada/settings")] {
+        let body = (method == Method::PATCH).then(|| json!({}));
+        let (status, answer) = hub.call(&hub.admin, method, path, body).await;
+        assert_eq!((status, &answer["error"]["code"]), (StatusCode::CONFLICT, &json!("conflict")), "{path}");
+    }
+    let made = json!({"scope": "agent", "user_id": "ada", "origin": "butler"});
+    assert_eq!(hub.post(&hub.admin, "/v1/tokens", made).await.0, StatusCode::CONFLICT);
+    reader.execute("ROLLBACK").await.unwrap();
+    reader.close().await.unwrap();
+    let answer = tokio::time::timeout(Duration::from_secs(60), erase()).await.unwrap().unwrap();
+    assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+    assert_eq!(hub.get(&agent, "/v1/conversations/chat").await.0, StatusCode::UNAUTHORIZED, "its token is gone");
+    assert_eq!(hub.get(&hub.admin, "/v1/users/ada/settings").await.0, StatusCode::OK);
+}

@@ -1,0 +1,44 @@
+//! The people whose erasure is under way. Until it ends, every call about them is refused.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use crate::error::{ErrorKind, StoreError};
+
+/// Shared by the writer, which adds and removes people, and the readers beside it.
+#[derive(Debug, Default)]
+pub(crate) struct Erasing {
+    /// The size of the set. Almost always 0: then a check takes no lock.
+    count: AtomicUsize,
+    users: RwLock<HashSet<String>>,
+}
+
+impl Erasing {
+    pub(crate) fn begin(&self, user_id: &str) {
+        let mut users = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        users.insert(user_id.to_owned());
+        self.count.store(users.len(), Ordering::SeqCst);
+    }
+
+    pub(crate) fn end(&self, user_id: &str) {
+        let mut users = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        users.remove(user_id);
+        self.count.store(users.len(), Ordering::SeqCst);
+    }
+
+    pub(crate) fn has(&self, user_id: &str) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+            && self.users.read().unwrap_or_else(PoisonError::into_inner).contains(user_id)
+    }
+
+    /// Refuses a call about a person who is being erased.
+    pub(crate) fn check(&self, user_id: &str) -> Result<(), StoreError> {
+        match self.has(user_id) {
+            true => {
+                Err(StoreError::new(ErrorKind::Conflict, "this person is being erased; ask again when that is done"))
+            }
+            false => Ok(()),
+        }
+    }
+}

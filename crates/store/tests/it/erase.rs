@@ -1,0 +1,269 @@
+//! Erasing a person: in steps, to the end, and without a trace in the file.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
+use bellwire_core::person::{MessageType, SettingsChange};
+use bellwire_core::{Event, Severity, Time};
+use bellwire_store::{
+    Brought, Caller, ErrorKind, InboxQuery, InboxState, Incoming, Kept, NewReminder, NewSettings, NotificationDraft,
+    Once, Publish, Saying, Store, Token,
+};
+use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+
+use crate::backends::{Backend, START, on_every_store};
+
+/// In every text about the person, and in nothing else.
+const MARK: &str = "lovelace-1815";
+/// The person's id.
+const ADA: &str = "ada-of-1843";
+const LONG: Duration = Duration::from_secs(60);
+
+fn event(user: &str, number: usize) -> Event {
+    let text = format!("{} {number} {}", mark_of(user), "x".repeat(number * 37 % 3_000));
+    Event::new("tool.call.failure", "tool_executor", Severity::Error, json!({ "tool_name": number, "text": text }))
+        .unwrap()
+        .at(Time::from_millis(START))
+        .in_conversation(&format!("{}-{}", mark_of(user), number % 7))
+}
+
+fn mark_of(user: &str) -> &str {
+    if user == ADA { MARK } else { "others" }
+}
+
+async fn publish(store: &dyn Store, user: &str, numbers: std::ops::Range<usize>) {
+    let incoming = |number: usize| {
+        let id = format!("{}-{number}", mark_of(user));
+        Incoming::new(event(user, number), Some(Brought { id, content: [1; 16] }))
+    };
+    let publish = Publish { caller: Caller::user(user), events: numbers.map(incoming).collect(), once: None };
+    store.publish(publish).await.unwrap();
+}
+
+/// Everything that can be kept about a person, much of it changed or deleted again.
+async fn live(backend: &Backend, user: &str, events: usize) {
+    let (store, mark) = (backend.store(), mark_of(user));
+    let token = Token {
+        id: format!("{mark}-token"),
+        secret_hash: mark.into(),
+        scope: "user".into(),
+        name: Some(mark.into()),
+        user_id: Some(user.into()),
+        origin: None,
+        conversation_id: None,
+        created_at: backend.now(),
+        expires_at: None,
+        revoked_at: None,
+    };
+    store.put_token(token).await.unwrap();
+    let once = |key: &str| {
+        let [token_id, route, key] = ["admin", "POST", &format!("{mark}-{key}")].map(str::to_owned);
+        Once { token_id, route, key, content: [7; 32] }
+    };
+    store.answer_once(once("one"), format!("{mark} {}", "y".repeat(2_000)), Some(user.into())).await.unwrap();
+    let change = SettingsChange {
+        email_enabled: Some(true),
+        email_address: Some(Some(format!("{mark}@example.org"))),
+        ..SettingsChange::default()
+    };
+    store.change_settings(NewSettings { user_id: user.into(), change }).await.unwrap();
+    for number in 0..4 {
+        let message = format!("{mark} {number} {}", "z".repeat(number * 900));
+        let saying = Saying::Message { kind: MessageType::Info, message: message.clone() };
+        let draft = NotificationDraft {
+            caller: Caller::user(user),
+            user_id: user.into(),
+            origin: "butler".into(),
+            conversation_id: None,
+            correlation_id: None,
+            saying,
+            once: None,
+        };
+        store.send(draft).await.unwrap();
+        let reminder = NewReminder {
+            caller: Caller::user(user),
+            user_id: user.into(),
+            origin: "butler".into(),
+            conversation_id: None,
+            correlation_id: None,
+            message,
+            at: backend.now().plus(1_000_000),
+            once: None,
+        };
+        store.remind(reminder).await.unwrap();
+    }
+    store.read_all(user.into(), None).await.unwrap();
+    for from in (0..events).step_by(100) {
+        publish(&*store, user, from..(from + 100).min(events)).await;
+        backend.pass(3_000);
+        store.tick().await.unwrap();
+        let mut ask = crate::backends::take(AfterTool, &format!("{mark}-{from}"));
+        ask.caller = Caller::user(user);
+        ask.conversation_id = format!("{mark}-{}", from / 100 % 7);
+        store.take(ask).await.unwrap();
+    }
+}
+
+/// Where a text is in the database and in the log beside it, with what stands around it.
+fn found_in(folder: &Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in ["bellwire.db", "bellwire.db-wal"] {
+        let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
+        for at in (0..bytes.len()).filter(|at| bytes[*at..].starts_with(text.as_bytes())) {
+            let around = &bytes[at.saturating_sub(60)..(at + 80).min(bytes.len())];
+            found.push(format!("{name} page {}: {}", at / 4096 + 1, around.escape_ascii()));
+        }
+    }
+    found
+}
+
+async fn is_erased(store: &dyn Store) {
+    let query = InboxQuery { state: InboxState::All, level: None, before: None, limit: 10 };
+    assert!(store.inbox(ADA.into(), query).await.unwrap().0.is_empty());
+    assert!(store.token_by_secret(MARK.into()).await.unwrap().is_none());
+    let error = store.conversation(Caller::user(ADA), format!("{MARK}-0")).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn of_an_erased_person_no_text_is_left_in_the_file_or_its_log() {
+    let backend = Backend::sqlite().await;
+    let folder = backend.path().parent().unwrap().to_owned();
+    for round in 0..3 {
+        live(&backend, ADA, 400).await;
+        live(&backend, "bob", 400).await;
+        let before = Time::from_millis(START + 1_000_000);
+        // Some of it is deleted for its age, before anybody asks to erase it.
+        backend.store().prune(Kept { events: before, answers: before, inbox: before }, 100).await.unwrap();
+        assert!(found_in(&folder, MARK).len() > 100);
+        backend.store().erase_user(ADA.into()).await.unwrap();
+        assert_eq!(found_in(&folder, MARK), [""; 0], "in round {round}");
+        is_erased(&*backend.store()).await;
+        let others = found_in(&folder, "others").len();
+        assert!(others > 100, "{others} texts of others are left");
+    }
+}
+
+#[tokio::test]
+async fn other_commands_go_between_the_steps_and_calls_about_the_person_are_refused() {
+    let mut backend = Backend::sqlite().await;
+    let steps = Arc::new(AtomicUsize::new(0));
+    let count = steps.clone();
+    let observer = move |_: &bellwire_store::Report| {
+        count.fetch_add(1, Ordering::SeqCst);
+    };
+    backend.observe(Arc::new(observer)).await;
+    live(&backend, ADA, 1_200).await;
+    let (store, before) = (backend.store(), steps.load(Ordering::SeqCst));
+    let order = Mutex::new(Vec::new());
+    let ended = |what: &'static str| order.lock().unwrap().push(what);
+    // All of them wait for the writer when it looks.
+    tokio::join!(
+        async {
+            store.erase_user(ADA.into()).await.unwrap();
+            ended("erased");
+        },
+        async {
+            publish(&*store, "bob", 0..1).await;
+            ended("published");
+            // Committed rows are read beside the writer.
+            let about = |error: bellwire_store::StoreError| assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
+            about(store.settings(ADA.into()).await.unwrap_err());
+            about(store.unread_count(ADA.into()).await.unwrap_err());
+            about(store.messages(Caller::user(ADA), format!("{MARK}-0"), None, 10).await.unwrap_err());
+            about(store.conversation(Caller::anyone(), format!("{MARK}-0")).await.unwrap_err());
+            about(store.read_all(ADA.into(), None).await.unwrap_err());
+        },
+        async {
+            let events = vec![Incoming::new(event(ADA, 1), None)];
+            let publish = Publish { caller: Caller::user(ADA), events, once: None };
+            assert_eq!(store.publish(publish).await.unwrap_err().kind, ErrorKind::Conflict);
+            ended("refused");
+        },
+        async {
+            store.erase_user(ADA.into()).await.unwrap();
+            ended("erased");
+        },
+    );
+    let order = order.into_inner().unwrap();
+    assert_eq!(order[2..], ["erased"; 2], "{order:?}");
+    let steps = steps.load(Ordering::SeqCst) - before;
+    assert!(steps > 5, "{steps} commits and steps");
+    is_erased(&*store).await;
+    publish(&*store, ADA, 0..1).await;
+}
+
+#[tokio::test]
+async fn an_erasure_that_a_crash_interrupted_goes_on_by_itself() {
+    let mut backend = Backend::sqlite().await;
+    let copy = tempfile::tempdir().unwrap();
+    let (from, to) = (backend.path().parent().unwrap().to_owned(), copy.path().to_owned());
+    let (armed, steps) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+    let is_armed = armed.clone();
+    // The writer waits for its observer: between two steps, the copy is what a crash would leave.
+    let crash = move |_: &bellwire_store::Report| {
+        if is_armed.load(Ordering::SeqCst) == 1 && steps.fetch_add(1, Ordering::SeqCst) == 1 {
+            for name in ["bellwire.db", "bellwire.db-wal"] {
+                std::fs::copy(from.join(name), to.join(name)).unwrap();
+            }
+        }
+    };
+    backend.observe(Arc::new(crash)).await;
+    live(&backend, ADA, 1_200).await;
+    live(&backend, "bob", 50).await;
+    armed.store(1, Ordering::SeqCst);
+    backend.store().erase_user(ADA.into()).await.unwrap();
+    assert!(found_in(copy.path(), MARK).len() > 100, "it was under way");
+    // A reader keeps it from ending before the first look at it.
+    let mut reader = SqliteConnectOptions::new().filename(copy.path().join("bellwire.db")).connect().await.unwrap();
+    reader.execute("BEGIN; SELECT * FROM events").await.unwrap();
+    let backend = Backend::sqlite_in(copy).await;
+    let store = backend.store();
+    assert_eq!(store.settings(ADA.into()).await.unwrap_err().kind, ErrorKind::Conflict);
+    reader.execute("ROLLBACK").await.unwrap();
+    let mut erased = store.erased();
+    tokio::time::timeout(LONG, erased.wait_for(|count| *count == 1)).await.expect("it ends").unwrap();
+    is_erased(&*store).await;
+    assert_eq!(found_in(backend.path().parent().unwrap(), MARK), [""; 0]);
+    let mut ask = crate::backends::take(TurnStart, "c1");
+    (ask.caller, ask.conversation_id) = (Caller::user("bob"), "others-3".into());
+    assert!(store.take(ask).await.unwrap().count > 0, "what others wait for is there");
+}
+
+#[tokio::test]
+async fn an_erasure_ends_when_no_reader_needs_the_old_pages_any_more() {
+    let backend = Backend::sqlite().await;
+    live(&backend, ADA, 10).await;
+    let mut reader = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
+    reader.execute("BEGIN; SELECT * FROM events").await.unwrap();
+    let store = backend.store();
+    let mut erasing = store.erase_user(ADA.into());
+    let ended = tokio::time::timeout(Duration::from_millis(300), &mut erasing).await;
+    assert!(ended.is_err(), "the reader still sees her");
+    publish(&*store, "bob", 0..1).await;
+    reader.execute("ROLLBACK").await.unwrap();
+    tokio::time::timeout(LONG, erasing).await.expect("it ends").unwrap();
+    reader.close().await.unwrap();
+    assert_eq!(found_in(backend.path().parent().unwrap(), MARK), [""; 0]);
+}
+
+on_every_store! {
+    async fn an_erasure_is_counted_and_what_waited_for_the_person_waits_no_more(backend: Backend) {
+        live(&backend, "bob", 20).await;
+        let store = backend.store();
+        let waiting = store.waiting().await.unwrap();
+        live(&backend, ADA, 20).await;
+        assert!(store.waiting().await.unwrap().0 > waiting.0);
+        store.erase_user(ADA.into()).await.unwrap();
+        assert_eq!(store.waiting().await.unwrap(), waiting);
+        assert_eq!(*store.erased().borrow(), 1);
+        store.erase_user(ADA.into()).await.unwrap();
+        assert_eq!(*store.erased().borrow(), 2);
+        is_erased(&*store).await;
+    }
+}
