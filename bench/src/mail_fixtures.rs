@@ -71,6 +71,7 @@ async fn open(folder: &Path) -> Arc<dyn Store> {
         timers: false,
         observer: None,
         people: PeopleRules { email: true, notifications_per_hour: 10_000, ..PeopleRules::default() },
+        sizes: bellwire_store::Sizes::default(),
     };
     Arc::new(SqliteStore::open(&folder.join("bellwire.db"), opening).await.expect("the store opens"))
 }

@@ -42,6 +42,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// Where its data lies; none = in memory, for tests.
     pub data_dir: Option<PathBuf>,
+    /// How much the store keeps at hand.
+    pub sizes: bellwire_store::Sizes,
     /// What it refuses to do too much of.
     pub limits: Limits,
     /// How long it remembers.
@@ -159,6 +161,7 @@ impl Config {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             data_dir: None,
+            sizes: bellwire_store::Sizes { mailbox_cache_bytes: 0, mailbox_log_bytes: 0 },
             limits: Limits {
                 body_bytes: 0,
                 batch_events: 0,

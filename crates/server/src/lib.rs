@@ -29,7 +29,7 @@ use std::sync::Arc;
 use bellwire_core::Randomness;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_store::{
-    Ended, Kept, MemoryStore, Observer, Opening, PeopleRules, Refusals, SqliteStore, Store, StoreError, Token,
+    Ended, Kept, MemoryStore, Observer, Opening, PeopleRules, Refusals, Sizes, SqliteStore, Store, StoreError, Token,
     Unremembered,
 };
 use tokio::net::TcpListener;
@@ -124,7 +124,7 @@ impl App {
             None => Arc::new(Unremembered),
         };
         let dir = config.data_dir.as_deref();
-        let store = open_store(dir, subscribers.clone(), &metrics, people, refusals.clone()).await?;
+        let store = open_store(dir, subscribers.clone(), &metrics, (people, config.sizes), refusals.clone()).await?;
         tokio::spawn(watch_writer(store.ended(), supervisor.clone(), stop.subscribe()));
         prepare(store.clone()).await.map_err(StartError::Prepare)?;
         let roster = watch::channel(subscribers);
@@ -267,12 +267,12 @@ async fn open_store(
     dir: Option<&Path>,
     subscribers: Arc<Subscribers>,
     metrics: &Arc<Metrics>,
-    people: PeopleRules,
+    (people, sizes): (PeopleRules, Sizes),
     refusals: Arc<dyn Refusals>,
 ) -> Result<Arc<dyn Store>, StartError> {
     let randomness = Randomness::new(clock::random);
     let observer = Some(observer(metrics.clone()));
-    let opening = Opening { subscribers, randomness, clock: clock::system(), timers: true, observer, people };
+    let opening = Opening { subscribers, randomness, clock: clock::system(), timers: true, observer, people, sizes };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {

@@ -21,6 +21,7 @@ mod refusals;
 mod reply;
 mod report;
 mod rows;
+mod sizes;
 mod sqlite;
 mod verdicts;
 mod work;
@@ -43,6 +44,7 @@ pub use people::{
 };
 pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremembered};
 pub use report::{NewNotification, Observer, Report};
+pub use sizes::Sizes;
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
 pub use verdicts::{Decision, Verdicts};
 pub use work::Work;

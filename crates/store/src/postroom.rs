@@ -154,6 +154,8 @@ pub(crate) struct PostRoom {
     uses: u64,
     /// Bytes that came in or were loaded since the mailboxes were weighed.
     unweighed: usize,
+    /// The most bytes that mailboxes take in memory, about.
+    cache_bytes: usize,
     /// What the commands of the group have changed so far.
     pub(crate) changes: Staged,
     /// Whether the command being decided stopped because it has read enough for one step.
@@ -186,6 +188,7 @@ impl PostRoom {
             damaged_people: BTreeSet::new(),
             uses: 0,
             unweighed: 0,
+            cache_bytes: crate::Sizes::default().mailbox_cache_bytes,
             changes: Staged::default(),
             unfinished: false,
             keeps_all: false,

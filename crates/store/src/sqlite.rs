@@ -107,7 +107,7 @@ impl SqliteStore {
             .await
             .map_err(failure)?;
         let (connection, file) = (writing(path).map_err(failed)?, identity::Identity::of(path)?);
-        let mut log = mailbox_log::MailboxLog::read(&connection)?;
+        let mut log = mailbox_log::MailboxLog::read(&connection)?.keeping(opening.sizes.mailbox_log_bytes);
         let mut time = hub_time::HubTime::read(&connection).map_err(failed)?;
         if let Some(ahead_ms) = opening.clock.start(time.last_now()) {
             tracing::warn!(

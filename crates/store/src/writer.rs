@@ -33,6 +33,7 @@ use crate::refusals::Refusals;
 use crate::reply::Reply;
 use crate::report::{Observer, Report};
 use crate::rows::{Changes, ConversationKey};
+use crate::sizes::Sizes;
 use crate::work::Counted;
 
 /// The most commands one commit carries.
@@ -74,6 +75,8 @@ pub struct Opening {
     pub observer: Option<Observer>,
     /// How much people may be told, and by which ways.
     pub people: PeopleRules,
+    /// How much is kept at hand.
+    pub sizes: Sizes,
 }
 
 /// Where rows come from and go to, all or none.
@@ -246,7 +249,8 @@ pub(crate) fn make<B: Backend>(
         rules: opening.people,
         refusals: refusals.clone(),
     };
-    let mut room = PostRoom::new(opening.subscribers, opening.randomness, opening.people);
+    let cache_bytes = opening.sizes.mailbox_cache_bytes;
+    let mut room = PostRoom::new(opening.subscribers, opening.randomness, opening.people).keeping(cache_bytes);
     room.erasing = erasing.clone();
     let writer = Writer {
         room,

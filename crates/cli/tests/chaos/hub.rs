@@ -30,6 +30,8 @@ struct StderrLog {
 pub(crate) fn serve(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bellwire"));
     command.args(arguments(folder));
+    // So little that mailboxes leave memory and the log while the tests kill the hub.
+    command.env("BELLWIRE_DATA_MAILBOX_CACHE_BYTES", "262144").env("BELLWIRE_DATA_MAILBOX_LOG_BYTES", "4096");
     command
 }
 

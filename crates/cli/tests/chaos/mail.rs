@@ -137,6 +137,7 @@ impl MailScenario {
             timers: false,
             observer: None,
             people: PeopleRules { email: true, ..PeopleRules::default() },
+            sizes: bellwire_store::Sizes::SMALL,
         };
         SqliteStore::open(&database(self.folder.path()), opening).await.expect("nobody serves it")
     }

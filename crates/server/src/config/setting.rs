@@ -42,6 +42,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "server.allowed_hosts",          kind: Kind::Hosts(|c| &mut c.allowed_hosts) },
     Setting { key: "server.allowed_origins",        kind: Kind::Origins(|c| &mut c.allowed_origins) },
     Setting { key: "data.dir",                      kind: Kind::Folder(|c| &mut c.data_dir) },
+    Setting { key: "data.mailbox_cache_bytes",      kind: Kind::Count(262_144..=1 << 40, |c| &mut c.sizes.mailbox_cache_bytes) },
+    Setting { key: "data.mailbox_log_bytes",        kind: Kind::Count(4096..=1 << 30, |c| &mut c.sizes.mailbox_log_bytes) },
     Setting { key: "limits.body_bytes",             kind: Kind::Count(131_072..=1_073_741_824, |c| &mut c.limits.body_bytes) },
     Setting { key: "limits.batch_events",           kind: Kind::Count(1..=1000, |c| &mut c.limits.batch_events) },
     Setting { key: "limits.request_seconds",        kind: Kind::Number(1..=300, |c| &mut c.limits.request_seconds) },

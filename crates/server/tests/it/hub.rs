@@ -29,7 +29,8 @@ impl TestHub {
     }
 
     async fn start_as(config: Config, folder: tempfile::TempDir) -> Self {
-        let config = Config { data_dir: Some(folder.path().to_owned()), ..config };
+        let sizes = bellwire_store::Sizes::SMALL;
+        let config = Config { data_dir: Some(folder.path().to_owned()), sizes, ..config };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
         let app = App::start(config, listener, async move { drop(stopped.await) }).await.expect("the hub starts");

@@ -47,6 +47,7 @@ impl Post {
             timers: false,
             observer: None,
             people,
+            sizes: bellwire_store::Sizes::SMALL,
         };
         match folder {
             Some(folder) => Arc::new(SqliteStore::open(&folder.path().join("post.db"), opening).await.unwrap()),

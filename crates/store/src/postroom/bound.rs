@@ -8,10 +8,13 @@ use crate::rows::{ConversationKey, MailboxKey};
 
 /// The most mailboxes kept in memory.
 const HOT_MAX: usize = 20_000;
-/// The most bytes they take, about. A debug build keeps so little that tests go beyond it.
-const HOT_BYTES: usize = if cfg!(any(test, debug_assertions)) { 256 << 10 } else { 512 << 20 };
 
 impl PostRoom {
+    /// Sets how many bytes mailboxes take in memory.
+    pub(crate) fn keeping(self, cache_bytes: usize) -> Self {
+        Self { cache_bytes, ..self }
+    }
+
     /// Lets the mailboxes that were not used for longest go, half of what there may be, once there is too much.
     pub(super) fn keep_bound(&mut self) {
         if self.keeps_all {
@@ -35,11 +38,11 @@ impl PostRoom {
 
     /// Whether the mailboxes take too much. They are weighed when enough has come in to make a difference.
     fn is_heavy(&mut self) -> bool {
-        if self.unweighed <= HOT_BYTES / 8 {
+        if self.unweighed <= self.cache_bytes / 8 {
             return false;
         }
         self.unweighed = 0;
-        self.rooms.values().map(|room| room.bytes()).sum::<usize>() > HOT_BYTES
+        self.rooms.values().map(|room| room.bytes()).sum::<usize>() > self.cache_bytes
     }
 
     fn keep_the_latest(&mut self) {
@@ -48,7 +51,7 @@ impl PostRoom {
         let mut bytes = 0;
         // One that is too large goes by itself, and not with all that are older.
         rooms.retain(|(_, more)| {
-            let fits = bytes + more <= HOT_BYTES / 2;
+            let fits = bytes + more <= self.cache_bytes / 2;
             bytes += if fits { *more } else { 0 };
             fits
         });
@@ -73,13 +76,16 @@ mod tests {
     use crate::people::PeopleRules;
     use crate::postroom::Publishing;
 
+    const CACHE_BYTES: usize = 256 * 1024;
+
     #[tokio::test]
     async fn few_mailboxes_of_many_events_go_too_the_oldest_first() -> Result<(), Box<dyn std::error::Error>> {
-        let mut post = PostRoom::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default());
+        let post = PostRoom::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default());
+        let mut post = post.keeping(CACHE_BYTES);
         let mut rows = Memory::default();
         post.set_now(Time::from_millis(1_000));
         for number in 0..20 {
-            let told = json!({ "tool_name": number, "error_message": "x".repeat(HOT_BYTES / 18) });
+            let told = json!({ "tool_name": number, "error_message": "x".repeat(CACHE_BYTES / 18) });
             let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, told)?;
             let event = event.in_conversation(&format!("chat-{number}"));
             let events = vec![Incoming::new(event, None)];
@@ -88,7 +94,7 @@ mod tests {
             post.seal();
             post.committed();
             let bytes: usize = post.rooms.values().map(|room| room.bytes()).sum();
-            assert!(bytes <= HOT_BYTES * 9 / 8 + HOT_BYTES / 18, "{bytes} after {number}");
+            assert!(bytes <= CACHE_BYTES * 9 / 8 + CACHE_BYTES / 18, "{bytes} after {number}");
         }
         let hot = |number: u32| {
             let conversation = ConversationKey::new("ada", &format!("chat-{number}"));

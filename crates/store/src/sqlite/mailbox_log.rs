@@ -19,10 +19,9 @@ use crate::keys::KeyedMap;
 use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
 use change::{Change, Image};
 
-/// How many bytes the log keeps, and about how many leave it at once: few in a build for tests, where all of this has to
-/// happen.
-const KEPT: usize = if cfg!(debug_assertions) { 4 * 1024 } else { 16 * 1024 * 1024 };
-const LEAVING: usize = if cfg!(debug_assertions) { 1024 } else { 256 * 1024 };
+/// About this part of what the log may keep leaves it at once, and at least so many bytes.
+const LEAVING_PART: usize = 64;
+const LEAVING_MIN: usize = 1024;
 /// How many mailboxes may move to their places with one commit, give or take those of one record.
 const MOVED_MAX: usize = 4_096;
 /// Records are counted through; where so many are missing, the numbers are wrong and not the records gone.
@@ -31,6 +30,8 @@ const GAP_MAX: i64 = 1_000_000;
 /// What the log holds.
 #[derive(Default)]
 pub(super) struct MailboxLog {
+    /// How many bytes it may have.
+    bytes_max: usize,
     /// The number of the oldest record; from there on they are counted through.
     first: i64,
     records: VecDeque<Record>,
@@ -92,9 +93,15 @@ struct Changed {
 }
 
 impl MailboxLog {
+    /// The same, with this many bytes at most.
+    pub(super) fn keeping(self, bytes_max: usize) -> Self {
+        Self { bytes_max, ..self }
+    }
+
     /// What the log of this file holds.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
-        let mut log = Self { first: 1, ..Self::default() };
+        let bytes_max = crate::Sizes::default().mailbox_log_bytes;
+        let mut log = Self { first: 1, bytes_max, ..Self::default() };
         // Mailboxes whose whole has left the log: what is left of their changes is in their place.
         let mut moved: KeyedMap<MailboxKey, i64> = KeyedMap::default();
         let mut query =
@@ -249,16 +256,17 @@ impl MailboxLog {
     /// Up to which record all leave with the next commit: those that nobody needs, as soon as they are worth it, and the
     /// oldest where the log has become too long.
     fn leaving(&self) -> Option<i64> {
-        let too_many = self.bytes.saturating_sub(KEPT);
+        let at_once = leaving_at_once(self.bytes_max);
+        let too_many = self.bytes.saturating_sub(self.bytes_max);
         let (mut last, mut bytes, mut moved) = (self.first - 1, 0, 0);
         for record in &self.records {
-            let is_needed = record.needed > 0 && (too_many < LEAVING || moved >= MOVED_MAX);
-            if is_needed || bytes >= too_many.max(LEAVING) {
+            let is_needed = record.needed > 0 && (too_many < at_once || moved >= MOVED_MAX);
+            if is_needed || bytes >= too_many.max(at_once) {
                 break;
             }
             (last, bytes, moved) = (last + 1, bytes + record.bytes, moved + record.needed);
         }
-        (bytes >= LEAVING || moved > 0).then_some(last)
+        (bytes >= at_once || moved > 0).then_some(last)
     }
 
     /// The mailboxes that are counted from the records up to this one.
@@ -394,12 +402,20 @@ pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<MailboxKey> 
     Ok(MailboxKey::from_columns(text(column)?, text(column + 1)?, text(column + 2)?))
 }
 
+/// About how many bytes leave a log of this size at once.
+fn leaving_at_once(bytes_max: usize) -> usize {
+    (bytes_max / LEAVING_PART).max(LEAVING_MIN)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 mod tests {
     use bellwire_core::{Ids, NotificationId};
 
     use super::*;
+
+    const KEPT: usize = crate::Sizes::SMALL.mailbox_log_bytes;
+    const LEAVING: usize = LEAVING_MIN;
 
     /// A file with nothing in it but mailboxes.
     fn file() -> Connection {
@@ -424,7 +440,7 @@ mod tests {
     }
 
     fn log() -> MailboxLog {
-        MailboxLog::read(&file()).unwrap()
+        MailboxLog::read(&file()).unwrap().keeping(KEPT)
     }
 
     fn commit(log: &mut MailboxLog, file: &Connection, rows: &[(MailboxKey, MailboxRow)]) {
@@ -443,7 +459,7 @@ mod tests {
 
     /// What a start would find: each mailbox, wherever it is.
     fn found(file: &Connection) -> Vec<(MailboxKey, Image)> {
-        let log = MailboxLog::read(file).unwrap();
+        let log = MailboxLog::read(file).unwrap().keeping(KEPT);
         let mut found: Vec<_> = log.mailboxes.iter().map(|(key, logged)| (key.clone(), logged.image.clone())).collect();
         let mut query =
             file.prepare("SELECT owner, conversation_id, agent, state, pending, due_at FROM mailboxes").unwrap();
@@ -480,7 +496,7 @@ mod tests {
                 assert_eq!(found(&file), newest.clone().into_iter().collect::<Vec<_>>(), "after {round}");
             }
             if round % 50 == 49 {
-                log = MailboxLog::read(&file).unwrap();
+                log = MailboxLog::read(&file).unwrap().keeping(KEPT);
             }
         }
         let placed: i64 = file.query_row("SELECT COUNT(*) FROM mailboxes", [], |row| row.get(0)).unwrap();
@@ -508,7 +524,7 @@ mod tests {
             commit(&mut log, &file, &[row_of("chat", state, 5), row_of(&number.to_string(), vec![7; 90], 5)]);
         }
         file.execute("DELETE FROM mailbox_log WHERE sequence = 2", []).unwrap();
-        let log = MailboxLog::read(&file).unwrap();
+        let log = MailboxLog::read(&file).unwrap().keeping(KEPT);
         assert_eq!(log.newest(&mailbox("chat")), Some((&b""[..], &b""[..])));
         assert_eq!(log.newest(&mailbox("3")), Some((&[7; 90][..], &b""[..])));
         assert_eq!(log.due(Time::from_millis(9)).count(), 2, "nobody is kept busy with what is damaged");

@@ -106,6 +106,7 @@ impl Backend {
             timers: false,
             observer: self.observer.clone(),
             people: self.rules,
+            sizes: bellwire_store::Sizes::SMALL,
         }
     }
 

@@ -69,6 +69,7 @@ fn opening(clock: Clock, people: PeopleRules) -> Opening {
         timers: false,
         observer: None,
         people,
+        sizes: bellwire_store::Sizes::SMALL,
     }
 }
 

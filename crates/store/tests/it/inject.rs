@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::backends::{Backend, event, failure, on_every_store, take};
 
 on_every_store! {
-    /// A debug build keeps some 256 KB of mailboxes in memory; this fills it twice over with others.
+    /// The store of these tests keeps some 256 KB of mailboxes in memory; this fills it twice over with others.
     async fn what_has_left_memory_is_told_all_the_same(backend: Backend) {
         let done = |task: &str| event("task.background.complete", Severity::Info, json!({ "task_id": task }));
         backend.publish(done("early")).await;

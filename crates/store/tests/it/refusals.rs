@@ -56,6 +56,7 @@ impl Limited {
                 counted.fetch_add(report.commands, Ordering::SeqCst);
             })),
             people,
+            sizes: bellwire_store::Sizes::SMALL,
         };
         let store = SqliteStore::open_remembering(&folder.path().join("bellwire.db"), opening, refusals).await.unwrap();
         Self { store: Arc::new(store), commands, clock, folder }
