@@ -50,8 +50,8 @@ impl Case {
     fn measure(&self) -> u64 {
         let events = with_ids((0..=EVENTS).map(self.event));
         let mut driver = MailboxDriver::new(&[]);
-        let disabled = Preferences::disabling(["turn_summary"], &driver.desk.subscribers);
-        driver.desk.preferences = Arc::new(disabled.expect("the summary may be switched off"));
+        let disabled = Preferences::disabling(["turn_summary"], &driver.context.subscribers);
+        driver.context.preferences = Arc::new(disabled.expect("the summary may be switched off"));
         let mut mailbox = mailbox(0);
         let (first, rest) = events.split_first().expect("there is at least one event");
         driver.publish(&mut mailbox, first, START);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Randomness, Subscribers, Time};
-use bellwire_store::{Caller, Clock, Incoming, Opening, PeopleRules, Publish, Report, SqliteStore, Store, Take};
+use bellwire_store::{Caller, Clock, Incoming, StoreOptions, PeopleRules, Publish, CommitReport, SqliteStore, Store, InjectCommand};
 
 use crate::events::{START, change, failure, subagent, task};
 use crate::measure::{Laps, RunMode, TableRow, nanos};
@@ -44,14 +44,14 @@ impl Bench {
         let clock = Arc::new(AtomicI64::new(START.as_millis()));
         let spent = Arc::new(Mutex::new((0, Duration::ZERO)));
         let (time, seen) = (clock.clone(), spent.clone());
-        let observer = move |report: &Report| {
+        let observer = move |report: &CommitReport| {
             if report.injections > 0 {
                 let mut spent = seen.lock().expect("nobody panics with it");
                 spent.0 += report.injections as u32;
                 spent.1 += report.took;
             }
         };
-        let opening = Opening {
+        let opening = StoreOptions {
             subscribers: Arc::new(Subscribers::bundled()),
             randomness: Randomness::repeatable(1),
             clock: Clock::set_by(move || Time::from_millis(time.load(Ordering::Relaxed))),
@@ -97,7 +97,7 @@ impl Bench {
 }
 
 async fn inject(store: Arc<SqliteStore>, agent: usize, lap: usize) -> usize {
-    let take = Take {
+    let take = InjectCommand {
         caller: Caller::user("bench"),
         conversation_id: format!("conversation-{agent}"),
         agent: AgentName::main(),

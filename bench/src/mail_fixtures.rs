@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bellwire_core::person::{MessageType, SettingsChange};
 use bellwire_core::{Subscribers, Time};
 use bellwire_store::{
-    Caller, Clock, Finish, Letter, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules, Saying, SqliteStore,
+    Caller, Clock, AttemptEnd, AttemptStart, SettingsRequest, NotificationDraft, StoreOptions, AttemptOutcome, PeopleRules, NotificationContent, SqliteStore,
     Store,
 };
 use tokio::task::JoinSet;
@@ -23,7 +23,7 @@ pub(crate) async fn add_people(folder: &Path, people: usize) {
             email_address: Some(Some(format!("{user_id}@example.org"))),
             ..SettingsChange::default()
         };
-        store.change_settings(NewSettings { user_id, change }).await.expect("the settings are right");
+        store.change_settings(SettingsRequest { user_id, change }).await.expect("the settings are right");
     })
     .await;
     loop {
@@ -32,9 +32,9 @@ pub(crate) async fn add_people(folder: &Path, people: usize) {
             break;
         }
         for claim in claims {
-            let letter = Letter { letter_id: claim.letter_id, fence: claim.fence, code: Some(b"code".to_vec()) };
+            let letter = AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code: Some(b"code".to_vec()) };
             assert!(store.start(letter).await.expect("the store answers"));
-            let finish = Finish { letter_id: claim.letter_id, fence: claim.fence, outcome: Outcome::Sent, jitter: 0 };
+            let finish = AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
             assert!(store.finish(finish).await.expect("the store answers"));
             store.confirm_address(claim.user_id, b"code".to_vec(), None).await.expect("the code fits");
         }
@@ -54,7 +54,7 @@ pub(crate) async fn queue_mail(folder: &Path, people: usize) {
             origin: "butler".to_owned(),
             conversation_id: Some("nightly".to_owned()),
             correlation_id: None,
-            saying: Saying::Message { kind: MessageType::Info, message: message.to_owned() },
+            content: NotificationContent::Message { kind: MessageType::Info, message: message.to_owned() },
             once: None,
         };
         store.send(draft).await.expect("the store answers");
@@ -64,7 +64,7 @@ pub(crate) async fn queue_mail(folder: &Path, people: usize) {
 }
 
 async fn open(folder: &Path) -> Arc<dyn Store> {
-    let opening = Opening {
+    let opening = StoreOptions {
         subscribers: Arc::new(Subscribers::bundled()),
         randomness: bellwire_core::Randomness::repeatable(std::process::id().into()),
         clock: Clock::set_by(now),

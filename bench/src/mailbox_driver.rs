@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use bellwire_core::mailbox::{EventLookup, InjectInput};
 use bellwire_core::{
-    Answer, Boundary, Desk, Effect, Event, EventId, Ids, Inject, Input, Keeper, Mailbox, Subscribers, Time, Verdict,
+    Injection, Boundary, MailboxContext, Effect, Event, EventId, Ids, Inject, Input, MailboxKind, Mailbox, Subscribers, Time, Verdict,
 };
 
 /// Handles events and injections, and counts the effects.
 pub(crate) struct MailboxDriver {
-    pub(crate) desk: Desk,
+    pub(crate) context: MailboxContext,
     pub(crate) counts: VerdictCounts,
     events: EventMap,
     boundary: Boundary,
@@ -31,7 +31,7 @@ impl MailboxDriver {
     /// A driver with the bundled subscribers. Injections look their events up in `events`.
     pub(crate) fn new(events: &[Arc<Event>]) -> Self {
         Self {
-            desk: Desk::new(Arc::new(Subscribers::bundled()), Ids::seeded(1)),
+            context: MailboxContext::new(Arc::new(Subscribers::bundled()), Ids::seeded(1)),
             counts: VerdictCounts::default(),
             events: EventMap(events.iter().map(|event| (event.id(), event.clone())).collect()),
             boundary: Boundary::from_seed(1),
@@ -39,22 +39,22 @@ impl MailboxDriver {
     }
 
     pub(crate) fn publish(&mut self, mailbox: &mut Mailbox, event: &Event, now: Time) {
-        self.desk.now = now;
-        mailbox.handle(Input::Event(event), &mut self.desk).expect("no event here is a person's message");
-        while let Some(effect) = self.desk.poll() {
+        self.context.now = now;
+        mailbox.handle(Input::Event(event), &mut self.context).expect("no event here is a person's message");
+        while let Some(effect) = self.context.poll() {
             self.count_effect(effect);
         }
     }
 
-    pub(crate) fn inject(&mut self, mailbox: &mut Mailbox, request: &Inject, now: Time) -> Box<Answer> {
-        self.desk.now = now;
+    pub(crate) fn inject(&mut self, mailbox: &mut Mailbox, request: &Inject, now: Time) -> Box<Injection> {
+        self.context.now = now;
         let events = &self.events;
         let input = InjectInput { request, observed: None, events, boundary: &self.boundary };
-        mailbox.handle(Input::Inject(input), &mut self.desk).expect("only a person's message can be refused");
+        mailbox.handle(Input::Inject(input), &mut self.context).expect("only a person's message can be refused");
         let mut answer = None;
-        while let Some(effect) = self.desk.poll() {
+        while let Some(effect) = self.context.poll() {
             match effect {
-                Effect::Answer(taken) => answer = Some(taken),
+                Effect::Injection(taken) => answer = Some(taken),
                 other => self.count_effect(other),
             }
         }
@@ -93,5 +93,5 @@ impl EventLookup for EventMap {
 
 /// An empty mailbox of a main agent; `number` becomes its secret.
 pub(crate) fn mailbox(number: usize) -> Mailbox {
-    Mailbox::new(Keeper::MainAgent, (number as u128).to_le_bytes())
+    Mailbox::new(MailboxKind::MainAgent, (number as u128).to_le_bytes())
 }

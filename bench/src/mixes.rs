@@ -89,7 +89,7 @@ fn recurring(number: usize) -> Event {
 mod tests {
     use std::collections::HashSet;
 
-    use bellwire_core::{Desk, Effect, Input, Subscribers, Verdict};
+    use bellwire_core::{MailboxContext, Effect, Input, Subscribers, Verdict};
 
     use super::*;
     use crate::mailbox::Pass;
@@ -125,13 +125,13 @@ mod tests {
 
     #[test]
     fn nine_in_ten_events_of_the_batched_mix_join_an_open_batch() {
-        let mut desk = Desk::new(Arc::new(Subscribers::bundled()), Ids::seeded(1));
+        let mut context = MailboxContext::new(Arc::new(Subscribers::bundled()), Ids::seeded(1));
         let mut mailbox = mailbox(0);
         let (mut joined, mut opened) = (0, HashSet::new());
         for event in BATCHED.events(1, EACH) {
-            desk.now = event.timestamp();
-            mailbox.handle(Input::Event(&event), &mut desk).expect("only a person's message can be refused");
-            while let Some(effect) = desk.poll() {
+            context.now = event.timestamp();
+            mailbox.handle(Input::Event(&event), &mut context).expect("only a person's message can be refused");
+            while let Some(effect) = context.poll() {
                 let Effect::Verdict { verdict, .. } = effect else { continue };
                 assert!(matches!(verdict, Verdict::Held { .. } | Verdict::Queued { .. }), "{verdict:?}");
                 joined += usize::from(!opened.insert(verdict.notification()));

@@ -13,7 +13,7 @@ use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::routing::post;
 use bellwire_server::auth::Scope;
-use bellwire_server::config::{self, Sources};
+use bellwire_server::config::{self, ConfigSources};
 use bellwire_server::{App, Config, create_token};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -59,7 +59,7 @@ impl Role {
 }
 
 async fn hub(listener: TcpListener, folder: PathBuf, environment: Vec<(String, String)>) {
-    let settings = config::load(&Sources { environment, ..Sources::default() }).expect("the variables are right");
+    let settings = config::load(&ConfigSources { environment, ..ConfigSources::default() }).expect("the variables are right");
     let mut config = Config { data_dir: Some(folder), ..settings.config };
     config.limits.publish_per_second = 0;
     (config.limits.concurrent_per_token, config.limits.streams_per_token) = (0, 0);

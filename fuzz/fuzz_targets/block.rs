@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use arbitrary::Arbitrary;
 use bellwire_core::event::{AgentName, Severity};
-use bellwire_core::inject::{Answer, Limits, Shape, Style, estimate_tokens};
+use bellwire_core::inject::{Injection, InjectLimits, Shape, Style, estimate_tokens};
 use bellwire_core::subscriber::{SubscriberFile, bundled_files};
 use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Subscribers, Time};
 use bellwire_fuzz::{Hostile, Item, Payload, read_block, read_elements, read_synthetic};
@@ -97,7 +97,7 @@ fuzz_target!(|actions: Vec<Action>| {
     }
 });
 
-fn check(answer: &Answer, style: Style, tokens_max: usize, boundary: &str, said: bool) {
+fn check(answer: &Injection, style: Style, tokens_max: usize, boundary: &str, said: bool) {
     if answer.showing == 0 {
         return assert!(answer.block.is_empty() && answer.messages.is_empty());
     }
@@ -143,8 +143,8 @@ fn inject(action: &Action, number: usize) -> Inject {
     let mut inject = Inject::new(pick(InjectionPoint::ALL, *point), &format!("call_{number}")).expect("it is legal");
     inject.style = pick(Style::ALL, *style);
     inject.shape = pick(Shape::ALL, *shape);
-    let (items, tokens) = (1 + usize::from(*items % 20), Limits::TOKENS_MIN + usize::from(*tokens % 4000));
-    inject.limits = Limits::new(items, tokens).expect("they are in range");
+    let (items, tokens) = (1 + usize::from(*items % 20), InjectLimits::TOKENS_MIN + usize::from(*tokens % 4000));
+    inject.limits = InjectLimits::new(items, tokens).expect("they are in range");
     inject
 }
 

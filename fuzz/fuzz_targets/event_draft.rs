@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use bellwire_core::event::Cause;
+use bellwire_core::event::EventCause;
 use bellwire_core::{EventDraft, Ids, Payload, Time};
 use libfuzzer_sys::fuzz_target;
 
@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(event) => {
             assert!(!event.source().as_str().eq_ignore_ascii_case("user"));
             assert_ne!(event.kind().as_str(), "user.message");
-            assert_eq!(event.cause(), Cause::World);
+            assert_eq!(event.cause(), EventCause::World);
             assert!(event.message().chars().count() <= 201);
             let json = serde_json::to_string(event.payload().as_map()).expect("it came from JSON");
             assert!(json.len() <= Payload::BYTES_MAX);

@@ -5,10 +5,10 @@
 use std::sync::{Arc, LazyLock};
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use bellwire_core::conversation::{InjectMore, Observed, Outcome};
+use bellwire_core::conversation::{InjectMore, ObservedCall, CallOutcome};
 use bellwire_core::event::AgentName;
 use bellwire_core::{
-    Conversation, Desk, Event, Ids, Inject, InjectionPoint, Input, Mailbox, Severity, Subscribers, Time,
+    Conversation, MailboxContext, Event, Ids, Inject, InjectionPoint, Input, Mailbox, Severity, Subscribers, Time,
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
@@ -25,19 +25,19 @@ fuzz_target!(|bytes: Bytes| {
     let again = Mailbox::load(&mailbox.save(), Vec::new()).expect("what was saved can be loaded");
     assert_eq!(again.save(), mailbox.save());
 
-    let mut desk = Desk::new(SUBSCRIBERS.clone(), Ids::seeded(1));
-    desk.now = Time::from_millis(2_000_000);
+    let mut context = MailboxContext::new(SUBSCRIBERS.clone(), Ids::seeded(1));
+    context.now = Time::from_millis(2_000_000);
     let calls = json!({"tool_name": "grep", "arguments": {"a": 1}, "usage": {"tokens_used": 9, "token_limit": 10}});
     for kind in ["tool.call.failure", "tool.call.success", "agent.turn.start", "budget.token.warning", "agent.turn.end"]
     {
         let event = Event::new(kind, "tool_executor", Severity::Error, calls.clone()).expect("it is legal");
-        mailbox.handle(Input::Event(&event), &mut desk).expect("no person's message");
-        mailbox.handle(Input::Time, &mut desk).expect("no person's message");
-        while desk.poll().is_some() {}
-        desk.now = desk.now.plus(1_500);
+        mailbox.handle(Input::Event(&event), &mut context).expect("no person's message");
+        mailbox.handle(Input::Time, &mut context).expect("no person's message");
+        while context.poll().is_some() {}
+        context.now = context.now.plus(1_500);
     }
     mailbox.rest();
-    let (_, _) = (mailbox.wakes_at(), mailbox.waiting_wakes(desk.now));
+    let (_, _) = (mailbox.wakes_at(), mailbox.waiting_wakes(context.now));
     assert!(mailbox.references().count() < 1_000_000);
     Mailbox::load(&mailbox.save(), mailbox.pending().to_vec()).expect("what was saved can be loaded");
 });
@@ -66,10 +66,10 @@ fn saved() -> Vec<u8> {
     let mut conversation = Conversation::new(SUBSCRIBERS.clone(), bellwire_core::Randomness::repeatable(1));
     let mut now = Time::from_millis(1_000_000);
     for round in 0..4 {
-        let observed = Observed {
+        let observed = ObservedCall {
             arguments: Some(json!({"query": "x"})),
             usage: Some(json!({"tokens_used": 80 + round, "token_limit": 100})),
-            ..Observed::new("grep", Outcome::Failure)
+            ..ObservedCall::new("grep", CallOutcome::Failure)
         };
         let more = InjectMore { observed: Some(observed), ..InjectMore::default() };
         let inject = Inject::new(InjectionPoint::AfterTool, &format!("call_{round}")).expect("it is legal");

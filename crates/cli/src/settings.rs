@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use bellwire_server::config::{Flag, Loaded, Sources, load};
+use bellwire_server::config::{Flag, LoadedConfig, ConfigSources, load};
 use clap::Args;
 
 use crate::data_dir;
@@ -24,11 +24,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Loads defaults, file, environment and these flags, and fills in the platform's data folder.
-    pub(crate) fn load(&self, mut flags: Vec<Flag>) -> Result<Loaded> {
+    pub(crate) fn load(&self, mut flags: Vec<Flag>) -> Result<LoadedConfig> {
         if let Some(dir) = &self.data_dir {
             flags.push(flag("--data-dir", "data.dir", absolute(dir)?.display()));
         }
-        let sources = Sources { file: self.read_file()?, environment: environment(), flags };
+        let sources = ConfigSources { file: self.read_file()?, environment: environment(), flags };
         let loaded = load(&sources).map_err(|problems| {
             let lines = problems.0.iter().map(|problem| format!("\n  {problem}"));
             anyhow::anyhow!("the configuration is wrong:{}", lines.collect::<String>())
@@ -40,7 +40,7 @@ impl Settings {
     }
 
     /// Loads the configuration and prints its warnings to standard error.
-    pub(crate) fn load_and_warn(&self, flags: Vec<Flag>) -> Result<Loaded> {
+    pub(crate) fn load_and_warn(&self, flags: Vec<Flag>) -> Result<LoadedConfig> {
         let loaded = self.load(flags)?;
         loaded.warnings.iter().for_each(|warning| warn(warning));
         Ok(loaded)

@@ -5,7 +5,7 @@
 
 #![allow(clippy::disallowed_macros, reason = "the core prints nothing; an example shows what it got")]
 
-use bellwire_core::conversation::{InjectMore, Observed, Outcome};
+use bellwire_core::conversation::{InjectOptions, ObservedCall, CallOutcome};
 use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
 
         // One call: report what happened, take the mail, put it behind the result. Errors are augmented like successes.
-        let more = InjectMore { observed: Some(observed), ..InjectMore::default() };
+        let more = InjectOptions { observed: Some(observed), ..InjectOptions::default() };
         let inject = Inject::new(InjectionPoint::AfterTool, &call_id)?;
         let (answer, _) = conversation.inject_with(inject, more, now)?;
         messages.push(json!({"role": "tool", "tool_call_id": call_id, "content": answer.content(&result)}));
@@ -59,17 +59,17 @@ fn scripted_model() -> Vec<Value> {
     ]
 }
 
-fn run_tool(call: &Value) -> (String, Observed) {
+fn run_tool(call: &Value) -> (String, ObservedCall) {
     let tool = call["tool"].as_str().unwrap_or("");
     let arguments = Some(call["arguments"].clone());
     match tool {
         "vault_search" => {
-            let mut observed = Observed::new(tool, Outcome::Timeout);
+            let mut observed = ObservedCall::new(tool, CallOutcome::Timeout);
             observed.arguments = arguments;
             observed.error_message = Some("no answer after 5000ms".to_owned());
             ("error: no answer after 5000ms".to_owned(), observed)
         }
-        _ => ("# Changelog\n## 2.0.0".to_owned(), Observed { arguments, ..Observed::new(tool, Outcome::Success) }),
+        _ => ("# Changelog\n## 2.0.0".to_owned(), ObservedCall { arguments, ..ObservedCall::new(tool, CallOutcome::Success) }),
     }
 }
 

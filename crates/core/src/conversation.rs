@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::event::{AgentName, Event, Invalid, Payload, Severity};
-use crate::inject::{Answer, Inject, SystemMessage};
-use crate::mailbox::{Desk, Effect, EventLookup, InjectInput, Input, Keeper, Mailbox, Refused};
-use crate::notification::{Fate, Notification};
+use crate::event::{AgentName, Event, ValidationError, Payload, Severity};
+use crate::inject::{Injection, Inject, SystemMessage};
+use crate::mailbox::{MailboxContext, Effect, EventLookup, InjectInput, Input, MailboxKind, Mailbox, MailboxError};
+use crate::notification::{EndReason, Notification};
 use crate::render::{Boundary, system_prompt};
 use crate::subscriber::{Preferences, SubscriberId, Subscribers};
 use crate::{EventId, Ids, InjectionPoint, NotificationId, Randomness, Time, Verdict};
@@ -48,19 +48,19 @@ const ANSWERS_MAX: usize = 10_000;
 ///
 /// let inject = Inject::new(InjectionPoint::AfterTool, "call_1")?;
 /// let answer = conversation.inject(inject.clone(), now)?;
-/// let again = conversation.inject(inject, now.plus(5_000))?;
-/// assert_eq!(answer.block, again.block);
+/// let replay = conversation.inject(inject, now.plus(5_000))?;
+/// assert_eq!(answer.block, replay.block);
 /// assert!(answer.block.contains("- [file_watcher] files_modified[1]: src/lib.rs"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Conversation {
-    desk: Desk,
+    context: MailboxContext,
     boundary: Boundary,
     randomness: Randomness,
     mailboxes: BTreeMap<AgentName, Mailbox>,
     events: HashMap<EventId, Arc<Event>>,
-    answers: VecDeque<Stored>,
+    answers: VecDeque<StoredInjection>,
     messages: Vec<SystemMessage>,
     /// The number of events at which unreferenced ones are dropped next.
     forget_at: usize,
@@ -68,9 +68,9 @@ pub struct Conversation {
 
 /// A past answer, found by agent and call id.
 #[derive(Debug)]
-struct Stored {
+struct StoredInjection {
     agent: AgentName,
-    answer: Answer,
+    answer: Injection,
     /// The ids of its system messages.
     messages: Vec<uuid::Uuid>,
     at: Time,
@@ -80,7 +80,7 @@ struct Stored {
 
 /// The result of publishing an event.
 #[derive(Clone, Debug)]
-pub struct Receipt {
+pub struct PublishResult {
     /// The event's id.
     pub event: EventId,
     /// One verdict per subscriber that listens for its type.
@@ -88,12 +88,12 @@ pub struct Receipt {
     /// The number of subscribers that do not listen for its type.
     pub unmatched: u32,
     /// Everything that happened, including detected events and wakes.
-    pub news: Vec<News>,
+    pub news: Vec<ConversationUpdate>,
 }
 
 /// What happened in a conversation, for a driver to act on or show.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum ConversationUpdate {
     /// A subscriber's verdict on an event.
     Decided(EventId, SubscriberId, Verdict),
     /// A detector made an event.
@@ -103,18 +103,18 @@ pub enum News {
     /// A notification became pending, or changed while pending.
     Waiting(Notification),
     /// A notification ended.
-    Ended(NotificationId, Fate),
+    Ended(NotificationId, EndReason),
     /// The conversation is idle, and these notifications should wake it.
     Wake(Vec<NotificationId>),
 }
 
 /// An agent's latest tool call. It is published before the injection takes notifications.
 #[derive(Clone, Debug)]
-pub struct Observed {
+pub struct ObservedCall {
     /// The tool.
     pub tool_name: String,
     /// How the call ended.
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
     /// The call's arguments, for the loop detector.
     pub arguments: Option<Value>,
     /// The kind of error.
@@ -129,7 +129,7 @@ pub struct Observed {
 
 /// How a tool call ended.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// Published as `tool.call.success`.
     Success,
     /// Published as `tool.call.failure`.
@@ -138,9 +138,9 @@ pub enum Outcome {
     Timeout,
 }
 
-impl Observed {
+impl ObservedCall {
     /// A call without optional fields.
-    pub fn new(tool_name: &str, outcome: Outcome) -> Self {
+    pub fn new(tool_name: &str, outcome: CallOutcome) -> Self {
         Self {
             tool_name: tool_name.to_owned(),
             outcome,
@@ -153,11 +153,11 @@ impl Observed {
     }
 
     /// The `tool.call.*` event of this call.
-    pub fn into_event(self) -> Result<Event, Invalid> {
+    pub fn into_event(self) -> Result<Event, ValidationError> {
         let (kind, severity) = match self.outcome {
-            Outcome::Success => ("tool.call.success", Severity::Info),
-            Outcome::Failure => ("tool.call.failure", Severity::Error),
-            Outcome::Timeout => ("tool.call.timeout", Severity::Warning),
+            CallOutcome::Success => ("tool.call.success", Severity::Info),
+            CallOutcome::Failure => ("tool.call.failure", Severity::Error),
+            CallOutcome::Timeout => ("tool.call.timeout", Severity::Warning),
         };
         let mut payload = Map::from_iter([("tool_name".to_owned(), json!(self.tool_name))]);
         let optional = [
@@ -186,7 +186,7 @@ pub enum InjectError {
     /// More calls are reported as unseen than [`Inject::UNSEEN_MAX`].
     TooManyUnseen(usize),
     /// The observed call is invalid.
-    Observed(Invalid),
+    ObservedCall(ValidationError),
 }
 
 impl fmt::Display for InjectError {
@@ -197,7 +197,7 @@ impl fmt::Display for InjectError {
             Self::TooManyUnseen(calls) => {
                 write!(f, "unseen: names {calls} calls; at most {} are allowed", Inject::UNSEEN_MAX)
             }
-            Self::Observed(invalid) => write!(f, "observed.{invalid}"),
+            Self::ObservedCall(invalid) => write!(f, "observed.{invalid}"),
         }
     }
 }
@@ -206,11 +206,11 @@ impl std::error::Error for InjectError {}
 
 /// The optional parts of an injection.
 #[derive(Clone, Debug, Default)]
-pub struct InjectMore {
+pub struct InjectOptions {
     /// The agent; `main` if absent.
     pub agent: Option<AgentName>,
     /// The agent's latest tool call.
-    pub observed: Option<Observed>,
+    pub observed: Option<ObservedCall>,
     /// Earlier call ids whose answers never reached the model. Their notifications become pending again.
     pub unseen: Vec<String>,
 }
@@ -222,7 +222,7 @@ impl Conversation {
         let boundary = Boundary::from_seed(u128::from_le_bytes(randomness.draw()));
         let ids = Ids::seeded(u128::from_le_bytes(randomness.draw()));
         Self {
-            desk: Desk::new(subscribers, ids),
+            context: MailboxContext::new(subscribers, ids),
             boundary,
             randomness,
             mailboxes: BTreeMap::new(),
@@ -234,10 +234,10 @@ impl Conversation {
     }
 
     /// Publishes an event to its agent's mailbox. Assigns the id and the timestamp if they are not set.
-    pub fn publish(&mut self, event: Event, now: Time) -> Result<Receipt, Refused> {
+    pub fn publish(&mut self, event: Event, now: Time) -> Result<PublishResult, MailboxError> {
         let mut event = event;
         if event.id.0.is_nil() {
-            event.id = self.desk.ids.event(now);
+            event.id = self.context.ids.event(now);
         }
         if event.timestamp == Time::ZERO {
             event.timestamp = now;
@@ -245,56 +245,56 @@ impl Conversation {
         let (id, agent) = (event.id(), event.agent().clone());
         let event = Arc::new(event);
         let mut mailbox = self.take_mailbox(&agent);
-        self.desk.now = now;
-        let handled = mailbox.handle(Input::Event(&event), &mut self.desk);
+        self.context.now = now;
+        let handled = mailbox.handle(Input::Event(&event), &mut self.context);
         self.events.insert(id, event);
         let (news, unmatched, _) = self.drain(&mailbox);
         self.put_mailbox(agent, mailbox);
         handled?;
         let verdicts = news.iter().filter_map(|news| match news {
-            News::Decided(of, subscriber, verdict) if *of == id => Some((subscriber.clone(), *verdict)),
+            ConversationUpdate::Decided(of, subscriber, verdict) if *of == id => Some((subscriber.clone(), *verdict)),
             _ => None,
         });
-        Ok(Receipt { event: id, verdicts: verdicts.collect(), unmatched, news })
+        Ok(PublishResult { event: id, verdicts: verdicts.collect(), unmatched, news })
     }
 
     /// Injects for the main agent. A repeated call id gets the same answer again.
-    pub fn inject(&mut self, inject: Inject, now: Time) -> Result<Answer, InjectError> {
-        self.inject_with(inject, InjectMore::default(), now).map(|(answer, _)| answer)
+    pub fn inject(&mut self, inject: Inject, now: Time) -> Result<Injection, InjectError> {
+        self.inject_with(inject, InjectOptions::default(), now).map(|(answer, _)| answer)
     }
 
     /// Injects with the optional parts; also returns what happened.
     pub fn inject_with(
         &mut self,
         inject: Inject,
-        more: InjectMore,
+        more: InjectOptions,
         now: Time,
-    ) -> Result<(Answer, Vec<News>), InjectError> {
+    ) -> Result<(Injection, Vec<ConversationUpdate>), InjectError> {
         let agent = more.agent.unwrap_or_else(AgentName::main);
         if let Some(stored) = self.stored(&agent, &inject.call_id) {
-            return stored.again(inject.point).map(|answer| (answer, Vec::new()));
+            return stored.replay(inject.point).map(|answer| (answer, Vec::new()));
         }
         if more.unseen.len() > Inject::UNSEEN_MAX {
             return Err(InjectError::TooManyUnseen(more.unseen.len()));
         }
-        let observed = more.observed.map(Observed::into_event).transpose().map_err(InjectError::Observed)?;
+        let observed = more.observed.map(ObservedCall::into_event).transpose().map_err(InjectError::ObservedCall)?;
         let observed = observed.map(|event| {
-            let event = Arc::new(event.with_id(self.desk.ids.event(now)).at(now).for_agent(agent.clone()));
+            let event = Arc::new(event.with_id(self.context.ids.event(now)).at(now).for_agent(agent.clone()));
             self.events.insert(event.id(), event.clone());
             event
         });
         let returned = self.take_unseen(&agent, &more.unseen);
         let mut mailbox = self.take_mailbox(&agent);
-        self.desk.now = now;
+        self.context.now = now;
         let input =
             InjectInput { request: &inject, observed, events: &EventsInMemory(&self.events), boundary: &self.boundary };
         for input in [Input::Return(returned), Input::Inject(input)] {
-            mailbox.handle(input, &mut self.desk).expect("only a person's message can be refused");
+            mailbox.handle(input, &mut self.context).expect("only a person's message can be refused");
         }
         let (news, _, answer) = self.drain(&mailbox);
         let answer = answer.expect("a mailbox answers every injection");
-        let messages = answer.system_messages(now, &mut self.desk.ids);
-        let stored = Stored {
+        let messages = answer.system_messages(now, &mut self.context.ids);
+        let stored = StoredInjection {
             agent: agent.clone(),
             answer: answer.clone(),
             messages: messages.iter().map(|message| message.id).collect(),
@@ -311,13 +311,13 @@ impl Conversation {
     }
 
     /// Runs the timers due by `now`: windows close, notifications expire, delayed wakes are sent.
-    pub fn tick(&mut self, now: Time) -> Vec<News> {
-        self.desk.now = now;
+    pub fn tick(&mut self, now: Time) -> Vec<ConversationUpdate> {
+        self.context.now = now;
         let agents: Vec<AgentName> = self.mailboxes.keys().cloned().collect();
         let mut all = Vec::new();
         for agent in agents {
             let mut mailbox = self.take_mailbox(&agent);
-            mailbox.handle(Input::Time, &mut self.desk).expect("only a person's message can be refused");
+            mailbox.handle(Input::Time, &mut self.context).expect("only a person's message can be refused");
             all.extend(self.drain(&mailbox).0);
             self.put_mailbox(agent, mailbox);
         }
@@ -361,17 +361,17 @@ impl Conversation {
 
     /// Sets the user's disabled subscribers, from the next event on.
     pub fn set_preferences(&mut self, preferences: Preferences) {
-        self.desk.preferences = Arc::new(preferences);
+        self.context.preferences = Arc::new(preferences);
     }
 
     /// Replaces the subscribers, from the next event on. Open batches of removed ones close with their last version.
     pub fn set_subscribers(&mut self, subscribers: Arc<Subscribers>) {
-        self.desk.subscribers = subscribers;
+        self.context.subscribers = subscribers;
     }
 
     /// The current subscribers.
     pub fn subscribers(&self) -> &Arc<Subscribers> {
-        &self.desk.subscribers
+        &self.context.subscribers
     }
 
     /// Saves and loads every mailbox, like a crash and restart. It must not change any later result.
@@ -384,8 +384,8 @@ impl Conversation {
 
     fn take_mailbox(&mut self, agent: &AgentName) -> Mailbox {
         self.mailboxes.remove(agent).unwrap_or_else(|| {
-            let keeper = if agent.is_main() { Keeper::MainAgent } else { Keeper::SubAgent };
-            Mailbox::new(keeper, self.randomness.draw())
+            let kind = if agent.is_main() { MailboxKind::MainAgent } else { MailboxKind::SubAgent };
+            Mailbox::new(kind, self.randomness.draw())
         })
     }
 
@@ -405,28 +405,28 @@ impl Conversation {
         self.forget_at = FORGET_AT_LEAST.max(2 * self.events.len());
     }
 
-    fn drain(&mut self, mailbox: &Mailbox) -> (Vec<News>, u32, Option<Answer>) {
+    fn drain(&mut self, mailbox: &Mailbox) -> (Vec<ConversationUpdate>, u32, Option<Injection>) {
         let (mut news, mut first_unmatched, mut answer) = (Vec::new(), None, None);
-        while let Some(effect) = self.desk.poll() {
+        while let Some(effect) = self.context.poll() {
             match effect {
-                Effect::Verdict { event, subscriber, verdict } => news.push(News::Decided(event, subscriber, verdict)),
+                Effect::Verdict { event, subscriber, verdict } => news.push(ConversationUpdate::Decided(event, subscriber, verdict)),
                 Effect::Decided { unmatched, .. } => first_unmatched = first_unmatched.or(Some(unmatched)),
                 Effect::Detected(event) => {
                     self.events.insert(event.id(), event.clone());
-                    news.push(News::Detected(event));
+                    news.push(ConversationUpdate::Detected(event));
                 }
-                Effect::Superseded { event, subscriber, by } => news.push(News::Superseded(event, subscriber, by)),
-                Effect::Waiting(id) => news.extend(mailbox.find(id).cloned().map(News::Waiting)),
-                Effect::Ended(notification, fate) => news.push(News::Ended(notification.id, fate)),
-                Effect::Wake(ids) => news.push(News::Wake(ids)),
-                Effect::Answer(given) => answer = Some(*given),
+                Effect::Superseded { event, subscriber, by } => news.push(ConversationUpdate::Superseded(event, subscriber, by)),
+                Effect::Waiting(id) => news.extend(mailbox.find(id).cloned().map(ConversationUpdate::Waiting)),
+                Effect::Ended(notification, end_reason) => news.push(ConversationUpdate::Ended(notification.id, end_reason)),
+                Effect::Wake(ids) => news.push(ConversationUpdate::Wake(ids)),
+                Effect::Injection(given) => answer = Some(*given),
                 Effect::Ready(_) => unreachable!("a conversation has no person's mailbox"),
             }
         }
         (news, first_unmatched.unwrap_or(0), answer)
     }
 
-    fn stored(&self, agent: &AgentName, call_id: &str) -> Option<&Stored> {
+    fn stored(&self, agent: &AgentName, call_id: &str) -> Option<&StoredInjection> {
         self.answers.iter().find(|stored| stored.agent == *agent && stored.answer.call_id == call_id)
     }
 
@@ -455,8 +455,8 @@ impl Conversation {
     }
 }
 
-impl Stored {
-    fn again(&self, point: InjectionPoint) -> Result<Answer, InjectError> {
+impl StoredInjection {
+    fn replay(&self, point: InjectionPoint) -> Result<Injection, InjectError> {
         match point == self.answer.point {
             _ if self.unseen => Err(InjectError::Unseen),
             true => Ok(self.answer.clone()),

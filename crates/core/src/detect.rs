@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Time;
-use crate::event::{Event, Secret};
+use crate::event::{Event, HashKey};
 
 /// The detectors of one agent; part of its mailbox and saved with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,13 +24,13 @@ pub(crate) struct Detectors {
 
 impl Detectors {
     /// Whether the detectors use events of this type.
-    pub(crate) fn hear(event: &Event) -> bool {
+    pub(crate) fn is_relevant(event: &Event) -> bool {
         let kind = event.kind().as_str();
         kind.starts_with("tool.call.") || kind.starts_with("agent.turn.")
     }
 
     /// Observes an event; returns the detected events, without id and timestamp.
-    pub(crate) fn observe(&mut self, event: &Event, now: Time, secret: &Secret) -> Vec<Event> {
+    pub(crate) fn observe(&mut self, event: &Event, now: Time, secret: &HashKey) -> Vec<Event> {
         let mut shown = Vec::new();
         if let Some(usage) = event.payload().get("usage").and_then(Value::as_object) {
             self.budgets.observe(usage, &mut shown);
@@ -57,8 +57,8 @@ impl Detectors {
     }
 
     /// Whether the loaded state satisfies the detectors' invariants. Damaged bytes may not.
-    pub(crate) fn is_sound(&self) -> bool {
-        self.repetition.is_sound()
+    pub(crate) fn is_valid(&self) -> bool {
+        self.repetition.is_valid()
     }
 
     /// Drops calls too old to be part of a loop; returns whether the state is back to its default.

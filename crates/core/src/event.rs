@@ -18,7 +18,7 @@ pub use canonical::canonical_json;
 pub(crate) use cut::{cut, cut_display};
 pub use draft::EventDraft;
 pub use event_type::{EventType, TypePattern};
-pub use payload::{Payload, Secret};
+pub use payload::{Payload, HashKey};
 pub(crate) use payload::{entries_fingerprint, fingerprint};
 pub use severity::Severity;
 pub use source::{AgentName, Source};
@@ -55,12 +55,12 @@ pub struct Event {
     pub(crate) conversation_id: Option<Box<str>>,
     pub(crate) user_id: Option<Box<str>>,
     pub(crate) correlation_id: Option<Box<str>>,
-    pub(crate) cause: Cause,
+    pub(crate) cause: EventCause,
 }
 
 /// Who caused an event. Decides whether it may wake a conversation and whether it may be dropped.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum EventCause {
     /// Anything outside the agent. May wake an idle conversation.
     World,
     /// The agent's own loop: an observed tool call, a detector, a note to itself. Never wakes.
@@ -72,7 +72,7 @@ pub enum Cause {
 impl Event {
     /// An event from its four required fields. The id is nil and the time zero until [`Event::with_id`] and
     /// [`Event::at`], or the conversation it is published to, set them.
-    pub fn new(kind: &str, source: &str, severity: Severity, payload: serde_json::Value) -> Result<Self, Invalid> {
+    pub fn new(kind: &str, source: &str, severity: Severity, payload: serde_json::Value) -> Result<Self, ValidationError> {
         let kind = EventType::parse(kind)?;
         let source = Source::parse(source)?;
         refuse_reserved(&kind, &source)?;
@@ -80,7 +80,7 @@ impl Event {
     }
 
     /// An event of the hub's own, such as a delivery that failed. Its source is `bellwire`, which nobody else may use.
-    pub fn from_hub(kind: &str, severity: Severity, payload: serde_json::Value) -> Result<Self, Invalid> {
+    pub fn from_hub(kind: &str, severity: Severity, payload: serde_json::Value) -> Result<Self, ValidationError> {
         let payload = Payload::from_json(payload)?;
         Ok(Self::from_parts(EventType::parse(kind)?, Source::known(HUB), severity, payload))
     }
@@ -89,27 +89,27 @@ impl Event {
     pub const MESSAGE_MAX: usize = 4096;
 
     /// A message of the person. Callers must have authenticated the person.
-    pub fn user_message(text: &str) -> Result<Self, Invalid> {
+    pub fn user_message(text: &str) -> Result<Self, ValidationError> {
         if text.trim().is_empty() {
-            return Err(Invalid::new("text", "is empty; a message says something"));
+            return Err(ValidationError::new("text", "is empty; a message says something"));
         }
         let payload = Payload::from_json(serde_json::json!({ "text": text }))?;
         let mut event =
             Self::from_parts(EventType::known("user.message"), Source::known("user"), Severity::Info, payload);
-        event.cause = Cause::Person;
+        event.cause = EventCause::Person;
         Ok(event)
     }
 
     /// An event made by this crate from constants, which need no check.
     pub(crate) fn internal(kind: &'static str, source: &'static str, severity: Severity, payload: Payload) -> Self {
         Self {
-            cause: Cause::Agent,
+            cause: EventCause::Agent,
             ..Self::from_parts(EventType::known(kind), Source::known(source), severity, payload)
         }
     }
 
     fn from_parts(kind: EventType, source: Source, severity: Severity, payload: Payload) -> Self {
-        let own_doing = OWN_DOING.iter().any(|prefix| kind.as_str().starts_with(prefix));
+        let own_doing = AGENT_OWN_TYPES.iter().any(|prefix| kind.as_str().starts_with(prefix));
         Self {
             id: EventId(uuid::Uuid::nil()),
             kind,
@@ -122,7 +122,7 @@ impl Event {
             conversation_id: None,
             user_id: None,
             correlation_id: None,
-            cause: if own_doing { Cause::Agent } else { Cause::World },
+            cause: if own_doing { EventCause::Agent } else { EventCause::World },
         }
     }
 
@@ -168,7 +168,7 @@ impl Event {
     }
 
     /// Addresses a detected event to the agent and conversation of the observed one.
-    pub(crate) fn shown_by(mut self, other: &Self) -> Self {
+    pub(crate) fn addressed_like(mut self, other: &Self) -> Self {
         self.agent = other.agent.clone();
         self.conversation_id = other.conversation_id.clone();
         self.correlation_id = other.correlation_id.clone();
@@ -176,14 +176,14 @@ impl Event {
     }
 
     /// Sets the event's own dedupe key, which overrides the subscriber's.
-    pub fn with_dedupe_key(mut self, key: &str) -> Result<Self, Invalid> {
+    pub fn with_dedupe_key(mut self, key: &str) -> Result<Self, ValidationError> {
         self.dedupe_key = Some(bounded_text("dedupe_key", key, DEDUPE_KEY_MAX)?.into());
         Ok(self)
     }
 
     /// Marks the event as caused by the agent itself: it never wakes the conversation.
     pub fn by_agent(mut self) -> Self {
-        self.cause = Cause::Agent;
+        self.cause = EventCause::Agent;
         self
     }
 
@@ -232,7 +232,7 @@ impl Event {
         self.correlation_id.as_deref()
     }
     /// Who caused it.
-    pub fn cause(&self) -> Cause {
+    pub fn cause(&self) -> EventCause {
         self.cause
     }
 
@@ -253,7 +253,7 @@ impl Event {
 }
 
 /// Type prefixes of events that the agent itself causes, independent of the publisher. They never wake.
-const OWN_DOING: [&str; 5] = ["tool.call.", "budget.", "context.limit.", "agent.loop.", "agent.self."];
+const AGENT_OWN_TYPES: [&str; 5] = ["tool.call.", "budget.", "context.limit.", "agent.loop.", "agent.self."];
 
 /// The maximum length of an event's dedupe key, in characters.
 pub(crate) const DEDUPE_KEY_MAX: usize = 256;
@@ -262,7 +262,7 @@ const NAME_MAX: usize = 128;
 
 /// A field of external input that was refused, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
+pub struct ValidationError {
     /// The wire name of the field.
     pub field: &'static str,
     /// What was sent and what is allowed, as one sentence.
@@ -271,19 +271,19 @@ pub struct Invalid {
     pub forbidden: bool,
 }
 
-impl Invalid {
+impl ValidationError {
     pub(crate) fn new(field: &'static str, message: impl Into<String>) -> Self {
         Self { field, message: message.into(), forbidden: false }
     }
 }
 
-impl fmt::Display for Invalid {
+impl fmt::Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.message)
     }
 }
 
-impl std::error::Error for Invalid {}
+impl std::error::Error for ValidationError {}
 
 /// The name under which the hub itself speaks.
 pub const HUB: &str = "bellwire";
@@ -300,7 +300,7 @@ pub fn reserved_name(name: &str) -> Option<&'static str> {
 }
 
 /// Reserved names cannot be borrowed, nor can the type of a person's message.
-fn refuse_reserved(kind: &EventType, source: &Source) -> Result<(), Invalid> {
+fn refuse_reserved(kind: &EventType, source: &Source) -> Result<(), ValidationError> {
     let persons =
         |claim: &str| format!("'{claim}' is the person's own voice; only the messages and actions calls may use it");
     let (field, message) = match reserved_name(without_count(source.as_str())) {
@@ -309,7 +309,7 @@ fn refuse_reserved(kind: &EventType, source: &Source) -> Result<(), Invalid> {
         Some(name) => ("source", format!("'{name}' is reserved for Bellwire itself; name the component that reports")),
         None => return Ok(()),
     };
-    Err(Invalid { forbidden: true, ..Invalid::new(field, message) })
+    Err(ValidationError { forbidden: true, ..ValidationError::new(field, message) })
 }
 
 /// A label is followed by how many events it stands for, so `user x7` reads as the person's too.
@@ -324,13 +324,13 @@ fn without_count(source: &str) -> &str {
 }
 
 /// Checks for 1 to `max` characters and no control characters.
-fn bounded_text<'a>(field: &'static str, text: &'a str, max: usize) -> Result<&'a str, Invalid> {
+fn bounded_text<'a>(field: &'static str, text: &'a str, max: usize) -> Result<&'a str, ValidationError> {
     let length = text.chars().count();
     if length == 0 || length > max {
-        return Err(Invalid::new(field, format!("has {length} characters; 1 to {max} are allowed")));
+        return Err(ValidationError::new(field, format!("has {length} characters; 1 to {max} are allowed")));
     }
     match text.chars().find(|c| c.is_control()) {
-        Some(control) => Err(Invalid::new(field, format!("contains the control character {control:?}"))),
+        Some(control) => Err(ValidationError::new(field, format!("contains the control character {control:?}"))),
         None => Ok(text),
     }
 }

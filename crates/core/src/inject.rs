@@ -8,11 +8,11 @@ mod answer;
 mod cap;
 mod item;
 
-pub use answer::{Answer, SystemMessage, Told};
+pub use answer::{Injection, SystemMessage, ShownItem};
 pub use cap::{CountTokens, estimate_tokens};
 
-pub(crate) use cap::{Capped, fill};
-pub(crate) use item::{Item, coalesce};
+pub(crate) use cap::{CappedContent, fill};
+pub(crate) use item::{BlockItem, coalesce};
 
 use crate::InjectionPoint;
 use crate::subscriber::words;
@@ -40,7 +40,7 @@ pub struct Inject {
     /// For which API synthetic messages are shaped.
     pub shape: Shape,
     /// How much may be said.
-    pub limits: Limits,
+    pub limits: InjectLimits,
     /// Take nothing unless wake mail is among it (for hooks that keep an agent from stopping).
     pub wake_only: bool,
 }
@@ -52,18 +52,18 @@ impl Inject {
     pub const UNSEEN_MAX: usize = 20;
 
     /// A block after the default limits, at this point.
-    pub fn new(point: InjectionPoint, call_id: &str) -> Result<Self, crate::Invalid> {
+    pub fn new(point: InjectionPoint, call_id: &str) -> Result<Self, crate::ValidationError> {
         let length = call_id.chars().count();
         if length == 0 || length > Self::CALL_ID_MAX {
             let message = format!("has {length} characters; 1 to {} are allowed", Self::CALL_ID_MAX);
-            return Err(crate::Invalid::new("call_id", message));
+            return Err(crate::ValidationError::new("call_id", message));
         }
         Ok(Self {
             point,
             call_id: call_id.to_owned(),
             style: Style::Block,
             shape: Shape::Anthropic,
-            limits: Limits::default(),
+            limits: InjectLimits::default(),
             wake_only: false,
         })
     }
@@ -71,7 +71,7 @@ impl Inject {
 
 /// How much one answer may say, in items and in tokens.
 #[derive(Copy, Clone, Debug)]
-pub struct Limits {
+pub struct InjectLimits {
     /// The most items shown.
     pub items_max: usize,
     /// The most tokens of the whole text, tags included.
@@ -80,7 +80,7 @@ pub struct Limits {
     pub count_tokens: CountTokens,
 }
 
-impl Limits {
+impl InjectLimits {
     /// Less than this cannot hold even one shortened item.
     pub const TOKENS_MIN: usize = 64;
     /// More than this is no limit.
@@ -89,20 +89,20 @@ impl Limits {
     pub const ITEMS_MOST: usize = 100;
 
     /// Checked limits: 1 to 100 items, 64 to 100 000 tokens.
-    pub fn new(items_max: usize, tokens_max: usize) -> Result<Self, crate::Invalid> {
+    pub fn new(items_max: usize, tokens_max: usize) -> Result<Self, crate::ValidationError> {
         if !(1..=Self::ITEMS_MOST).contains(&items_max) {
             let message = format!("is {items_max}; 1 to {} is allowed", Self::ITEMS_MOST);
-            return Err(crate::Invalid::new("max_items", message));
+            return Err(crate::ValidationError::new("max_items", message));
         }
         if !(Self::TOKENS_MIN..=Self::TOKENS_MOST).contains(&tokens_max) {
             let message = format!("is {tokens_max}; {} to {} is allowed", Self::TOKENS_MIN, Self::TOKENS_MOST);
-            return Err(crate::Invalid::new("max_tokens", message));
+            return Err(crate::ValidationError::new("max_tokens", message));
         }
         Ok(Self { items_max, tokens_max, count_tokens: estimate_tokens })
     }
 }
 
-impl Default for Limits {
+impl Default for InjectLimits {
     fn default() -> Self {
         Self { items_max: 10, tokens_max: 1000, count_tokens: estimate_tokens }
     }

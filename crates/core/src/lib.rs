@@ -2,7 +2,7 @@
 //!
 //! The path of an event, in the order of the modules below: an [`Event`] is admitted; the [`Subscribers`] that listen
 //! for it are found; the [`Mailbox`] of the agent it is for decides, per subscriber, a [`Verdict`]: queued, held,
-//! duplicate, filtered or suppressed; at an injection point the agent takes what waits as an [`Answer`], rendered into
+//! duplicate, filtered or suppressed; at an injection point the agent takes what waits as an [`Injection`], rendered into
 //! bounded text that outside data cannot break out of.
 //!
 //! There is no I/O here, no clock, no randomness, no thread and no `await`. Time and ids come in as arguments; effects
@@ -35,13 +35,13 @@ mod randomness;
 pub use randomness::Randomness;
 
 pub mod event;
-pub use event::{AgentName, Event, EventDraft, EventType, Invalid, Payload, Severity, Source};
+pub use event::{AgentName, Event, EventDraft, EventType, ValidationError, Payload, Severity, Source};
 
 pub mod subscriber;
 pub use subscriber::{InjectionPoint, Preferences, Priority, Subscriber, Subscribers};
 
 pub mod mailbox;
-pub use mailbox::{Desk, Effect, Input, Keeper, Mailbox};
+pub use mailbox::{MailboxContext, Effect, Input, MailboxKind, Mailbox};
 
 pub mod verdict;
 pub use verdict::Verdict;
@@ -52,7 +52,7 @@ pub mod notification;
 pub use notification::Notification;
 
 pub mod inject;
-pub use inject::{Answer, Inject};
+pub use inject::{Injection, Inject};
 
 pub mod render;
 pub use render::{Boundary, Template};

@@ -1,8 +1,8 @@
 //! One agent's (or person's) mail: a state machine that is loaded, handled, drained and saved.
 //!
-//! Two verbs at the edge. [`Mailbox::handle`] takes an input in; [`Desk::poll`] gives the consequences out as
+//! Two verbs at the edge. [`Mailbox::handle`] takes an input in; [`MailboxContext::poll`] gives the consequences out as
 //! [`Effect`]s; [`Mailbox::wakes_at`] says when to come back. A mailbox performs nothing: no I/O, no clock, no
-//! randomness. Everything besides its own state comes from the [`Desk`] it is handled at.
+//! randomness. Everything besides its own state comes from its [`MailboxContext`].
 //!
 //! It holds ids, counters and hashes, never texts. Payloads are rows of their own, and so are the notifications that
 //! wait; [`Mailbox::save`] gives the rest as one blob of at most 64 KiB.
@@ -30,9 +30,9 @@ use siphasher::sip128::Hasher128 as _;
 use siphasher::sip128::SipHasher13;
 
 use crate::detect::Detectors;
-use crate::event::{Cause, Event, Secret};
-use crate::inject::Answer;
-use crate::notification::{Entry, Fate, Notification};
+use crate::event::{EventCause, Event, HashKey};
+use crate::inject::Injection;
+use crate::notification::{EventRef, EndReason, Notification};
 use crate::subscriber::{Preferences, Subscriber, SubscriberId, SubscriberState, Subscribers, write_text};
 use crate::verdict::{Filter, Verdict};
 use crate::{EventId, Ids, NotificationId, Priority, Time};
@@ -46,21 +46,21 @@ use storm::{Pressure, Storm};
 ///
 /// # The drain rule
 ///
-/// One input, then poll the desk until it is empty, then write the effects and the mailbox in one transaction; answer
+/// One input, then poll the context until it is empty, then write the effects and the mailbox in one transaction; answer
 /// nobody before it has committed. If it fails, throw the mailbox away and load it again. Then wait until
 /// [`Mailbox::wakes_at`] or the next input.
 ///
 /// ```
-/// use bellwire_core::{Desk, Effect, Event, Ids, Input, Keeper, Mailbox, Severity, Subscribers, Time};
+/// use bellwire_core::{MailboxContext, Effect, Event, Ids, Input, MailboxKind, Mailbox, Severity, Subscribers, Time};
 /// use serde_json::json;
 ///
-/// let mut desk = Desk::new(Subscribers::bundled().into(), Ids::seeded(1));
-/// let mut mailbox = Mailbox::new(Keeper::MainAgent, [0; 16]);
+/// let mut context = MailboxContext::new(Subscribers::bundled().into(), Ids::seeded(1));
+/// let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [0; 16]);
 ///
-/// desk.now = Time::from_millis(1_000_000);
+/// context.now = Time::from_millis(1_000_000);
 /// let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, json!({"tool_name": "grep"}))?;
-/// mailbox.handle(Input::Event(&event), &mut desk)?;
-/// while let Some(effect) = desk.poll() {
+/// mailbox.handle(Input::Event(&event), &mut context)?;
+/// while let Some(effect) = context.poll() {
 ///     if let Effect::Verdict { verdict, .. } = effect {
 ///         assert_eq!(verdict.name(), "held");
 ///     }
@@ -70,12 +70,12 @@ use storm::{Pressure, Storm};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mailbox {
-    keeper: Keeper,
-    secret: Secret,
+    kind: MailboxKind,
+    secret: HashKey,
     /// The latest time it was handled at; time never runs backwards for it.
     now: Time,
     /// No timer is due before this. A lower bound: looking too early costs a look, looking too late a deadline.
-    alarm: Time,
+    next_timer: Time,
     sequence: u64,
     batches: Batches,
     dedupe: Dedupe,
@@ -87,7 +87,7 @@ pub struct Mailbox {
 
 /// Whose mailbox it is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Keeper {
+pub enum MailboxKind {
     /// The conversation's own agent: its mail can wake the conversation.
     MainAgent,
     /// A sub-agent, run by another agent: it hears at its own points and is never woken.
@@ -143,18 +143,18 @@ pub enum Effect {
     /// A notification waits, or what waits of it has changed: write its row.
     Waiting(NotificationId),
     /// A notification waits no longer; here is the last of it.
-    Ended(Box<Notification>, Fate),
+    Ended(Box<Notification>, EndReason),
     /// A person's notification is complete: show and deliver it.
     Ready(Box<Notification>),
     /// The conversation is idle and these notifications are reason to wake it.
     Wake(Vec<NotificationId>),
     /// The mail an agent took, ready to be shown to it.
-    Answer(Box<Answer>),
+    Injection(Box<Injection>),
 }
 
-/// What a mailbox is handled at: the time, the subscribers, its person's preferences, fresh ids, and the out-tray.
+/// What a mailbox needs to handle an input: time, subscribers, preferences, ids; and the queue of effects.
 #[derive(Debug)]
-pub struct Desk {
+pub struct MailboxContext {
     /// The database's time, read after the mailbox was locked.
     pub now: Time,
     /// The subscribers in force.
@@ -166,8 +166,8 @@ pub struct Desk {
     out: VecDeque<Effect>,
 }
 
-impl Desk {
-    /// A desk at the beginning of time, with nothing switched off.
+impl MailboxContext {
+    /// A context at time zero, with no subscriber disabled.
     pub fn new(subscribers: Arc<Subscribers>, ids: Ids) -> Self {
         Self { now: Time::ZERO, subscribers, preferences: Arc::default(), ids, out: VecDeque::new() }
     }
@@ -184,27 +184,27 @@ impl Desk {
 
 /// Why a mailbox did not take an input. Nothing has happened then.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum MailboxError {
     /// So many of the person's own messages wait that another would be lost; the sender must try later.
     FullOfMessages,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for MailboxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PENDING_MAX} messages of the person wait already; send again when the agent has read some")
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for MailboxError {}
 
 impl Mailbox {
     /// An empty mailbox. The secret keys its hashes, so that nobody outside can make two events look alike.
-    pub fn new(keeper: Keeper, secret: Secret) -> Self {
+    pub fn new(kind: MailboxKind, secret: HashKey) -> Self {
         Self {
-            keeper,
+            kind,
             secret,
             now: Time::ZERO,
-            alarm: Time::NEVER,
+            next_timer: Time::NEVER,
             sequence: 0,
             batches: Batches::default(),
             dedupe: Dedupe::default(),
@@ -216,35 +216,35 @@ impl Mailbox {
     }
 
     /// Takes an input in. Whatever was due before it is done first. See the drain rule above.
-    pub fn handle(&mut self, input: Input<'_>, desk: &mut Desk) -> Result<(), Refused> {
+    pub fn handle(&mut self, input: Input<'_>, context: &mut MailboxContext) -> Result<(), MailboxError> {
         if let Input::Event(event) = &input
-            && event.cause() == Cause::Person
-            && self.is_full_of_messages(event, desk)
+            && event.cause() == EventCause::Person
+            && self.is_full_of_messages(event, context)
         {
-            return Err(Refused::FullOfMessages);
+            return Err(MailboxError::FullOfMessages);
         }
-        self.now = self.now.max(desk.now);
-        if self.alarm <= self.now {
-            self.fire_timers(desk);
+        self.now = self.now.max(context.now);
+        if self.next_timer <= self.now {
+            self.fire_timers(context);
         }
         match input {
             Input::Time => {}
-            Input::Event(event) => self.publish(event, desk),
+            Input::Event(event) => self.publish(event, context),
             // Nobody is woken for what the injection that follows is about to take.
             Input::Return(returned) => {
-                self.take_back(returned, desk);
+                self.requeue_unseen(returned, context);
                 return Ok(());
             }
-            Input::Inject(inject) => self.inject(inject, desk),
+            Input::Inject(inject) => self.inject(inject, context),
         }
-        self.keep_bounds(desk);
-        self.ring(desk);
+        self.enforce_bounds(context);
+        self.emit_wakes(context);
         Ok(())
     }
 
     /// When the mailbox next has something to do by itself; [`Time::NEVER`] if it has not.
     pub fn wakes_at(&self) -> Time {
-        let timers = [self.batches.next_due(), self.next_expiry(), self.dedupe.next_close(), self.next_ring()];
+        let timers = [self.batches.next_due(), self.next_expiry(), self.dedupe.next_close(), self.next_wake_at()];
         timers.into_iter().min().unwrap_or(Time::NEVER)
     }
 
@@ -270,7 +270,7 @@ impl Mailbox {
 
     /// The notifications for which an idle conversation should be woken: what its stream says on connect.
     pub fn waiting_wakes(&self, now: Time) -> Vec<NotificationId> {
-        if self.keeper != Keeper::MainAgent || self.is_working(now) {
+        if self.kind != MailboxKind::MainAgent || self.is_working(now) {
             return Vec::new();
         }
         let announced = self.pending.iter().filter(|notification| notification.wakes && notification.announced);
@@ -290,7 +290,7 @@ impl Mailbox {
     pub fn events_to_show(&self) -> impl Iterator<Item = EventId> {
         let held = self.batches.0.iter().map(|batch| &batch.notification);
         let waiting = held.chain(&self.pending).flat_map(|notification| notification.events.iter());
-        waiting.map(|entry| entry.event).chain(self.dedupe.untold().map(|window| window.of))
+        waiting.map(|entry| entry.event).chain(self.dedupe.unreported().map(|window| window.of))
     }
 
     /// Whether nothing is held, waits or is counted in it.
@@ -309,34 +309,34 @@ impl Mailbox {
     }
 
     /// What happens to an event: every subscriber that listens decides, in id order; then the detectors look.
-    fn publish(&mut self, event: &Event, desk: &mut Desk) {
-        self.decide_all(event, desk);
+    fn publish(&mut self, event: &Event, context: &mut MailboxContext) {
+        self.decide_all(event, context);
         self.note_presence(event);
         for shown in self.detect(event) {
-            let shown = Arc::new(shown.with_id(desk.ids.event(self.now)).at(self.now).shown_by(event));
-            desk.emit(Effect::Detected(shown.clone()));
-            self.decide_all(&shown, desk);
+            let shown = Arc::new(shown.with_id(context.ids.event(self.now)).at(self.now).addressed_like(event));
+            context.emit(Effect::Detected(shown.clone()));
+            self.decide_all(&shown, context);
         }
     }
 
-    fn decide_all(&mut self, event: &Event, desk: &mut Desk) {
-        let subscribers = desk.subscribers.clone();
-        let person = self.keeper == Keeper::Person;
+    fn decide_all(&mut self, event: &Event, context: &mut MailboxContext) {
+        let subscribers = context.subscribers.clone();
+        let person = self.kind == MailboxKind::Person;
         let (mut listening, mut pressure, mut suppressed) = (0, None, false);
         for subscriber in subscribers.listening(event.kind()) {
             listening += 1;
             if !subscriber.output.audience.includes(person) {
                 continue;
             }
-            let verdict = self.decide(subscriber, event, &mut pressure, desk);
+            let verdict = self.decide(subscriber, event, &mut pressure, context);
             suppressed |= verdict == Verdict::Suppressed;
-            desk.emit(Effect::Verdict { event: event.id(), subscriber: subscriber.id.clone(), verdict });
+            context.emit(Effect::Verdict { event: event.id(), subscriber: subscriber.id.clone(), verdict });
         }
         if suppressed {
-            self.count_storm(event, desk);
+            self.count_storm(event, context);
         }
         let unmatched = (subscribers.len() - listening) as u32;
-        desk.emit(Effect::Decided { event: event.id(), unmatched });
+        context.emit(Effect::Decided { event: event.id(), unmatched });
     }
 
     /// The stages, in order: match, storm, dedupe, replace, batch, queue. Each either decides or passes on.
@@ -345,65 +345,65 @@ impl Mailbox {
         subscriber: &Subscriber,
         event: &Event,
         pressure: &mut Option<Pressure>,
-        desk: &mut Desk,
+        context: &mut MailboxContext,
     ) -> Verdict {
-        if let Some(filter) = refusal(subscriber, event, &desk.preferences) {
+        if let Some(filter) = filter_reason(subscriber, event, &context.preferences) {
             return Verdict::Filtered(filter);
         }
-        let pressure = *pressure.get_or_insert_with(|| self.pressure(event, desk));
+        let pressure = *pressure.get_or_insert_with(|| self.pressure(event, context));
         if pressure.refuses(subscriber.output.priority == Priority::Critical) {
             return Verdict::Suppressed;
         }
         let key = self.dedupe_key(subscriber, event);
         if let Some(window) = key.and_then(|key| self.dedupe.count(key, self.now)) {
             let (of, repeats, closes) = (window.of, window.repeats, window.closes);
-            self.alarm = self.alarm.min(closes);
+            self.next_timer = self.next_timer.min(closes);
             return Verdict::Duplicate { of, repeats };
         }
         if let Some(key) = key {
-            self.open_window(key, subscriber, event, desk);
+            self.open_window(key, subscriber, event, context);
         }
-        let entry = Entry { event: event.id(), replace: self.replace_key(subscriber, event), merged: 0 };
-        if let Some(notification) = self.replace_in_queue(entry, subscriber, event, desk) {
+        let entry = EventRef { event: event.id(), replace: self.replace_key(subscriber, event), merged: 0 };
+        if let Some(notification) = self.replace_in_queue(entry, subscriber, event, context) {
             return Verdict::Queued { notification };
         }
-        self.batch(entry, subscriber, event, desk)
+        self.batch(entry, subscriber, event, context)
     }
 
     /// Joins the subscriber's open batch or opens one; a batch that is full, or need not wait, goes to the queue.
-    fn batch(&mut self, entry: Entry, subscriber: &Subscriber, event: &Event, desk: &mut Desk) -> Verdict {
+    fn batch(&mut self, entry: EventRef, subscriber: &Subscriber, event: &Event, context: &mut MailboxContext) -> Verdict {
         let point = subscriber.point_for(event);
         let at = self.batches.find(subscriber, point).unwrap_or_else(|| {
             self.sequence += 1;
-            self.batches.0.push(Batch::open(subscriber, event, self.sequence, desk, self.now));
+            self.batches.0.push(Batch::open(subscriber, event, self.sequence, context, self.now));
             self.batches.0.len() - 1
         });
         let batch = &mut self.batches.0[at];
         let (notification, until) = (batch.notification.id, batch.due);
         if let Some(older) = batch.take(entry, subscriber, event) {
-            self.supersede(older, subscriber, event, desk);
+            self.supersede(older, subscriber, event, context);
         }
         let waits = subscriber.batching.window_ms > 0 && subscriber.output.priority != Priority::Critical;
         if waits && !self.batches.0[at].is_full() {
-            self.alarm = self.alarm.min(until);
+            self.next_timer = self.next_timer.min(until);
             return Verdict::Held { notification, until };
         }
         let closed = self.batches.0.remove(at).close(self.now);
-        self.queue(closed, desk);
+        self.queue(closed, context);
         Verdict::Queued { notification }
     }
 
-    fn supersede(&mut self, older: Entry, subscriber: &Subscriber, event: &Event, desk: &mut Desk) {
+    fn supersede(&mut self, older: EventRef, subscriber: &Subscriber, event: &Event, context: &mut MailboxContext) {
         self.dedupe.forget(older.event, subscriber.key);
         let subscriber = subscriber.id.clone();
-        desk.emit(Effect::Superseded { event: older.event, subscriber, by: event.id() });
+        context.emit(Effect::Superseded { event: older.event, subscriber, by: event.id() });
     }
 
-    fn open_window(&mut self, key: u128, subscriber: &Subscriber, event: &Event, desk: &mut Desk) {
+    fn open_window(&mut self, key: u128, subscriber: &Subscriber, event: &Event, context: &mut MailboxContext) {
         let closes = self.now.plus(subscriber.batching.dedupe_window_ms);
         let window = Window { key, of: event.id(), subscriber: subscriber.key, closes, repeats: 0, told: 0 };
         for early in self.dedupe.open(window, self.now) {
-            self.tell_repeats(early, desk);
+            self.report_repeats(early, context);
         }
     }
 
@@ -445,15 +445,15 @@ impl Mailbox {
 
     /// Counts the event against its source. The person's own word is never refused; critical news, for whoever it is
     /// critical, draws on a second allowance.
-    fn pressure(&mut self, event: &Event, desk: &Desk) -> Pressure {
-        if event.cause() == Cause::Person {
+    fn pressure(&mut self, event: &Event, context: &MailboxContext) -> Pressure {
+        if event.cause() == EventCause::Person {
             return Pressure::Calm;
         }
-        let person = self.keeper == Keeper::Person;
-        let critical = desk.subscribers.listening(event.kind()).any(|subscriber| {
+        let person = self.kind == MailboxKind::Person;
+        let critical = context.subscribers.listening(event.kind()).any(|subscriber| {
             subscriber.output.priority == Priority::Critical
                 && subscriber.output.audience.includes(person)
-                && refusal(subscriber, event, &desk.preferences).is_none()
+                && filter_reason(subscriber, event, &context.preferences).is_none()
         });
         let mut hasher = SipHasher13::new_with_key(&self.secret);
         hasher.write(event.source().as_str().as_bytes());
@@ -462,67 +462,67 @@ impl Mailbox {
 
     fn note_presence(&mut self, event: &Event) {
         match event.kind().as_str() {
-            "agent.turn.start" => self.presence.works(self.now),
-            "agent.turn.end" => self.presence.yields(),
+            "agent.turn.start" => self.presence.mark_working(self.now),
+            "agent.turn.end" => self.presence.mark_idle(),
             _ => return,
         }
-        self.alarm = self.alarm.min(self.next_ring());
+        self.next_timer = self.next_timer.min(self.next_wake_at());
     }
 
     fn detect(&mut self, event: &Event) -> Vec<Event> {
-        if self.keeper == Keeper::Person || !Detectors::hear(event) {
+        if self.kind == MailboxKind::Person || !Detectors::is_relevant(event) {
             return Vec::new();
         }
         self.detectors.get_or_insert_default().observe(event, self.now, &self.secret)
     }
 
     /// Does what is due. The order does not matter: what waits is put in order when it is taken.
-    fn fire_timers(&mut self, desk: &mut Desk) {
+    fn fire_timers(&mut self, context: &mut MailboxContext) {
         let now = self.now;
         for closed in self.batches.close(now, |batch| batch.due <= now) {
-            self.queue(closed, desk);
+            self.queue(closed, context);
         }
-        for window in self.dedupe.closed_untold(now) {
-            self.tell_repeats(window, desk);
+        for window in self.dedupe.take_closed_unreported(now) {
+            self.report_repeats(window, context);
         }
-        self.expire(desk);
-        self.alarm = self.wakes_at();
+        self.expire(context);
+        self.next_timer = self.wakes_at();
     }
 
     /// Closes early what does not fit, and folds what waits beyond the bound.
-    fn keep_bounds(&mut self, desk: &mut Desk) {
+    fn enforce_bounds(&mut self, context: &mut MailboxContext) {
         while let Some(id) = self.batches.beyond_bounds() {
             for closed in self.batches.close(self.now, |batch| batch.notification.id == id) {
-                self.queue(closed, desk);
+                self.queue(closed, context);
             }
         }
-        self.fold_beyond_bound(desk);
+        self.fold_beyond_bound(context);
     }
 
     /// Tells the stream of an idle conversation about wake mail: once per notification, six times an hour at most.
-    fn ring(&mut self, desk: &mut Desk) {
-        if !self.pending.iter().any(is_unannounced) || self.keeper != Keeper::MainAgent || self.is_working(self.now) {
+    fn emit_wakes(&mut self, context: &mut MailboxContext) {
+        if !self.pending.iter().any(is_unannounced) || self.kind != MailboxKind::MainAgent || self.is_working(self.now) {
             return;
         }
         // The person's own word always wakes and uses up nothing.
         let by_person =
             self.pending.iter().any(|notification| is_unannounced(notification) && notification.from_person);
         if !by_person && let Err(free) = self.presence.spend_wake(self.now) {
-            self.alarm = self.alarm.min(free);
+            self.next_timer = self.next_timer.min(free);
             return;
         }
         let mut rung = Vec::new();
         for notification in self.pending.iter_mut().filter(|notification| is_unannounced(notification)) {
             notification.announced = true;
-            desk.emit(Effect::Waiting(notification.id));
+            context.emit(Effect::Waiting(notification.id));
             rung.push(notification.id);
         }
-        desk.emit(Effect::Wake(rung));
+        context.emit(Effect::Wake(rung));
     }
 
     /// When wake mail that waits unannounced may be announced.
-    fn next_ring(&self) -> Time {
-        match self.pending.iter().any(is_unannounced) && self.keeper == Keeper::MainAgent {
+    fn next_wake_at(&self) -> Time {
+        match self.pending.iter().any(is_unannounced) && self.kind == MailboxKind::MainAgent {
             true if self.is_working(self.now) => self.presence.idle_at(),
             true => self.presence.next_wake(self.now),
             false => Time::NEVER,
@@ -535,7 +535,7 @@ fn is_unannounced(notification: &Notification) -> bool {
 }
 
 /// Why a subscriber that listens for the event's type does not want it.
-fn refusal(subscriber: &Subscriber, event: &Event, preferences: &Preferences) -> Option<Filter> {
+fn filter_reason(subscriber: &Subscriber, event: &Event, preferences: &Preferences) -> Option<Filter> {
     if event.severity() < subscriber.severity_filter {
         return Some(Filter::Severity { wanted: subscriber.severity_filter, given: event.severity() });
     }

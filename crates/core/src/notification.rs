@@ -23,9 +23,9 @@ pub struct Notification {
     /// The injection point at which it is taken.
     pub inject_at: InjectionPoint,
     /// What `events` means.
-    pub kind: Kind,
+    pub kind: NotificationKind,
     /// The events in order of arrival.
-    pub events: Vec<Entry>,
+    pub events: Vec<EventRef>,
     /// The maximum number of events in one item of a block.
     pub max_size: u32,
     /// A counter of the mailbox; the second sort key of the queue, so older notifications come first.
@@ -46,9 +46,9 @@ pub struct Notification {
 
 /// What a notification shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum NotificationKind {
     /// Its events, rendered by the subscriber's template.
-    News,
+    Events,
     /// Repeats of an event that was shown before; each entry's `merged` is their number.
     Repeats,
     /// Counts of what the mailbox dropped.
@@ -57,7 +57,7 @@ pub enum Kind {
 
 /// A reference to one event of a notification.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct EventRef {
     /// The event.
     pub event: EventId,
     /// The hash of the replace key. A newer event with the same hash supersedes this one; 0 = no replace key.
@@ -127,15 +127,15 @@ pub(crate) fn counted(count: impl Into<u64>, one: &str) -> String {
 
 impl Notification {
     /// The number of events it represents, repeats included.
-    pub fn stands_for(&self) -> u64 {
-        let own = u64::from(self.kind == Kind::News);
+    pub fn event_count(&self) -> u64 {
+        let own = u64::from(self.kind == NotificationKind::Events);
         self.events.iter().map(|entry| own + u64::from(entry.merged)).sum()
     }
 }
 
 /// How a notification ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum EndReason {
     /// Shown to the agent.
     Injected,
     /// Counted in a line of a block (`- [source] N more`) or in the overflow line.
@@ -149,7 +149,7 @@ pub enum Fate {
     Expired,
 }
 
-impl Fate {
+impl EndReason {
     /// The wire name.
     pub const fn name(&self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ mod argument;
 pub use argument::{Argument, Form};
 
 mod arguments;
-pub use arguments::Arguments;
+pub use arguments::ToolArguments;
 
 mod address;
 pub use address::without_addresses;
@@ -33,11 +33,11 @@ pub use note::NotifySelf;
 
 mod settings;
 pub use settings::{
-    EmailSettings, QuietChange, QuietSettings, Settings, SettingsChange, TelegramSettings, ToastSettings,
+    EmailSettings, QuietChange, QuietSettings, PersonSettings, SettingsChange, TelegramSettings, ToastSettings,
 };
 
 mod words;
-pub use words::{Words, pressed, words};
+pub use words::{PersonMessage, pressed, words};
 
 /// The longest message a person is sent, in characters.
 pub const MESSAGE_MAX: usize = 500;

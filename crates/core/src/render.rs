@@ -6,7 +6,7 @@
 mod block;
 mod boundary;
 mod builtin;
-mod effort;
+mod render_budget;
 mod filters;
 pub mod guard;
 mod language;
@@ -23,23 +23,23 @@ pub use prompt::system_prompt;
 pub use synthetic::{NOTIFICATION_TOOL, tool_definition};
 pub use template::{Template, TemplateError, TemplateEvent};
 
-pub(crate) use block::{FoldLine, Page, Rest, Shown, Wrapper};
+pub(crate) use block::{FoldLine, BlockContent, Rest, RenderedItem, BlockWriter};
 pub(crate) use synthetic::synthetic_messages;
 
 use std::sync::Arc;
 
 use crate::EventId;
 use crate::event::Event;
-use crate::inject::Item;
+use crate::inject::BlockItem;
 use crate::mailbox::EventLookup;
-use crate::notification::Kind;
+use crate::notification::NotificationKind;
 use crate::subscriber::{Subscriber, Subscribers};
 use guard::guard;
 use toon::{Document, Scalar, Shape};
 
 /// A rendered item, the document its text was written from, and what went wrong on the way, if anything did.
-pub(crate) struct Rendered {
-    pub(crate) shown: Shown,
+pub(crate) struct RenderOutcome {
+    pub(crate) shown: RenderedItem,
     pub(crate) document: Document,
     /// The event to read where the text is shortened, if it is a person's words or an agent's note.
     pub(crate) whole: Option<EventId>,
@@ -48,11 +48,11 @@ pub(crate) struct Rendered {
 
 /// Words one item. Whatever a template does, something is said: the built-in form where the template fails.
 pub(crate) fn render_item(
-    item: &Item,
+    item: &BlockItem,
     subscribers: &Subscribers,
     events: &dyn EventLookup,
     boundary: &Boundary,
-) -> Rendered {
+) -> RenderOutcome {
     let events: Vec<TemplateEvent> = item
         .events
         .iter()
@@ -61,38 +61,38 @@ pub(crate) fn render_item(
     let (document, problem) = document_of(item, subscribers, &events);
     let document = guarded(document, boundary);
     let shown =
-        Shown { label: safe_label(&label(item, &events), item, boundary), times: item.times, text: document.to_toon() };
+        RenderedItem { label: safe_label(&label(item, &events), item, boundary), times: item.times, text: document.to_toon() };
     let whole = match events.as_slice() {
         [one] if one.event.is_told_whole() => Some(one.event.id()),
         _ => None,
     };
-    Rendered { shown, document, whole, problem }
+    RenderOutcome { shown, document, whole, problem }
 }
 
 /// What an item says, before anything is made of it, and what went wrong on the way.
 pub(crate) fn document_of(
-    item: &Item,
+    item: &BlockItem,
     subscribers: &Subscribers,
     events: &[TemplateEvent],
 ) -> (Document, Option<String>) {
     match (&item.kind, subscribers.find_or_retired(&item.subscriber)) {
-        (Kind::LeftOut(left_out), _) => (builtin::left_out(left_out), None),
-        (Kind::Repeats, subscriber) => {
+        (NotificationKind::LeftOut(left_out), _) => (builtin::left_out(left_out), None),
+        (NotificationKind::Repeats, subscriber) => {
             let said = subscriber.and_then(|subscriber| subscriber.template.render(subscriber, events).ok());
             (builtin::repeats(item, events, said), None)
         }
-        (Kind::News, Some(subscriber)) if !events.is_empty() => match subscriber.template.render(subscriber, events) {
+        (NotificationKind::Events, Some(subscriber)) if !events.is_empty() => match subscriber.template.render(subscriber, events) {
             Ok(document) => (document, None),
             Err(problem) => (builtin::news(item, events), Some(problem)),
         },
-        (Kind::News, None) => (builtin::news(item, events), Some("the subscriber is gone".to_owned())),
-        (Kind::News, Some(_)) => (builtin::news(item, events), Some("its events are gone".to_owned())),
+        (NotificationKind::Events, None) => (builtin::news(item, events), Some("the subscriber is gone".to_owned())),
+        (NotificationKind::Events, Some(_)) => (builtin::news(item, events), Some("its events are gone".to_owned())),
     }
 }
 
 /// A label that the guard has nothing against; any other is called by its subscriber. What is left of a source without
 /// the boundary in it could be anybody's name, `user` too.
-pub(crate) fn safe_label(label: &Arc<str>, item: &Item, boundary: &Boundary) -> Arc<str> {
+pub(crate) fn safe_label(label: &Arc<str>, item: &BlockItem, boundary: &Boundary) -> Arc<str> {
     match guard(label, boundary.as_str()) == **label {
         true => label.clone(),
         false => item.subscriber.shared(),
@@ -101,7 +101,7 @@ pub(crate) fn safe_label(label: &Arc<str>, item: &Item, boundary: &Boundary) -> 
 
 /// The one source of all events, else the item's own label. Repeats are counted per event and not per source, and a
 /// newer event may have replaced the one of another source, so it is found only now.
-fn label(item: &Item, events: &[TemplateEvent]) -> Arc<str> {
+fn label(item: &BlockItem, events: &[TemplateEvent]) -> Arc<str> {
     let mut sources = events.iter().map(|event| event.event.source());
     match sources.next() {
         Some(first) if events.len() == item.events.len() && sources.all(|source| source == first) => first.shared(),
@@ -150,7 +150,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_source_with_the_boundary_in_it_cannot_become_somebody_elses_label() {
+    fn a_source_with_the_boundary_cannot_become_another_label() {
         let mut conversation = Conversation::new(Subscribers::bundled().into(), crate::Randomness::repeatable(1));
         let source = format!("us{}er", conversation.boundary());
         let event = Event::new("tool.call.failure", &source, Severity::Error, json!({"tool_name": "grep"})).unwrap();

@@ -13,7 +13,7 @@ pub use bundled::bundled_files;
 pub use file::{FileError, SubscriberFile};
 pub use key::KeyPattern;
 pub(crate) use key::write_text;
-pub use set::{Loaded, Preferences, RefusedId, SubscriberState, Subscribers};
+pub use set::{LoadedSubscribers, Preferences, DisableError, SubscriberState, Subscribers};
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub struct Subscriber {
     /// The rules for batches and duplicates.
     pub batching: Batching,
     /// The rules for its notifications.
-    pub output: Output,
+    pub output: OutputRules,
     /// Renders its notifications.
     pub template: Template,
 }
@@ -67,7 +67,7 @@ pub struct Batching {
 
 /// A subscriber's rules for its notifications.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub struct OutputRules {
     /// The first sort key of the queue.
     pub priority: Priority,
     /// The injection point at which they are taken.

@@ -1,7 +1,7 @@
 //! Scripts of events and injection points that run on a virtual clock.
 //!
 //! A timeline is text that needs no programming to write: each line has a time, a verb and its arguments. Playing it
-//! gives a [`Report`] of every verdict, notification and block. `bellwire simulate` plays timelines, and this crate's
+//! gives a [`TimelineReport`] of every verdict, notification and block. `bellwire simulate` plays timelines, and this crate's
 //! scenario tests are timelines.
 //!
 //! ```text
@@ -30,4 +30,4 @@ mod play;
 mod report;
 
 pub use parse::{Timeline, TimelineError};
-pub use report::{Entry, Report, Tone};
+pub use report::{ReportEntry, TimelineReport, Tone};

@@ -6,15 +6,15 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwire_core::conversation::InjectMore;
+use bellwire_core::conversation::InjectOptions;
 use bellwire_core::event::TypePattern;
-use bellwire_core::inject::{Limits, estimate_tokens};
+use bellwire_core::inject::{InjectLimits, estimate_tokens};
 use bellwire_core::mailbox::PENDING_MAX;
 use bellwire_core::render::guard::guard;
 use bellwire_core::render::toon::Document;
 use bellwire_core::subscriber::{Subscriber, SubscriberFile};
 use bellwire_core::{
-    Answer, Boundary, Conversation, Event, EventDraft, Ids, Inject, InjectionPoint, Randomness, Severity, Subscribers,
+    Injection, Boundary, Conversation, Event, EventDraft, Ids, Inject, InjectionPoint, Randomness, Severity, Subscribers,
     Time,
 };
 use serde_json::{Map, Value, json};
@@ -110,7 +110,7 @@ fn doubling_as_often_as_is_allowed_stays_small() {
 }
 
 #[test]
-fn what_cannot_be_shown_anyway_is_not_worded() {
+fn items_beyond_the_limit_are_not_rendered() {
     let single = FILE.replace("window_ms = 0", "window_ms = 0\nmax_size = 1");
     let mut conversation = Conversation::new(load(&single, "{{ missing }}").unwrap(), Randomness::repeatable(1));
     let now = Time::from_millis(1_000_000);
@@ -119,7 +119,7 @@ fn what_cannot_be_shown_anyway_is_not_worded() {
         conversation.publish(event("ci.failed", payload), now).unwrap();
     }
     let mut inject = Inject::new(InjectionPoint::AfterTool, "call_1").unwrap();
-    inject.limits = Limits::new(100, 64).unwrap();
+    inject.limits = InjectLimits::new(100, 64).unwrap();
     let answer = conversation.inject(inject, now).unwrap();
     assert_eq!((answer.count, answer.showing, answer.pending), (100, 1, 99));
     assert!(answer.rendered <= 2, "{} items were rendered to show one", answer.rendered);
@@ -157,8 +157,8 @@ fn the_most_calls_that_can_be_unseen_bring_back_no_more_than_may_wait_and_cost_n
         now = now.plus(1_000);
     }
     let mut inject = Inject::new(InjectionPoint::TurnStart, "worst").unwrap();
-    inject.limits = Limits { count_tokens: remembered_estimate, ..Limits::new(100, 1_000).unwrap() };
-    let more = InjectMore { unseen, ..InjectMore::default() };
+    inject.limits = InjectLimits { count_tokens: remembered_estimate, ..InjectLimits::new(100, 1_000).unwrap() };
+    let more = InjectOptions { unseen, ..InjectOptions::default() };
     let (answer, news) = conversation.inject_with(inject, more, now).unwrap();
     let returned = Inject::UNSEEN_MAX * PENDING_MAX;
     assert_eq!(answer.count, PENDING_MAX + 1, "what waits, and the line that says what did not fit");
@@ -169,7 +169,7 @@ fn the_most_calls_that_can_be_unseen_bring_back_no_more_than_may_wait_and_cost_n
     let (counts, bytes) = COUNTED.get();
     assert!(counts <= 2 * answer.rendered + 10 && bytes <= counts * 4_100, "{counts} counts of {bytes} bytes");
 
-    let more = InjectMore { unseen: vec!["call".into(); Inject::UNSEEN_MAX + 1], ..InjectMore::default() };
+    let more = InjectOptions { unseen: vec!["call".into(); Inject::UNSEEN_MAX + 1], ..InjectOptions::default() };
     let inject = Inject::new(InjectionPoint::TurnStart, "too many").unwrap();
     let refused = conversation.inject_with(inject, more, now).unwrap_err();
     assert_eq!(refused.to_string(), "unseen: names 21 calls; at most 20 are allowed");
@@ -180,7 +180,7 @@ fn told_second() -> Value {
 }
 
 /// What an agent gets whose subscriber has this template, after two builds failed with a lot to say.
-fn answer_with(template: &str, message: &str) -> Answer {
+fn answer_with(template: &str, message: &str) -> Injection {
     let mut conversation = Conversation::new(load(FILE, template).unwrap(), Randomness::repeatable(1));
     for message in [message, "the second build failed"] {
         let payload = json!({"message": message, "text": "y".repeat(60_000)});

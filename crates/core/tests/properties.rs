@@ -66,7 +66,7 @@ fn no_limit_is_exceeded_and_no_text_escapes_its_block() {
 }
 
 #[test]
-fn what_the_person_wrote_is_what_the_agent_reads() {
+fn the_agent_reads_the_persons_message_unchanged() {
     let mut runner = TestRunner::new(settings::proptest(500));
     let proven = runner.run(&visible_text(), |text| {
         let mut conversation =
@@ -133,12 +133,12 @@ fn the_persons_word_is_never_dropped() {
 }
 
 #[test]
-fn nobody_is_woken_too_often_or_too_late() {
+fn wakes_keep_their_limit_and_their_deadline() {
     prove(100, Wakes::default);
 }
 
 #[test]
-fn nobody_notices_a_crash() {
+fn a_crash_changes_no_result() {
     for_all(timelines(), 60, |timeline| {
         let every = 1 + (timeline.seed % 4) as u32;
         let (steady, crashing) = (transcript(timeline, 0), transcript(timeline, every));

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bellwire_core::conversation::{InjectMore, News, Observed, Outcome, Receipt};
+use bellwire_core::conversation::{InjectOptions, ConversationUpdate, ObservedCall, CallOutcome, PublishResult};
 use bellwire_core::inject::estimate_tokens;
 use bellwire_core::mailbox::{BLOB_MAX, PENDING_MAX};
-use bellwire_core::subscriber::{RefusedId, SubscriberFile};
+use bellwire_core::subscriber::{DisableError, SubscriberFile};
 use bellwire_core::{
-    AgentName, Answer, Conversation, Desk, Event, Ids, Inject, InjectionPoint, Input, Keeper, Mailbox, Preferences,
+    AgentName, Injection, Conversation, MailboxContext, Event, Ids, Inject, InjectionPoint, Input, MailboxKind, Mailbox, Preferences,
     Randomness, Severity, Subscribers, Time, Verdict,
 };
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn a_list_of_sources_is_applied() {
 }
 
 #[test]
-fn what_a_user_switches_off_is_off() {
+fn a_disabled_subscriber_is_silent() {
     let mut agent = Agent::new();
     let off = Preferences::disabling(["source_stale"], agent.conversation.subscribers()).unwrap();
     agent.conversation.set_preferences(off);
@@ -86,7 +86,7 @@ fn settings_that_switch_off_a_core_subscriber_are_refused_by_name() {
     assert_eq!(core.len(), 7);
     for id in core {
         let refused = Preferences::disabling(["source_stale", id], &subscribers).unwrap_err();
-        assert_eq!(refused, RefusedId::Core(id.to_owned()));
+        assert_eq!(refused, DisableError::Core(id.to_owned()));
     }
 }
 
@@ -124,7 +124,7 @@ fn every_event_type_that_is_named_leads_somewhere() {
 }
 
 #[test]
-fn what_is_put_off_has_a_producer_and_a_consumer() {
+fn deferred_notifications_are_delivered_later() {
     let mut agent = Agent::new();
     for (message, at) in [("later", "next_turn"), ("soon", "after_tool"), ("last", "turn_end")] {
         agent.hears(event("agent.self.notify", "main", json!({"message": message, "deliver_at": at})).by_agent());
@@ -135,7 +135,7 @@ fn what_is_put_off_has_a_producer_and_a_consumer() {
 }
 
 #[test]
-fn what_is_immediate_does_not_wait_for_the_last_turn() {
+fn immediate_notifications_do_not_wait_for_the_last_turn() {
     for point in [Immediate, AfterTool, TurnEnd, TurnStart] {
         let mut agent = Agent::new();
         agent.hears(event("budget.token.exceeded", "monitor", json!({"message": "the turn ends"})));
@@ -148,7 +148,7 @@ fn a_loop_is_told_at_once_and_not_again_when_it_is_stale() {
     let mut agent = Agent::new();
     let mut told = Vec::new();
     for _ in 0..4 {
-        let observed = Observed { arguments: Some(json!({"q": "x"})), ..Observed::new("search", Outcome::Success) };
+        let observed = ObservedCall { arguments: Some(json!({"q": "x"})), ..ObservedCall::new("search", CallOutcome::Success) };
         told.push(agent.takes_after(observed).showing);
         agent.waits(1000);
     }
@@ -171,7 +171,7 @@ fn repeats_are_counted_and_not_dropped() {
 }
 
 #[test]
-fn what_does_not_fit_into_the_queue_is_summed_up() {
+fn overflow_of_the_queue_is_counted() {
     let mut agent = Agent::new();
     (0..PENDING_MAX + 7).for_each(|n| agent.hears(note(n)));
     let read = agent.reads(AfterTool);
@@ -180,15 +180,15 @@ fn what_does_not_fit_into_the_queue_is_summed_up() {
 
 #[test]
 fn the_memory_of_what_was_said_does_not_grow_without_bound() {
-    let mut desk = Desk::new(Subscribers::bundled().into(), Ids::seeded(1));
-    let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
+    let mut context = MailboxContext::new(Subscribers::bundled().into(), Ids::seeded(1));
+    let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [7; 16]);
     let mut largest = 0;
     for n in 0..20_000_i64 {
-        desk.now = Time::from_millis(1_000_000 + n / 100);
+        context.now = Time::from_millis(1_000_000 + n / 100);
         let event = event("source.file.changed", &format!("watcher {}", n % 300), json!({"path": format!("{n}.rs")}))
-            .with_id(desk.ids.event(desk.now));
-        mailbox.handle(Input::Event(&event), &mut desk).unwrap();
-        while desk.poll().is_some() {}
+            .with_id(context.ids.event(context.now));
+        mailbox.handle(Input::Event(&event), &mut context).unwrap();
+        while context.poll().is_some() {}
         if n % 500 == 0 {
             largest = largest.max(mailbox.save().len());
         }
@@ -252,7 +252,7 @@ fn a_comma_a_newline_or_a_colon_in_a_message_stays_in_its_cell() {
 }
 
 #[test]
-fn what_stays_for_people_to_see_is_toon_that_any_reader_decodes() {
+fn system_messages_are_valid_toon() {
     let mut agent = Agent::new();
     agent.hears(failure("grep"));
     agent.hears(failure("sed"));
@@ -314,7 +314,7 @@ fn a_process_that_ends_takes_nothing_with_it() {
 }
 
 #[test]
-fn what_was_said_can_be_asked_for_again_and_is_not_taken_twice() {
+fn a_repeated_call_gets_the_same_answer_and_takes_nothing() {
     let mut agent = Agent::new();
     agent.hears(failure("grep"));
     let inject = Inject::new(AfterTool, "call_1").unwrap();
@@ -338,17 +338,17 @@ fn a_conversation_has_several_agents() {
 }
 
 #[test]
-fn what_detectors_say_does_not_feed_the_detectors() {
+fn detected_events_are_not_observed_by_the_detectors() {
     let mut agent = Agent::new();
     let mut detected = 0;
     for n in 0..100 {
         let usage = Some(json!({"tokens_used": 900 + n, "token_limit": 1000, "iterations": n, "iteration_limit": 50}));
-        let observed = Observed { usage, arguments: Some(json!({})), ..Observed::new("search", Outcome::Failure) };
-        let more = InjectMore { observed: Some(observed), ..InjectMore::default() };
+        let observed = ObservedCall { usage, arguments: Some(json!({})), ..ObservedCall::new("search", CallOutcome::Failure) };
+        let more = InjectOptions { observed: Some(observed), ..InjectOptions::default() };
         let inject = Inject::new(AfterTool, &format!("call_{n}")).unwrap();
         let (_, news) = agent.conversation.inject_with(inject, more, agent.now).unwrap();
-        detected += news.iter().filter(|news| matches!(news, News::Detected(_))).count();
-        assert!(!news.iter().any(|news| matches!(news, News::Wake(_))), "and its own loop wakes nobody");
+        detected += news.iter().filter(|news| matches!(news, ConversationUpdate::Detected(_))).count();
+        assert!(!news.iter().any(|news| matches!(news, ConversationUpdate::Wake(_))), "and its own loop wakes nobody");
     }
     // The loop at 3, 6, 12, 24, 48 and 96 calls; one token warning; iterations at 70 % and at 100 %.
     assert_eq!(detected, 6 + 1 + 2);
@@ -370,7 +370,7 @@ fn a_sub_agents_tool_result_does_not_swallow_the_users_message() {
 fn a_tools_error_result_carries_news_like_any_other() {
     let mut agent = Agent::new();
     agent.hears(Event::user_message("stop").unwrap());
-    let answer = agent.takes_after(Observed::new("edit", Outcome::Failure));
+    let answer = agent.takes_after(ObservedCall::new("edit", CallOutcome::Failure));
     let content = answer.content("<error>String not found</error>");
     assert!(content.starts_with("<error>String not found</error>\n\n<notifications id="), "{content}");
     assert_eq!(items(&answer), ["[user] stop", "[tool_executor] tool_fail: edit error"]);
@@ -418,20 +418,20 @@ fn a_sub_agent_that_fails_is_told_to_its_parent_and_wakes_it() {
     let mut agent = Agent::new();
     let failed = event("subagent.failed", "scout", json!({"task_id": "s1", "error_message": "out of tokens"}));
     let receipt = agent.publish(failed);
-    assert!(receipt.news.iter().any(|news| matches!(news, News::Wake(_))));
+    assert!(receipt.news.iter().any(|news| matches!(news, ConversationUpdate::Wake(_))));
     assert_eq!(agent.mailbox().waiting_wakes(agent.now).len(), 1);
     assert_eq!(agent.reads(AfterTool), ["[scout] subagent_failed: s1 - out of tokens"]);
 }
 
 #[test]
 fn the_queue_is_not_only_in_memory() {
-    let mut desk = Desk::new(Subscribers::bundled().into(), Ids::seeded(1));
-    let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
-    desk.now = Time::from_millis(1_000_000);
+    let mut context = MailboxContext::new(Subscribers::bundled().into(), Ids::seeded(1));
+    let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [7; 16]);
+    context.now = Time::from_millis(1_000_000);
     for (n, event) in [note(1), failure("grep"), failure("grep")].into_iter().enumerate() {
-        let event = event.with_id(desk.ids.event(desk.now));
-        mailbox.handle(Input::Event(&event), &mut desk).unwrap();
-        while desk.poll().is_some() {}
+        let event = event.with_id(context.ids.event(context.now));
+        mailbox.handle(Input::Event(&event), &mut context).unwrap();
+        while context.poll().is_some() {}
         let loaded = Mailbox::load(&mailbox.save(), mailbox.pending().to_vec()).unwrap();
         assert_eq!(loaded.wakes_at(), mailbox.wakes_at(), "after {n}");
         assert_eq!(loaded.pending(), mailbox.pending());
@@ -459,7 +459,7 @@ fn a_result_of_any_length_takes_a_bounded_part_of_the_context() {
     assert!(estimate_tokens(&answer.block) <= 1000, "{}", estimate_tokens(&answer.block));
     assert!(answer.showing + answer.pending == 2);
     agent.hears(Event::user_message(&report).unwrap());
-    let small = Inject { limits: bellwire_core::inject::Limits::new(10, 64).unwrap(), ..agent.inject(AfterTool) };
+    let small = Inject { limits: bellwire_core::inject::InjectLimits::new(10, 64).unwrap(), ..agent.inject(AfterTool) };
     let answer = agent.conversation.inject(small, agent.now).unwrap();
     assert!(estimate_tokens(&answer.block) <= 64);
     assert!(answer.block.contains("characters left out; all of it: GET /v1/events/"), "{}", answer.block);
@@ -487,7 +487,7 @@ impl Agent {
         Self { conversation: Conversation::new(subscribers, Randomness::repeatable(seed)), now, calls: 0 }
     }
 
-    fn publish(&mut self, event: Event) -> Receipt {
+    fn publish(&mut self, event: Event) -> PublishResult {
         self.conversation.publish(event, self.now).expect("only a person's message can be refused")
     }
 
@@ -515,22 +515,22 @@ impl Agent {
         Inject::new(point, &format!("call_{}", self.calls)).expect("the call id is well formed")
     }
 
-    fn takes_with(&mut self, point: InjectionPoint, more: InjectMore) -> Answer {
+    fn takes_with(&mut self, point: InjectionPoint, more: InjectOptions) -> Injection {
         let inject = self.inject(point);
         self.conversation.inject_with(inject, more, self.now).expect("the call id is new").0
     }
 
-    fn takes(&mut self, point: InjectionPoint) -> Answer {
-        self.takes_with(point, InjectMore::default())
+    fn takes(&mut self, point: InjectionPoint) -> Injection {
+        self.takes_with(point, InjectOptions::default())
     }
 
-    fn takes_after(&mut self, observed: Observed) -> Answer {
-        self.takes_with(AfterTool, InjectMore { observed: Some(observed), ..InjectMore::default() })
+    fn takes_after(&mut self, observed: ObservedCall) -> Injection {
+        self.takes_with(AfterTool, InjectOptions { observed: Some(observed), ..InjectOptions::default() })
     }
 
-    fn takes_as(&mut self, agent: &str, point: InjectionPoint) -> Answer {
+    fn takes_as(&mut self, agent: &str, point: InjectionPoint) -> Injection {
         let agent = Some(AgentName::parse(agent).expect("the name is well formed"));
-        self.takes_with(point, InjectMore { agent, ..InjectMore::default() })
+        self.takes_with(point, InjectOptions { agent, ..InjectOptions::default() })
     }
 
     fn reads(&mut self, point: InjectionPoint) -> Vec<String> {
@@ -555,7 +555,7 @@ fn note(number: usize) -> Event {
 }
 
 /// The items of a block, each with its label; further lines are de-indented by two.
-fn items(answer: &Answer) -> Vec<String> {
+fn items(answer: &Injection) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in answer.block.lines() {
         match (line.strip_prefix("- "), line.strip_prefix("  ")) {

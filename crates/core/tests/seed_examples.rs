@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use bellwire_core::conversation::{InjectMore, Observed, Outcome};
+use bellwire_core::conversation::{InjectOptions, ObservedCall, CallOutcome};
 use bellwire_core::inject::SystemMessage;
 use bellwire_core::subscriber::{Activation, Audience, SubscriberFile, bundled_files};
 use bellwire_core::{
-    Answer, Conversation, Event, Inject, InjectionPoint, Priority, Randomness, Severity, Subscribers, Time,
+    Injection, Conversation, Event, Inject, InjectionPoint, Priority, Randomness, Severity, Subscribers, Time,
 };
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ fn failed_deliveries_say_which_notification_it_was() {
 }
 
 #[test]
-fn a_budget_warning_that_somebody_sends_is_one_line() {
+fn a_published_budget_warning_is_one_line() {
     let mut agent = Agent::new(Subscribers::bundled());
     let payload =
         json!({"budget_type": "token", "current": 42500, "limit": 50000, "percentage": 85, "remaining": 7500});
@@ -93,9 +93,9 @@ fn a_budget_warning_that_somebody_sends_is_one_line() {
 fn a_budget_warning_that_is_found_in_an_observed_call_is_the_same_line() {
     let mut agent = Agent::new(Subscribers::bundled());
     let usage = Some(json!({"tokens_used": 42500, "token_limit": 50000}));
-    let observed = Observed { usage, ..Observed::new("vault_search", Outcome::Success) };
+    let observed = ObservedCall { usage, ..ObservedCall::new("vault_search", CallOutcome::Success) };
     let inject = Inject::new(InjectionPoint::TurnStart, "turn_1").unwrap();
-    let more = InjectMore { observed: Some(observed), ..InjectMore::default() };
+    let more = InjectOptions { observed: Some(observed), ..InjectOptions::default() };
     let (answer, _) = agent.0.inject_with(inject, more, at("15:30:01")).unwrap();
     assert_eq!(items(&answer)[0], "budget_warn: 85% tokens consumed (42500/50000)");
 }
@@ -164,7 +164,7 @@ fn a_severity_stands_in_front_where_it_matters() {
 }
 
 #[test]
-fn what_the_agent_read_stays_in_the_conversation_as_a_system_message() {
+fn injected_notifications_stay_as_system_messages() {
     let mut agent = Agent::new(Subscribers::bundled());
     let payload = json!({"tool_name": "vault_search", "error_type": "timeout"});
     agent.hears("15:30:00", "tool.call.failure", "Tool Executor", Severity::Error, payload);
@@ -248,7 +248,7 @@ impl Agent {
         }
     }
 
-    fn takes(&mut self, clock: &str, point: InjectionPoint, call_id: &str) -> Answer {
+    fn takes(&mut self, clock: &str, point: InjectionPoint, call_id: &str) -> Injection {
         let inject = Inject::new(point, call_id).expect("the call id is well formed");
         self.0.inject(inject, at(clock)).expect("the call id is new")
     }
@@ -272,7 +272,7 @@ fn at(clock: &str) -> Time {
 }
 
 /// The items of a block as the TOON documents they are: without the label, further lines de-indented by two.
-fn items(answer: &Answer) -> Vec<String> {
+fn items(answer: &Injection) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     let lines: Vec<&str> = answer.block.lines().collect();
     for line in &lines[1..lines.len() - 1] {

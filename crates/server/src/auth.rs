@@ -83,9 +83,9 @@ impl Identity {
         let origin = match scope {
             Scope::Admin => Some(OPERATOR.to_owned()),
             Scope::User => Some(PERSON.to_owned()),
-            Scope::Daemon => token.origin.as_deref().map(seen),
+            Scope::Daemon => token.origin.as_deref().map(displayed_name),
             // Tokens of older databases may have a name that is reserved by now.
-            Scope::Agent | Scope::Ingest => token.origin.as_deref().map(seen).map(unreserved),
+            Scope::Agent | Scope::Ingest => token.origin.as_deref().map(displayed_name).map(unreserved),
         };
         let caller = Caller { user_id, conversation_id, token_owner, origin: origin.clone() };
         let (expires_at, secret_hash) = (token.expires_at, token.secret_hash.clone());
@@ -120,15 +120,15 @@ fn digest(secret: &str) -> Hash {
 }
 
 /// Finds tokens by their secrets, and remembers those it found.
-pub struct Tokens {
+pub struct Authenticator {
     store: Arc<dyn Store>,
-    known: RwLock<Known>,
+    known: RwLock<TokenCache>,
     usages: Usages,
 }
 
 /// Whose tokens were found, and how often all of them were forgotten: what was read before that must not come back.
 #[derive(Default)]
-struct Known {
+struct TokenCache {
     bearers: HashMap<Hash, Arc<Identity>>,
     forgotten: u64,
 }
@@ -138,7 +138,7 @@ type Hash = [u8; 32];
 /// More than this and the memory is started anew.
 const KNOWN_MAX: usize = 10_000;
 
-impl Tokens {
+impl Authenticator {
     pub(crate) fn new(store: Arc<dyn Store>, limits: TokenLimits) -> Self {
         Self { store, known: RwLock::default(), usages: Usages::new(limits) }
     }
@@ -201,7 +201,7 @@ fn has_ended(expires_at: Option<Time>) -> bool {
 }
 
 /// A name as people see it: nothing in it that is not seen, or that turns its letters around.
-fn seen(name: &str) -> String {
+fn displayed_name(name: &str) -> String {
     Some(bellwire_core::person::one_line(name)).filter(|name| !name.is_empty()).unwrap_or_else(|| UNNAMED.to_owned())
 }
 

@@ -14,9 +14,9 @@ mod secret;
 mod setting;
 mod show;
 
-pub use email::{Email, EmailTls};
-pub use load::{Flag, Loaded, Origin, Problem, Problems, Sources, load};
-pub use redis::Redis;
+pub use email::{EmailConfig, EmailTls};
+pub use load::{Flag, LoadedConfig, SettingSource, ConfigProblem, ConfigProblems, ConfigSources, load};
+pub use redis::RedisConfig;
 pub use secret::Secret;
 
 use std::net::{IpAddr, SocketAddr};
@@ -47,15 +47,15 @@ pub struct Config {
     /// What it refuses to do too much of.
     pub limits: Limits,
     /// How long it remembers.
-    pub retention: Retention,
+    pub retention: RetentionConfig,
     /// A folder of the operator's own subscribers; none = only the bundled ones.
     pub subscribers_dir: Option<PathBuf>,
     /// The mail server its notifications go through.
-    pub email: Email,
+    pub email: EmailConfig,
     /// Where refusals of the hourly cap are remembered.
-    pub redis: Redis,
+    pub redis: RedisConfig,
     /// What it says about itself.
-    pub log: Log,
+    pub log: LogConfig,
 }
 
 /// What a hub refuses to do too much of.
@@ -101,7 +101,7 @@ pub struct Limits {
 
 /// How long a hub remembers, in days.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Retention {
+pub struct RetentionConfig {
     /// Events, their traces, and the ids their senders brought.
     pub events_days: u64,
     /// Answers by call id.
@@ -112,7 +112,7 @@ pub struct Retention {
 
 /// What a hub says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Log {
+pub struct LogConfig {
     /// How a line looks.
     pub format: LogFormat,
     /// Which lines there are: a level, or `part=level` several times, with commas between.
@@ -182,11 +182,11 @@ impl Config {
                 warnings_per_hour: 0,
                 toasts_per_hour: 0,
             },
-            retention: Retention { events_days: 0, answers_days: 0, read_inbox_days: 0 },
+            retention: RetentionConfig { events_days: 0, answers_days: 0, read_inbox_days: 0 },
             subscribers_dir: None,
-            email: Email::blank(),
-            redis: Redis::blank(),
-            log: Log { format: LogFormat::Auto, level: String::new() },
+            email: EmailConfig::blank(),
+            redis: RedisConfig::blank(),
+            log: LogConfig { format: LogFormat::Auto, level: String::new() },
         }
     }
 }
@@ -239,18 +239,18 @@ mod tests {
             toasts_per_hour: 60,
         };
         assert_eq!(config.limits, limits);
-        assert_eq!(config.retention, Retention { events_days: 30, answers_days: 7, read_inbox_days: 90 });
-        let email = Email {
+        assert_eq!(config.retention, RetentionConfig { events_days: 30, answers_days: 7, read_inbox_days: 90 });
+        let email = EmailConfig {
             port: 587,
-            from: crate::deliver::email::Mailbox::parse("Bellwire <bellwire@localhost>").expect("a mailbox"),
+            from: crate::deliver::email::NamedAddress::parse("Bellwire <bellwire@localhost>").expect("a mailbox"),
             step_seconds: 30,
             answer_seconds: 600,
             workers: 4,
-            ..Email::blank()
+            ..EmailConfig::blank()
         };
         assert_eq!(config.email, email);
-        assert_eq!(config.redis, Redis { wait_ms: 5, ..Redis::blank() });
-        assert_eq!(config.log, Log { format: LogFormat::Auto, level: "info".into() });
+        assert_eq!(config.redis, RedisConfig { wait_ms: 5, ..RedisConfig::blank() });
+        assert_eq!(config.log, LogConfig { format: LogFormat::Auto, level: "info".into() });
     }
 
     #[test]

@@ -5,10 +5,10 @@
 //! that the message goes now and decides from the outcome whether it goes again.
 
 pub mod email;
-mod mail;
+mod mail_sender;
 mod outbox;
 mod unsubscribe;
 
-pub(crate) use mail::Postage;
-pub use outbox::{Outbox, Sender};
-pub use unsubscribe::Unsubscribe;
+pub(crate) use mail_sender::MailSender;
+pub use outbox::{Outbox, SendFn};
+pub use unsubscribe::UnsubscribeLinks;

@@ -21,7 +21,7 @@ const SETTLES_IN: Duration = Duration::from_millis(100);
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// A folder, and what was good in it when it was last read.
-pub struct Folder {
+pub struct SubscriberFolder {
     dir: PathBuf,
     good: BTreeMap<String, Arc<Subscriber>>,
 }
@@ -36,11 +36,11 @@ pub struct Read {
 }
 
 /// What must live for as long as a folder is watched, and where changes are told.
-pub(crate) type Watched = (Box<dyn Watcher + Send>, mpsc::Receiver<()>);
+pub(crate) type FolderWatch = (Box<dyn Watcher + Send>, mpsc::Receiver<()>);
 
 /// The files of a folder as they are.
 #[derive(Debug, Default)]
-pub struct Files {
+pub struct FolderFiles {
     /// Every `*.toml`, in name order.
     pub subscribers: Vec<SubscriberFile>,
     /// Every `*.j2` below, by its path relative to the folder.
@@ -49,7 +49,7 @@ pub struct Files {
     pub unreadable: Vec<FileError>,
 }
 
-impl Folder {
+impl SubscriberFolder {
     /// A folder that was not read yet.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), good: BTreeMap::new() }
@@ -58,7 +58,7 @@ impl Folder {
     /// Reads the folder and remembers what is good in it. Fails only if the folder itself cannot be read; then what was
     /// good stays.
     pub fn read(&mut self) -> io::Result<Read> {
-        let files = Files::read(&self.dir)?;
+        let files = FolderFiles::read(&self.dir)?;
         let mut read = Read { errors: files.unreadable, kept: Vec::new() };
         let mut good: BTreeMap<String, Arc<Subscriber>> = BTreeMap::new();
         for file in &files.subscribers {
@@ -95,7 +95,7 @@ impl Folder {
 
     /// Says whenever something in the folder changed and has settled. What it gives must be kept for as long as it
     /// should watch.
-    pub(crate) fn watch(&self) -> Watched {
+    pub(crate) fn watch(&self) -> FolderWatch {
         let (changed, changes) = mpsc::channel(1);
         let tell = move |event: notify::Result<notify::Event>| {
             // Looking at a file is no change; and a change that is not yet dealt with covers this one.
@@ -127,7 +127,7 @@ impl Folder {
     }
 }
 
-impl Files {
+impl FolderFiles {
     /// Reads every file of a folder. One that cannot be read is one bad file.
     pub fn read(dir: &Path) -> io::Result<Self> {
         let mut files = Self::default();
@@ -190,9 +190,9 @@ mod tests {
         write("ci.j2", "{{ count }}");
         write("one.toml", &file("ci_done", "0"));
         write("two.toml", "nonsense");
-        let mut folder = Folder::new(dir.path());
+        let mut folder = SubscriberFolder::new(dir.path());
         let window =
-            |folder: &Folder| Subscribers::new(folder.subscribers()).find("ci_done").map(|one| one.batching.window_ms);
+            |folder: &SubscriberFolder| Subscribers::new(folder.subscribers()).find("ci_done").map(|one| one.batching.window_ms);
         let read = folder.read().unwrap();
         assert_eq!((read.errors.len(), read.kept.len(), window(&folder)), (1, 0, Some(0)));
 

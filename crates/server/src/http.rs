@@ -7,8 +7,8 @@ mod correlation;
 mod deliveries;
 mod docs;
 mod drafts;
-mod dress;
-mod entrance;
+mod api_service;
+mod pipeline;
 mod error;
 mod events;
 mod field;
@@ -37,23 +37,23 @@ mod trace;
 mod unsubscribe;
 mod users;
 
-pub(crate) use correlation::{Correlation, TraceNames};
-pub(crate) use dress::Api;
+pub(crate) use correlation::{Correlation, TraceIds};
+pub(crate) use api_service::Api;
 pub use error::ApiError;
 pub(crate) use field::ID_MAX;
-pub(crate) use overload::Overload;
-pub(crate) use stream::Live;
+pub(crate) use overload::ConcurrencyLimits;
+pub(crate) use stream::ConversationFeed;
 
 use std::sync::Arc;
 
 use bellwire_core::subscriber::Subscribers;
-use bellwire_store::{Refusals, Store};
+use bellwire_store::{RefusalCache, Store};
 use tokio::sync::broadcast;
 
-use crate::auth::Tokens;
+use crate::auth::Authenticator;
 use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
-use crate::tools::Seldom;
+use crate::tools::MailThrottle;
 
 /// What every handler may use. Every layer of every request has its own, so a copy must cost next to nothing.
 #[derive(Clone)]
@@ -62,24 +62,24 @@ pub(crate) struct Hub(Arc<Parts>);
 /// What a hub is made of.
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) tokens: Arc<Authenticator>,
     /// The subscribers in force; a reload replaces them.
-    pub(crate) roster: tokio::sync::watch::Receiver<Arc<Subscribers>>,
+    pub(crate) subscribers_watch: tokio::sync::watch::Receiver<Arc<Subscribers>>,
     /// The most events one call may bring.
     pub(crate) batch_max: usize,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) overload: Arc<Overload>,
-    pub(crate) trace_names: TraceNames,
+    pub(crate) overload: Arc<ConcurrencyLimits>,
+    pub(crate) trace_ids: TraceIds,
     /// Names of tokens that were just revoked: their streams end.
     pub(crate) revoked: broadcast::Sender<String>,
     /// Signs and reads the links that end mail.
-    pub(crate) unsubscribe: crate::deliver::Unsubscribe,
+    pub(crate) unsubscribe: crate::deliver::UnsubscribeLinks,
     /// Whether mail is configured.
     pub(crate) mails: bool,
     /// Remembers refusals of the hourly limits.
-    pub(crate) refusals: Arc<dyn Refusals>,
+    pub(crate) refusals: Arc<dyn RefusalCache>,
     /// How often what is over a limit carries mail.
-    pub(crate) seldom: Seldom,
+    pub(crate) mail_throttle: MailThrottle,
     /// How long a call waits for the end of an erasure.
     pub(crate) erase_wait: std::time::Duration,
     /// The page of `/metrics` and when it was written. Whoever asks while it is written waits for it.
@@ -105,6 +105,6 @@ impl Hub {
 
     /// The subscribers in force now.
     pub(crate) fn subscribers(&self) -> Arc<Subscribers> {
-        self.roster.borrow().clone()
+        self.subscribers_watch.borrow().clone()
     }
 }

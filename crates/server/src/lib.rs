@@ -29,18 +29,18 @@ use std::sync::Arc;
 use bellwire_core::Randomness;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_store::{
-    Ended, Kept, MemoryStore, Observer, Opening, PeopleRules, Refusals, Sizes, SqliteStore, Store, StoreError, Token,
-    Unremembered,
+    Ended, RetentionCutoffs, MemoryStore, Observer, StoreOptions, PeopleRules, RefusalCache, Sizes, SqliteStore, Store, StoreError, Token,
+    NoRefusalCache,
 };
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
-use crate::auth::Tokens;
-use crate::config::Retention;
+use crate::auth::Authenticator;
+use crate::config::RetentionConfig;
 use crate::deliver::email::Smtp;
-use crate::deliver::{Outbox, Postage};
-use crate::folder::Folder;
-use crate::http::{Hub, Overload, Parts, TraceNames};
+use crate::deliver::{Outbox, MailSender};
+use crate::folder::SubscriberFolder;
+use crate::http::{Hub, ConcurrencyLimits, Parts, TraceIds};
 use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
 use crate::usage::TokenLimits;
@@ -96,7 +96,7 @@ impl App {
         config: Config,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
-        offer: impl Fn(mcp::Server) -> H + Send + Sync + 'static,
+        offer: impl Fn(mcp::McpServer) -> H + Send + Sync + 'static,
     ) -> Result<Self, StartError> {
         Self::assemble(config, listener, shutdown, offer, async |_| Ok(())).await
     }
@@ -105,13 +105,13 @@ impl App {
         config: Config,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
-        offer: impl Fn(mcp::Server) -> H + Send + Sync + 'static,
+        offer: impl Fn(mcp::McpServer) -> H + Send + Sync + 'static,
         prepare: impl AsyncFnOnce(Arc<dyn Store>) -> Prepared,
     ) -> Result<Self, StartError> {
         let address = listener.local_addr().map_err(StartError::Listen)?;
-        let mut folder = config.subscribers_dir.as_deref().map(Folder::new);
+        let mut folder = config.subscribers_dir.as_deref().map(SubscriberFolder::new);
         // Watched before it is read: what changes in between is read again.
-        let watched = folder.as_ref().map(Folder::watch);
+        let watched = folder.as_ref().map(SubscriberFolder::watch);
         let subscribers = first_subscribers(folder.as_mut())?;
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.clone();
@@ -119,33 +119,33 @@ impl App {
         let people = rules(&config, smtp.as_ref());
         let (stop, stopping) = watch::channel(false);
         let supervisor = Supervisor::new(stopping.clone());
-        let refusals: Arc<dyn Refusals> = match config.data_dir {
+        let refusals: Arc<dyn RefusalCache> = match config.data_dir {
             Some(_) => refusals::open(&config.redis, stopping.clone()).map_err(StartError::Redis)?,
-            None => Arc::new(Unremembered),
+            None => Arc::new(NoRefusalCache),
         };
         let dir = config.data_dir.as_deref();
         let store = open_store(dir, subscribers.clone(), &metrics, (people, config.sizes), refusals.clone()).await?;
         tokio::spawn(watch_writer(store.ended(), supervisor.clone(), stop.subscribe()));
         prepare(store.clone()).await.map_err(StartError::Prepare)?;
-        let roster = watch::channel(subscribers);
+        let subscribers_watch = watch::channel(subscribers);
         if let Some((folder, watched)) = folder.zip(watched) {
-            let following = follow(folder, watched, store.clone(), roster.0, stop.subscribe());
+            let following = watch_subscribers(folder, watched, store.clone(), subscribers_watch.0, stop.subscribe());
             supervisor.spawn("the watcher of the subscriber folder", following);
         }
-        let unsubscribe = deliver::Unsubscribe::new(link_key(&*store).await?);
+        let unsubscribe = deliver::UnsubscribeLinks::new(link_key(&*store).await?);
         let hub = Hub::new(Parts {
             store: store.clone(),
-            tokens: Arc::new(Tokens::new(store.clone(), TokenLimits::new(&config.limits))),
-            roster: roster.1,
+            tokens: Arc::new(Authenticator::new(store.clone(), TokenLimits::new(&config.limits))),
+            subscribers_watch: subscribers_watch.1,
             batch_max: config.limits.batch_events,
             metrics,
-            overload: Arc::new(Overload::new(config.limits.concurrent_requests, config.limits.streams)),
-            trace_names: TraceNames::under(clock::random()),
+            overload: Arc::new(ConcurrencyLimits::new(config.limits.concurrent_requests, config.limits.streams)),
+            trace_ids: TraceIds::under(clock::random()),
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
             mails: smtp.is_some(),
             refusals,
-            seldom: tools::Seldom::default(),
+            mail_throttle: tools::MailThrottle::default(),
             // Well before the request itself runs out of time.
             erase_wait: config.limits.request_timeout() / 2,
             metrics_page: tokio::sync::Mutex::default(),
@@ -158,11 +158,11 @@ impl App {
         let outbox = smtp.map(|smtp| {
             // Without a public name the link that stops mails works here alone; a warning at the start says so.
             let hub = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
-            let postage = Postage { smtp, from: config.email.from.clone(), hub, unsubscribe };
+            let postage = MailSender { smtp, from: config.email.from.clone(), hub, unsubscribe };
             let outbox = Outbox::new(store.clone(), postage.sender(), config.email.workers);
             supervisor.spawn("the outbox", outbox.run(stop.subscribe()))
         });
-        let retention = forget_what_is_old(store.clone(), config.retention.clone(), stop.subscribe());
+        let retention = run_retention(store.clone(), config.retention.clone(), stop.subscribe());
         supervisor.spawn("retention", retention);
         let grace = grace(stop.subscribe());
         let connections_max = descriptors::connections_max(&config.limits);
@@ -227,7 +227,7 @@ pub enum StartError {
     /// It cannot listen.
     Listen(std::io::Error),
     /// Its data folder cannot be made.
-    Folder(std::io::Error),
+    SubscriberFolder(std::io::Error),
     /// The folder of its subscribers cannot be read.
     Subscribers(std::io::Error),
     /// Its store cannot be opened.
@@ -244,7 +244,7 @@ impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Listen(error) => write!(f, "cannot listen: {error}"),
-            Self::Folder(error) => write!(f, "cannot make the data folder: {error}"),
+            Self::SubscriberFolder(error) => write!(f, "cannot make the data folder: {error}"),
             Self::Subscribers(error) => write!(f, "cannot read the folder of subscribers (subscribers.dir): {error}"),
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
             Self::Email(error) => write!(f, "cannot send mail: {error}"),
@@ -268,15 +268,15 @@ async fn open_store(
     subscribers: Arc<Subscribers>,
     metrics: &Arc<Metrics>,
     (people, sizes): (PeopleRules, Sizes),
-    refusals: Arc<dyn Refusals>,
+    refusals: Arc<dyn RefusalCache>,
 ) -> Result<Arc<dyn Store>, StartError> {
     let randomness = Randomness::new(clock::random);
     let observer = Some(observer(metrics.clone()));
-    let opening = Opening { subscribers, randomness, clock: clock::system(), timers: true, observer, people, sizes };
+    let opening = StoreOptions { subscribers, randomness, clock: clock::system(), timers: true, observer, people, sizes };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {
-            std::fs::create_dir_all(dir).map_err(StartError::Folder)?;
+            std::fs::create_dir_all(dir).map_err(StartError::SubscriberFolder)?;
             let store = SqliteStore::open_remembering(&dir.join("bellwire.db"), opening, refusals).await;
             Ok(Arc::new(store.map_err(StartError::Store)?))
         }
@@ -328,7 +328,7 @@ fn rules(config: &Config, smtp: Option<&Smtp>) -> PeopleRules {
 }
 
 /// The subscribers to begin with. A file that is wrong is reported; the hub starts without it.
-fn first_subscribers(folder: Option<&mut Folder>) -> Result<Arc<Subscribers>, StartError> {
+fn first_subscribers(folder: Option<&mut SubscriberFolder>) -> Result<Arc<Subscribers>, StartError> {
     let Some(folder) = folder else { return Ok(Arc::new(Subscribers::bundled())) };
     let read = folder.read().map_err(StartError::Subscribers)?;
     report(&read);
@@ -336,11 +336,11 @@ fn first_subscribers(folder: Option<&mut Folder>) -> Result<Arc<Subscribers>, St
 }
 
 /// Puts the folder's changes in force, from the next event on.
-async fn follow(
-    mut folder: Folder,
-    (_watcher, mut changes): folder::Watched,
+async fn watch_subscribers(
+    mut folder: SubscriberFolder,
+    (_watcher, mut changes): folder::FolderWatch,
     store: Arc<dyn Store>,
-    roster: watch::Sender<Arc<Subscribers>>,
+    subscribers_watch: watch::Sender<Arc<Subscribers>>,
     mut stopping: watch::Receiver<bool>,
 ) {
     loop {
@@ -348,7 +348,7 @@ async fn follow(
             change = changes.recv() => if change.is_none() { return },
             _ = stopping.changed() => return,
         }
-        Folder::settled(&mut changes).await;
+        SubscriberFolder::settled(&mut changes).await;
         match folder.read() {
             Ok(read) => report(&read),
             Err(error) => {
@@ -356,13 +356,13 @@ async fn follow(
                 continue;
             }
         }
-        let next = Arc::new(roster.borrow().reloaded(folder.subscribers()));
+        let next = Arc::new(subscribers_watch.borrow().reloaded(folder.subscribers()));
         if let Err(error) = store.set_subscribers(next.clone()).await {
             tracing::error!(%error, "the new subscribers could not be put in force");
             continue;
         }
         tracing::info!(subscribers = next.len(), "subscribers reloaded");
-        roster.send_replace(next);
+        subscribers_watch.send_replace(next);
     }
 }
 
@@ -396,7 +396,7 @@ async fn forget_erased_tokens(hub: Hub, mut stopping: watch::Receiver<bool>) {
 }
 
 /// Deletes what is old in small steps, so that nobody waits for it.
-async fn forget_what_is_old(store: Arc<dyn Store>, kept: Retention, mut stopping: watch::Receiver<bool>) {
+async fn run_retention(store: Arc<dyn Store>, kept: RetentionConfig, mut stopping: watch::Receiver<bool>) {
     let mut every = tokio::time::interval(RETENTION_EVERY);
     loop {
         tokio::select! {
@@ -406,7 +406,7 @@ async fn forget_what_is_old(store: Arc<dyn Store>, kept: Retention, mut stopping
         let before = |days: u64| {
             bellwire_core::Time::from_millis(store.now().as_millis().saturating_sub_unsigned(days * DAY_MS))
         };
-        let old = Kept {
+        let old = RetentionCutoffs {
             events: before(kept.events_days),
             answers: before(kept.answers_days),
             inbox: before(kept.read_inbox_days),

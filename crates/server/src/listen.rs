@@ -22,7 +22,7 @@ use crate::http::Api;
 use crate::metrics::Metrics;
 
 /// How long a request's head may take, and how long a connection may stay without one.
-const HEAD_WITHIN: Duration = Duration::from_secs(60);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long to wait when there is no room for another connection before asking again.
 const PAUSE: Duration = Duration::from_millis(100);
 /// A connection younger than this is not closed to make room: its request may be on its way.
@@ -142,7 +142,7 @@ async fn connection(stream: TcpStream, service: TowerToHyperService<Api>, mut to
     let used = Arc::new(AtomicBool::new(false));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
+        .header_read_timeout(HEADER_TIMEOUT)
         .serve_connection(TokioIo::new(stream), Noting { service, used: used.clone() });
     tokio::pin!(serving);
     let word = tokio::select! {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::verdict::VerdictKind;
-use bellwire_store::{Report, Standing};
+use bellwire_store::{CommitReport, RefusalCacheStatus};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -139,7 +139,7 @@ impl Metrics {
     }
 
     /// Counts every commit of a store.
-    pub(crate) fn committed(&self, report: &Report) {
+    pub(crate) fn committed(&self, report: &CommitReport) {
         self.damaged_rows.inc_by(report.damaged as u64);
         if report.failed.is_some() {
             self.commits_failed.inc();
@@ -194,7 +194,7 @@ impl Metrics {
         &self,
         (pending, oldest): (usize, Option<Time>),
         (outbox, due): (usize, Option<Time>),
-        refusals: &Standing,
+        refusals: &RefusalCacheStatus,
         now: Time,
     ) -> String {
         self.refusals_recalled.inner().store(refusals.recalled, Ordering::Relaxed);

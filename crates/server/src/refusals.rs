@@ -4,18 +4,18 @@
 
 use std::sync::Arc;
 
-use bellwire_store::{Nearby, RedisRefusals, Refusals};
+use bellwire_store::{LocalRefusalCache, RedisRefusalCache, RefusalCache};
 use tokio::sync::watch;
 
 use crate::clock;
-use crate::config::Redis;
+use crate::config::RedisConfig;
 
 /// The memory that the settings ask for. It is ready at once; a Redis that is away is used when it is there.
-pub(crate) fn open(redis: &Redis, stopping: watch::Receiver<bool>) -> Result<Arc<dyn Refusals>, String> {
-    let Some(address) = redis.address()? else { return Ok(Arc::new(Nearby::default())) };
+pub(crate) fn open(redis: &RedisConfig, stopping: watch::Receiver<bool>) -> Result<Arc<dyn RefusalCache>, String> {
+    let Some(address) = redis.address()? else { return Ok(Arc::new(LocalRefusalCache::default())) };
     // A name of this very start: what an earlier one remembered may be of a person who was erased while Redis was away.
     let scope = format!("{:032x}", u128::from_le_bytes(clock::random()));
-    let refusals = RedisRefusals::open(address.reveal(), &scope, redis.patience());
+    let refusals = RedisRefusalCache::open(address.reveal(), &scope, redis.patience());
     let refusals = refusals.map_err(|error| format!("redis.url: {error}"))?;
     tokio::spawn(tell(refusals.away(), stopping));
     Ok(Arc::new(refusals))

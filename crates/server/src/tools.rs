@@ -10,23 +10,23 @@ mod mail;
 mod notify_self;
 mod remind;
 mod schema;
-mod seldom;
+mod mail_throttle;
 mod send_notification;
 mod show_notification;
 mod tool;
 
-pub(crate) use context::{Asked, Context};
-pub(crate) use seldom::Seldom;
-pub(crate) use tool::{Called, Refused};
-pub use tool::{Hints, Tool};
+pub(crate) use context::{RequestedContext, Context};
+pub(crate) use mail_throttle::MailThrottle;
+pub(crate) use tool::{ToolResult, ToolRefusal};
+pub use tool::{ToolHints, Tool};
 
 use std::time::Instant;
 
-use bellwire_core::person::Arguments;
+use bellwire_core::person::ToolArguments;
 use serde_json::Value;
 
 use crate::http::Hub;
-use tool::Call;
+use tool::ToolInvocation;
 
 /// Every tool, in the order in which a model reads them.
 pub static TOOLS: &[Tool] =
@@ -38,23 +38,23 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 }
 
 /// Carries out a call: the tool's own answer, also where it refuses, with the mail of the conversation it was made in.
-pub(crate) async fn call(hub: &Hub, tool: &Tool, context: Context, arguments: Value) -> Called {
-    let done = match Arguments::parse(arguments) {
+pub(crate) async fn call(hub: &Hub, tool: &Tool, context: Context, arguments: Value) -> ToolResult {
+    let done = match ToolArguments::parse(arguments) {
         Ok(arguments) => {
-            let done = (tool.run)(Call { hub: hub.clone(), context: context.clone(), arguments }).await;
+            let done = (tool.run)(ToolInvocation { hub: hub.clone(), context: context.clone(), arguments }).await;
             done.unwrap_or_else(|refused| tool.refused(refused))
         }
         // Who is meant comes first, also where nothing else can be read.
-        Err(_) if tool.needs_user && context.user_id.is_none() => tool.refused(Refused::missing("user_id")),
-        Err(message) => tool.refused(Refused::invalid(message)),
+        Err(_) if tool.needs_user && context.user_id.is_none() => tool.refused(ToolRefusal::missing("user_id")),
+        Err(message) => tool.refused(ToolRefusal::invalid(message)),
     };
     let (name, refused, correlation_id) = (tool.name, done.called.is_error, &context.correlation_id);
     tracing::debug!(tool = name, refused, correlation_id, "a tool was called");
     // What is over a limit says when there is room again.
     let is_limited =
         refused && done.called.value.contains_key("retry_after_seconds") && context.idempotency_key.is_none();
-    match tool.gives_mail || (is_limited && !hub.seldom.permits(&context, Instant::now())) {
+    match tool.gives_mail || (is_limited && !hub.mail_throttle.permits(&context, Instant::now())) {
         true => done.called,
-        false => mail::added(hub, &context, done.called).await,
+        false => mail::with_mail(hub, &context, done.called).await,
     }
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use bellwire_core::conversation::Observed;
+use bellwire_core::conversation::ObservedCall;
 use bellwire_core::event::{AgentName, OPERATOR, PERSON};
 use bellwire_core::render::Boundary;
-use bellwire_core::{Answer, Event, EventId, Inject, NotificationId, Time};
+use bellwire_core::{Injection, Event, EventId, Inject, NotificationId, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::packed::Packed;
-use crate::people::Told;
+use crate::packed_event::PackedEvent;
+use crate::people::PersonTrace;
 use crate::verdicts::{Decision, Verdicts};
 
 /// On whose behalf something is asked. Every path checks it.
@@ -70,12 +70,12 @@ pub struct Publish {
     /// The events, in order.
     pub events: Vec<Incoming>,
     /// The sender's name for this very call.
-    pub once: Option<Once>,
+    pub once: Option<IdempotencyKey>,
 }
 
 /// A caller's own name for a call that must happen once, however often it is sent. Successes are remembered for a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Once {
+pub struct IdempotencyKey {
     /// The token that calls.
     pub token_id: String,
     /// What it calls: one name for two calls means two things.
@@ -86,7 +86,7 @@ pub struct Once {
     pub content: [u8; 32],
 }
 
-impl Once {
+impl IdempotencyKey {
     /// How long a success is remembered.
     pub const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 }
@@ -95,15 +95,15 @@ impl Once {
 #[derive(Clone, Debug)]
 pub struct Incoming {
     pub(crate) event: Arc<Event>,
-    pub(crate) brought: Option<Brought>,
-    pub(crate) packed: Packed,
+    pub(crate) client_event_id: Option<ClientEventId>,
+    pub(crate) packed: PackedEvent,
 }
 
 impl Incoming {
     /// An event, which the store will name, and the name its sender brought. It is packed here, by whoever brings it: the
     /// one that writes has enough to do.
-    pub fn new(event: Event, brought: Option<Brought>) -> Self {
-        Self { packed: Packed::of(&event), event: Arc::new(event), brought }
+    pub fn new(event: Event, client_event_id: Option<ClientEventId>) -> Self {
+        Self { packed: PackedEvent::of(&event), event: Arc::new(event), client_event_id }
     }
 
     /// The event under this id. A command that is decided a second time names its events again.
@@ -123,7 +123,7 @@ impl Incoming {
 
 /// A name a sender brought, and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Brought {
+pub struct ClientEventId {
     /// The name.
     pub id: String,
     /// A hash of the event as it was sent.
@@ -143,7 +143,7 @@ pub struct Receipt {
 
 /// An agent at an injection point.
 #[derive(Clone, Debug)]
-pub struct Take {
+pub struct InjectCommand {
     /// Who asks.
     pub caller: Caller,
     /// The conversation.
@@ -153,7 +153,7 @@ pub struct Take {
     /// What it asks for.
     pub request: Inject,
     /// The tool call it just made.
-    pub observed: Option<Observed>,
+    pub observed: Option<ObservedCall>,
     /// Earlier call ids whose answers never reached the model.
     pub unseen: Vec<String>,
     /// The thread of work it belongs to.
@@ -164,7 +164,7 @@ pub struct Take {
 
 /// An answer as it was given, now or before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Given {
+pub struct InjectResult {
     /// The text to put behind the tool's result.
     pub block: String,
     /// Synthetic messages.
@@ -187,7 +187,7 @@ pub struct Given {
     pub withheld: Option<usize>,
 }
 
-impl Given {
+impl InjectResult {
     /// Nothing is taken, and so many wait.
     pub(crate) fn withheld(waiting: usize) -> Self {
         Self {
@@ -203,7 +203,7 @@ impl Given {
         }
     }
 
-    pub(crate) fn of(answer: &Answer) -> Self {
+    pub(crate) fn of(answer: &Injection) -> Self {
         Self {
             block: answer.block.clone(),
             messages: answer.messages.clone(),
@@ -311,7 +311,7 @@ pub struct Trace {
     /// The newer events that took its place.
     pub superseded: Vec<Superseded>,
     /// What its person was told of it.
-    pub told: Vec<Told>,
+    pub told: Vec<PersonTrace>,
 }
 
 /// A newer event took this one's place before it was told.

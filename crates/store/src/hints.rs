@@ -17,20 +17,20 @@ const BEHIND_MAX: usize = 16;
 
 /// The listeners, by conversation.
 #[derive(Default)]
-pub(crate) struct Board(Mutex<Listeners>);
+pub(crate) struct HintRouter(Mutex<Listeners>);
 
 type Listeners = HashMap<ConversationKey, Sender<Arc<Hint>>>;
 
 /// One listener of one conversation.
-pub struct Hints {
+pub struct HintReceiver {
     conversation: ConversationKey,
     receiver: Receiver<Arc<Hint>>,
-    board: Arc<Board>,
+    board: Arc<HintRouter>,
 }
 
 /// What a listener hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum HintEvent {
     /// A hint, after its commit.
     Hint(Arc<Hint>),
     /// Some hints were missed: ask for the state anew.
@@ -39,28 +39,28 @@ pub enum Heard {
     Closed,
 }
 
-impl Hints {
+impl HintReceiver {
     /// Waits for the next hint of this conversation.
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> HintEvent {
         match self.receiver.recv().await {
-            Ok(hint) => Heard::Hint(hint),
-            Err(RecvError::Lagged(_)) => Heard::Missed,
-            Err(RecvError::Closed) => Heard::Closed,
+            Ok(hint) => HintEvent::Hint(hint),
+            Err(RecvError::Lagged(_)) => HintEvent::Missed,
+            Err(RecvError::Closed) => HintEvent::Closed,
         }
     }
 
     /// What there is to hear without waiting.
-    pub fn try_next(&mut self) -> Option<Heard> {
+    pub fn try_next(&mut self) -> Option<HintEvent> {
         match self.receiver.try_recv() {
-            Ok(hint) => Some(Heard::Hint(hint)),
+            Ok(hint) => Some(HintEvent::Hint(hint)),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Lagged(_)) => Some(Heard::Missed),
-            Err(TryRecvError::Closed) => Some(Heard::Closed),
+            Err(TryRecvError::Lagged(_)) => Some(HintEvent::Missed),
+            Err(TryRecvError::Closed) => Some(HintEvent::Closed),
         }
     }
 }
 
-impl Drop for Hints {
+impl Drop for HintReceiver {
     fn drop(&mut self) {
         let mut listeners = self.board.lock();
         // The last one takes the conversation off the board; its own receiver is still counted here.
@@ -70,8 +70,8 @@ impl Drop for Hints {
     }
 }
 
-impl Board {
-    pub(crate) fn listen(self: &Arc<Self>, conversation: ConversationKey) -> Hints {
+impl HintRouter {
+    pub(crate) fn listen(self: &Arc<Self>, conversation: ConversationKey) -> HintReceiver {
         let receiver = match self.lock().entry(conversation.clone()) {
             std::collections::hash_map::Entry::Occupied(listened) => listened.get().subscribe(),
             std::collections::hash_map::Entry::Vacant(free) => {
@@ -80,7 +80,7 @@ impl Board {
                 receiver
             }
         };
-        Hints { conversation, receiver, board: self.clone() }
+        HintReceiver { conversation, receiver, board: self.clone() }
     }
 
     pub(crate) fn post(&self, hint: Hint) {
@@ -115,35 +115,35 @@ mod tests {
         Hint { user_id, conversation_id, agent, kind, notifications: Vec::new(), count }
     }
 
-    fn listen(board: &Arc<Board>, id: &str) -> Hints {
+    fn listen(board: &Arc<HintRouter>, id: &str) -> HintReceiver {
         board.listen(ConversationKey::new("ada", id))
     }
 
     #[test]
     fn a_hint_reaches_every_listener_of_its_conversation_and_no_other() {
-        let board = Arc::new(Board::default());
+        let board = Arc::new(HintRouter::default());
         let [mut one, mut two, mut other] = ["chat", "chat", "else"].map(|id| listen(&board, id));
         board.post(hint("chat", 1));
         for listener in [&mut one, &mut two] {
-            assert_eq!(listener.try_next(), Some(Heard::Hint(Arc::new(hint("chat", 1)))));
+            assert_eq!(listener.try_next(), Some(HintEvent::Hint(Arc::new(hint("chat", 1)))));
         }
         assert_eq!(other.try_next(), None);
     }
 
     #[test]
-    fn who_reads_too_slowly_is_told_so_and_holds_nobody_up() {
-        let board = Arc::new(Board::default());
+    fn a_slow_listener_is_told_it_missed_hints_and_blocks_no_other() {
+        let board = Arc::new(HintRouter::default());
         let (mut slow, mut quick) = (listen(&board, "chat"), listen(&board, "chat"));
         for count in 0..2 * BEHIND_MAX {
             board.post(hint("chat", count));
-            assert_eq!(quick.try_next(), Some(Heard::Hint(Arc::new(hint("chat", count)))));
+            assert_eq!(quick.try_next(), Some(HintEvent::Hint(Arc::new(hint("chat", count)))));
         }
-        assert_eq!(slow.try_next(), Some(Heard::Missed));
+        assert_eq!(slow.try_next(), Some(HintEvent::Missed));
     }
 
     #[test]
-    fn a_conversation_nobody_listens_to_is_off_the_board() {
-        let board = Arc::new(Board::default());
+    fn a_conversation_without_listeners_is_removed() {
+        let board = Arc::new(HintRouter::default());
         let (one, two) = (listen(&board, "chat"), listen(&board, "chat"));
         drop(one);
         assert_eq!(board.lock().len(), 1);
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn listeners_hear_that_the_store_is_closed() {
-        let board = Arc::new(Board::default());
+        let board = Arc::new(HintRouter::default());
         let mut listener = listen(&board, "chat");
         board.close();
-        assert_eq!(listener.try_next(), Some(Heard::Closed));
+        assert_eq!(listener.try_next(), Some(HintEvent::Closed));
     }
 }

@@ -1,6 +1,6 @@
 //! What conversations and mailboxes are called, and maps from such names that hash them once.
 //!
-//! A mailbox is looked up a dozen times on an event's way through the post room and the log. Its names come from outside,
+//! A mailbox is looked up a dozen times on an event's way through the executor and the log. Its names come from outside,
 //! so they are hashed under a secret of this process, as the maps of the standard library do; but only when the key is
 //! made. From then on it carries its hash, and a copy of it is a shared pointer.
 
@@ -162,13 +162,13 @@ impl Hash for MailboxKey {
 }
 
 /// A map from keys that nobody outside can choose the hashes of: those that carry a keyed one, and ids of our own.
-pub(crate) type KeyedMap<K, V> = HashMap<K, V, BuildHasherDefault<Carried>>;
+pub(crate) type KeyedMap<K, V> = HashMap<K, V, BuildHasherDefault<PrecomputedHasher>>;
 
 /// Takes the hash a key carries for what it is. An id that we minted ends in bits as good as random: they will do.
 #[derive(Clone, Default)]
-pub(crate) struct Carried(u64);
+pub(crate) struct PrecomputedHasher(u64);
 
-impl Hasher for Carried {
+impl Hasher for PrecomputedHasher {
     fn write(&mut self, bytes: &[u8]) {
         if let Some(last) = bytes.last_chunk() {
             self.0 = u64::from_be_bytes(*last);
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     fn hash_of(key: impl Hash) -> u64 {
-        BuildHasherDefault::<Carried>::default().hash_one(key)
+        BuildHasherDefault::<PrecomputedHasher>::default().hash_one(key)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The durable truth: what a store has answered with `Ok` is on disk.
 //!
 //! [`Store`] speaks in the verbs of the domain. Every write goes through the core's state machines in one place, the
-//! post room, and is committed in groups by one writer; an answer leaves only after the commit that decided it. The
+//! executor, and is committed in groups by one writer; an answer leaves only after the commit that decided it. The
 //! memory store is the shortest right implementation and the model for the others; one conformance suite runs on all.
 
 mod clock;
@@ -10,13 +10,13 @@ mod damage;
 mod ended;
 mod erasing;
 mod error;
-mod front;
+mod single_writer;
 mod hints;
 mod keys;
 mod memory;
-mod packed;
+mod packed_event;
 mod people;
-mod postroom;
+mod executor;
 mod refusals;
 mod reply;
 mod report;
@@ -29,26 +29,26 @@ mod writer;
 
 pub use clock::Clock;
 pub use command::{
-    Brought, Caller, ConversationView, Given, Hint, HintKind, Incoming, InjectionView, Message, NotificationView, Once,
-    Publish, Receipt, Superseded, Take, Token, Trace,
+    ClientEventId, Caller, ConversationView, InjectResult, Hint, HintKind, Incoming, InjectionView, Message, NotificationView, IdempotencyKey,
+    Publish, Receipt, Superseded, InjectCommand, Token, Trace,
 };
 pub use ended::Ended;
 pub use error::{ErrorKind, StoreError};
-pub use front::Front;
-pub use hints::{Heard, Hints};
+pub use single_writer::SingleWriterStore;
+pub use hints::{HintEvent, HintReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
-    Acted, Allowance, Catchup, Change, Channel, Claim, Delivery, DeliveryContent, DeliveryState, Doorbell, Finish,
-    Hold, InboxItem, InboxQuery, InboxState, Letter, Level, NewReminder, NewSettings, NotificationDraft, Outcome,
-    People, PeopleRules, Pressed, Purpose, Quota, Reminder, Saying, Sent, Shelf, Toast, ToastButton, Told,
+    ButtonPress, Allowance, Catchup, InboxChange, Channel, Claim, Delivery, DeliveryContent, DeliveryState, Doorbell, AttemptEnd,
+    Hold, InboxItem, InboxQuery, InboxState, AttemptStart, InboxItemType, NewReminder, SettingsRequest, NotificationDraft, AttemptOutcome,
+    People, PeopleRules, PressResult, Purpose, Quota, Reminder, NotificationContent, SendResult, InboxItemKind, Toast, ToastButton, PersonTrace,
 };
-pub use refusals::{Nearby, Recalling, RedisRefusals, Refusals, Standing, Unremembered};
-pub use report::{NewNotification, Observer, Report};
+pub use refusals::{LocalRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus, NoRefusalCache};
+pub use report::{NewNotification, Observer, CommitReport};
 pub use sizes::Sizes;
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
 pub use verdicts::{Decision, Verdicts};
 pub use work::Work;
-pub use writer::Opening;
+pub use writer::StoreOptions;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -60,7 +60,7 @@ use bellwire_core::{EventId, Time};
 use tokio::sync::watch;
 
 /// What a store answers, when it is committed.
-pub type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Everything the hub remembers, in the verbs of the domain.
 ///
@@ -68,9 +68,9 @@ pub type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> +
 /// command gives its first answer; nobody reaches what is not the caller's, and cannot tell it from what is not there.
 pub trait Store: People {
     /// Takes in events, all or none, and says what they came to.
-    fn publish(&self, publish: Publish) -> Answering<'_, Vec<Receipt>>;
+    fn publish(&self, publish: Publish) -> StoreFuture<'_, Vec<Receipt>>;
     /// Gives an agent its mail at an injection point.
-    fn take(&self, take: Take) -> Answering<'_, Given>;
+    fn take(&self, take: InjectCommand) -> StoreFuture<'_, InjectResult>;
     /// Creates or updates a conversation. Its owner never changes.
     fn put_conversation(
         &self,
@@ -78,15 +78,15 @@ pub trait Store: People {
         id: String,
         user_id: String,
         title: Option<String>,
-    ) -> Answering<'_, ConversationView>;
+    ) -> StoreFuture<'_, ConversationView>;
     /// How many open conversations an event for this person reaches now, if the caller sends it.
-    fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> Answering<'_, usize>;
+    fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> StoreFuture<'_, usize>;
     /// A conversation as people see it.
-    fn conversation(&self, caller: Caller, id: String) -> Answering<'_, ConversationView>;
+    fn conversation(&self, caller: Caller, id: String) -> StoreFuture<'_, ConversationView>;
     /// What a conversation's stream says on connect. Connecting keeps it open.
-    fn connect(&self, caller: Caller, id: String) -> Answering<'_, Vec<Hint>>;
+    fn connect(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>>;
     /// A new boundary; answers that were given keep theirs.
-    fn rotate_boundary(&self, caller: Caller, id: String, once: Option<Once>) -> Answering<'_, Boundary>;
+    fn rotate_boundary(&self, caller: Caller, id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, Boundary>;
     /// What was shown in a conversation, oldest first, from behind `after` on; at most `limit`, and where to go on.
     fn messages(
         &self,
@@ -94,48 +94,48 @@ pub trait Store: People {
         id: String,
         after: Option<i64>,
         limit: usize,
-    ) -> Answering<'_, (Vec<Message>, Option<i64>)>;
+    ) -> StoreFuture<'_, (Vec<Message>, Option<i64>)>;
     /// One event's life, by the store's name for it or by the name its sender brought.
-    fn trace(&self, caller: Caller, id: String) -> Answering<'_, Trace>;
+    fn trace(&self, caller: Caller, id: String) -> StoreFuture<'_, Trace>;
     /// Keeps a token, new or revoked.
-    fn put_token(&self, token: Token) -> Answering<'_, ()>;
+    fn put_token(&self, token: Token) -> StoreFuture<'_, ()>;
     /// Keeps a new token. Asking again under the same name is a conflict: its secret was shown and cannot be again.
-    fn put_token_once(&self, token: Token, once: Once) -> Answering<'_, ()>;
+    fn put_token_once(&self, token: Token, once: IdempotencyKey) -> StoreFuture<'_, ()>;
     /// Remembers the answer to a call that changes nothing, or gives the one that was remembered before. It is erased with
     /// whom it is about.
-    fn answer_once(&self, once: Once, answer: String, about: Option<String>) -> Answering<'_, String>;
+    fn answer_once(&self, once: IdempotencyKey, answer: String, about: Option<String>) -> StoreFuture<'_, String>;
     /// The token with this secret.
-    fn token_by_secret(&self, secret_hash: Vec<u8>) -> Answering<'_, Option<Token>>;
+    fn token_by_secret(&self, secret_hash: Vec<u8>) -> StoreFuture<'_, Option<Token>>;
     /// Every token, oldest first.
-    fn tokens(&self) -> Answering<'_, Vec<Token>>;
+    fn tokens(&self) -> StoreFuture<'_, Vec<Token>>;
     /// Deletes everything about a person, in bounded steps; the answer comes when it is gone. Until then calls about them are
     /// a conflict, and whoever asks again waits for the same erasure. It goes on after a restart.
-    fn erase_user(&self, user_id: String) -> Answering<'_, ()>;
+    fn erase_user(&self, user_id: String) -> StoreFuture<'_, ()>;
     /// Counts the erasures that have ended, those that a restart went on with included: then tokens are gone.
     fn erased(&self) -> watch::Receiver<u64>;
     /// Deletes what is older than this, at most `limit` of each sort; how many went.
-    fn prune(&self, kept: Kept, limit: usize) -> Answering<'_, usize>;
+    fn prune(&self, kept: RetentionCutoffs, limit: usize) -> StoreFuture<'_, usize>;
     /// How many notifications wait for agents, and since when the oldest does.
-    fn waiting(&self) -> Answering<'_, (usize, Option<Time>)>;
+    fn waiting(&self) -> StoreFuture<'_, (usize, Option<Time>)>;
     /// Lets time pass for whatever is due. The writer does so by itself; tests with a clock of their own ask.
-    fn tick(&self) -> Answering<'_, ()>;
+    fn tick(&self) -> StoreFuture<'_, ()>;
     /// Other subscribers, from the next event on.
-    fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> Answering<'_, ()>;
+    fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> StoreFuture<'_, ()>;
     /// The hub's time: stored times are compared with this one, not with the wall clock, which can be set back.
     fn now(&self) -> Time;
     /// Whether the store can write.
-    fn check(&self) -> Answering<'_, ()>;
+    fn check(&self) -> StoreFuture<'_, ()>;
     /// Finishes what was asked and lets the data go. Nothing can be asked afterwards.
-    fn close(&self) -> Answering<'_, ()>;
+    fn close(&self) -> StoreFuture<'_, ()>;
     /// Completes when the writer has ended, and says why. From then on every command fails, so a hub must not go on.
     fn ended(&self) -> Pin<Box<dyn Future<Output = Ended> + Send>>;
     /// Hints for one conversation's streams, each sent after its commit. Who is too slow misses some and asks anew.
-    fn hints(&self, user_id: &str, conversation_id: &str) -> Hints;
+    fn hints(&self, user_id: &str, conversation_id: &str) -> HintReceiver;
 }
 
 /// What is older than these times may go.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct RetentionCutoffs {
     /// Events, their traces, and the ids their senders brought.
     pub events: Time,
     /// Answers by call id.

@@ -5,24 +5,24 @@ mod people;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bellwire_core::notification::Fate;
+use bellwire_core::notification::EndReason;
 use bellwire_core::{EventId, Mailbox, Notification, NotificationId, Time};
 
-use crate::command::{InjectionView, Message, NotificationView, Once, Token, Trace};
+use crate::command::{InjectionView, Message, NotificationView, IdempotencyKey, Token, Trace};
 use crate::damage::Found;
 use crate::error::{ErrorKind, StoreError};
-use crate::front::{Front, Reader};
-use crate::packed::Packed;
-use crate::postroom::{LoadedMailbox, Source};
-use crate::refusals::Unremembered;
+use crate::single_writer::{SingleWriterStore, Reader};
+use crate::packed_event::PackedEvent;
+use crate::executor::{LoadedMailbox, RowSource};
+use crate::refusals::NoRefusalCache;
 use crate::rows::{
-    BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow,
-    NotificationRow, OnceRow, SupersededRow,
+    ClientEventIdRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow,
+    NotificationRow, IdempotencyRow, SupersededRow,
 };
-use crate::writer::{self, Backend, Before, Erased, Opening, Progress};
+use crate::writer::{self, Backend, PruneCutoffs, Erased, StoreOptions, Progress};
 
 /// A store that forgets everything when the process ends.
-pub type MemoryStore = Front<Memory>;
+pub type MemoryStore = SingleWriterStore<Memory>;
 
 /// The tables, shared by the writer and the readers.
 #[derive(Clone, Default)]
@@ -32,8 +32,8 @@ pub struct Memory(Arc<Mutex<Tables>>);
 struct Tables {
     conversations: BTreeMap<ConversationKey, ConversationRow>,
     events: BTreeMap<EventId, EventRow>,
-    brought: HashMap<(String, String), BroughtRow>,
-    once: Vec<OnceRow>,
+    client_event_id: HashMap<(String, String), ClientEventIdRow>,
+    once: Vec<IdempotencyRow>,
     superseded: Vec<SupersededRow>,
     mailboxes: BTreeMap<MailboxKey, MailboxRow>,
     notifications: BTreeMap<NotificationId, NotificationRow>,
@@ -45,12 +45,12 @@ struct Tables {
 
 impl MemoryStore {
     /// An empty store.
-    pub fn open(opening: Opening) -> Self {
+    pub fn open(opening: StoreOptions) -> Self {
         let tables = Memory::default();
         opening.clock.start(None);
         // The model for the others has no second memory beside its rows.
         let (writer, running) =
-            writer::make(tables.clone(), opening, Arc::new(Unremembered)).expect("empty tables are counted");
+            writer::make(tables.clone(), opening, Arc::new(NoRefusalCache)).expect("empty tables are counted");
         tokio::spawn(running);
         Self { writer, reader: tables }
     }
@@ -63,7 +63,7 @@ impl Memory {
     }
 }
 
-impl Source for Memory {
+impl RowSource for Memory {
     async fn conversation(&mut self, key: &ConversationKey) -> Result<Option<ConversationRow>, StoreError> {
         Ok(self.lock().conversations.get(key).cloned())
     }
@@ -88,7 +88,7 @@ impl Source for Memory {
     async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
         let tables = self.lock();
         let Some(row) = tables.mailboxes.get(key) else { return Ok(None) };
-        let waiting = tables.notifications.values().filter(|row| row.key == *key && row.fate.is_none());
+        let waiting = tables.notifications.values().filter(|row| row.key == *key && row.end_reason.is_none());
         let pending: Vec<Notification> = waiting.map(|row| row.notification.clone()).collect();
         let mailbox = Mailbox::load(&row.state, pending)
             .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
@@ -112,14 +112,14 @@ impl Source for Memory {
             .unwrap_or_default())
     }
 
-    async fn brought(&mut self, owner: &str, id: &str) -> Result<Option<(BroughtRow, EventRow)>, StoreError> {
+    async fn client_event_id(&mut self, owner: &str, id: &str) -> Result<Option<(ClientEventIdRow, EventRow)>, StoreError> {
         let tables = self.lock();
-        let row = tables.brought.get(&(owner.to_owned(), id.to_owned()));
+        let row = tables.client_event_id.get(&(owner.to_owned(), id.to_owned()));
         Ok(row.and_then(|row| Some((row.clone(), tables.events.get(&row.event_id)?.clone()))))
     }
 
-    async fn once(&mut self, once: &Once) -> Result<Option<OnceRow>, StoreError> {
-        let same = |row: &&OnceRow| {
+    async fn once(&mut self, once: &IdempotencyKey) -> Result<Option<IdempotencyRow>, StoreError> {
+        let same = |row: &&IdempotencyRow| {
             row.once.token_id == once.token_id && row.once.route == once.route && row.once.key == once.key
         };
         // The latest: a name may be used again after a day.
@@ -132,7 +132,7 @@ impl Source for Memory {
         Ok(found.map(|(_, row)| row.clone()))
     }
 
-    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, Packed)>, StoreError> {
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, PackedEvent)>, StoreError> {
         let tables = self.lock();
         Ok(ids.iter().filter_map(|id| tables.events.get(id)).map(|row| (row.event.id(), row.packed.clone())).collect())
     }
@@ -167,8 +167,8 @@ impl Backend for Memory {
         let tables = &mut *tables;
         tables.conversations.extend(changes.conversations.iter().map(|(key, row)| (key.clone(), row.clone())));
         tables.events.extend(changes.events.iter().map(|row| (row.event.id(), row.clone())));
-        for row in &changes.brought {
-            tables.brought.insert((row.token_owner.clone(), row.id.clone()), row.clone());
+        for row in &changes.client_event_id {
+            tables.client_event_id.insert((row.token_owner.clone(), row.id.clone()), row.clone());
         }
         tables.once.extend(changes.once.iter().cloned());
         tables.superseded.extend(changes.superseded.iter().cloned());
@@ -196,12 +196,12 @@ impl Backend for Memory {
         Ok(())
     }
 
-    async fn prune(&mut self, before: &Before, limit: usize) -> Result<usize, StoreError> {
+    async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<usize, StoreError> {
         let mut tables = self.lock();
         let waiting: std::collections::HashSet<EventId> = tables
             .notifications
             .values()
-            .filter(|row| row.fate.is_none())
+            .filter(|row| row.end_reason.is_none())
             .flat_map(|row| row.notification.events.iter().map(|entry| entry.event))
             .collect();
         let old = tables.events.iter().filter(|(id, row)| row.accepted_at < before.events && !waiting.contains(id));
@@ -214,7 +214,7 @@ impl Backend for Memory {
         let mut gone = old.len() + answers - tables.injections.len();
         gone += tables.people.prune(before.inbox, limit);
         tables.once.retain(|row| row.at >= before.once);
-        tables.notifications.retain(|_, row| row.fate.is_none() || row.notification.since >= before.events);
+        tables.notifications.retain(|_, row| row.end_reason.is_none() || row.notification.since >= before.events);
         let events = &tables.events;
         let known: Vec<bool> = tables.superseded.iter().map(|row| events.contains_key(&row.event_id)).collect();
         let mut known = known.into_iter();
@@ -252,14 +252,14 @@ impl Tables {
     }
 
     fn waiting(&self) -> impl Iterator<Item = &NotificationRow> {
-        self.notifications.values().filter(|row| row.fate.is_none())
+        self.notifications.values().filter(|row| row.end_reason.is_none())
     }
 
     fn erase(&mut self, user: &str) {
         self.conversations.retain(|key, _| &*key.owner != user);
         self.events.retain(|_, row| &*row.owner != user);
         let events = &self.events;
-        self.brought.retain(|_, row| events.contains_key(&row.event_id));
+        self.client_event_id.retain(|_, row| events.contains_key(&row.event_id));
         self.mailboxes.retain(|key, _| &**key.owner() != user);
         self.notifications.retain(|_, row| &**row.key.owner() != user);
         self.injections.retain(|(_, row)| &**row.key.owner() != user);
@@ -275,7 +275,7 @@ impl Tables {
 }
 
 impl Reader for Memory {
-    async fn is_named(&self, once: &Once) -> Result<bool, StoreError> {
+    async fn is_named(&self, once: &IdempotencyKey) -> Result<bool, StoreError> {
         Ok(self.clone().once(once).await?.is_some())
     }
 
@@ -306,8 +306,8 @@ impl Reader for Memory {
 
     async fn trace(&self, token_owner: &str, id: &str) -> Result<Option<Trace>, StoreError> {
         let tables = self.lock();
-        let brought = tables.brought.get(&(token_owner.to_owned(), id.to_owned())).map(|row| row.event_id);
-        let Some(row) = brought.or_else(|| crate::event_id(id)).and_then(|id| tables.events.get(&id)) else {
+        let client_event_id = tables.client_event_id.get(&(token_owner.to_owned(), id.to_owned())).map(|row| row.event_id);
+        let Some(row) = client_event_id.or_else(|| crate::event_id(id)).and_then(|id| tables.events.get(&id)) else {
             return Ok(None);
         };
         let ids = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).map(NotificationId);
@@ -372,8 +372,8 @@ fn view(row: &NotificationRow) -> NotificationView {
         agent: row.key.columns().2.to_owned(),
         priority: row.notification.priority.to_string(),
         inject_at: row.notification.inject_at.to_string(),
-        state: row.fate.as_ref().map_or("pending", Fate::name).to_owned(),
-        reason: row.fate.as_ref().map(Fate::reason),
+        state: row.end_reason.as_ref().map_or("pending", EndReason::name).to_owned(),
+        reason: row.end_reason.as_ref().map(EndReason::reason),
         content: row.content.clone(),
         call_id: row.call_id.clone(),
         created_at: row.notification.since,

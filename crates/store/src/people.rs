@@ -1,38 +1,38 @@
 //! The people's side: what agents tell a person, what the person did about it, and how it leaves the hub.
 //!
 //! Here are the words for it: what is asked, what comes back, and the rows in between. What happens is decided in the
-//! post room, in the same commits as everything else. A notification is a row of its person's inbox; a delivery is one
+//! executor, in the same commits as everything else. A notification is a row of its person's inbox; a delivery is one
 //! way out of the hub, claimed by whoever sends it and finished with what is known of the outcome.
 
 mod allowance;
-mod asked;
+mod requests;
 mod delivery;
 mod doorbell;
-mod errand;
+mod command;
 mod inbox;
 mod rows;
 mod rules;
 
 pub use allowance::{Allowance, Quota};
-pub use asked::{NewReminder, NewSettings, NotificationDraft, Saying, Sent};
-pub use delivery::{Channel, Claim, Delivery, DeliveryContent, DeliveryState, Finish, Hold, Letter, Outcome, Purpose};
+pub use requests::{NewReminder, SettingsRequest, NotificationDraft, NotificationContent, SendResult};
+pub use delivery::{Channel, Claim, Delivery, DeliveryContent, DeliveryState, AttemptEnd, Hold, AttemptStart, AttemptOutcome, Purpose};
 pub use doorbell::Doorbell;
 pub use inbox::{
-    Acted, Catchup, Change, InboxItem, InboxQuery, InboxState, Level, Pressed, Shelf, Toast, ToastButton, Told,
+    ButtonPress, Catchup, InboxChange, InboxItem, InboxQuery, InboxState, InboxItemType, PressResult, InboxItemKind, Toast, ToastButton, PersonTrace,
 };
 pub use rules::PeopleRules;
 
 pub(crate) use doorbell::Doorbells;
-pub(crate) use errand::Errand;
+pub(crate) use command::PeopleCommand;
 pub(crate) use rows::{ConfirmationRow, LoadedPerson, PeopleChanges};
 
-use bellwire_core::person::Settings;
+use bellwire_core::person::PersonSettings;
 use bellwire_core::{NotificationId, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::Answering;
-use crate::command::Once;
+use crate::StoreFuture;
+use crate::command::IdempotencyKey;
 
 /// Something an agent asked to be told later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Reminder {
     /// What it says.
     pub message: String,
     /// What it becomes: a reminder, or news that waits for the hour's allowance.
-    pub level: Level,
+    pub level: InboxItemType,
     /// Whether a person set it, or news that could not be told at once.
     pub asked: bool,
     /// When it was to be told.
@@ -71,46 +71,46 @@ pub struct Reminder {
 /// by whoever knows the caller.
 pub trait People: Send + Sync {
     /// Puts a notification into a person's inbox and plans how else it goes out.
-    fn send(&self, draft: NotificationDraft) -> Answering<'_, Sent>;
+    fn send(&self, draft: NotificationDraft) -> StoreFuture<'_, SendResult>;
     /// A page of the inbox, newest first, and where to go on.
-    fn inbox(&self, user_id: String, query: InboxQuery) -> Answering<'_, (Vec<InboxItem>, Option<Uuid>)>;
+    fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)>;
     /// How many notifications the person has not read.
-    fn unread_count(&self, user_id: String) -> Answering<'_, usize>;
+    fn unread_count(&self, user_id: String) -> StoreFuture<'_, usize>;
     /// What the inbox has changed behind this position, in order, at most `limit`; and where that leads.
-    fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> Answering<'_, Catchup>;
+    fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> StoreFuture<'_, Catchup>;
     /// Marks a notification as read or not.
-    fn mark(&self, user_id: String, id: NotificationId, read: bool) -> Answering<'_, InboxItem>;
+    fn mark(&self, user_id: String, id: NotificationId, read: bool) -> StoreFuture<'_, InboxItem>;
     /// Marks everything as read; how much that was.
-    fn read_all(&self, user_id: String, once: Option<Once>) -> Answering<'_, usize>;
+    fn read_all(&self, user_id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, usize>;
     /// Takes a notification out of sight. It is kept, and counts as read.
-    fn dismiss(&self, user_id: String, id: NotificationId) -> Answering<'_, InboxItem>;
+    fn dismiss(&self, user_id: String, id: NotificationId) -> StoreFuture<'_, InboxItem>;
     /// Presses a button. A second press gives the first result.
-    fn act(&self, user_id: String, id: NotificationId, index: usize, once: Option<Once>) -> Answering<'_, Pressed>;
+    fn act(&self, user_id: String, id: NotificationId, index: usize, once: Option<IdempotencyKey>) -> StoreFuture<'_, PressResult>;
     /// Keeps something to be told later.
-    fn remind(&self, reminder: NewReminder) -> Answering<'_, Reminder>;
+    fn remind(&self, reminder: NewReminder) -> StoreFuture<'_, Reminder>;
     /// What is to be told later, to this person or to everyone, soonest named first; and where to go on.
     fn reminders(
         &self,
         user_id: Option<String>,
         after: Option<Uuid>,
         limit: usize,
-    ) -> Answering<'_, (Vec<Reminder>, Option<Uuid>)>;
+    ) -> StoreFuture<'_, (Vec<Reminder>, Option<Uuid>)>;
     /// Cancels what was to be told later.
-    fn cancel_reminder(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, ()>;
+    fn cancel_reminder(&self, user_id: Option<String>, id: Uuid) -> StoreFuture<'_, ()>;
     /// What a person prefers.
-    fn settings(&self, user_id: String) -> Answering<'_, Settings>;
+    fn settings(&self, user_id: String) -> StoreFuture<'_, PersonSettings>;
     /// Changes what a person prefers, and nothing that is not named; what is held is planned anew.
-    fn change_settings(&self, change: NewSettings) -> Answering<'_, Settings>;
+    fn change_settings(&self, change: SettingsRequest) -> StoreFuture<'_, PersonSettings>;
     /// Confirms the address by the code that was mailed to it; the code is hashed by the caller.
-    fn confirm_address(&self, user_id: String, code: Vec<u8>, once: Option<Once>) -> Answering<'_, Settings>;
+    fn confirm_address(&self, user_id: String, code: Vec<u8>, once: Option<IdempotencyKey>) -> StoreFuture<'_, PersonSettings>;
     /// Ends all mail to a person, by the link in one.
-    fn unsubscribe(&self, user_id: String, address: String) -> Answering<'_, ()>;
+    fn unsubscribe(&self, user_id: String, address: String) -> StoreFuture<'_, ()>;
     /// Takes deliveries that are due, as letters: everything that is due for one person goes together.
-    fn claim(&self, limit: usize) -> Answering<'_, Vec<Claim>>;
+    fn claim(&self, limit: usize) -> StoreFuture<'_, Vec<Claim>>;
     /// Records that an attempt begins. False = the claim is no longer ours, and nothing may be sent.
-    fn start(&self, letter: Letter) -> Answering<'_, bool>;
+    fn start(&self, letter: AttemptStart) -> StoreFuture<'_, bool>;
     /// Records what became of an attempt. False = somebody else has decided meanwhile.
-    fn finish(&self, finish: Finish) -> Answering<'_, bool>;
+    fn finish(&self, finish: AttemptEnd) -> StoreFuture<'_, bool>;
     /// Deliveries of this person or of everyone, newest first, and where to go on.
     fn deliveries(
         &self,
@@ -118,17 +118,17 @@ pub trait People: Send + Sync {
         state: Option<DeliveryState>,
         before: Option<Uuid>,
         limit: usize,
-    ) -> Answering<'_, (Vec<Delivery>, Option<Uuid>)>;
+    ) -> StoreFuture<'_, (Vec<Delivery>, Option<Uuid>)>;
     /// Tries a delivery again that had come to its end.
-    fn retry_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<Once>) -> Answering<'_, Delivery>;
+    fn retry_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> StoreFuture<'_, Delivery>;
     /// Gives up a delivery that waits.
-    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<Once>) -> Answering<'_, Delivery>;
+    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> StoreFuture<'_, Delivery>;
     /// What a call was answered under this name, if it was made before; [`crate::Store::answer_once`] remembers it.
-    fn recall(&self, once: Once) -> Answering<'_, Option<String>>;
+    fn recall(&self, once: IdempotencyKey) -> StoreFuture<'_, Option<String>>;
     /// The hub's secret of this name; where there is none yet, this one is it from now on.
-    fn secret(&self, name: String, fresh: Vec<u8>) -> Answering<'_, Vec<u8>>;
+    fn secret(&self, name: String, fresh: Vec<u8>) -> StoreFuture<'_, Vec<u8>>;
     /// How many deliveries wait, and when the first of them is or was due.
-    fn outbox(&self) -> Answering<'_, (usize, Option<Time>)>;
+    fn outbox(&self) -> StoreFuture<'_, (usize, Option<Time>)>;
     /// Rings after every commit that changed this person's inbox; what has changed is asked for.
     fn doorbell(&self, user_id: &str) -> Doorbell;
     /// Rings after every commit that changed a delivery.

@@ -3,12 +3,12 @@ use tokio::sync::oneshot;
 use crate::error::{ErrorKind, StoreError};
 
 /// Where a command's answer goes, and the answer while it waits for its commit.
-pub(crate) struct Reply<T> {
+pub(crate) struct PendingReply<T> {
     asker: oneshot::Sender<Result<T, StoreError>>,
     held: Option<Result<T, StoreError>>,
 }
 
-impl<T> Reply<T> {
+impl<T> PendingReply<T> {
     pub(crate) fn new() -> (Self, oneshot::Receiver<Result<T, StoreError>>) {
         let (asker, answer) = oneshot::channel();
         (Self { asker, held: None }, answer)

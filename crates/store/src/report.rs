@@ -12,11 +12,11 @@ use crate::rows::Changes;
 use crate::work::Work;
 
 /// Hears of every commit, right after it. It is called by the writer: it must not wait for anything.
-pub type Observer = Arc<dyn Fn(&Report) + Send + Sync>;
+pub type Observer = Arc<dyn Fn(&CommitReport) + Send + Sync>;
 
 /// One commit.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct CommitReport {
     /// How many commands it carried.
     pub commands: usize,
     /// How many events it took in, those that detectors and observed calls brought included.
@@ -56,7 +56,7 @@ pub struct NewNotification {
     pub correlation_id: Option<String>,
 }
 
-impl Report {
+impl CommitReport {
     pub(crate) fn of(changes: &Changes) -> Self {
         let verdicts = changes.events.iter().flat_map(|event| event.verdicts.iter());
         let kinds: Vec<_> = verdicts.filter_map(|decision| VerdictKind::parse(&decision.verdict)).collect();

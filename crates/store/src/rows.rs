@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bellwire_core::notification::Fate;
+use bellwire_core::notification::EndReason;
 use bellwire_core::render::Boundary;
 use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 
-use bellwire_core::person::Settings;
+use bellwire_core::person::PersonSettings;
 
-use crate::command::{Given, Message, Once, Superseded, Token};
+use crate::command::{InjectResult, Message, IdempotencyKey, Superseded, Token};
 pub(crate) use crate::keys::{ConversationKey, MailboxKey};
-use crate::packed::Packed;
+use crate::packed_event::PackedEvent;
 use crate::people::PeopleChanges;
 use crate::verdicts::Verdicts;
 
@@ -33,7 +33,7 @@ pub(crate) struct ConversationRow {
 #[derive(Clone, Debug)]
 pub(crate) struct EventRow {
     pub(crate) event: Arc<Event>,
-    pub(crate) packed: Packed,
+    pub(crate) packed: PackedEvent,
     pub(crate) owner: Arc<str>,
     pub(crate) accepted_at: Time,
     pub(crate) filtered: u32,
@@ -41,7 +41,7 @@ pub(crate) struct EventRow {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct BroughtRow {
+pub(crate) struct ClientEventIdRow {
     pub(crate) token_owner: String,
     pub(crate) id: String,
     pub(crate) event_id: EventId,
@@ -51,8 +51,8 @@ pub(crate) struct BroughtRow {
 
 /// A call that must not happen twice, and what it was answered.
 #[derive(Clone, Debug)]
-pub(crate) struct OnceRow {
-    pub(crate) once: Once,
+pub(crate) struct IdempotencyRow {
+    pub(crate) once: IdempotencyKey,
     /// JSON of the answer.
     pub(crate) answer: String,
     /// Whom the answer is about.
@@ -80,7 +80,7 @@ impl SupersededRow {
 pub(crate) struct NotificationRow {
     pub(crate) key: MailboxKey,
     pub(crate) notification: Notification,
-    pub(crate) fate: Option<Fate>,
+    pub(crate) end_reason: Option<EndReason>,
     pub(crate) ended_at: Option<Time>,
     pub(crate) content: Option<String>,
     pub(crate) call_id: Option<String>,
@@ -88,11 +88,11 @@ pub(crate) struct NotificationRow {
 
 impl NotificationRow {
     pub(crate) fn waiting(key: &MailboxKey, notification: Notification) -> Self {
-        Self { key: key.clone(), notification, fate: None, ended_at: None, content: None, call_id: None }
+        Self { key: key.clone(), notification, end_reason: None, ended_at: None, content: None, call_id: None }
     }
 
-    pub(crate) fn ended(key: &MailboxKey, notification: Notification, fate: Fate, at: Time) -> Self {
-        Self { fate: Some(fate), ended_at: Some(at), ..Self::waiting(key, notification) }
+    pub(crate) fn ended(key: &MailboxKey, notification: Notification, end_reason: EndReason, at: Time) -> Self {
+        Self { end_reason: Some(end_reason), ended_at: Some(at), ..Self::waiting(key, notification) }
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct InjectionRow {
     pub(crate) point: bellwire_core::InjectionPoint,
     pub(crate) at: Time,
     pub(crate) unseen: bool,
-    pub(crate) answer: Given,
+    pub(crate) answer: InjectResult,
     pub(crate) taken: Vec<Notification>,
     pub(crate) messages: Vec<Message>,
 }
@@ -134,10 +134,10 @@ pub(crate) struct Changes {
     pub(crate) at: Time,
     pub(crate) conversations: BTreeMap<ConversationKey, ConversationRow>,
     pub(crate) events: Vec<EventRow>,
-    pub(crate) brought: Vec<BroughtRow>,
-    /// Where the names of this commit are: in `brought`, and in `events`.
-    pub(crate) brought_here: HashMap<(String, String), (usize, usize)>,
-    pub(crate) once: Vec<OnceRow>,
+    pub(crate) client_event_id: Vec<ClientEventIdRow>,
+    /// Where the names of this commit are: in `client_event_id`, and in `events`.
+    pub(crate) client_event_ids_in_commit: HashMap<(String, String), (usize, usize)>,
+    pub(crate) once: Vec<IdempotencyRow>,
     pub(crate) superseded: Vec<SupersededRow>,
     /// The mailboxes that were touched, in that order; their rows are made when everything is decided.
     pub(crate) mailboxes: Vec<MailboxKey>,
@@ -145,7 +145,7 @@ pub(crate) struct Changes {
     pub(crate) notifications: BTreeMap<NotificationId, NotificationRow>,
     pub(crate) injections: Vec<InjectionRow>,
     pub(crate) unseen: Vec<(MailboxKey, String)>,
-    pub(crate) settings: BTreeMap<String, (Settings, Time)>,
+    pub(crate) settings: BTreeMap<String, (PersonSettings, Time)>,
     pub(crate) people: PeopleChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
     /// How many items were rendered, and how many inputs mailboxes handled. No rows: they count as work.
@@ -179,7 +179,7 @@ impl Changes {
         let common = [
             self.conversations.len(),
             self.events.len(),
-            self.brought.len(),
+            self.client_event_id.len(),
             self.once.len(),
             self.superseded.len(),
             self.mailboxes.len().max(self.mailbox_rows.len()),

@@ -34,12 +34,12 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::error::{ErrorKind, StoreError};
-use crate::front::Front;
-use crate::refusals::{Nearby, Refusals};
-use crate::writer::{self, Opening};
+use crate::single_writer::SingleWriterStore;
+use crate::refusals::{LocalRefusalCache, RefusalCache};
+use crate::writer::{self, StoreOptions};
 
 /// A store in one SQLite file.
-pub type SqliteStore = Front<Sqlite>;
+pub type SqliteStore = SingleWriterStore<Sqlite>;
 
 /// The reading side of a SQLite store.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ pub(crate) struct SqliteWriter {
     /// take twice as long.
     connection: rusqlite::Connection,
     /// The file the connection writes, and that others will look for under its name.
-    file: identity::Identity,
+    file: identity::FileIdentity,
     /// Which mailboxes are in the log.
     log: mailbox_log::MailboxLog,
     time: hub_time::HubTime,
@@ -78,20 +78,20 @@ const STATEMENTS: usize = 64;
 
 impl SqliteStore {
     /// Opens the file, creating it and bringing its tables up to date.
-    pub async fn open(path: &Path, opening: Opening) -> Result<Self, StoreError> {
-        Self::open_remembering(path, opening, Arc::new(Nearby::default())).await
+    pub async fn open(path: &Path, opening: StoreOptions) -> Result<Self, StoreError> {
+        Self::open_remembering(path, opening, Arc::new(LocalRefusalCache::default())).await
     }
 
     /// The same, with refusals of the hourly cap remembered elsewhere.
     pub async fn open_remembering(
         path: &Path,
-        opening: Opening,
-        refusals: Arc<dyn Refusals>,
+        opening: StoreOptions,
+        refusals: Arc<dyn RefusalCache>,
     ) -> Result<Self, StoreError> {
         Self::open_file(path, opening, refusals).await.map_err(|error| named(path, error))
     }
 
-    async fn open_file(path: &Path, opening: Opening, refusals: Arc<dyn Refusals>) -> Result<Self, StoreError> {
+    async fn open_file(path: &Path, opening: StoreOptions, refusals: Arc<dyn RefusalCache>) -> Result<Self, StoreError> {
         let lock = lock(path)?;
         private(path)?;
         let mut reading = options(path).create_if_missing(true).connect().await.map_err(failure)?;
@@ -106,7 +106,7 @@ impl SqliteStore {
             .fetch_one(&mut reading)
             .await
             .map_err(failure)?;
-        let (connection, file) = (writing(path).map_err(failed)?, identity::Identity::of(path)?);
+        let (connection, file) = (writing(path).map_err(failed)?, identity::FileIdentity::of(path)?);
         let mut log = mailbox_log::MailboxLog::read(&connection)?.keeping(opening.sizes.mailbox_log_bytes);
         let mut time = hub_time::HubTime::read(&connection).map_err(failed)?;
         if let Some(ahead_ms) = opening.clock.start(time.last_now()) {

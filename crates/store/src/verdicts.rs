@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_made_before_more_was_decided_is_made_again() {
+    fn cached_json_is_rebuilt_after_new_verdicts() {
         let mut verdicts = Verdicts::from(vec![Decision::nobody("first".to_owned())]);
         assert!(verdicts.json().get().contains("first"));
         verdicts.extend([Decision::nobody("second".to_owned())]);

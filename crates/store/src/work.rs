@@ -6,14 +6,14 @@ use std::sync::Arc;
 use bellwire_core::{EventId, NotificationId, Time};
 use uuid::Uuid;
 
-use crate::command::Once;
+use crate::command::IdempotencyKey;
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::packed::Packed;
+use crate::packed_event::PackedEvent;
 use crate::people::{ConfirmationRow, Delivery, InboxItem, LoadedPerson, Reminder};
-use crate::postroom::{LoadedMailbox, PeopleSource, Source};
-use crate::rows::{BroughtRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, OnceRow};
-use crate::writer::{Backend, Before, Erased};
+use crate::executor::{LoadedMailbox, PeopleRowSource, RowSource};
+use crate::rows::{ClientEventIdRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, IdempotencyRow};
+use crate::writer::{Backend, PruneCutoffs, Erased};
 
 /// The work of one commit.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl<B: Backend> Backend for Counted<B> {
         self.backend.probe().await
     }
 
-    async fn prune(&mut self, before: &Before, limit: usize) -> Result<usize, StoreError> {
+    async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<usize, StoreError> {
         let gone = self.backend.prune(before, limit).await?;
         self.deleted += gone;
         Ok(gone)
@@ -119,7 +119,7 @@ impl<B: Backend> Backend for Counted<B> {
     }
 }
 
-impl<B: Backend> Source for Counted<B> {
+impl<B: Backend> RowSource for Counted<B> {
     fn is_spent(&self) -> bool {
         self.read >= self.read_max
     }
@@ -159,12 +159,12 @@ impl<B: Backend> Source for Counted<B> {
         self.one(found)
     }
 
-    async fn brought(&mut self, owner: &str, id: &str) -> Result<Option<(BroughtRow, EventRow)>, StoreError> {
-        let found = self.backend.brought(owner, id).await;
+    async fn client_event_id(&mut self, owner: &str, id: &str) -> Result<Option<(ClientEventIdRow, EventRow)>, StoreError> {
+        let found = self.backend.client_event_id(owner, id).await;
         self.count(found, |found| if found.is_some() { 2 } else { 1 })
     }
 
-    async fn once(&mut self, once: &Once) -> Result<Option<OnceRow>, StoreError> {
+    async fn once(&mut self, once: &IdempotencyKey) -> Result<Option<IdempotencyRow>, StoreError> {
         let found = self.backend.once(once).await;
         self.one(found)
     }
@@ -174,7 +174,7 @@ impl<B: Backend> Source for Counted<B> {
         self.one(found)
     }
 
-    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, Packed)>, StoreError> {
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, PackedEvent)>, StoreError> {
         let found = self.backend.events(ids).await;
         self.list(found)
     }
@@ -200,7 +200,7 @@ impl<B: Backend> Source for Counted<B> {
     }
 }
 
-impl<B: Backend> PeopleSource for Counted<B> {
+impl<B: Backend> PeopleRowSource for Counted<B> {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
         let found = self.backend.person(user_id, since).await;
         // The settings, the position, and what they were told within the hour.

@@ -20,18 +20,18 @@ use bellwire_core::{Randomness, Time};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::Kept;
+use crate::RetentionCutoffs;
 use crate::clock::Clock;
-use crate::command::{Caller, ConversationView, Given, Hint, Once, Receipt, Take, Token};
+use crate::command::{Caller, ConversationView, InjectResult, Hint, IdempotencyKey, Receipt, InjectCommand, Token};
 use crate::ended::{self, Ended};
 use crate::erasing::Erasing;
 use crate::error::{ErrorKind, StoreError};
-use crate::hints::{Board, Hints};
-use crate::people::{Doorbells, Errand, PeopleRules};
-use crate::postroom::{PostRoom, Publishing, Source};
-use crate::refusals::Refusals;
-use crate::reply::Reply;
-use crate::report::{Observer, Report};
+use crate::hints::{HintRouter, HintReceiver};
+use crate::people::{Doorbells, PeopleCommand, PeopleRules};
+use crate::executor::{Executor, Publishing, RowSource};
+use crate::refusals::RefusalCache;
+use crate::reply::PendingReply;
+use crate::report::{Observer, CommitReport};
 use crate::rows::{Changes, ConversationKey};
 use crate::sizes::Sizes;
 use crate::work::Counted;
@@ -62,7 +62,7 @@ const PROBED_FOR: Duration = Duration::from_secs(1);
 
 /// What a store is opened with.
 #[derive(Clone)]
-pub struct Opening {
+pub struct StoreOptions {
     /// The subscribers in force.
     pub subscribers: Arc<Subscribers>,
     /// Where boundaries, the keys of mailboxes' hashes and the seed of ids come from.
@@ -80,11 +80,11 @@ pub struct Opening {
 }
 
 /// Where rows come from and go to, all or none.
-pub(crate) trait Backend: Source + Send + 'static {
+pub(crate) trait Backend: RowSource + Send + 'static {
     fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Writes something that means nothing, to see whether a commit would be taken.
     fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
-    fn prune(&mut self, before: &Before, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
     /// The people whose erasure was under way when the data was used last.
     fn unfinished_erasures(&self) -> Vec<String>;
     /// Deletes about `limit` rows of a person, in a transaction of its own.
@@ -96,7 +96,7 @@ pub(crate) trait Backend: Source + Send + 'static {
 }
 
 /// What is older than this may go.
-pub(crate) struct Before {
+pub(crate) struct PruneCutoffs {
     pub(crate) events: Time,
     pub(crate) answers: Time,
     pub(crate) inbox: Time,
@@ -104,21 +104,21 @@ pub(crate) struct Before {
 }
 
 pub(crate) enum Job {
-    Publish(Box<Publishing>, Reply<Vec<Receipt>>),
-    Take(Box<Take>, Reply<Given>),
-    PutConversation(Caller, String, String, Option<String>, Reply<ConversationView>),
-    Conversation(Caller, String, Reply<ConversationView>),
-    Connect(Caller, String, Reply<Vec<Hint>>),
-    Rotate(Caller, String, Option<Once>, Reply<Boundary>),
-    Errand(Errand),
-    PutToken(Box<Token>, Option<Once>, Reply<()>),
-    AnswerOnce(Once, String, Option<String>, Reply<String>),
-    EraseUser(String, Reply<()>),
-    Prune(Kept, usize, Reply<usize>),
-    Tick(Reply<()>),
-    SetSubscribers(Arc<Subscribers>, Reply<()>),
-    Check(Reply<()>),
-    Close(Reply<()>),
+    Publish(Box<Publishing>, PendingReply<Vec<Receipt>>),
+    Inject(Box<InjectCommand>, PendingReply<InjectResult>),
+    PutConversation(Caller, String, String, Option<String>, PendingReply<ConversationView>),
+    Conversation(Caller, String, PendingReply<ConversationView>),
+    Connect(Caller, String, PendingReply<Vec<Hint>>),
+    Rotate(Caller, String, Option<IdempotencyKey>, PendingReply<Boundary>),
+    People(PeopleCommand),
+    PutToken(Box<Token>, Option<IdempotencyKey>, PendingReply<()>),
+    AnswerOnce(IdempotencyKey, String, Option<String>, PendingReply<String>),
+    EraseUser(String, PendingReply<()>),
+    Prune(RetentionCutoffs, usize, PendingReply<usize>),
+    Tick(PendingReply<()>),
+    SetSubscribers(Arc<Subscribers>, PendingReply<()>),
+    Check(PendingReply<()>),
+    Close(PendingReply<()>),
 }
 
 impl Job {
@@ -134,11 +134,11 @@ impl Job {
     fn answer(self, committed: Result<(), StoreError>) {
         match self {
             Self::Publish(_, reply) => reply.send(committed),
-            Self::Take(_, reply) => reply.send(committed),
+            Self::Inject(_, reply) => reply.send(committed),
             Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.send(committed),
             Self::Connect(.., reply) => reply.send(committed),
             Self::Rotate(.., reply) => reply.send(committed),
-            Self::Errand(errand) => errand.answer(committed),
+            Self::People(command) => command.answer(committed),
             Self::PutToken(.., reply) | Self::EraseUser(_, reply) => reply.send(committed),
             Self::AnswerOnce(.., reply) => reply.send(committed),
             Self::Prune(.., reply) => reply.send(committed),
@@ -152,7 +152,7 @@ impl Job {
     fn about(&self) -> Option<&str> {
         match self {
             Self::Publish(publishing, _) => publishing.publish.caller.user_id.as_deref(),
-            Self::Take(take, _) => take.caller.user_id.as_deref(),
+            Self::Inject(take, _) => take.caller.user_id.as_deref(),
             Self::PutConversation(_, _, user_id, ..) => Some(user_id),
             Self::Conversation(caller, ..) | Self::Connect(caller, ..) | Self::Rotate(caller, ..) => {
                 caller.user_id.as_deref()
@@ -167,7 +167,7 @@ impl Job {
     fn refuse(&mut self, error: StoreError) -> Result<(), StoreError> {
         match self {
             Self::Publish(_, reply) => reply.hold(Err(error)),
-            Self::Take(_, reply) => reply.hold(Err(error)),
+            Self::Inject(_, reply) => reply.hold(Err(error)),
             Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.hold(Err(error)),
             Self::Connect(.., reply) => reply.hold(Err(error)),
             Self::Rotate(.., reply) => reply.hold(Err(error)),
@@ -180,10 +180,10 @@ impl Job {
 
 /// The asking end of a writer.
 #[derive(Clone)]
-pub(crate) struct Handle {
+pub(crate) struct WriterHandle {
     jobs: mpsc::Sender<(Instant, Job)>,
     ended: watch::Receiver<Option<Ended>>,
-    hints: Arc<Board>,
+    hints: Arc<HintRouter>,
     pub(crate) doorbells: Arc<Doorbells>,
     pub(crate) erasing: Arc<Erasing>,
     /// How many erasures have ended.
@@ -192,13 +192,13 @@ pub(crate) struct Handle {
     pub(crate) waiting: Arc<AtomicI64>,
     pub(crate) clock: Clock,
     pub(crate) rules: PeopleRules,
-    pub(crate) refusals: Arc<dyn Refusals>,
+    pub(crate) refusals: Arc<dyn RefusalCache>,
 }
 
-impl Handle {
+impl WriterHandle {
     /// Asks, and waits until the commit that answers.
-    pub(crate) async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
-        let (reply, answer) = Reply::new();
+    pub(crate) async fn ask<T>(&self, job: impl FnOnce(PendingReply<T>) -> Job) -> Result<T, StoreError> {
+        let (reply, answer) = PendingReply::new();
         if self.jobs.send((Instant::now(), job(reply))).await.is_err() {
             return Err(self.ended().await.error());
         }
@@ -214,7 +214,7 @@ impl Handle {
         ended::wait(self.ended.clone())
     }
 
-    pub(crate) fn hints(&self, conversation: ConversationKey) -> Hints {
+    pub(crate) fn hints(&self, conversation: ConversationKey) -> HintReceiver {
         self.hints.listen(conversation)
     }
 }
@@ -223,12 +223,12 @@ impl Handle {
 /// and everything asked is answered.
 pub(crate) fn make<B: Backend>(
     backend: B,
-    opening: Opening,
-    refusals: Arc<dyn Refusals>,
-) -> Result<(Handle, impl Future<Output = ()> + Send + 'static), StoreError> {
+    opening: StoreOptions,
+    refusals: Arc<dyn RefusalCache>,
+) -> Result<(WriterHandle, impl Future<Output = ()> + Send + 'static), StoreError> {
     let (jobs, asked) = mpsc::channel(QUEUE_MAX);
     let (end, ended) = watch::channel(None);
-    let hints = Arc::new(Board::default());
+    let hints = Arc::new(HintRouter::default());
     let doorbells = Arc::new(Doorbells::default());
     let (tell_erased, erased) = watch::channel(0);
     let (erasing, mut erasures) = (Arc::<Erasing>::default(), erase::Erasures::default());
@@ -237,7 +237,7 @@ pub(crate) fn make<B: Backend>(
         erasures.resume(user_id);
     }
     let waiting = Arc::new(AtomicI64::new(i64::try_from(backend.waiting()?).unwrap_or(i64::MAX)));
-    let handle = Handle {
+    let handle = WriterHandle {
         jobs,
         ended,
         hints: hints.clone(),
@@ -250,10 +250,10 @@ pub(crate) fn make<B: Backend>(
         refusals: refusals.clone(),
     };
     let cache_bytes = opening.sizes.mailbox_cache_bytes;
-    let mut room = PostRoom::new(opening.subscribers, opening.randomness, opening.people).keeping(cache_bytes);
-    room.erasing = erasing.clone();
+    let mut executor = Executor::new(opening.subscribers, opening.randomness, opening.people).keeping(cache_bytes);
+    executor.erasing = erasing.clone();
     let writer = Writer {
-        room,
+        executor,
         backend: Counted::new(backend),
         clock: opening.clock,
         timers: opening.timers,
@@ -283,15 +283,15 @@ pub(crate) fn make<B: Backend>(
 }
 
 struct Writer<B> {
-    room: PostRoom,
+    executor: Executor,
     backend: Counted<B>,
     clock: Clock,
     timers: bool,
     observer: Option<Observer>,
-    hints: Arc<Board>,
+    hints: Arc<HintRouter>,
     doorbells: Arc<Doorbells>,
     rules: PeopleRules,
-    refusals: Arc<dyn Refusals>,
+    refusals: Arc<dyn RefusalCache>,
     /// When the next mailbox or reminder is due. Never later than it is; earlier costs one look.
     due: Time,
     /// The same for deliveries that wait or are leased: the outbox is told then.
@@ -388,7 +388,7 @@ impl<B: Backend> Writer<B> {
     /// had staged changes before it failed, everything staged is dropped and the other jobs are decided again.
     async fn carry_out(&mut self, tasks: Vec<Task>, waited: Duration) {
         let now = self.clock.now();
-        self.room.set_now(now);
+        self.executor.set_now(now);
         let (reads, mut tasks): (Vec<Task>, Vec<Task>) =
             tasks.into_iter().partition(|task| matches!(task.job, Job::Conversation(..)));
         let mut committed: Vec<Result<(), StoreError>> = vec![Ok(()); tasks.len()];
@@ -407,7 +407,7 @@ impl<B: Backend> Writer<B> {
                     step.jobs.end = next;
                 }
                 Decided::Failed(at) => {
-                    self.room.roll_back();
+                    self.executor.roll_back();
                     let at = step.jobs.start + at;
                     steps.extend(step.without(at));
                     continue;
@@ -418,7 +418,7 @@ impl<B: Backend> Writer<B> {
                 && step.is_divisible()
                 && self.is_about_rows(error).await
             {
-                self.room.roll_back();
+                self.executor.roll_back();
                 steps.extend(step.halves());
                 continue;
             }
@@ -447,23 +447,23 @@ impl<B: Backend> Writer<B> {
         if let Job::Publish(publishing, _) = &mut task.job
             && (task.state != State::Unfinished || committed.is_err())
         {
-            self.room.published(publishing, task.state == State::Part && committed.is_ok());
+            self.executor.published(publishing, task.state == State::Part && committed.is_ok());
         }
         match task.state {
             State::Unfinished | State::Part if committed.is_ok() => self.unfinished.push_back(task),
             _ => task.job.answer(committed),
         }
-        self.room.keeps_all = !self.unfinished.is_empty();
+        self.executor.keeps_all = !self.unfinished.is_empty();
     }
 
     /// Decides jobs in order, up to the first that fails after it has staged changes, or until there is enough to commit.
     async fn decide(&mut self, tasks: &mut [Task]) -> Decided {
         let count = tasks.len();
         for (at, task) in tasks.iter_mut().enumerate() {
-            if self.backend.work(&self.room.changes).total() >= task.job.shares_up_to() {
+            if self.backend.work(&self.executor.changes).total() >= task.job.shares_up_to() {
                 return Decided::First(at);
             }
-            self.room.changes.begin();
+            self.executor.changes.begin();
             self.backend.allow(STEP_READS << (task.steps / STEPS_MAX).min(16));
             let decided = self.decide_one(&mut task.job).await;
             if let Err(error) = &decided
@@ -473,12 +473,12 @@ impl<B: Backend> Writer<B> {
             }
             let failed = decided.is_err();
             task.state = match &task.job {
-                _ if self.room.take_unfinished() => State::Unfinished,
+                _ if self.executor.take_unfinished() => State::Unfinished,
                 Job::Publish(_, reply) if !reply.is_held() => State::Part,
                 _ => State::Decided,
             };
             task.steps += u32::from(task.state != State::Decided);
-            if failed && self.room.changes.is_touched() {
+            if failed && self.executor.changes.is_touched() {
                 return Decided::Failed(at);
             }
             if task.state != State::Decided && at + 1 < count {
@@ -496,9 +496,9 @@ impl<B: Backend> Writer<B> {
     fn observe(&mut self, commands: usize, waited: Duration, started: Instant, done: &Result<(), StoreError>) {
         if let Some(observer) = &self.observer {
             let failed = done.as_ref().err().map(|error| error.kind);
-            let (took, damaged) = (started.elapsed(), self.room.damage.take_fresh());
-            let work = self.backend.work(&self.room.changes);
-            observer(&Report { commands, waited, took, damaged, work, failed, ..Report::of(&self.room.changes) });
+            let (took, damaged) = (started.elapsed(), self.executor.damage.take_fresh());
+            let work = self.backend.work(&self.executor.changes);
+            observer(&CommitReport { commands, waited, took, damaged, work, failed, ..CommitReport::of(&self.executor.changes) });
         }
     }
 
@@ -513,29 +513,29 @@ impl<B: Backend> Writer<B> {
             _ => self.due = now.plus(RETRY_MS),
         }
         if done.is_err() {
-            return self.room.roll_back();
+            return self.executor.roll_back();
         }
-        self.due = self.due.min(self.room.next_due());
-        self.mail_due = self.mail_due.min(self.room.next_delivery());
-        self.doorbells.ring(&self.room.changes.people);
+        self.due = self.due.min(self.executor.next_due());
+        self.mail_due = self.mail_due.min(self.executor.next_delivery());
+        self.doorbells.ring(&self.executor.changes.people);
         self.tell_refusals();
-        self.waiting.fetch_add(self.room.changes.waiting, Ordering::SeqCst);
-        let hints = self.room.committed();
+        self.waiting.fetch_add(self.executor.changes.waiting, Ordering::SeqCst);
+        let hints = self.executor.committed();
         hints.into_iter().for_each(|hint| self.hints.post(hint));
     }
 
     /// Remembers what this commit refused, before anybody hears of it.
     fn tell_refusals(&self) {
-        let refused = &self.room.changes.people.refused;
+        let refused = &self.executor.changes.people.refused;
         refused.iter().for_each(|(quota, until)| self.refusals.remember(quota, *until));
     }
 
     async fn commit(&mut self) -> Result<(), StoreError> {
-        self.room.seal();
-        if self.room.changes.is_empty() && self.room.changes.mailbox_rows.is_empty() {
+        self.executor.build_rows();
+        if self.executor.changes.is_empty() && self.executor.changes.mailbox_rows.is_empty() {
             return Ok(());
         }
-        let committed = self.backend.commit(&self.room.changes).await;
+        let committed = self.backend.commit(&self.executor.changes).await;
         // A commit that failed is as good as a probe. One that succeeded may have been smaller than one: ask anew.
         match &committed {
             Ok(()) => drop(self.probed.take_if(|(_, found)| found.is_err())),
@@ -547,7 +547,7 @@ impl<B: Backend> Writer<B> {
     /// Notes what the outcome of a commit says about the database.
     fn note_broken(&mut self, committed: &Result<(), StoreError>) {
         match committed {
-            Ok(()) if self.room.changes.is_empty() => {}
+            Ok(()) if self.executor.changes.is_empty() => {}
             Ok(()) => self.broken = None,
             Err(error) if error.kind == ErrorKind::Broken => self.broken = Some(error.clone()),
             Err(_) => {}
@@ -557,12 +557,12 @@ impl<B: Backend> Writer<B> {
     /// Handles what is due. Commands go on where this fails.
     async fn fire_timers(&mut self) -> Fired {
         self.backend.allow(TIMER_WORK);
-        match self.room.tick(DUE_MAX, TIMER_WORK, &mut self.backend).await {
+        match self.executor.tick(DUE_MAX, TIMER_WORK, &mut self.backend).await {
             Ok(true) => Fired::Part,
             Ok(false) => Fired::All,
             Err(error) => {
                 tracing::warn!(%error, "timers could not be handled; they will be tried again");
-                self.room.roll_back();
+                self.executor.roll_back();
                 Fired::Failed
             }
         }
@@ -587,42 +587,42 @@ impl<B: Backend> Writer<B> {
         if let Some(Err(erasing)) = job.about().map(|user_id| self.erasing.check(user_id)) {
             return job.refuse(erasing);
         }
-        let (room, backend) = (&mut self.room, &mut self.backend);
+        let (executor, backend) = (&mut self.executor, &mut self.backend);
         match job {
-            Job::Publish(publishing, reply) => match room.publish(publishing, backend).await {
+            Job::Publish(publishing, reply) => match executor.publish(publishing, backend).await {
                 Ok(None) => {
                     reply.release();
                     Ok(())
                 }
                 decided => reply.hold(decided.map(Option::unwrap_or_default)),
             },
-            Job::Take(take, reply) => reply.hold(room.take(take, backend).await),
+            Job::Inject(take, reply) => reply.hold(executor.take(take, backend).await),
             Job::PutConversation(caller, id, user, title, reply) => {
-                reply.hold(room.put_conversation(caller, id, user, title.clone(), backend).await)
+                reply.hold(executor.put_conversation(caller, id, user, title.clone(), backend).await)
             }
-            Job::Conversation(caller, id, reply) => reply.hold(room.view(caller, id, backend).await),
-            Job::Connect(caller, id, reply) => reply.hold(room.connect(caller, id, backend).await),
-            Job::Rotate(caller, id, once, reply) => reply.hold(room.rotate(caller, id, once.as_ref(), backend).await),
-            Job::Errand(errand) => errand.decide(room, backend).await,
+            Job::Conversation(caller, id, reply) => reply.hold(executor.view(caller, id, backend).await),
+            Job::Connect(caller, id, reply) => reply.hold(executor.connect(caller, id, backend).await),
+            Job::Rotate(caller, id, once, reply) => reply.hold(executor.rotate(caller, id, once.as_ref(), backend).await),
+            Job::People(command) => command.decide(executor, backend).await,
             Job::PutToken(token, once, reply) => {
-                reply.hold(room.put_token(Token::clone(token), once.as_ref(), backend).await)
+                reply.hold(executor.put_token(Token::clone(token), once.as_ref(), backend).await)
             }
             Job::AnswerOnce(once, answer, about, reply) => {
-                reply.hold(room.answer_once(once, answer.clone(), about.as_deref(), backend).await)
+                reply.hold(executor.answer_once(once, answer.clone(), about.as_deref(), backend).await)
             }
             // It has a turn of its own, in which nothing else is carried out.
             Job::EraseUser(_, reply) => reply.hold(Err(StoreError::new(ErrorKind::Retry, "ask again"))),
-            Job::Prune(Kept { events, answers, inbox }, limit, reply) => {
-                let once = self.clock.now().minus(Once::KEPT_MS);
-                let before = Before { events: *events, answers: *answers, inbox: *inbox, once };
+            Job::Prune(RetentionCutoffs { events, answers, inbox }, limit, reply) => {
+                let once = self.clock.now().minus(IdempotencyKey::KEPT_MS);
+                let before = PruneCutoffs { events: *events, answers: *answers, inbox: *inbox, once };
                 reply.hold(backend.prune(&before, *limit).await)
             }
             Job::Tick(reply) => {
                 backend.allow(usize::MAX);
-                reply.hold(room.tick(usize::MAX, usize::MAX, backend).await.map(drop))
+                reply.hold(executor.tick(usize::MAX, usize::MAX, backend).await.map(drop))
             }
             Job::SetSubscribers(subscribers, reply) => {
-                room.set_subscribers(subscribers.clone());
+                executor.set_subscribers(subscribers.clone());
                 reply.hold(Ok(()))
             }
             Job::Check(reply) => reply.hold(self.probe().await),

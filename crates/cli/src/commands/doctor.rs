@@ -4,7 +4,7 @@ mod remote;
 use std::io::Write as _;
 
 use anyhow::Result;
-use bellwire_server::config::Loaded;
+use bellwire_server::config::LoadedConfig;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &DoctorArgs) -> Result<bool> {
     Ok(ok)
 }
 
-fn configuration(loaded: &Loaded) -> Vec<CheckResult> {
+fn configuration(loaded: &LoadedConfig) -> Vec<CheckResult> {
     if loaded.warnings.is_empty() {
         return vec![CheckResult::ok("configuration", "holds together; `bellwire config` shows it")];
     }

@@ -2,14 +2,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use bellwire_core::subscriber::{FileError, Subscribers};
-use bellwire_server::folder::Files;
+use bellwire_server::folder::FolderFiles;
 
 /// Reads a folder of subscribers as a hub does.
-pub(crate) fn read(dir: &Path) -> Result<Files> {
+pub(crate) fn read(dir: &Path) -> Result<FolderFiles> {
     if !dir.is_dir() {
         bail!("{} is not a folder", dir.display());
     }
-    Files::read(dir).with_context(|| format!("cannot read the folder {}", dir.display()))
+    FolderFiles::read(dir).with_context(|| format!("cannot read the folder {}", dir.display()))
 }
 
 /// The bundled subscribers, replaced and extended by those of a folder, and the errors of the folder's files.

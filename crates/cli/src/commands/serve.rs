@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use bellwire_server::auth::{Scope, hash};
-use bellwire_server::config::{Loaded, Origin};
+use bellwire_server::config::{LoadedConfig, SettingSource};
 use bellwire_server::{App, create_token};
 use bellwire_store::Store;
 use clap::Args;
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<bool> {
 }
 
 impl Serve {
-    fn load(&self) -> Result<Loaded> {
+    fn load(&self) -> Result<LoadedConfig> {
         let mut flags = Vec::new();
         flags.extend(self.listen.as_ref().map(|listen| flag("--listen", "server.listen", listen)));
         flags.extend(self.public_url.as_ref().map(|url| flag("--public-url", "server.public_url", url)));
@@ -69,7 +69,7 @@ impl Serve {
     }
 }
 
-async fn serve(loaded: Loaded, log: &Log) -> Result<bool> {
+async fn serve(loaded: LoadedConfig, log: &Log) -> Result<bool> {
     let dir = loaded.config.data_dir.clone().context("there is no data folder; say --data-dir")?;
     let listen = loaded.config.listen;
     let listener = TcpListener::bind(listen)
@@ -125,10 +125,10 @@ fn announce(path: &Path, secret: &str, is_terminal: bool) -> String {
 }
 
 /// Three commands that work as they stand, in another terminal.
-fn say_what_next(loaded: &Loaded, dir: &Path, log: &Log) {
+fn say_what_next(loaded: &LoadedConfig, dir: &Path, log: &Log) {
     let program = program();
     let data = match loaded.origin("data.dir") {
-        Origin::Flag(_) | Origin::Environment(_) => format!(" --data-dir '{}'", dir.display()),
+        SettingSource::Flag(_) | SettingSource::Environment(_) => format!(" --data-dir '{}'", dir.display()),
         _ => String::new(),
     };
     log.say("Try, in another terminal:");

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use bellwire_core::Timeline;
-use bellwire_core::timeline::Report;
+use bellwire_core::timeline::TimelineReport;
 use clap::Args;
 use serde_json::json;
 
@@ -81,7 +81,7 @@ fn read(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-fn print_json(report: &Report) -> Result<()> {
+fn print_json(report: &TimelineReport) -> Result<()> {
     let mut out = std::io::stdout().lock();
     for entry in &report.entries {
         let mut line = json!({ "at_ms": entry.at, "verb": entry.verb, "title": entry.title });
@@ -91,7 +91,7 @@ fn print_json(report: &Report) -> Result<()> {
     Ok(())
 }
 
-fn print_text(report: &Report) -> Result<()> {
+fn print_text(report: &TimelineReport) -> Result<()> {
     let mut out = anstream::stdout().lock();
     for entry in &report.entries {
         let (strong, muted) = (STRONG.render(), MUTED.render());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwire_core::Subscribers;
-use bellwire_store::{Claim, Letter, Opening, People as _, PeopleRules, SqliteStore, Store as _};
+use bellwire_store::{Claim, AttemptStart, StoreOptions, People as _, PeopleRules, SqliteStore, Store as _};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -130,7 +130,7 @@ impl MailScenario {
 
     /// Opens the killed hub's store, so that the test can act as its outbox worker.
     async fn worker(&self) -> SqliteStore {
-        let opening = Opening {
+        let opening = StoreOptions {
             subscribers: Arc::new(Subscribers::bundled()),
             randomness: bellwire_core::Randomness::repeatable(1),
             clock: bellwire_server::clock::system(),
@@ -199,7 +199,7 @@ async fn killed_between_recording_an_attempt_and_its_first_byte_it_is_unknown_un
     let mut scenario = MailScenario::killed_before_a_claim().await;
     let store = scenario.worker().await;
     let claimed = claim(&store).await;
-    let letter = Letter { letter_id: claimed.letter_id, fence: claimed.fence, code: None };
+    let letter = AttemptStart { letter_id: claimed.letter_id, fence: claimed.fence, code: None };
     assert!(store.start(letter).await.expect("it begins"));
     store.close().await.expect("it closes");
     scenario.restart();

@@ -6,12 +6,12 @@ use crate::event::{Event, Payload, Severity};
 /// The state of the four budgets. Each threshold is reported once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Budgets {
-    told: [Told; BUDGETS.len()],
+    told: [BudgetState; BUDGETS.len()],
 }
 
 /// Which thresholds of a budget were reported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Told {
+struct BudgetState {
     /// The latest limit. A higher one starts a new budget.
     limit: u64,
     warned: bool,
@@ -82,12 +82,12 @@ impl Budgets {
 
 impl Budget {
     /// The event for a newly crossed threshold. If both are crossed at once, only `exceeded` is reported.
-    fn crossed(&self, told: &mut Told, used: u64, limit: u64) -> Option<Event> {
+    fn crossed(&self, told: &mut BudgetState, used: u64, limit: u64) -> Option<Event> {
         let percent = u64::try_from(u128::from(used) * 100 / u128::from(limit)).unwrap_or(u64::MAX);
         // A raised limit or a compacted context starts again.
         let compacted = self.refills && percent < self.warn_percent / 2;
         if limit > told.limit || compacted {
-            *told = Told::default();
+            *told = BudgetState::default();
         }
         told.limit = limit;
         if let Some(kind) = self.exceeded

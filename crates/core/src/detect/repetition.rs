@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use siphasher::sip::SipHasher13;
 
 use crate::Time;
-use crate::event::{Event, Payload, Secret, Severity, cut, entries_fingerprint, fingerprint};
+use crate::event::{Event, Payload, HashKey, Severity, cut, entries_fingerprint, fingerprint};
 
 /// The number of repetitions that make a loop.
 const REPETITIONS: u32 = 3;
@@ -28,13 +28,13 @@ const INCIDENTAL: [&str; 6] = ["description", "explanation", "reason", "thought"
 /// tests after each of several different edits, is not a loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Repetition {
-    calls: VecDeque<Call>,
+    calls: VecDeque<RecordedCall>,
     turn: u32,
-    running: Option<Running>,
+    running: Option<ActiveLoop>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Call {
+struct RecordedCall {
     signature: u64,
     tool: Arc<str>,
     at: Time,
@@ -43,12 +43,12 @@ struct Call {
 
 /// The loop the agent is in. It is reported again when its repetitions have doubled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Running {
+struct ActiveLoop {
     /// The length of the cycle, in calls: 1 to `CYCLE_MAX`.
     cycle: u32,
     calls: u32,
     /// The number of repetitions at which the next report is due.
-    tell_at: u32,
+    report_at: u32,
     since: Time,
 }
 
@@ -61,16 +61,16 @@ impl Repetition {
     }
 
     /// Records a finished call; returns an event if it completes or doubles a loop.
-    pub(crate) fn observe(&mut self, payload: &Payload, now: Time, secret: &Secret) -> Option<Event> {
+    pub(crate) fn observe(&mut self, payload: &Payload, now: Time, secret: &HashKey) -> Option<Event> {
         let tool = payload.get("tool_name")?.as_str()?;
         let arguments = payload.get("arguments")?;
         let call =
-            Call { signature: signature(tool, arguments, secret), tool: self.name(tool), at: now, turn: self.turn };
+            RecordedCall { signature: signature(tool, arguments, secret), tool: self.name(tool), at: now, turn: self.turn };
         while self.calls.len() >= CYCLE_MAX * REPETITIONS as usize {
             self.calls.pop_front();
         }
         self.calls.push_back(call);
-        if self.continues(now) { self.go_on() } else { self.begin(now) }
+        if self.continues(now) { self.continue_loop() } else { self.begin(now) }
     }
 
     /// The tool's name, shared with an earlier call of the same tool to save memory.
@@ -96,7 +96,7 @@ impl Repetition {
     }
 
     /// Whether the loaded state satisfies the invariants that the arithmetic below relies on.
-    pub(crate) fn is_sound(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         let cycles = 1..=CYCLE_MAX as u32;
         self.running.as_ref().is_none_or(|running| cycles.contains(&running.cycle))
             && self.calls.iter().all(|call| call.turn <= self.turn)
@@ -112,14 +112,14 @@ impl Repetition {
             .is_some_and(|before| before.signature == self.calls[newest].signature && is_recent(before, self.turn, now))
     }
 
-    fn go_on(&mut self) -> Option<Event> {
+    fn continue_loop(&mut self) -> Option<Event> {
         let running = self.running.as_mut()?;
         running.calls = running.calls.saturating_add(1);
         let repetitions = running.calls / running.cycle;
-        if running.calls % running.cycle != 0 || repetitions < running.tell_at {
+        if running.calls % running.cycle != 0 || repetitions < running.report_at {
             return None;
         }
-        running.tell_at = repetitions.saturating_mul(2);
+        running.report_at = repetitions.saturating_mul(2);
         let (cycle, since) = (running.cycle as usize, running.since);
         Some(self.report(cycle, repetitions, since))
     }
@@ -130,7 +130,7 @@ impl Repetition {
         let cycle = (1..=CYCLE_MAX).find(|cycle| self.repeats(*cycle, now))?;
         let calls = cycle * REPETITIONS as usize;
         let since = self.calls[self.calls.len() - calls].at;
-        self.running = Some(Running { cycle: cycle as u32, calls: calls as u32, tell_at: 2 * REPETITIONS, since });
+        self.running = Some(ActiveLoop { cycle: cycle as u32, calls: calls as u32, report_at: 2 * REPETITIONS, since });
         Some(self.report(cycle, REPETITIONS, since))
     }
 
@@ -155,11 +155,11 @@ impl Repetition {
     }
 }
 
-fn is_recent(call: &Call, turn: u32, now: Time) -> bool {
+fn is_recent(call: &RecordedCall, turn: u32, now: Time) -> bool {
     turn - call.turn < TURNS || call.at.plus(WINDOW_MS) > now
 }
 
-fn signature(tool: &str, arguments: &Value, secret: &Secret) -> u64 {
+fn signature(tool: &str, arguments: &Value, secret: &HashKey) -> u64 {
     let of_arguments = match arguments {
         Value::Object(map) => {
             entries_fingerprint(map.iter().filter(|(key, _)| !INCIDENTAL.contains(&key.as_str())), secret)

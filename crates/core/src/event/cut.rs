@@ -10,20 +10,20 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
 
 /// [`cut`] for a value's `Display` output. Formatting stops at the limit, so the output may be endless.
 pub(crate) fn cut_display(value: impl fmt::Display, max: usize) -> String {
-    let mut kept = Kept { text: String::new(), left: max };
+    let mut kept = CutWriter { text: String::new(), left: max };
     match write!(kept, "{value}") {
         Ok(()) => kept.text,
         Err(_) => kept.text + "…",
     }
 }
 
-struct Kept {
+struct CutWriter {
     text: String,
     /// The number of characters that may still be written.
     left: usize,
 }
 
-impl fmt::Write for Kept {
+impl fmt::Write for CutWriter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = text.char_indices().nth(self.left).map(|(end, _)| end);
         let kept = &text[..end.unwrap_or(text.len())];

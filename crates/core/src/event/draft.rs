@@ -3,7 +3,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    AgentName, DEDUPE_KEY_MAX, Event, EventType, Invalid, NAME_MAX, Payload, Severity, Source, bounded_text,
+    AgentName, DEDUPE_KEY_MAX, Event, EventType, ValidationError, NAME_MAX, Payload, Severity, Source, bounded_text,
     refuse_reserved,
 };
 use crate::{EventId, Ids, Time};
@@ -50,7 +50,7 @@ pub struct EventDraft {
 
 impl EventDraft {
     /// Validates every field; assigns id and timestamp if they are absent.
-    pub fn admit(self, now: Time, ids: &mut Ids) -> Result<Event, Invalid> {
+    pub fn admit(self, now: Time, ids: &mut Ids) -> Result<Event, ValidationError> {
         let kind = EventType::parse(&required("type", self.kind)?)?;
         let source = Source::parse(&required("source", self.source)?)?;
         refuse_reserved(&kind, &source)?;
@@ -68,22 +68,22 @@ impl EventDraft {
     }
 }
 
-fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Invalid> {
-    value.ok_or_else(|| Invalid::new(field, "is missing; every event needs type, source, severity and payload"))
+fn required<T>(field: &'static str, value: Option<T>) -> Result<T, ValidationError> {
+    value.ok_or_else(|| ValidationError::new(field, "is missing; every event needs type, source, severity and payload"))
 }
 
-fn bounded(field: &'static str, text: Option<String>, max: usize) -> Result<Option<Box<str>>, Invalid> {
+fn bounded(field: &'static str, text: Option<String>, max: usize) -> Result<Option<Box<str>>, ValidationError> {
     text.map(|text| bounded_text(field, &text, max).map(Into::into)).transpose()
 }
 
-fn parse_time(text: &str) -> Result<Time, Invalid> {
-    text.parse().map_err(|error: crate::time::TimeError| Invalid::new("timestamp", error.to_string()))
+fn parse_time(text: &str) -> Result<Time, ValidationError> {
+    text.parse().map_err(|error: crate::time::TimeError| ValidationError::new("timestamp", error.to_string()))
 }
 
-fn parse_id(text: &str) -> Result<EventId, Invalid> {
+fn parse_id(text: &str) -> Result<EventId, ValidationError> {
     Uuid::try_parse(text)
         .map(EventId)
-        .map_err(|_| Invalid::new("id", format!("'{}' must be a UUID; leave it out to get one", super::excerpt(text))))
+        .map_err(|_| ValidationError::new("id", format!("'{}' must be a UUID; leave it out to get one", super::excerpt(text))))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Invalid, excerpt};
+use super::{ValidationError, excerpt};
 
 /// The maximum length of an event type, in characters.
 const TYPE_MAX: usize = 128;
@@ -14,12 +14,12 @@ pub struct EventType(Arc<str>);
 
 impl EventType {
     /// Parses and validates a type.
-    pub fn parse(text: &str) -> Result<Self, Invalid> {
+    pub fn parse(text: &str) -> Result<Self, ValidationError> {
         let parts = text.split('.').count();
         if text.len() <= TYPE_MAX && (2..=6).contains(&parts) && text.split('.').all(is_part) {
             return Ok(Self(text.into()));
         }
-        Err(Invalid::new(
+        Err(ValidationError::new(
             "type",
             format!(
                 "'{}' must be 2 to 6 parts joined by dots, each a lower-case letter followed by lower-case letters, \
@@ -66,7 +66,7 @@ pub enum TypePattern {
 
 impl TypePattern {
     /// Parses a type or a pattern: a trailing `.*` is everything below, any other `*` one whole part.
-    pub fn parse(text: &str) -> Result<Self, Invalid> {
+    pub fn parse(text: &str) -> Result<Self, ValidationError> {
         if !text.contains('*') {
             return EventType::parse(text).map(Self::Exact);
         }
@@ -79,7 +79,7 @@ impl TypePattern {
                  behind (for example budget.*.exceeded or task.background.*)",
                 excerpt(text)
             );
-            return Err(Invalid::new("types", message));
+            return Err(ValidationError::new("types", message));
         }
         Ok(match below && !parts.contains('*') {
             true => Self::Below(format!("{parts}.").into()),

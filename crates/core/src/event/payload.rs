@@ -4,14 +4,14 @@ use std::io;
 use serde_json::{Map, Value};
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
-use super::{CanonicalJson, Invalid, cut, cut_display};
+use super::{CanonicalJson, ValidationError, cut, cut_display};
 
 /// An event's payload: a JSON object of at most 64 KiB and 64 levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Payload(Map<String, Value>);
 
 /// The key of a mailbox's hashes. Without it, a sender cannot construct two payloads with equal hashes.
-pub type Secret = [u8; 16];
+pub type HashKey = [u8; 16];
 
 /// Payloads with at most this many keys are searched linearly.
 const SCANNED_MAX: usize = 8;
@@ -25,18 +25,18 @@ impl Payload {
     pub const DEPTH_MAX: usize = 64;
 
     /// Checks that the value is an object within the limits of depth and size.
-    pub fn from_json(value: Value) -> Result<Self, Invalid> {
+    pub fn from_json(value: Value) -> Result<Self, ValidationError> {
         let Value::Object(map) = value else {
-            return Err(Invalid::new("payload", format!("is {}; it must be a JSON object", kind_of(&value))));
+            return Err(ValidationError::new("payload", format!("is {}; it must be a JSON object", kind_of(&value))));
         };
         if map.values().any(|value| is_deeper_than(value, Self::DEPTH_MAX)) {
             let message = format!("is nested deeper than {} levels", Self::DEPTH_MAX);
-            return Err(Invalid::new("payload", message));
+            return Err(ValidationError::new("payload", message));
         }
         let bytes = json_length(&map);
         if bytes > Self::BYTES_MAX {
             let message = format!("has {bytes} bytes as JSON; at most {} are allowed", Self::BYTES_MAX);
-            return Err(Invalid::new("payload", message));
+            return Err(ValidationError::new("payload", message));
         }
         Ok(Self(map))
     }
@@ -90,13 +90,13 @@ impl Payload {
     }
 
     /// A keyed hash of the content, independent of the order of keys. Does not allocate.
-    pub fn fingerprint(&self, secret: &Secret) -> u128 {
+    pub fn fingerprint(&self, secret: &HashKey) -> u128 {
         entries_fingerprint(&self.0, secret)
     }
 }
 
 /// A keyed hash of a JSON value. Key order does not matter, and 1 equals 1.0.
-pub(crate) fn fingerprint(value: &Value, secret: &Secret) -> u128 {
+pub(crate) fn fingerprint(value: &Value, secret: &HashKey) -> u128 {
     let mut hasher = SipHasher13::new_with_key(secret);
     match value {
         Value::Null => hasher.write_u8(0),
@@ -116,7 +116,7 @@ pub(crate) fn fingerprint(value: &Value, secret: &Secret) -> u128 {
 /// for two sets of entries with equal sums.
 pub(crate) fn entries_fingerprint<'a>(
     entries: impl IntoIterator<Item = (&'a String, &'a Value)>,
-    secret: &Secret,
+    secret: &HashKey,
 ) -> u128 {
     let mut sum = 0_u128;
     for (key, value) in entries {
@@ -168,8 +168,8 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
 }
 
 fn json_length(map: &Map<String, Value>) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
+    struct ByteCounter(usize);
+    impl io::Write for ByteCounter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -178,7 +178,7 @@ fn json_length(map: &Map<String, Value>) -> usize {
             Ok(())
         }
     }
-    let mut count = Count(0);
+    let mut count = ByteCounter(0);
     match serde_json::to_writer(&mut count, map) {
         Ok(()) => count.0,
         Err(_) => usize::MAX,
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const SECRET: Secret = [7; 16];
+    const SECRET: HashKey = [7; 16];
 
     fn print(value: Value) -> u128 {
         Payload::from_json(value).unwrap().fingerprint(&SECRET)

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Invalid, excerpt};
+use super::{ValidationError, excerpt};
 
 /// The severity of an event, ordered from `debug` to `critical`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -36,10 +36,10 @@ impl Severity {
     }
 
     /// Parses a wire name.
-    pub fn parse(text: &str) -> Result<Self, Invalid> {
+    pub fn parse(text: &str) -> Result<Self, ValidationError> {
         Self::ALL.into_iter().find(|severity| severity.as_str() == text).ok_or_else(|| {
             let allowed = "must be one of: debug, info, warning, error, critical";
-            Invalid::new("severity", format!("'{}' is not a severity; it {allowed}", excerpt(text)))
+            ValidationError::new("severity", format!("'{}' is not a severity; it {allowed}", excerpt(text)))
         })
     }
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Invalid, bounded_text, excerpt};
+use super::{ValidationError, bounded_text, excerpt};
 
 /// The component an event came from, as it stands in front of the news: `[tool_executor]`.
 ///
@@ -14,7 +14,7 @@ impl Source {
     pub const MAX: usize = 64;
 
     /// Checks the form.
-    pub fn parse(text: &str) -> Result<Self, Invalid> {
+    pub fn parse(text: &str) -> Result<Self, ValidationError> {
         let legal = (1..=Self::MAX).contains(&text.len())
             && text.bytes().all(Self::allows)
             && !text.starts_with(' ')
@@ -26,7 +26,7 @@ impl Source {
             "'{}' must be 1 to 64 letters, digits, spaces or _ . : / - without spaces at either end",
             excerpt(text)
         );
-        Err(Invalid::new("source", message))
+        Err(ValidationError::new("source", message))
     }
 
     /// Whether a source may contain this byte.
@@ -69,7 +69,7 @@ impl AgentName {
     }
 
     /// Checks the form: 1 to 128 characters, none of them a control character.
-    pub fn parse(text: &str) -> Result<Self, Invalid> {
+    pub fn parse(text: &str) -> Result<Self, ValidationError> {
         bounded_text("agent", text, Self::MAX).map(|text| Self(text.into()))
     }
 

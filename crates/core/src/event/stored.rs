@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::{AgentName, Cause, Event, EventType, Invalid, Payload, Severity, Source};
+use super::{AgentName, EventCause, Event, EventType, ValidationError, Payload, Severity, Source};
 use crate::{EventId, Time};
 
 /// An event as the columns of a store's row.
@@ -29,7 +29,7 @@ pub struct StoredEvent {
     /// [`Event::correlation_id`].
     pub correlation_id: Option<String>,
     /// [`Event::cause`].
-    pub cause: Cause,
+    pub cause: EventCause,
 }
 
 impl Event {
@@ -52,8 +52,8 @@ impl Event {
     }
 
     /// The event of a stored row. It is validated again, because the row may be damaged.
-    pub fn from_stored(stored: StoredEvent) -> Result<Self, Invalid> {
-        let json = serde_json::from_str(&stored.payload).map_err(|error| Invalid::new("payload", error.to_string()))?;
+    pub fn from_stored(stored: StoredEvent) -> Result<Self, ValidationError> {
+        let json = serde_json::from_str(&stored.payload).map_err(|error| ValidationError::new("payload", error.to_string()))?;
         let (kind, source) = (EventType::parse(&stored.kind)?, Source::parse(&stored.source)?);
         let mut event = Self::from_parts(kind, source, stored.severity, Payload::from_json(json)?);
         event.id = stored.id;
@@ -68,7 +68,7 @@ impl Event {
     }
 }
 
-impl Cause {
+impl EventCause {
     /// The stored name.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@ use crate::{Ids, InjectionPoint, NotificationId, Time};
 
 /// What an agent got at an injection point. Stored under its call id, it never changes.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct Injection {
     /// The caller's name for the moment.
     pub call_id: String,
     /// Where the agent was.
@@ -26,7 +26,7 @@ pub struct Answer {
     /// Items that this point takes but that did not fit.
     pub pending: usize,
     /// What was said, item by item.
-    pub told: Vec<Told>,
+    pub told: Vec<ShownItem>,
     /// The rows that were taken, for when the model never saw them.
     pub taken: Vec<Notification>,
     /// Templates that failed; the built-in form spoke for them.
@@ -37,7 +37,7 @@ pub struct Answer {
 
 /// One thing that was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ShownItem {
     /// Who said it.
     pub source: String,
     /// What it said, as TOON.
@@ -68,7 +68,7 @@ impl SystemMessage {
     pub const ROLE: &'static str = "system";
 }
 
-impl Answer {
+impl Injection {
     /// The tool's result with the block behind it; the result unchanged where there is nothing to say.
     ///
     /// An error's result is augmented exactly like a success's.
@@ -82,7 +82,7 @@ impl Answer {
 
     /// What stays in the conversation, in the order it was said.
     pub fn system_messages(&self, now: Time, ids: &mut Ids) -> Vec<SystemMessage> {
-        let message = |told: &Told| SystemMessage {
+        let message = |told: &ShownItem| SystemMessage {
             id: ids.next(now),
             content: told.content.clone(),
             timestamp: now,

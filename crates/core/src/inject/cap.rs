@@ -1,9 +1,9 @@
 //! How many items fit, which of the rest are folded into a line, and what stays for the next time.
 
-use super::{Item, Limits};
+use super::{BlockItem, InjectLimits};
 use crate::event::cut;
 use crate::render::toon::Document;
-use crate::render::{FoldLine, Page, Rendered, Rest, Shown, Wrapper};
+use crate::render::{FoldLine, BlockContent, RenderOutcome, Rest, RenderedItem, BlockWriter};
 use crate::{EventId, InjectionPoint};
 
 /// Counts the tokens of a text. A part of a text must not count more than the whole.
@@ -20,9 +20,9 @@ const FOLD_LINES_MAX: usize = 5;
 const LABEL_LEAST: usize = 24;
 
 /// What an answer shows.
-pub(crate) struct Capped {
+pub(crate) struct CappedContent {
     pub(crate) text: String,
-    pub(crate) page: Page,
+    pub(crate) page: BlockContent,
     /// Positions of the items that were folded.
     pub(crate) folded: Vec<usize>,
 }
@@ -30,13 +30,13 @@ pub(crate) struct Capped {
 /// Shows as many of the first items as fit, in strict order. Renders each item once, and none behind the first that
 /// cannot fit.
 pub(crate) fn fill(
-    items: &[Item],
+    items: &[BlockItem],
     point: InjectionPoint,
-    limits: &Limits,
-    wrapper: &Wrapper<'_>,
-    mut render: impl FnMut(&Item) -> Rendered,
-) -> Capped {
-    let room = Room { items, point, limits, wrapper };
+    limits: &InjectLimits,
+    wrapper: &BlockWriter<'_>,
+    mut render: impl FnMut(&BlockItem) -> RenderOutcome,
+) -> CappedContent {
+    let room = PageFitter { items, point, limits, wrapper };
     let mut draft = wrapper.draft(items.len());
     let (mut shown, mut first, mut fitting) = (Vec::new(), None, 0);
     for item in items.iter().take(limits.items_max) {
@@ -63,14 +63,14 @@ pub(crate) fn fill(
     }
 }
 
-struct Room<'a> {
-    items: &'a [Item],
+struct PageFitter<'a> {
+    items: &'a [BlockItem],
     point: InjectionPoint,
-    limits: &'a Limits,
-    wrapper: &'a Wrapper<'a>,
+    limits: &'a InjectLimits,
+    wrapper: &'a BlockWriter<'a>,
 }
 
-impl Room<'_> {
+impl PageFitter<'_> {
     /// What a page says of the items that are not shown, if it shows the first `showing` items and has `lines_max` fold
     /// lines at most.
     fn rest(&self, showing: usize, lines_max: usize) -> Rest {
@@ -81,7 +81,7 @@ impl Room<'_> {
     }
 
     /// Only the start of a turn takes everything that waits, so only there what does not fit can be summed up.
-    fn folds(&self, item: &Item) -> bool {
+    fn folds(&self, item: &BlockItem) -> bool {
         self.point == InjectionPoint::TurnStart && item.may_fold()
     }
 
@@ -91,7 +91,7 @@ impl Room<'_> {
 
     /// The first item alone is too long: it is cut, and says by how much. Fold lines give way before the item vanishes,
     /// and in the end its label does.
-    fn shortened(&self, mut shown: Shown, document: &Document, whole: Option<EventId>) -> Capped {
+    fn shortened(&self, mut shown: RenderedItem, document: &Document, whole: Option<EventId>) -> CappedContent {
         for lines_max in (0..=FOLD_LINES_MAX).rev() {
             let (capped, fitted) = self.squeezed(&shown, document, whole, lines_max);
             if fitted {
@@ -103,10 +103,10 @@ impl Room<'_> {
     }
 
     /// The page with as much of its one item as fits beside so many fold lines; false if none of it does.
-    fn squeezed(&self, shown: &Shown, document: &Document, whole: Option<EventId>, lines_max: usize) -> (Capped, bool) {
+    fn squeezed(&self, shown: &RenderedItem, document: &Document, whole: Option<EventId>, lines_max: usize) -> (CappedContent, bool) {
         let rest = self.rest(1, lines_max);
-        let with = |text: String| Shown { label: shown.label.clone(), times: shown.times, text };
-        let write = |shown: &Shown| {
+        let with = |text: String| RenderedItem { label: shown.label.clone(), times: shown.times, text };
+        let write = |shown: &RenderedItem| {
             let mut draft = self.wrapper.draft(self.items.len());
             draft.add(shown);
             draft.closed(1, &rest)
@@ -121,15 +121,15 @@ impl Room<'_> {
         (self.capped(write(&shown), vec![shown], rest), fitted)
     }
 
-    fn capped(&self, text: String, shown: Vec<Shown>, rest: Rest) -> Capped {
+    fn capped(&self, text: String, shown: Vec<RenderedItem>, rest: Rest) -> CappedContent {
         let folded = (shown.len()..self.items.len()).filter(|at| self.folds(&self.items[*at])).collect();
-        Capped { text, page: Page { shown, rest }, folded }
+        CappedContent { text, page: BlockContent { shown, rest }, folded }
     }
 }
 
 /// One line per label in order of appearance; what does not get a line of its own shares the last. With no line to spare
 /// everything shares one.
-fn fold_lines<'a>(folded: impl Iterator<Item = &'a Item>, lines_max: usize) -> Vec<FoldLine> {
+fn fold_lines<'a>(folded: impl Iterator<Item = &'a BlockItem>, lines_max: usize) -> Vec<FoldLine> {
     let mut lines: Vec<FoldLine> = Vec::with_capacity(lines_max);
     let mut others = 0;
     for item in folded {

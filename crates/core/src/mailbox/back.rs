@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Desk, Effect, Mailbox};
-use crate::notification::{Entry, Fate, Kind, Notification};
+use super::{MailboxContext, Effect, Mailbox};
+use crate::notification::{EventRef, EndReason, NotificationKind, Notification};
 use crate::subscriber::SubscriberKey;
 use crate::{EventId, NotificationId};
 
@@ -14,7 +14,7 @@ type Holders = BTreeMap<(SubscriberKey, u128), (NotificationId, EventId)>;
 impl Mailbox {
     /// Lets what comes back wait again. News that a newer event has replaced meanwhile stays replaced; what has expired
     /// meanwhile stays gone; what the bound leaves no room for is folded at once.
-    pub(super) fn take_back(&mut self, mut returned: Vec<Notification>, desk: &mut Desk) {
+    pub(super) fn requeue_unseen(&mut self, mut returned: Vec<Notification>, context: &mut MailboxContext) {
         if returned.is_empty() {
             return;
         }
@@ -22,21 +22,21 @@ impl Mailbox {
         returned.sort_by_key(|notification| Reverse(notification.sequence));
         let (mut holders, mut overtaken, mut back) = (self.holders(), BTreeSet::new(), Vec::new());
         for mut notification in returned {
-            if let Kind::LeftOut(counts) = &notification.kind
-                && self.pending.iter().any(|waiting| matches!(waiting.kind, Kind::LeftOut(_)))
+            if let NotificationKind::LeftOut(counts) = &notification.kind
+                && self.pending.iter().any(|waiting| matches!(waiting.kind, NotificationKind::LeftOut(_)))
             {
-                self.left_out(desk, |left_out| left_out.add(counts));
-                desk.emit(Effect::Ended(Box::new(notification), Fate::Folded));
+                self.left_out(context, |left_out| left_out.add(counts));
+                context.emit(Effect::Ended(Box::new(notification), EndReason::Folded));
                 continue;
             }
-            match drop_overtaken(&mut notification, &holders, &mut overtaken, desk) {
+            match drop_superseded(&mut notification, &holders, &mut overtaken, context) {
                 Some(by) if notification.events.is_empty() => {
-                    desk.emit(Effect::Ended(Box::new(notification), Fate::Replaced { by }));
+                    context.emit(Effect::Ended(Box::new(notification), EndReason::Replaced { by }));
                 }
                 _ if notification.expires <= self.now => {
-                    desk.emit(Effect::Ended(Box::new(notification), Fate::Expired))
+                    context.emit(Effect::Ended(Box::new(notification), EndReason::Expired))
                 }
-                _ if matches!(notification.kind, Kind::LeftOut(_)) => self.queue(notification, desk),
+                _ if matches!(notification.kind, NotificationKind::LeftOut(_)) => self.queue(notification, context),
                 _ => {
                     hold_places(&notification, &mut holders);
                     back.push(notification);
@@ -44,7 +44,7 @@ impl Mailbox {
             }
         }
         self.dedupe.forget_all(&overtaken);
-        self.queue_all(back, desk);
+        self.queue_all(back, context);
     }
 
     fn holders(&self) -> Holders {
@@ -55,14 +55,14 @@ impl Mailbox {
     }
 
     /// Puts all of them into the queue, folds what is beyond the bound, and says of the rest that it waits.
-    fn queue_all(&mut self, back: Vec<Notification>, desk: &mut Desk) {
+    fn queue_all(&mut self, back: Vec<Notification>, context: &mut MailboxContext) {
         let ids: BTreeSet<NotificationId> = back.iter().map(|notification| notification.id).collect();
         self.pending.extend(back);
         self.pending.sort_by_key(|notification| notification.sequence);
-        self.fold_beyond_bound(desk);
+        self.fold_beyond_bound(context);
         for notification in self.pending.iter().rev().filter(|notification| ids.contains(&notification.id)) {
-            self.alarm = self.alarm.min(notification.expires);
-            desk.emit(Effect::Waiting(notification.id));
+            self.next_timer = self.next_timer.min(notification.expires);
+            context.emit(Effect::Waiting(notification.id));
         }
     }
 }
@@ -76,19 +76,19 @@ fn hold_places(notification: &Notification, holders: &mut Holders) {
 
 /// Drops the entries of a returned notification whose place something newer holds, each as superseded, and says where
 /// the last of them was overtaken.
-fn drop_overtaken(
+fn drop_superseded(
     notification: &mut Notification,
     holders: &Holders,
     overtaken: &mut BTreeSet<(EventId, SubscriberKey)>,
-    desk: &mut Desk,
+    context: &mut MailboxContext,
 ) -> Option<NotificationId> {
     let (subscriber, key) = (&notification.subscriber, notification.subscriber.key());
     let mut newer = None;
-    notification.events.retain(|entry: &Entry| {
+    notification.events.retain(|entry: &EventRef| {
         let Some((id, by)) = holders.get(&(key, entry.replace)) else { return true };
         newer = Some(*id);
         overtaken.insert((entry.event, key));
-        desk.emit(Effect::Superseded { event: entry.event, subscriber: subscriber.clone(), by: *by });
+        context.emit(Effect::Superseded { event: entry.event, subscriber: subscriber.clone(), by: *by });
         false
     });
     newer

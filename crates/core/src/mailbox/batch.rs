@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Desk;
-use crate::event::{Cause, Event};
-use crate::notification::{Entry, Kind, Notification};
+use super::MailboxContext;
+use crate::event::{EventCause, Event};
+use crate::notification::{EventRef, NotificationKind, Notification};
 use crate::subscriber::{Activation, Subscriber};
 use crate::{InjectionPoint, NotificationId, Time};
 
@@ -28,14 +28,14 @@ pub(crate) struct Batch {
 impl Batch {
     /// Opens a batch with its first event. All that closing needs is written down now, so that a batch closes the same
     /// way after its subscriber was reloaded or removed.
-    pub(crate) fn open(subscriber: &Subscriber, event: &Event, sequence: u64, desk: &mut Desk, now: Time) -> Self {
+    pub(crate) fn open(subscriber: &Subscriber, event: &Event, sequence: u64, context: &mut MailboxContext, now: Time) -> Self {
         let notification = Notification {
-            id: desk.ids.notification(now),
+            id: context.ids.notification(now),
             subscriber: subscriber.id.clone(),
             source: Some(event.source().shared()),
             priority: subscriber.output.priority,
             inject_at: subscriber.point_for(event),
-            kind: Kind::News,
+            kind: NotificationKind::Events,
             events: Vec::with_capacity(1),
             max_size: subscriber.batching.max_size as u32,
             sequence,
@@ -50,10 +50,10 @@ impl Batch {
     }
 
     /// Adds an event, or puts it in the place of the one it replaces; gives back the replaced one.
-    pub(crate) fn take(&mut self, entry: Entry, subscriber: &Subscriber, event: &Event) -> Option<Entry> {
+    pub(crate) fn take(&mut self, entry: EventRef, subscriber: &Subscriber, event: &Event) -> Option<EventRef> {
         let notification = &mut self.notification;
         notification.wakes |= wakes(subscriber, event);
-        notification.from_person |= event.cause() == Cause::Person;
+        notification.from_person |= event.cause() == EventCause::Person;
         if notification.source.as_deref().is_some_and(|source| source != event.source().as_str()) {
             notification.source = None;
         }
@@ -74,7 +74,7 @@ impl Batch {
 
 impl Notification {
     /// Adds an event, or puts it in the place of the one with the same replace key.
-    pub(crate) fn put(&mut self, entry: Entry) -> Option<Entry> {
+    pub(crate) fn put(&mut self, entry: EventRef) -> Option<EventRef> {
         let older = self.events.iter_mut().find(|older| entry.replace != 0 && older.replace == entry.replace);
         match older {
             Some(older) => Some(std::mem::replace(older, entry)),
@@ -88,7 +88,7 @@ impl Notification {
 
 /// Only what the world or the person did may wake a conversation, never the agent's own loop.
 pub(crate) fn wakes(subscriber: &Subscriber, event: &Event) -> bool {
-    subscriber.output.activation == Activation::Wake && event.cause() != Cause::Agent
+    subscriber.output.activation == Activation::Wake && event.cause() != EventCause::Agent
 }
 
 impl Batches {

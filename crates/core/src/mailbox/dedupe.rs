@@ -24,10 +24,10 @@ pub(crate) struct Dedupe {
     /// How many windows there may be before the next look for elapsed ones; doubles what was alive at the last.
     sweep_at: usize,
     /// How many windows hold repeats nobody has been told of.
-    untold: usize,
+    unreported: usize,
 }
 
-type Index = HashMap<u128, u32, BuildHasherDefault<AlreadyHashed>>;
+type Index = HashMap<u128, u32, BuildHasherDefault<IdentityHasher>>;
 
 /// One window: everything equal to its first event counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// How many of its repeats nobody was told of.
-    pub(crate) fn untold(&self) -> u32 {
+    pub(crate) fn unreported(&self) -> u32 {
         self.repeats - self.told
     }
 }
@@ -55,7 +55,7 @@ impl Dedupe {
     pub(crate) fn count(&mut self, key: u128, now: Time) -> Option<&Window> {
         let at = self.position(key).filter(|at| self.windows[*at].closes > now)?;
         let window = &mut self.windows[at];
-        self.untold += usize::from(window.repeats == window.told);
+        self.unreported += usize::from(window.repeats == window.told);
         window.repeats = window.repeats.saturating_add(1);
         Some(window)
     }
@@ -78,13 +78,13 @@ impl Dedupe {
     }
 
     /// Takes out the windows that have closed with repeats nobody was told of, oldest first.
-    pub(crate) fn closed_untold(&mut self, now: Time) -> Vec<Window> {
-        if self.untold == 0 {
+    pub(crate) fn take_closed_unreported(&mut self, now: Time) -> Vec<Window> {
+        if self.unreported == 0 {
             return Vec::new();
         }
         let closed: Vec<Window> =
             self.windows.extract_if(.., |window| window.closes <= now && window.repeats > window.told).collect();
-        self.untold -= closed.len();
+        self.unreported -= closed.len();
         if !closed.is_empty() {
             self.reindex();
         }
@@ -93,22 +93,22 @@ impl Dedupe {
 
     /// When the next window with untold repeats closes.
     pub(crate) fn next_close(&self) -> Time {
-        if self.untold == 0 {
+        if self.unreported == 0 {
             return Time::NEVER;
         }
-        let untold = self.windows.iter().filter(|window| window.repeats > window.told);
-        untold.map(|window| window.closes).min().unwrap_or(Time::NEVER)
+        let unreported = self.windows.iter().filter(|window| window.repeats > window.told);
+        unreported.map(|window| window.closes).min().unwrap_or(Time::NEVER)
     }
 
     /// Marks the untold repeats of those windows as told for which `told` finds a place.
     pub(crate) fn tell(&mut self, mut told: impl FnMut(&Window) -> bool) {
-        if self.untold == 0 {
+        if self.unreported == 0 {
             return;
         }
         for window in &mut self.windows {
-            if window.untold() > 0 && told(window) {
+            if window.unreported() > 0 && told(window) {
                 window.told = window.repeats;
-                self.untold -= 1;
+                self.unreported -= 1;
             }
         }
     }
@@ -136,7 +136,7 @@ impl Dedupe {
 
     fn close_early(&mut self, at: usize) {
         let window = &mut self.windows[at];
-        self.untold -= usize::from(window.repeats > window.told);
+        self.unreported -= usize::from(window.repeats > window.told);
         window.told = window.repeats;
         window.closes = Time::ZERO;
     }
@@ -147,9 +147,9 @@ impl Dedupe {
     }
 
     /// The windows with repeats nobody was told of.
-    pub(crate) fn untold(&self) -> impl Iterator<Item = &Window> {
-        let any = self.untold > 0;
-        self.windows.iter().filter(move |window| any && window.untold() > 0)
+    pub(crate) fn unreported(&self) -> impl Iterator<Item = &Window> {
+        let any = self.unreported > 0;
+        self.windows.iter().filter(move |window| any && window.unreported() > 0)
     }
 
     /// How many windows are kept, elapsed ones included.
@@ -158,8 +158,8 @@ impl Dedupe {
     }
 
     pub(crate) fn restore(windows: Vec<Window>) -> Self {
-        let untold = windows.iter().filter(|window| window.repeats > window.told).count();
-        let mut dedupe = Self { windows, untold, ..Self::default() };
+        let unreported = windows.iter().filter(|window| window.repeats > window.told).count();
+        let mut dedupe = Self { windows, unreported, ..Self::default() };
         dedupe.reindex();
         dedupe
     }
@@ -182,7 +182,7 @@ impl Dedupe {
         }
     }
 
-    /// Forgets elapsed windows. Those with untold repeats stay until they are taken out by [`Self::closed_untold`].
+    /// Forgets elapsed windows. Those with untold repeats stay until they are taken out by [`Self::take_closed_unreported`].
     fn sweep(&mut self, now: Time) {
         self.windows.retain(|window| window.closes > now || window.repeats > window.told);
         self.sweep_at = (self.windows.len() * 2).min(WINDOWS_MAX);
@@ -194,11 +194,11 @@ impl Dedupe {
         if self.windows.len() < WINDOWS_MAX {
             return Vec::new();
         }
-        let untold: Vec<Window> =
+        let unreported: Vec<Window> =
             self.windows.drain(..EVICTED_AT_ONCE).filter(|window| window.repeats > window.told).collect();
-        self.untold -= untold.len();
+        self.unreported -= unreported.len();
         self.reindex();
-        untold
+        unreported
     }
 
     fn reindex(&mut self) {
@@ -221,9 +221,9 @@ impl PartialEq for Dedupe {
 
 /// A key is a hash already; its low half is as good as any.
 #[derive(Clone, Default)]
-struct AlreadyHashed(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for AlreadyHashed {
+impl Hasher for IdentityHasher {
     fn write(&mut self, bytes: &[u8]) {
         let mut low = [0; 8];
         let length = bytes.len().min(8);

@@ -24,19 +24,19 @@ impl Presence {
         self.working.is_some_and(|seen| now < seen.plus(SILENCE_MS))
     }
 
-    pub(crate) fn works(&mut self, now: Time) {
+    pub(crate) fn mark_working(&mut self, now: Time) {
         self.working = Some(now);
     }
 
-    pub(crate) fn yields(&mut self) {
+    pub(crate) fn mark_idle(&mut self) {
         self.working = None;
     }
 
     /// An injection point was reached. At a turn's end the agent yields, unless something kept it from stopping.
     pub(crate) fn reached(&mut self, point: InjectionPoint, kept_going: bool, now: Time) {
         match point {
-            InjectionPoint::TurnEnd if !kept_going => self.yields(),
-            _ => self.works(now),
+            InjectionPoint::TurnEnd if !kept_going => self.mark_idle(),
+            _ => self.mark_working(now),
         }
     }
 

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use super::batch::wakes;
 use super::dedupe::Window;
-use super::{Desk, Effect, Keeper, Mailbox};
-use crate::event::{Cause, Event};
-use crate::notification::{Entry, Fate, Kind, LeftOut, Notification};
+use super::{MailboxContext, Effect, MailboxKind, Mailbox};
+use crate::event::{EventCause, Event};
+use crate::notification::{EventRef, EndReason, NotificationKind, LeftOut, Notification};
 use crate::subscriber::{Subscriber, SubscriberId, TTL_DEFAULT_MS};
 use crate::{InjectionPoint, NotificationId, Priority, Time};
 
@@ -20,23 +20,23 @@ impl Notification {
     /// subscribers; each counts its own repeats.
     pub(super) fn merge_repeats(&mut self, window: &Window) -> Option<NotificationId> {
         let entry = self.events.iter_mut().find(|entry| entry.event == window.of)?;
-        if self.kind != Kind::News || self.subscriber.key() != window.subscriber {
+        if self.kind != NotificationKind::Events || self.subscriber.key() != window.subscriber {
             return None;
         }
-        entry.merged = entry.merged.saturating_add(window.untold());
+        entry.merged = entry.merged.saturating_add(window.unreported());
         Some(self.id)
     }
 }
 
 impl Mailbox {
     /// Lets a notification wait for its point, or, in a person's mailbox, go out.
-    pub(super) fn queue(&mut self, notification: Notification, desk: &mut Desk) {
-        if self.keeper == Keeper::Person {
-            desk.emit(Effect::Ready(Box::new(notification)));
+    pub(super) fn queue(&mut self, notification: Notification, context: &mut MailboxContext) {
+        if self.kind == MailboxKind::Person {
+            context.emit(Effect::Ready(Box::new(notification)));
             return;
         }
-        self.alarm = self.alarm.min(notification.expires);
-        desk.emit(Effect::Waiting(notification.id));
+        self.next_timer = self.next_timer.min(notification.expires);
+        context.emit(Effect::Waiting(notification.id));
         // In the order they were opened, as they are loaded: a batch may close long after a later one.
         let at = self.pending.partition_point(|other| other.sequence < notification.sequence);
         self.pending.insert(at, notification);
@@ -45,12 +45,12 @@ impl Mailbox {
     /// Puts the event in the place of an older one that waits, in the newest notification that holds one.
     pub(super) fn replace_in_queue(
         &mut self,
-        entry: Entry,
+        entry: EventRef,
         subscriber: &Subscriber,
         event: &Event,
-        desk: &mut Desk,
+        context: &mut MailboxContext,
     ) -> Option<NotificationId> {
-        if entry.replace == 0 || self.keeper == Keeper::Person {
+        if entry.replace == 0 || self.kind == MailboxKind::Person {
             return None;
         }
         let holds = |notification: &Notification| {
@@ -60,7 +60,7 @@ impl Mailbox {
         let at = self.pending.iter().rposition(holds)?;
         let holder = &mut self.pending[at];
         holder.wakes |= wakes(subscriber, event);
-        holder.from_person |= event.cause() == Cause::Person;
+        holder.from_person |= event.cause() == EventCause::Person;
         // Its subscriber may have become more urgent since.
         if subscriber.output.priority < holder.priority {
             holder.priority = subscriber.output.priority;
@@ -71,34 +71,34 @@ impl Mailbox {
             holder.source = None;
         }
         let (id, older) = (holder.id, holder.put(entry));
-        desk.emit(Effect::Waiting(id));
+        context.emit(Effect::Waiting(id));
         if let Some(older) = older {
-            self.supersede(older, subscriber, event, desk);
+            self.supersede(older, subscriber, event, context);
         }
         Some(id)
     }
 
     /// The repeats of an event when its window closes: added to the event where it still waits, else told as "3 more
     /// times" by a notification that never wakes.
-    pub(super) fn tell_repeats(&mut self, window: Window, desk: &mut Desk) {
+    pub(super) fn report_repeats(&mut self, window: Window, context: &mut MailboxContext) {
         let mut held = self.batches.0.iter_mut().map(|batch| &mut batch.notification).chain(&mut self.pending);
         if let Some(waiting) = held.find_map(|notification| notification.merge_repeats(&window)) {
-            desk.emit(Effect::Waiting(waiting));
+            context.emit(Effect::Waiting(waiting));
             return;
         }
-        let Some(subscriber) = desk.subscribers.find_by_key(window.subscriber).cloned() else {
-            self.left_out(desk, |left_out| left_out.repeats = left_out.repeats.saturating_add(window.untold()));
+        let Some(subscriber) = context.subscribers.find_by_key(window.subscriber).cloned() else {
+            self.left_out(context, |left_out| left_out.repeats = left_out.repeats.saturating_add(window.unreported()));
             return;
         };
         self.sequence += 1;
         let notification = Notification {
-            id: desk.ids.notification(self.now),
+            id: context.ids.notification(self.now),
             subscriber: subscriber.id.clone(),
             source: None,
             priority: subscriber.output.priority,
             inject_at: subscriber.output.inject_at,
-            kind: Kind::Repeats,
-            events: vec![Entry { event: window.of, replace: 0, merged: window.untold() }],
+            kind: NotificationKind::Repeats,
+            events: vec![EventRef { event: window.of, replace: 0, merged: window.unreported() }],
             max_size: subscriber.batching.max_size as u32,
             sequence: self.sequence,
             since: self.now,
@@ -108,16 +108,16 @@ impl Mailbox {
             announced: false,
             from_person: false,
         };
-        self.queue(notification, desk);
+        self.queue(notification, context);
     }
 
     /// Ends what has waited longer than its time to live.
-    pub(super) fn expire(&mut self, desk: &mut Desk) {
+    pub(super) fn expire(&mut self, context: &mut MailboxContext) {
         let now = self.now;
         for gone in self.pending.extract_if(.., |notification| notification.expires <= now) {
-            match self.keeper {
-                Keeper::Person => desk.emit(Effect::Ready(Box::new(gone))),
-                _ => desk.emit(Effect::Ended(Box::new(gone), Fate::Expired)),
+            match self.kind {
+                MailboxKind::Person => context.emit(Effect::Ready(Box::new(gone))),
+                _ => context.emit(Effect::Ended(Box::new(gone), EndReason::Expired)),
             }
         }
     }
@@ -128,23 +128,23 @@ impl Mailbox {
 
     /// Whether another message would be one too many: every subscriber that listens makes a notification of it, and
     /// none that is the person's word may be dropped for it. What has expired by now is none.
-    pub(super) fn is_full_of_messages(&self, message: &Event, desk: &Desk) -> bool {
-        let now = self.now.max(desk.now);
-        let person = self.keeper == Keeper::Person;
+    pub(super) fn is_full_of_messages(&self, message: &Event, context: &MailboxContext) -> bool {
+        let now = self.now.max(context.now);
+        let person = self.kind == MailboxKind::Person;
         let held = self.batches.0.iter().map(|batch| &batch.notification);
         let waits = |one: &&Notification| one.from_person && one.expires > now;
         let waiting = held.chain(&self.pending).filter(waits).count();
-        let listening = desk.subscribers.listening(message.kind());
+        let listening = context.subscribers.listening(message.kind());
         let coming = listening.filter(|subscriber| subscriber.output.audience.includes(person)).count();
         waiting > 0 && waiting + coming > PENDING_MAX
     }
 
     /// Folds the least urgent, oldest first, until no more wait than may. The person's own word is never folded.
-    pub(super) fn fold_beyond_bound(&mut self, desk: &mut Desk) {
+    pub(super) fn fold_beyond_bound(&mut self, context: &mut MailboxContext) {
         if self.pending.len() <= PENDING_MAX {
             return;
         }
-        let counts = |one: &Notification| !matches!(one.kind, Kind::LeftOut(_));
+        let counts = |one: &Notification| !matches!(one.kind, NotificationKind::LeftOut(_));
         let beyond = self.pending.iter().filter(|one| counts(one)).count().saturating_sub(PENDING_MAX);
         let may_fold = |one: &Notification| counts(one) && !one.from_person;
         let urgency = |one: &Notification| (Reverse(one.priority), one.sequence);
@@ -154,36 +154,36 @@ impl Mailbox {
         let mut folded: Vec<_> = self.pending.extract_if(.., |one| may_fold(one) && urgency(one) <= last).collect();
         folded.sort_by_key(urgency);
         let count = folded.len() as u32;
-        folded.into_iter().for_each(|one| desk.emit(Effect::Ended(Box::new(one), Fate::Folded)));
-        self.left_out(desk, |left_out| left_out.notifications = left_out.notifications.saturating_add(count));
+        folded.into_iter().for_each(|one| context.emit(Effect::Ended(Box::new(one), EndReason::Folded)));
+        self.left_out(context, |left_out| left_out.notifications = left_out.notifications.saturating_add(count));
     }
 
-    pub(super) fn count_storm(&mut self, event: &Event, desk: &mut Desk) {
+    pub(super) fn count_storm(&mut self, event: &Event, context: &mut MailboxContext) {
         let source = event.source().shared();
-        self.left_out(desk, |left_out| left_out.count_storm(&source, 1));
+        self.left_out(context, |left_out| left_out.count_storm(&source, 1));
     }
 
     /// The one notification that says what did not fit; made when the first thing does not.
-    pub(super) fn left_out(&mut self, desk: &mut Desk, count: impl FnOnce(&mut LeftOut)) {
-        let known = self.pending.iter_mut().find(|notification| matches!(notification.kind, Kind::LeftOut(_)));
+    pub(super) fn left_out(&mut self, context: &mut MailboxContext, count: impl FnOnce(&mut LeftOut)) {
+        let known = self.pending.iter_mut().find(|notification| matches!(notification.kind, NotificationKind::LeftOut(_)));
         if let Some(notification) = known {
-            if let Kind::LeftOut(left_out) = &mut notification.kind {
+            if let NotificationKind::LeftOut(left_out) = &mut notification.kind {
                 count(left_out);
             }
-            desk.emit(Effect::Waiting(notification.id));
+            context.emit(Effect::Waiting(notification.id));
             return;
         }
         let mut left_out = LeftOut::default();
         count(&mut left_out);
         self.sequence += 1;
-        let ttl_ms = if self.keeper == Keeper::Person { PERSON_LEFT_OUT_MS } else { TTL_DEFAULT_MS };
+        let ttl_ms = if self.kind == MailboxKind::Person { PERSON_LEFT_OUT_MS } else { TTL_DEFAULT_MS };
         let notification = Notification {
-            id: desk.ids.notification(self.now),
+            id: context.ids.notification(self.now),
             subscriber: SubscriberId::bellwire(),
             source: Some("bellwire".into()),
             priority: Priority::High,
             inject_at: InjectionPoint::AfterTool,
-            kind: Kind::LeftOut(left_out),
+            kind: NotificationKind::LeftOut(left_out),
             events: Vec::new(),
             max_size: 1,
             sequence: self.sequence,
@@ -194,8 +194,8 @@ impl Mailbox {
             announced: false,
             from_person: false,
         };
-        self.alarm = self.alarm.min(notification.expires);
-        desk.emit(Effect::Waiting(notification.id));
+        self.next_timer = self.next_timer.min(notification.expires);
+        context.emit(Effect::Waiting(notification.id));
         self.pending.push(notification);
     }
 }

@@ -9,9 +9,9 @@ use super::batch::Batches;
 use super::dedupe::{Dedupe, WINDOWS_MAX, Window};
 use super::presence::Presence;
 use super::storm::Storm;
-use super::{Keeper, Mailbox};
+use super::{MailboxKind, Mailbox};
 use crate::detect::Detectors;
-use crate::event::Secret;
+use crate::event::HashKey;
 use crate::notification::Notification;
 use crate::subscriber::SubscriberKey;
 use crate::{EventId, Time};
@@ -35,10 +35,10 @@ const COUNTED_MAX: u32 = (1 << 24) - 1;
 /// A mailbox on its way to bytes: the same fields as [`Saved`] in the same order, behind the version. It happens once per
 /// mailbox and commit.
 #[derive(Serialize)]
-struct Saving<'a> {
+struct SavedRef<'a> {
     version: u8,
-    keeper: Keeper,
-    secret: &'a Secret,
+    kind: MailboxKind,
+    secret: &'a HashKey,
     now: Time,
     sequence: u64,
     batches: &'a Batches,
@@ -50,8 +50,8 @@ struct Saving<'a> {
 
 #[derive(Deserialize)]
 struct Saved<W> {
-    keeper: Keeper,
-    secret: Secret,
+    kind: MailboxKind,
+    secret: HashKey,
     now: Time,
     sequence: u64,
     batches: Batches,
@@ -64,7 +64,7 @@ struct Saved<W> {
 impl<W> Saved<W> {
     fn without_windows(self) -> Saved<()> {
         Saved {
-            keeper: self.keeper,
+            kind: self.kind,
             secret: self.secret,
             now: self.now,
             sequence: self.sequence,
@@ -77,8 +77,8 @@ impl<W> Saved<W> {
     }
 
     /// Whether a mailbox can have come to this. Bytes that were damaged may still read as something no mailbox ever was.
-    fn is_sound(&self) -> bool {
-        self.sequence < u64::MAX / 2 && self.detectors.as_ref().is_none_or(|detectors| detectors.is_sound())
+    fn is_valid(&self) -> bool {
+        self.sequence < u64::MAX / 2 && self.detectors.as_ref().is_none_or(|detectors| detectors.is_valid())
     }
 }
 
@@ -123,7 +123,7 @@ fn window(bytes: &[u8; WINDOW_BYTES]) -> Option<Window> {
 
 /// A window as version 1 wrote it.
 #[derive(Deserialize)]
-struct RelativeWindow {
+struct WindowV1 {
     key: [u8; 16],
     of: [u8; 16],
     subscriber: [u8; 4],
@@ -133,7 +133,7 @@ struct RelativeWindow {
     told: u32,
 }
 
-impl RelativeWindow {
+impl WindowV1 {
     fn at(&self, now: Time) -> Window {
         Window {
             key: u128::from_le_bytes(self.key),
@@ -147,9 +147,9 @@ impl RelativeWindow {
 }
 
 /// Memory that postcard writes into: its own takes a byte at a time through an iterator, and begins with no room.
-struct Bytes(Vec<u8>);
+struct PostcardBuffer(Vec<u8>);
 
-impl Flavor for Bytes {
+impl Flavor for PostcardBuffer {
     type Output = Vec<u8>;
 
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
@@ -192,9 +192,9 @@ impl std::error::Error for LoadError {}
 impl Mailbox {
     /// The mailbox as bytes. [`Mailbox::pending`] is not in them.
     pub fn save(&self) -> Vec<u8> {
-        let saving = Saving {
+        let saving = SavedRef {
             version: VERSION,
-            keeper: self.keeper,
+            kind: self.kind,
             secret: &self.secret,
             now: self.now,
             sequence: self.sequence,
@@ -204,7 +204,7 @@ impl Mailbox {
             detectors: &self.detectors,
             presence: &self.presence,
         };
-        let bytes = Bytes(Vec::with_capacity(QUIET_BYTES + self.dedupe.len() * WINDOW_BYTES));
+        let bytes = PostcardBuffer(Vec::with_capacity(QUIET_BYTES + self.dedupe.len() * WINDOW_BYTES));
         postcard::serialize_with_flavor(&saving, bytes).expect("writing plain data into memory cannot fail")
     }
 
@@ -216,7 +216,7 @@ impl Mailbox {
 
     /// Replaces the secret. What was hashed under the old one is not recognised any more: within the windows that are
     /// open, a repeat counts as news once, and a newer state does not replace the one that waits.
-    pub fn set_secret(&mut self, secret: Secret) {
+    pub fn set_secret(&mut self, secret: HashKey) {
         self.secret = secret;
     }
 
@@ -233,21 +233,21 @@ impl Mailbox {
                 (saved.without_windows(), windows.iter().filter_map(window).collect())
             }
             RELATIVE => {
-                let saved: Saved<Vec<RelativeWindow>> = postcard::from_bytes(body).map_err(|_| LoadError::Damaged)?;
+                let saved: Saved<Vec<WindowV1>> = postcard::from_bytes(body).map_err(|_| LoadError::Damaged)?;
                 let windows = saved.windows.iter().map(|window| window.at(saved.now)).collect();
                 (saved.without_windows(), windows)
             }
             other => return Err(LoadError::Version(other)),
         };
-        if !saved.is_sound() || windows.len() > WINDOWS_MAX {
+        if !saved.is_valid() || windows.len() > WINDOWS_MAX {
             return Err(LoadError::Damaged);
         }
         pending.sort_by_key(|notification| notification.sequence);
         let mut mailbox = Self {
-            keeper: saved.keeper,
+            kind: saved.kind,
             secret: saved.secret,
             now: saved.now,
-            alarm: Time::NEVER,
+            next_timer: Time::NEVER,
             sequence: saved.sequence,
             batches: saved.batches,
             dedupe: Dedupe::restore(windows),
@@ -256,21 +256,21 @@ impl Mailbox {
             presence: saved.presence,
             pending,
         };
-        mailbox.alarm = mailbox.wakes_at();
+        mailbox.next_timer = mailbox.wakes_at();
         Ok(mailbox)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Desk, Input};
+    use super::super::{MailboxContext, Input};
     use super::*;
     use crate::{Event, Ids, Severity, Subscribers};
     use serde_json::json;
 
     #[test]
-    fn what_version_1_wrote_is_the_same_mailbox() {
-        let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
+    fn a_mailbox_saved_by_version_1_loads() {
+        let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [7; 16]);
         agent_in_a_loop(&mut mailbox, Time::from_millis(1_000_000));
         let digits = WRITTEN_BY_VERSION_1.as_bytes().as_chunks::<2>().0.iter();
         let digits = digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap());
@@ -288,8 +288,8 @@ mod tests {
         aa8faee98792cee51c0467726570f0b77a00000101040680897a0000";
 
     #[test]
-    fn what_version_2_wrote_is_the_same_mailbox_and_its_secret_is_replaced() {
-        let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
+    fn a_mailbox_saved_by_version_2_loads_with_a_new_secret() {
+        let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [7; 16]);
         agent_in_a_loop(&mut mailbox, Time::from_millis(1_000_000));
         let now = mailbox.save();
         let before: Vec<u8> = [2].into_iter().chain(now[1..].iter().copied()).collect();
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn the_bytes_of_version_3_stay_what_they_are() {
         use std::hash::Hasher as _;
-        let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
+        let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [7; 16]);
         agent_in_a_loop(&mut mailbox, Time::from_millis(1_000_000));
         let saved = mailbox.save();
         let mut hasher = siphasher::sip::SipHasher13::new();
@@ -313,19 +313,19 @@ mod tests {
 
     /// Publishes the same failing call a few times, as an agent in a loop would.
     fn agent_in_a_loop(mailbox: &mut Mailbox, start: Time) {
-        let mut desk = Desk::new(Subscribers::bundled().into(), Ids::seeded(1));
+        let mut context = MailboxContext::new(Subscribers::bundled().into(), Ids::seeded(1));
         let payload = json!({"tool_name": "grep", "arguments": {}, "usage": {"tokens_used": 9, "token_limit": 10}});
         let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, payload).unwrap();
         for call in 0..4 {
-            desk.now = start.plus(call * 1_000);
-            mailbox.handle(Input::Event(&event), &mut desk).unwrap();
-            while desk.poll().is_some() {}
+            context.now = start.plus(call * 1_000);
+            mailbox.handle(Input::Event(&event), &mut context).unwrap();
+            while context.poll().is_some() {}
         }
     }
 
     #[test]
     fn a_mailbox_with_any_one_byte_damaged_is_refused_or_goes_on_working() {
-        let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
+        let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [7; 16]);
         agent_in_a_loop(&mut mailbox, Time::from_millis(1_000_000));
         let saved = mailbox.save();
         for at in 1..saved.len() {

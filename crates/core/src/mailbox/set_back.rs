@@ -25,7 +25,7 @@ impl Mailbox {
         if let Some(detectors) = &mut self.detectors {
             detectors.set_back(ahead);
         }
-        self.alarm = self.wakes_at();
+        self.next_timer = self.wakes_at();
         true
     }
 }
@@ -35,23 +35,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Desk, Event, Ids, InjectionPoint, Input, Keeper, Severity, Subscribers};
+    use crate::{MailboxContext, Event, Ids, InjectionPoint, Input, MailboxKind, Severity, Subscribers};
 
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
     /// Publishes failures at `start` and 1 s later, lets the first window close, and saves the mailbox.
     fn used(start: Time) -> Mailbox {
-        let mut desk = Desk::new(Subscribers::bundled().into(), Ids::seeded(1));
-        let mut mailbox = Mailbox::new(Keeper::MainAgent, [7; 16]);
+        let mut context = MailboxContext::new(Subscribers::bundled().into(), Ids::seeded(1));
+        let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [7; 16]);
         for (after, tool) in [(0, "grep"), (1_000, "grep"), (2_500, "find")] {
-            desk.now = start.plus(after);
+            context.now = start.plus(after);
             let payload = json!({"tool_name": tool, "arguments": {}});
             let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, payload).unwrap();
-            let event = event.with_id(desk.ids.event(Time::ZERO)).at(Time::ZERO);
-            mailbox.handle(Input::Event(&event), &mut desk).unwrap();
-            while desk.poll().is_some() {}
+            let event = event.with_id(context.ids.event(Time::ZERO)).at(Time::ZERO);
+            mailbox.handle(Input::Event(&event), &mut context).unwrap();
+            while context.poll().is_some() {}
         }
-        mailbox.presence.reached(InjectionPoint::AfterTool, false, desk.now);
+        mailbox.presence.reached(InjectionPoint::AfterTool, false, context.now);
         mailbox
     }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Desk, Effect, Mailbox};
+use super::{MailboxContext, Effect, Mailbox};
 use crate::event::Event;
-use crate::inject::{Answer, Capped, Inject, Item, Style, Told, coalesce, fill};
-use crate::notification::{Fate, Kind, Notification};
-use crate::render::{Boundary, Wrapper, render_item, safe_label, synthetic_messages};
+use crate::inject::{Injection, CappedContent, Inject, BlockItem, Style, ShownItem, coalesce, fill};
+use crate::notification::{EndReason, NotificationKind, Notification};
+use crate::render::{Boundary, BlockWriter, render_item, safe_label, synthetic_messages};
 use crate::{EventId, InjectionPoint, NotificationId};
 
 /// What has waited this long is taken at every point, so that nothing starves whatever a harness can offer.
@@ -39,10 +39,10 @@ impl std::fmt::Debug for InjectInput<'_> {
 
 impl Mailbox {
     /// Close, coalesce, order, cap, render, mark: in one step, so that nobody sees half of it.
-    pub(super) fn inject(&mut self, input: InjectInput<'_>, desk: &mut Desk) {
+    pub(super) fn inject(&mut self, input: InjectInput<'_>, context: &mut MailboxContext) {
         let request = input.request;
         if let Some(observed) = &input.observed {
-            self.publish(observed, desk);
+            self.publish(observed, context);
         }
         if request.point == InjectionPoint::TurnStart
             && let Some(detectors) = &mut self.detectors
@@ -50,39 +50,39 @@ impl Mailbox {
             detectors.next_turn();
         }
         let answer = if request.wake_only && !self.has_wake_mail(request.point) {
-            Answer::empty(&request.call_id, request.point, coalesce(self.eligible(request.point)).len())
+            Injection::empty(&request.call_id, request.point, coalesce(self.eligible(request.point)).len())
         } else {
-            self.close_for(request.point, desk);
-            let detected = desk.out.iter().filter_map(|effect| match effect {
+            self.close_for(request.point, context);
+            let detected = context.out.iter().filter_map(|effect| match effect {
                 Effect::Detected(event) => Some(event.clone()),
                 _ => None,
             });
             let fresh = input.observed.into_iter().chain(detected).collect();
-            self.answer(request, input.boundary, &Known { stored: input.events, fresh }, desk)
+            self.answer(request, input.boundary, &LayeredEvents { stored: input.events, fresh }, context)
         };
         let kept_going = request.wake_only && answer.showing > 0;
         self.presence.reached(request.point, kept_going, self.now);
-        self.alarm = self.alarm.min(self.next_ring());
-        desk.emit(Effect::Answer(Box::new(answer)));
+        self.next_timer = self.next_timer.min(self.next_wake_at());
+        context.emit(Effect::Injection(Box::new(answer)));
     }
 
     /// Every batch that belongs to the point ends here: an injection point always flushes.
-    fn close_for(&mut self, point: InjectionPoint, desk: &mut Desk) {
+    fn close_for(&mut self, point: InjectionPoint, context: &mut MailboxContext) {
         for closed in self.batches.close(self.now, |batch| point.takes(batch.notification.inject_at)) {
-            self.queue(closed, desk);
+            self.queue(closed, context);
         }
-        self.merge_repeats(desk);
+        self.merge_repeats(context);
     }
 
     /// Adds the repeats counted so far to the events that wait, so that what is shown has the count of this moment.
-    fn merge_repeats(&mut self, desk: &mut Desk) {
+    fn merge_repeats(&mut self, context: &mut MailboxContext) {
         // Which of the events that wait have repeats to be told, and where each of them waits.
         let mut places: BTreeMap<_, Option<usize>> =
-            self.dedupe.untold().map(|window| ((window.of, window.subscriber), None)).collect();
+            self.dedupe.unreported().map(|window| ((window.of, window.subscriber), None)).collect();
         if places.is_empty() {
             return;
         }
-        for (at, notification) in self.pending.iter().enumerate().filter(|(_, one)| one.kind == Kind::News) {
+        for (at, notification) in self.pending.iter().enumerate().filter(|(_, one)| one.kind == NotificationKind::Events) {
             let subscriber = notification.subscriber.key();
             for entry in &notification.events {
                 if let Some(place @ None) = places.get_mut(&(entry.event, subscriber)) {
@@ -94,23 +94,23 @@ impl Mailbox {
         self.dedupe.tell(|window| {
             let place = places.get(&(window.of, window.subscriber)).copied().flatten();
             let found = place.and_then(|at| pending[at].merge_repeats(window));
-            found.inspect(|id| desk.emit(Effect::Waiting(*id))).is_some()
+            found.inspect(|id| context.emit(Effect::Waiting(*id))).is_some()
         });
     }
 
-    fn answer(&mut self, request: &Inject, boundary: &Boundary, events: &Known<'_>, desk: &mut Desk) -> Answer {
+    fn answer(&mut self, request: &Inject, boundary: &Boundary, events: &LayeredEvents<'_>, context: &mut MailboxContext) -> Injection {
         let mut items = coalesce(self.eligible(request.point));
         // Only there may a label stand in a line that sums up. What is shown gets its label when it is rendered.
         if request.point == InjectionPoint::TurnStart {
             items.iter_mut().for_each(|item| item.label = safe_label(&item.label, item, boundary));
         }
-        let mut answer = Answer::empty(&request.call_id, request.point, 0);
+        let mut answer = Injection::empty(&request.call_id, request.point, 0);
         if items.is_empty() {
             return answer;
         }
-        let wrapper = Wrapper { style: request.style, boundary };
+        let wrapper = BlockWriter { style: request.style, boundary };
         let mut capped = fill(&items, request.point, &request.limits, &wrapper, |item| {
-            let mut rendered = render_item(item, &desk.subscribers, events, boundary);
+            let mut rendered = render_item(item, &context.subscribers, events, boundary);
             answer.rendered += 1;
             answer.problems.extend(rendered.problem.take().map(|problem| (item.subscriber.clone(), problem)));
             rendered
@@ -121,17 +121,17 @@ impl Mailbox {
         answer.pending = capped.page.rest.pending;
         match request.style {
             Style::Synthetic => {
-                answer.messages = synthetic_messages(&capped.page, request.shape, self.now, &mut desk.ids)
+                answer.messages = synthetic_messages(&capped.page, request.shape, self.now, &mut context.ids)
             }
             Style::Block | Style::Append => answer.block = std::mem::take(&mut capped.text),
         }
-        self.mark(&items, &capped, &mut answer, desk);
+        self.mark(&items, &capped, &mut answer, context);
         answer.told = told(items, capped);
         answer
     }
 
     /// Takes the notifications of the items that were shown or folded out of the queue, in the order of the items.
-    fn mark(&mut self, items: &[Item], capped: &Capped, answer: &mut Answer, desk: &mut Desk) {
+    fn mark(&mut self, items: &[BlockItem], capped: &CappedContent, answer: &mut Injection, context: &mut MailboxContext) {
         let showing = capped.page.shown.len();
         let folded = capped.folded.iter().map(|at| &items[*at]);
         let ids = items[..showing].iter().chain(folded).flat_map(|item| &item.notifications);
@@ -142,8 +142,8 @@ impl Mailbox {
         answer.taken = taken.collect();
         answer.taken.sort_by_key(|notification| order.get(&notification.id));
         for (number, taken) in answer.taken.iter().enumerate() {
-            let fate = if number < injected { Fate::Injected } else { Fate::Folded };
-            desk.emit(Effect::Ended(Box::new(taken.clone()), fate));
+            let end_reason = if number < injected { EndReason::Injected } else { EndReason::Folded };
+            context.emit(Effect::Ended(Box::new(taken.clone()), end_reason));
         }
     }
 
@@ -168,25 +168,25 @@ impl Mailbox {
 }
 
 /// Stored events, and those that came in with the injection itself.
-struct Known<'a> {
+struct LayeredEvents<'a> {
     stored: &'a dyn EventLookup,
     fresh: Vec<Arc<Event>>,
 }
 
-impl EventLookup for Known<'_> {
+impl EventLookup for LayeredEvents<'_> {
     fn event(&self, id: EventId) -> Option<Arc<Event>> {
         self.fresh.iter().find(|event| event.id() == id).cloned().or_else(|| self.stored.event(id))
     }
 }
 
 /// What was said, for the conversation's history: the items shown, then the lines that sum up.
-fn told(items: Vec<Item>, capped: Capped) -> Vec<Told> {
-    let shown = capped.page.shown.into_iter().zip(items).map(|(shown, item)| Told {
+fn told(items: Vec<BlockItem>, capped: CappedContent) -> Vec<ShownItem> {
+    let shown = capped.page.shown.into_iter().zip(items).map(|(shown, item)| ShownItem {
         source: shown.label.to_string(),
         content: shown.text,
         notifications: item.notifications,
     });
-    let folded = capped.page.rest.fold_lines.iter().map(|line| Told {
+    let folded = capped.page.rest.fold_lines.iter().map(|line| ShownItem {
         source: line.label.to_string(),
         content: format!("{} more", line.items),
         notifications: Vec::new(),

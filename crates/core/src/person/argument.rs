@@ -106,7 +106,7 @@ pub(super) const fn words_of<T: Copy, const N: usize>(table: &[(&'static str, T)
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::{Arguments, CheckNotifications, NotifySelf, Remind, SendNotification, ShowNotification};
+    use super::super::{ToolArguments, CheckNotifications, NotifySelf, Remind, SendNotification, ShowNotification};
     use super::*;
     use crate::Time;
 
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn every_tool_takes_exactly_what_its_arguments_say() {
         let now: Time = "2026-01-03T15:30:00Z".parse().unwrap_or(Time::ZERO);
-        let read = |call: &Value| Arguments::parse(call.clone()).unwrap_or_default();
+        let read = |call: &Value| ToolArguments::parse(call.clone()).unwrap_or_default();
         agrees(CheckNotifications::ARGUMENTS, &json!({}), |call| CheckNotifications::parse(&read(call)).is_ok());
         agrees(NotifySelf::ARGUMENTS, &json!({"message": "x"}), |call| NotifySelf::parse(&read(call)).is_ok());
         agrees(SendNotification::ARGUMENTS, &json!({"message": "x"}), |call| {

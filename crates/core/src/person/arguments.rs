@@ -5,9 +5,9 @@ use crate::event::excerpt;
 
 /// The arguments of a tool call, as a model sent them.
 #[derive(Clone, Debug, Default)]
-pub struct Arguments(Map<String, Value>);
+pub struct ToolArguments(Map<String, Value>);
 
-impl Arguments {
+impl ToolArguments {
     /// Reads an object, also one that a model put into quotes. Anything else is refused.
     pub fn parse(value: Value) -> Result<Self, String> {
         match value {
@@ -102,7 +102,7 @@ mod tests {
     use serde_json::json;
 
     fn integer(value: Value) -> Result<Option<i64>, String> {
-        Arguments::parse(json!({ "n": value })).and_then(|arguments| arguments.integer("n"))
+        ToolArguments::parse(json!({ "n": value })).and_then(|arguments| arguments.integer("n"))
     }
 
     #[test]
@@ -111,16 +111,16 @@ mod tests {
         assert_eq!(integer(json!(5000.0)), Ok(Some(5000)));
         assert_eq!(integer(json!(" 5e3 ")), Ok(Some(5000)));
         assert_eq!(integer(json!(null)), Ok(None));
-        assert!(Arguments::parse(json!("{\"n\": 1}")).is_ok());
-        assert!(Arguments::parse(json!("nonsense")).is_err());
+        assert!(ToolArguments::parse(json!("{\"n\": 1}")).is_ok());
+        assert!(ToolArguments::parse(json!("nonsense")).is_err());
         for wrong in [json!(1.5), json!("soon"), json!(true), json!([1]), json!(1e300)] {
             assert!(integer(wrong.clone()).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn an_argument_nobody_knows_is_named() {
-        let arguments = Arguments::parse(json!({"message": "x", "colour": "red"})).unwrap_or_default();
+    fn an_unknown_argument_is_named() {
+        let arguments = ToolArguments::parse(json!({"message": "x", "colour": "red"})).unwrap_or_default();
         let known = [Argument::text("message", 1, 9, ""), Argument::word("type", &[], "")];
         let refused = arguments.refuse_others(&known);
         assert_eq!(refused, Err("Unknown argument 'colour'. Allowed: message, type".to_owned()));

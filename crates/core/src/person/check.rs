@@ -1,4 +1,4 @@
-use super::{Argument, Arguments};
+use super::{Argument, ToolArguments};
 
 /// An agent asks what is new: `check_notifications`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ impl CheckNotifications {
     pub const ARGUMENTS: &[Argument] = &[];
 
     /// Checks the arguments: there are none.
-    pub fn parse(arguments: &Arguments) -> Result<Self, String> {
+    pub fn parse(arguments: &ToolArguments) -> Result<Self, String> {
         arguments.refuse_others(Self::ARGUMENTS).map(|()| Self)
     }
 }
@@ -21,7 +21,7 @@ mod tests {
 
     #[test]
     fn a_question_without_arguments_takes_none() {
-        let parse = |value| CheckNotifications::parse(&Arguments::parse(value)?);
+        let parse = |value| CheckNotifications::parse(&ToolArguments::parse(value)?);
         assert!(parse(json!({})).is_ok());
         assert!(parse(json!(null)).is_ok());
         let refused = Err("Unknown argument 'limit'. This tool takes none".to_owned());

@@ -3,8 +3,8 @@ use serde_json::json;
 use super::argument::words_of;
 use super::arguments::word;
 use super::send::{message, message_argument, preview};
-use super::{Argument, Arguments};
-use crate::{Event, Invalid, Severity};
+use super::{Argument, ToolArguments};
+use crate::{Event, ValidationError, Severity};
 
 const NEXT_TURN: &str = "next_turn";
 const POINTS: [(&str, &str); 3] = [(NEXT_TURN, NEXT_TURN), ("after_tool", "after_tool"), ("turn_end", "turn_end")];
@@ -28,7 +28,7 @@ impl NotifySelf {
     ];
 
     /// Checks the arguments: message, then deliver_at.
-    pub fn parse(arguments: &Arguments) -> Result<Self, String> {
+    pub fn parse(arguments: &ToolArguments) -> Result<Self, String> {
         let message = message(arguments)?;
         let deliver_at =
             arguments.text("deliver_at")?.map_or(Ok(NEXT_TURN), |text| word("deliver_at", text, &POINTS))?;
@@ -42,7 +42,7 @@ impl NotifySelf {
     }
 
     /// The event it becomes.
-    pub fn into_event(self) -> Result<Event, Invalid> {
+    pub fn into_event(self) -> Result<Event, ValidationError> {
         let payload = json!({ "message": self.message, "deliver_at": self.deliver_at });
         Event::new("agent.self.notify", "agent", Severity::Info, payload)
     }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_note_is_read_at_the_next_turn_unless_it_says_otherwise() {
-        let parse = |value| NotifySelf::parse(&Arguments::parse(value)?);
+        let parse = |value| NotifySelf::parse(&ToolArguments::parse(value)?);
         let note = parse(json!({"message": "check the logs"})).map(|note| note.deliver_at);
         assert_eq!(note, Ok("next_turn"));
         assert!(

@@ -1,5 +1,5 @@
 use super::send::{message, message_argument, preview};
-use super::{Argument, Arguments};
+use super::{Argument, ToolArguments};
 use crate::Time;
 
 /// How far ahead a reminder may lie: a year and a day.
@@ -24,7 +24,7 @@ impl Remind {
     ];
 
     /// Checks the arguments: message, then exactly one of `at` and `in_minutes`.
-    pub fn parse(arguments: &Arguments, now: Time) -> Result<Self, String> {
+    pub fn parse(arguments: &ToolArguments, now: Time) -> Result<Self, String> {
         let message = message(arguments)?;
         let at = match (arguments.text("at")?, arguments.integer("in_minutes")?) {
             (Some(at), None) => at
@@ -62,7 +62,7 @@ mod tests {
             arguments[key] = value.clone();
         }
         let now: Time = "2026-01-03T15:30:00Z".parse().map_err(|_| String::new())?;
-        Remind::parse(&Arguments::parse(arguments)?, now).map(|remind| remind.at)
+        Remind::parse(&ToolArguments::parse(arguments)?, now).map(|remind| remind.at)
     }
 
     #[test]

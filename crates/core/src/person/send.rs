@@ -1,6 +1,6 @@
 use super::argument::words_of;
 use super::arguments::word;
-use super::{Argument, Arguments, MESSAGE_MAX, clean};
+use super::{Argument, ToolArguments, MESSAGE_MAX, clean};
 
 /// How much of a message a result repeats.
 const PREVIEW_MAX: usize = 80;
@@ -8,10 +8,10 @@ const PREVIEW_MAX: usize = 80;
 /// A message that stays with a person until they have read it: `send_notification`.
 ///
 /// ```
-/// use bellwire_core::person::{Arguments, MessageType, SendNotification};
+/// use bellwire_core::person::{ToolArguments, MessageType, SendNotification};
 /// use serde_json::json;
 ///
-/// let arguments = Arguments::parse(json!({"message": " Buy milk ", "type": "reminder"}))?;
+/// let arguments = ToolArguments::parse(json!({"message": " Buy milk ", "type": "reminder"}))?;
 /// let send = SendNotification::parse(&arguments)?;
 /// assert_eq!((send.message.as_str(), send.kind), ("Buy milk", MessageType::Reminder));
 /// # Ok::<(), String>(())
@@ -45,7 +45,7 @@ impl SendNotification {
     ];
 
     /// Checks the arguments: message, then type.
-    pub fn parse(arguments: &Arguments) -> Result<Self, String> {
+    pub fn parse(arguments: &ToolArguments) -> Result<Self, String> {
         let message = message(arguments)?;
         let kind = arguments.text("type")?.map_or(Ok(MessageType::default()), MessageType::parse)?;
         arguments.refuse_others(Self::ARGUMENTS)?;
@@ -85,7 +85,7 @@ pub(super) const fn message_argument(meaning: &'static str) -> Argument {
 }
 
 /// A message of 1 to 500 characters, cleaned and trimmed.
-pub(super) fn message(arguments: &Arguments) -> Result<String, String> {
+pub(super) fn message(arguments: &ToolArguments) -> Result<String, String> {
     let text = clean(arguments.text("message")?.unwrap_or_default());
     match text.chars().count() {
         1..=MESSAGE_MAX => Ok(text),
@@ -106,7 +106,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn parse(arguments: Value) -> Result<SendNotification, String> {
-        SendNotification::parse(&Arguments::parse(arguments)?)
+        SendNotification::parse(&ToolArguments::parse(arguments)?)
     }
 
     #[test]

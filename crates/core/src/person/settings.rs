@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::excerpt;
 use crate::quiet::{QuietError, QuietHours};
-use crate::{Invalid, Time};
+use crate::{ValidationError, Time};
 
 const ADDRESS_MAX: usize = 254;
 const MUTED_MAX: usize = 1000;
@@ -11,7 +11,7 @@ const ORIGIN_MAX: usize = 128;
 /// What a person prefers. Whatever is in it has been checked, so that nothing needs to be checked when it is used.
 ///
 /// ```
-/// use bellwire_core::person::{QuietChange, Settings, SettingsChange};
+/// use bellwire_core::person::{QuietChange, PersonSettings, SettingsChange};
 ///
 /// let night = QuietChange {
 ///     start: Some("22:00".into()),
@@ -19,18 +19,18 @@ const ORIGIN_MAX: usize = 128;
 ///     timezone: Some("Europe/Berlin".into()),
 /// };
 /// let change = SettingsChange { quiet_hours: Some(Some(night)), ..SettingsChange::default() };
-/// let settings = Settings::default().changed_by(&change)?;
+/// let settings = PersonSettings::default().apply(&change)?;
 ///
 /// // Later only the end is named; the rest stays.
 /// let longer = QuietChange { end: Some("08:30".into()), ..QuietChange::default() };
 /// let change = SettingsChange { quiet_hours: Some(Some(longer)), ..SettingsChange::default() };
-/// let quiet = settings.changed_by(&change)?.quiet_hours.map(|quiet| (quiet.start, quiet.end));
+/// let quiet = settings.apply(&change)?.quiet_hours.map(|quiet| (quiet.start, quiet.end));
 /// assert_eq!(quiet, Some(("22:00".into(), "08:30".into())));
-/// # Ok::<(), bellwire_core::Invalid>(())
+/// # Ok::<(), bellwire_core::ValidationError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct PersonSettings {
     /// The subscribers that are switched off.
     pub disabled_subscribers: Vec<String>,
     /// Agents whose news goes to the inbox and nowhere else.
@@ -124,9 +124,9 @@ pub struct QuietChange {
     pub timezone: Option<String>,
 }
 
-impl Settings {
+impl PersonSettings {
     /// These settings with the change made, or the first field that cannot be as it was asked; then nothing changes.
-    pub fn changed_by(&self, change: &SettingsChange) -> Result<Self, Invalid> {
+    pub fn apply(&self, change: &SettingsChange) -> Result<Self, ValidationError> {
         let mut next = self.clone();
         if let Some(ids) = &change.disabled_subscribers {
             next.disabled_subscribers = ids.clone();
@@ -174,11 +174,11 @@ impl EmailSettings {
 }
 
 impl QuietChange {
-    fn over(&self, current: Option<&QuietSettings>) -> Result<QuietSettings, Invalid> {
+    fn over(&self, current: Option<&QuietSettings>) -> Result<QuietSettings, ValidationError> {
         type Part = fn(&QuietSettings) -> &String;
         let part = |given: &Option<String>, field: &'static str, known: Part| {
             let text = given.clone().or_else(|| current.map(|current| known(current).clone()));
-            text.ok_or_else(|| Invalid::new(field, "is missing; quiet hours need start, end and timezone"))
+            text.ok_or_else(|| ValidationError::new(field, "is missing; quiet hours need start, end and timezone"))
         };
         let start = part(&self.start, "quiet_hours.start", |quiet| &quiet.start)?;
         let end = part(&self.end, "quiet_hours.end", |quiet| &quiet.end)?;
@@ -188,7 +188,7 @@ impl QuietChange {
     }
 }
 
-fn refusal(error: &QuietError) -> Invalid {
+fn refusal(error: &QuietError) -> ValidationError {
     let field = match error.field() {
         "start" => "quiet_hours.start",
         "end" => "quiet_hours.end",
@@ -196,18 +196,18 @@ fn refusal(error: &QuietError) -> Invalid {
     };
     let text = error.to_string();
     let message = text.split_once(": ").map_or(text.as_str(), |(_, message)| message);
-    Invalid::new(field, message)
+    ValidationError::new(field, message)
 }
 
-fn muted(origins: &[String]) -> Result<Vec<String>, Invalid> {
+fn muted(origins: &[String]) -> Result<Vec<String>, ValidationError> {
     const FIELD: &str = "muted_origins";
     if origins.len() > MUTED_MAX {
-        return Err(Invalid::new(FIELD, format!("names {} origins; at most {MUTED_MAX} are allowed", origins.len())));
+        return Err(ValidationError::new(FIELD, format!("names {} origins; at most {MUTED_MAX} are allowed", origins.len())));
     }
     let fits = |origin: &String| (1..=ORIGIN_MAX).contains(&origin.chars().count());
     if let Some(origin) = origins.iter().find(|origin| !fits(origin)) {
         let message = format!("has '{}'; an origin has 1 to {ORIGIN_MAX} characters", excerpt(origin));
-        return Err(Invalid::new(FIELD, message));
+        return Err(ValidationError::new(FIELD, message));
     }
     let mut origins = origins.to_vec();
     origins.sort();
@@ -216,7 +216,7 @@ fn muted(origins: &[String]) -> Result<Vec<String>, Invalid> {
 }
 
 /// One mailbox, written plainly: no display name, no comment, no list.
-fn address_of(text: &str) -> Result<String, Invalid> {
+fn address_of(text: &str) -> Result<String, ValidationError> {
     let text = text.trim();
     let label = |label: &str| {
         !label.is_empty()
@@ -233,7 +233,7 @@ fn address_of(text: &str) -> Result<String, Invalid> {
         true => Ok(text.to_owned()),
         false => {
             let message = format!("'{}' is not one address such as ada@example.org", excerpt(text));
-            Err(Invalid::new("email.address", message))
+            Err(ValidationError::new("email.address", message))
         }
     }
 }
@@ -249,28 +249,28 @@ mod tests {
     #[test]
     fn a_change_touches_only_what_it_names() {
         let quiet = QuietSettings { start: "22:00".into(), end: "07:00".into(), timezone: "UTC".into() };
-        let before = Settings { muted_origins: vec!["butler".into()], quiet_hours: Some(quiet), ..Settings::default() };
-        assert_eq!(before.changed_by(&SettingsChange::default()), Ok(before.clone()));
+        let before = PersonSettings { muted_origins: vec!["butler".into()], quiet_hours: Some(quiet), ..PersonSettings::default() };
+        assert_eq!(before.apply(&SettingsChange::default()), Ok(before.clone()));
         let change = SettingsChange { toasts_enabled: Some(false), ..SettingsChange::default() };
-        let after = before.changed_by(&change);
-        assert_eq!(after, Ok(Settings { toasts: ToastSettings { enabled: false }, ..before }));
+        let after = before.apply(&change);
+        assert_eq!(after, Ok(PersonSettings { toasts: ToastSettings { enabled: false }, ..before }));
     }
 
     #[test]
     fn another_address_is_not_confirmed_and_the_same_one_stays_so() {
         let confirmed = EmailSettings { enabled: true, address: Some("ada@example.org".into()), confirmed: true };
-        let before = Settings { email: confirmed, ..Settings::default() };
+        let before = PersonSettings { email: confirmed, ..PersonSettings::default() };
         assert_eq!(before.mail_address(), Some("ada@example.org"));
-        let same = before.changed_by(&address(" ada@example.org "));
+        let same = before.apply(&address(" ada@example.org "));
         assert!(same.is_ok_and(|same| same.email.confirmed));
-        let other = before.changed_by(&address("eve@example.org"));
+        let other = before.apply(&address("eve@example.org"));
         assert!(other.is_ok_and(|other| !other.email.confirmed && other.mail_address().is_none()));
         let off = SettingsChange { email_enabled: Some(false), ..SettingsChange::default() };
-        assert!(before.changed_by(&off).is_ok_and(|off| off.mail_address().is_none()));
+        assert!(before.apply(&off).is_ok_and(|off| off.mail_address().is_none()));
     }
 
     #[test]
-    fn what_is_no_address_is_refused_by_name() {
+    fn an_invalid_address_is_refused() {
         for wrong in [
             "",
             "ada",
@@ -282,11 +282,11 @@ mod tests {
             "a@x.org\r\nBcc: b@x.org",
             "a@-x.org",
         ] {
-            let refused = Settings::default().changed_by(&address(wrong));
+            let refused = PersonSettings::default().apply(&address(wrong));
             assert!(refused.is_err_and(|refused| refused.field == "email.address"), "{wrong}");
         }
         for right in ["a@localhost", "ada.lovelace+bell@example.co.uk", "ünï@bücher.example"] {
-            assert!(Settings::default().changed_by(&address(right)).is_ok(), "{right}");
+            assert!(PersonSettings::default().apply(&address(right)).is_ok(), "{right}");
         }
     }
 
@@ -297,7 +297,7 @@ mod tests {
             let quiet = QuietChange { start: owned(start), end: owned(end), timezone: owned(timezone) };
             SettingsChange { quiet_hours: Some(Some(quiet)), ..SettingsChange::default() }
         };
-        let field = |change: SettingsChange| Settings::default().changed_by(&change).err().map(|refused| refused.field);
+        let field = |change: SettingsChange| PersonSettings::default().apply(&change).err().map(|refused| refused.field);
         assert_eq!(field(change(Some("22:00"), Some("07:00"), Some("europe/berlin"))), None);
         assert_eq!(field(change(Some("22:00"), None, None)), Some("quiet_hours.end"));
         assert_eq!(field(change(Some("22:00"), Some("07:00"), None)), Some("quiet_hours.timezone"));

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::argument::words_of;
 use super::arguments::word;
 use super::send::message_argument;
-use super::{Argument, Arguments, MESSAGE_MAX, clean, one_line};
+use super::{Argument, ToolArguments, MESSAGE_MAX, clean, one_line};
 
 const TITLE_MAX: usize = 100;
 const DURATION_MAX: i64 = 30_000;
@@ -91,7 +91,7 @@ impl ShowNotification {
 
     /// Checks the arguments; the first failing check of message present, severity present, message length, severity value,
     /// title, duration, actions, position is told.
-    pub fn parse(arguments: &Arguments) -> Result<Self, String> {
+    pub fn parse(arguments: &ToolArguments) -> Result<Self, String> {
         let message = arguments.text("message")?.map(clean).filter(|text| !text.is_empty());
         let message = message.ok_or("message is required: what the notification says, 1 to 500 characters")?;
         let severity = arguments.text("severity")?.filter(|text| !text.trim().is_empty());
@@ -113,7 +113,7 @@ impl ShowNotification {
     }
 }
 
-fn title(arguments: &Arguments) -> Result<Option<String>, String> {
+fn title(arguments: &ToolArguments) -> Result<Option<String>, String> {
     let title = arguments.text("title")?.map(one_line).filter(|title| !title.is_empty());
     match title {
         Some(title) if title.chars().count() > TITLE_MAX => {
@@ -123,7 +123,7 @@ fn title(arguments: &Arguments) -> Result<Option<String>, String> {
     }
 }
 
-fn duration(arguments: &Arguments) -> Result<u32, String> {
+fn duration(arguments: &ToolArguments) -> Result<u32, String> {
     match arguments.integer("duration")? {
         None => Ok(DURATION_DEFAULT),
         Some(duration @ 0..=DURATION_MAX) => Ok(duration as u32),
@@ -133,7 +133,7 @@ fn duration(arguments: &Arguments) -> Result<u32, String> {
     }
 }
 
-fn actions(arguments: &Arguments) -> Result<Vec<ToastAction>, String> {
+fn actions(arguments: &ToolArguments) -> Result<Vec<ToastAction>, String> {
     let list = arguments.list("actions")?.unwrap_or_default();
     if list.len() > ACTIONS_MAX {
         return Err(format!("At most {ACTIONS_MAX} actions are allowed, not {}", list.len()));
@@ -153,7 +153,7 @@ impl ToastAction {
 
     fn parse(at: usize, value: Value) -> Result<Self, String> {
         let named = |problem: String| format!("actions[{at}]: {problem}");
-        let arguments = Arguments::parse(value).map_err(named)?;
+        let arguments = ToolArguments::parse(value).map_err(named)?;
         arguments.refuse_others(Self::ARGUMENTS).map_err(named)?;
         let label = bounded(&arguments, "label", LABEL_MAX).map_err(named)?;
         let label = label.ok_or_else(|| named(format!("label is required, 1 to {LABEL_MAX} characters")))?;
@@ -186,7 +186,7 @@ impl ToastAction {
     }
 }
 
-fn bounded(arguments: &Arguments, name: &str, max: usize) -> Result<Option<String>, String> {
+fn bounded(arguments: &ToolArguments, name: &str, max: usize) -> Result<Option<String>, String> {
     let text = arguments.text(name)?.map(one_line).filter(|text| !text.is_empty());
     match text {
         Some(text) if text.chars().count() > max => Err(format!("{name} must be between 1 and {max} characters")),
@@ -247,11 +247,11 @@ mod tests {
         for (key, value) in change.as_object().into_iter().flatten() {
             arguments[key] = value.clone();
         }
-        ShowNotification::parse(&Arguments::parse(arguments)?)
+        ShowNotification::parse(&ToolArguments::parse(arguments)?)
     }
 
     #[test]
-    fn what_is_left_out_has_a_default_and_what_is_in_quotes_is_read() {
+    fn omitted_arguments_have_defaults_and_quoted_ones_are_parsed() {
         let show = parse(json!({})).unwrap_or_else(|refused| panic!("{refused}"));
         assert_eq!((show.duration, show.position, show.title), (5000, Position::TopRight, None));
         let show =

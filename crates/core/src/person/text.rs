@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_deceive_or_break_is_gone_and_what_is_written_stays() {
+    fn deceptive_characters_are_removed_and_others_stay() {
         assert_eq!(clean("  a\r\nb\0\u{1b}[31mc\u{202e}d\t "), "a\nb[31mcd");
         let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}";
         assert_eq!(clean(family), family);

@@ -10,7 +10,7 @@ use crate::{Severity, render::TemplateEvent};
 
 /// A subscriber's news as a person reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct PersonMessage {
     /// What it says, at most 500 characters.
     pub message: String,
     /// A warning where one of its events is one or worse, else information.
@@ -22,7 +22,7 @@ pub struct Words {
 }
 
 /// Puts a notification into words for a person: what the agent would read, without what guards an agent's context.
-pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dyn EventLookup) -> Words {
+pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dyn EventLookup) -> PersonMessage {
     let item = coalesce([notification]).remove(0);
     let found = item.events.iter().filter_map(|entry| Some((events.event(entry.event)?, entry.merged)));
     let events: Vec<TemplateEvent> = found.map(|(event, repeats)| TemplateEvent { event, repeats }).collect();
@@ -32,7 +32,7 @@ pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dy
         fields @ Document::Fields(_) => fields.to_toon(),
     };
     let is_warning = events.iter().any(|one| one.event.severity() >= Severity::Warning);
-    Words {
+    PersonMessage {
         message: shortened(&clean(&text)),
         kind: if is_warning { MessageType::Warning } else { MessageType::Info },
         source: notification.source.as_deref().map(str::to_owned),
@@ -67,7 +67,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Desk, Effect, EventId, Ids, Input, Keeper, Mailbox, Time};
+    use crate::{MailboxContext, Effect, EventId, Ids, Input, MailboxKind, Mailbox, Time};
 
     struct Only(Arc<Event>);
 
@@ -77,17 +77,17 @@ mod tests {
         }
     }
 
-    fn said(message: &str, severity: Severity) -> Words {
-        let mut desk = Desk::new(Subscribers::bundled().into(), Ids::seeded(1));
-        desk.now = Time::from_millis(1_000_000);
-        let mut mailbox = Mailbox::new(Keeper::Person, [0; 16]);
+    fn said(message: &str, severity: Severity) -> PersonMessage {
+        let mut context = MailboxContext::new(Subscribers::bundled().into(), Ids::seeded(1));
+        context.now = Time::from_millis(1_000_000);
+        let mut mailbox = Mailbox::new(MailboxKind::Person, [0; 16]);
         let event = Event::new("agent.input.needed", "butler", severity, json!({ "message": message }))
             .unwrap_or_else(|refused| panic!("{refused}"))
             .in_conversation("chat");
-        mailbox.handle(Input::Event(&event), &mut desk).unwrap_or_else(|refused| panic!("{refused}"));
-        while let Some(effect) = desk.poll() {
+        mailbox.handle(Input::Event(&event), &mut context).unwrap_or_else(|refused| panic!("{refused}"));
+        while let Some(effect) = context.poll() {
             if let Effect::Ready(notification) = effect {
-                return words(&notification, &desk.subscribers, &Only(event.into()));
+                return words(&notification, &context.subscribers, &Only(event.into()));
             }
         }
         panic!("nothing is ready");

@@ -8,7 +8,7 @@ use crate::inject::Style;
 
 /// One item, rendered.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct RenderedItem {
     pub(crate) label: Arc<str>,
     /// How many events it stands for, where repeats were merged.
     pub(crate) times: Option<u64>,
@@ -32,18 +32,18 @@ pub(crate) struct Rest {
 
 /// Everything one answer says.
 #[derive(Clone, Debug)]
-pub(crate) struct Page {
-    pub(crate) shown: Vec<Shown>,
+pub(crate) struct BlockContent {
+    pub(crate) shown: Vec<RenderedItem>,
     pub(crate) rest: Rest,
 }
 
 /// Puts a page between our tags.
-pub(crate) struct Wrapper<'a> {
+pub(crate) struct BlockWriter<'a> {
     pub(crate) style: Style,
     pub(crate) boundary: &'a Boundary,
 }
 
-impl Wrapper<'_> {
+impl BlockWriter<'_> {
     /// An empty page for `count` items, of which it may come to show some.
     pub(crate) fn draft(&self, count: usize) -> Draft<'_> {
         let text = self.head(count, 1);
@@ -66,7 +66,7 @@ impl Wrapper<'_> {
         }
     }
 
-    fn write_item(&self, shown: &Shown, out: &mut String) {
+    fn write_item(&self, shown: &RenderedItem, out: &mut String) {
         match self.style {
             Style::Block => {
                 out.push_str("- ");
@@ -128,7 +128,7 @@ fn separate(out: &mut String, separator: &str) {
 
 /// A page that is written item by item and can be closed behind any of them.
 pub(crate) struct Draft<'a> {
-    wrapper: &'a Wrapper<'a>,
+    wrapper: &'a BlockWriter<'a>,
     /// How many items there are, shown or not.
     count: usize,
     /// Where the items begin. The head in front of them is as short as it can be: it says that one item is shown.
@@ -139,7 +139,7 @@ pub(crate) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    pub(crate) fn add(&mut self, shown: &Shown) {
+    pub(crate) fn add(&mut self, shown: &RenderedItem) {
         self.text.truncate(self.open());
         self.wrapper.write_item(shown, &mut self.text);
         self.ends.push(self.text.len());
@@ -168,8 +168,8 @@ impl Draft<'_> {
 }
 
 /// Every item and line as a text of its own, without tags: what synthetic results say.
-pub(crate) fn texts(page: &Page) -> Vec<String> {
-    let item = |shown: &Shown| {
+pub(crate) fn texts(page: &BlockContent) -> Vec<String> {
+    let item = |shown: &RenderedItem| {
         let mut text = String::new();
         write_item(shown, &mut text);
         text
@@ -180,7 +180,7 @@ pub(crate) fn texts(page: &Page) -> Vec<String> {
 }
 
 /// `[label x7] text`, further lines indented by two so that they belong to the item.
-fn write_item(shown: &Shown, out: &mut String) {
+fn write_item(shown: &RenderedItem, out: &mut String) {
     let _ = match shown.times {
         Some(times) => write!(out, "[{} x{times}] ", shown.label),
         None => write!(out, "[{}] ", shown.label),

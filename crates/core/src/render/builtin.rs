@@ -3,14 +3,14 @@
 use super::TemplateEvent;
 use super::toon::{Document, Field, Scalar, Shape, Table};
 use crate::event::cut;
-use crate::inject::Item;
+use crate::inject::BlockItem;
 use crate::notification::LeftOut;
 
 /// How much of the repeated event is told again.
 const AGAIN_MAX: usize = 100;
 
 /// The form used where a template fails: nothing is lost but the wording.
-pub(crate) fn news(item: &Item, events: &[TemplateEvent]) -> Document {
+pub(crate) fn news(item: &BlockItem, events: &[TemplateEvent]) -> Document {
     match events {
         [] => Document::Text(format!("{} events of {} (no longer stored)", item.events.len(), item.subscriber)),
         [one] => field(one.event.kind().as_str(), one.event.message()),
@@ -19,7 +19,7 @@ pub(crate) fn news(item: &Item, events: &[TemplateEvent]) -> Document {
 }
 
 /// Repeats of something that was told before, in the subscriber's own words where it has some.
-pub(crate) fn repeats(item: &Item, events: &[TemplateEvent], said: Option<Document>) -> Document {
+pub(crate) fn repeats(item: &BlockItem, events: &[TemplateEvent], said: Option<Document>) -> Document {
     let times = match item.events.iter().map(|entry| u64::from(entry.merged)).sum() {
         1_u64 => "1 more time".to_owned(),
         times => format!("{times} more times"),

@@ -4,7 +4,7 @@ use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, filters, tests};
 use serde_json::Number;
 
-use super::effort::Effort;
+use super::render_budget::RenderBudget;
 use super::toon::Scalar;
 use super::view::clipped;
 use crate::event::{cut, cut_display};
@@ -47,12 +47,12 @@ fn text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
         return Err(ErrorKind::UndefinedError.into());
     }
-    let effort = Effort::of(state);
+    let budget = RenderBudget::of(state);
     let text = match value.as_str() {
-        Some(text) => clipped(text, effort.text_max),
-        None => cut_display(value, effort.text_max),
+        Some(text) => clipped(text, budget.text_max),
+        None => cut_display(value, budget.text_max),
     };
-    effort.try_read(text.len())?;
+    budget.try_read(text.len())?;
     Ok(text)
 }
 
@@ -63,7 +63,7 @@ fn default(value: Value, instead: Value) -> Value {
 
 /// The elements with a separator between them, cut where it gets long.
 fn join(state: &State<'_, '_>, values: Value, separator: &str) -> Result<String, Error> {
-    let (mut joined, max) = (String::new(), Effort::of(state).text_max);
+    let (mut joined, max) = (String::new(), RenderBudget::of(state).text_max);
     for (number, value) in values.try_iter()?.enumerate() {
         if number > 0 {
             joined.push_str(separator);
@@ -86,7 +86,7 @@ fn percent(part: f64, whole: f64) -> Result<i64, Error> {
 
 /// `1 file`, `2 files`.
 fn plural(state: &State<'_, '_>, count: i64, one: &str, many: &str) -> String {
-    format!("{count} {}", cut(if count == 1 { one } else { many }, Effort::of(state).text_max))
+    format!("{count} {}", cut(if count == 1 { one } else { many }, RenderBudget::of(state).text_max))
 }
 
 /// How often each value of a field occurs among the events, as `[name, times]`, most frequent first.
@@ -100,7 +100,7 @@ fn counts(state: &State<'_, '_>, values: Value, options: Kwargs) -> Result<Vec<V
         let field = path.split('.').try_fold(value, |value, part| value.get_attr(part))?;
         let name = if field.is_undefined() { "other".to_owned() } else { text(state, &field)? };
         // Every name known so far is compared with it.
-        Effort::of(state).try_read(16 * counted.len())?;
+        RenderBudget::of(state).try_read(16 * counted.len())?;
         match counted.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count = count.saturating_add(times),
             None => counted.push((name, times)),

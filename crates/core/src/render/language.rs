@@ -64,14 +64,14 @@ impl Uses {
 }
 
 #[derive(Copy, Clone, Debug, PartialEq)]
-enum Token<'a> {
+enum TemplateToken<'a> {
     Name(&'a str),
     Number,
     Text,
     Sign(char),
 }
 
-use Token::{Name, Number, Sign, Text};
+use TemplateToken::{Name, Number, Sign, Text};
 
 /// What an open bracket encloses.
 #[derive(Copy, Clone, PartialEq)]
@@ -85,7 +85,7 @@ enum Bracket {
 /// The tokens of one tag.
 struct Tag<'a> {
     is_block: bool,
-    tokens: Vec<Token<'a>>,
+    tokens: Vec<TemplateToken<'a>>,
 }
 
 impl<'a> Tag<'a> {
@@ -210,7 +210,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-fn may_stand_in_list(token: &Token<'_>) -> bool {
+fn may_stand_in_list(token: &TemplateToken<'_>) -> bool {
     match token {
         Text | Number | Sign(',' | '-' | ']') => true,
         Name(word) => CONSTANTS.contains(word),
@@ -219,7 +219,7 @@ fn may_stand_in_list(token: &Token<'_>) -> bool {
 }
 
 /// The first token of a text that does not begin with a blank, and what follows it.
-fn next_token(text: &str) -> Option<(Token<'_>, &str)> {
+fn next_token(text: &str) -> Option<(TemplateToken<'_>, &str)> {
     let first = text.chars().next()?;
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let word_end = text.find(|c| !is_word(c)).unwrap_or(text.len());
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_templates_are_made_of_is_allowed() {
+    fn the_template_language_is_accepted() {
         let allowed = [
             "{% for key, value in p %}{% if not loop.last %},{% endif %}{% endfor %}",
             "{% set a, b = pair %}{{- (a or b)|cut(300) -}}",

@@ -18,7 +18,7 @@ enum Piece<'a> {
     Value(Scalar),
 }
 
-type Line<'a> = Vec<Piece<'a>>;
+type MarkedLine<'a> = Vec<Piece<'a>>;
 
 /// Reads a template's output as a document; the error says what is wrong with it.
 pub(crate) fn parse(output: &str) -> Result<Document, String> {
@@ -70,7 +70,7 @@ fn read_value(text: &str) -> Option<Scalar> {
     }
 }
 
-fn lines(output: &str) -> Result<Vec<Line<'_>>, String> {
+fn lines(output: &str) -> Result<Vec<MarkedLine<'_>>, String> {
     let mut lines = vec![Vec::new()];
     let mut rest = output;
     while !rest.is_empty() {
@@ -100,12 +100,12 @@ struct Header<'a> {
     /// The declared number of rows or elements.
     declared: Option<Scalar>,
     columns: Option<Vec<&'a str>>,
-    rest: Line<'a>,
+    rest: MarkedLine<'a>,
 }
 
 impl<'a> Header<'a> {
     /// A header is made of the template's own words; only the number may be a value.
-    fn parse(line: &Line<'a>) -> Option<Self> {
+    fn parse(line: &MarkedLine<'a>) -> Option<Self> {
         let (Piece::Literal(first), behind) = line.split_first()? else { return None };
         let key_end = first.find(|c: char| !(c.is_ascii_alphanumeric() || "_.!".contains(c))).unwrap_or(first.len());
         let (key, after) = first.split_at(key_end);
@@ -136,7 +136,7 @@ impl<'a> Header<'a> {
         Some(Self { key, declared: Some(declared), columns, rest: with_front(rest, behind) })
     }
 
-    fn shape(&self, rows: impl Iterator<Item = Line<'a>>) -> Result<Shape, String> {
+    fn shape(&self, rows: impl Iterator<Item = MarkedLine<'a>>) -> Result<Shape, String> {
         let Some(declared) = &self.declared else {
             return Ok(Shape::Scalar(cell(&self.rest)));
         };
@@ -154,7 +154,7 @@ impl<'a> Header<'a> {
         }
     }
 
-    fn table(&self, columns: &[&str], rows: impl Iterator<Item = Line<'a>>) -> Result<(Shape, usize), String> {
+    fn table(&self, columns: &[&str], rows: impl Iterator<Item = MarkedLine<'a>>) -> Result<(Shape, usize), String> {
         if !is_blank(&self.rest) {
             return Err(format!("nothing may stand behind the header of {}", self.key));
         }
@@ -178,7 +178,7 @@ impl<'a> Header<'a> {
     }
 }
 
-fn with_front<'a>(front: &'a str, behind: &[Piece<'a>]) -> Line<'a> {
+fn with_front<'a>(front: &'a str, behind: &[Piece<'a>]) -> MarkedLine<'a> {
     std::iter::once(Piece::Literal(front)).chain(behind.iter().cloned()).collect()
 }
 
@@ -187,17 +187,17 @@ fn is_key(text: &str) -> bool {
     super::toon::is_plain_key(name)
 }
 
-fn is_blank(line: &Line<'_>) -> bool {
+fn is_blank(line: &MarkedLine<'_>) -> bool {
     line.iter().all(|piece| matches!(piece, Piece::Literal(text) if text.trim().is_empty()))
 }
 
-fn is_indented(line: &Line<'_>) -> bool {
+fn is_indented(line: &MarkedLine<'_>) -> bool {
     matches!(line.first(), Some(Piece::Literal(text)) if text.starts_with([' ', '\t']))
 }
 
 /// Cells are parted by commas of the template's own.
-fn cells(line: &Line<'_>) -> Vec<Scalar> {
-    let mut cells: Vec<Line<'_>> = vec![Vec::new()];
+fn cells(line: &MarkedLine<'_>) -> Vec<Scalar> {
+    let mut cells: Vec<MarkedLine<'_>> = vec![Vec::new()];
     for piece in line {
         match piece {
             Piece::Literal(text) => {
@@ -215,7 +215,7 @@ fn cells(line: &Line<'_>) -> Vec<Scalar> {
 }
 
 /// A cell of exactly one value keeps its type; any other is the text of its parts.
-fn cell(line: &Line<'_>) -> Scalar {
+fn cell(line: &MarkedLine<'_>) -> Scalar {
     let mut telling = line.iter().filter(|piece| !matches!(piece, Piece::Literal(text) if text.trim().is_empty()));
     match (telling.next(), telling.next()) {
         (Some(Piece::Value(value)), None) => value.clone(),
@@ -224,7 +224,7 @@ fn cell(line: &Line<'_>) -> Scalar {
 }
 
 /// The text of a line, without the blanks the template put around it; a value's own blanks stay.
-fn trimmed(line: &Line<'_>) -> String {
+fn trimmed(line: &MarkedLine<'_>) -> String {
     let text = plain(line);
     let lead = match line.first() {
         Some(Piece::Literal(first)) => first.len() - first.trim_start().len(),
@@ -237,7 +237,7 @@ fn trimmed(line: &Line<'_>) -> String {
     text.get(lead..text.len().saturating_sub(trail)).unwrap_or_default().to_owned()
 }
 
-fn plain(line: &Line<'_>) -> String {
+fn plain(line: &MarkedLine<'_>) -> String {
     line.iter()
         .map(|piece| match piece {
             Piece::Literal(text) => (*text).to_owned(),
@@ -256,7 +256,7 @@ fn scalar_text(value: &Scalar) -> String {
 }
 
 /// The whole output as one text, without the blank lines the template's tags left around it.
-fn root_text(lines: &[Line<'_>]) -> String {
+fn root_text(lines: &[MarkedLine<'_>]) -> String {
     let first = lines.iter().position(|line| !is_blank(line)).unwrap_or(0);
     let last = lines.iter().rposition(|line| !is_blank(line)).unwrap_or(0);
     lines[first..=last].iter().map(trimmed).collect::<Vec<_>>().join("\n")

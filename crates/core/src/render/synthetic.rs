@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::block::{Page, texts};
+use super::block::{BlockContent, texts};
 use crate::inject::Shape;
 use crate::{Ids, Time};
 
@@ -28,7 +28,7 @@ pub fn tool_definition(shape: Shape) -> Value {
 }
 
 /// One call and one result for each item, all calls in one message where the API puts them there.
-pub(crate) fn synthetic_messages(page: &Page, shape: Shape, now: Time, ids: &mut Ids) -> Vec<Value> {
+pub(crate) fn synthetic_messages(page: &BlockContent, shape: Shape, now: Time, ids: &mut Ids) -> Vec<Value> {
     // The hyphens are left out: some APIs allow a call id 40 characters.
     let texts = texts(page);
     let calls: Vec<(String, &String)> =

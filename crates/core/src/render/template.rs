@@ -11,7 +11,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 
-use super::effort::Effort;
+use super::render_budget::RenderBudget;
 use super::toon::Document;
 use super::view::EventView;
 use super::{filters, language, marked};
@@ -80,12 +80,12 @@ impl Template {
     }
 
     fn try_render(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<Document, String> {
-        let effort = Effort::new(events);
+        let budget = RenderBudget::new(events);
         let template = self.environment.get_template(NAME).map_err(|error| describe(&error))?;
-        let mut output = Bounded::default();
-        let rendered = template.render_captured_to(context(subscriber, events, &effort), &mut output);
-        if effort.is_spent() {
-            return Err(Effort::SPENT.to_owned());
+        let mut output = BoundedBuffer::default();
+        let rendered = template.render_captured_to(context(subscriber, events, &budget), &mut output);
+        if budget.is_spent() {
+            return Err(RenderBudget::SPENT.to_owned());
         }
         if output.is_full {
             return Err(format!("it prints more than {OUTPUT_MAX} bytes"));
@@ -104,15 +104,15 @@ impl fmt::Debug for Template {
 
 const NAME: &str = "template";
 
-fn context(subscriber: &Subscriber, events: &[TemplateEvent], effort: &Arc<Effort>) -> Value {
+fn context(subscriber: &Subscriber, events: &[TemplateEvent], budget: &Arc<RenderBudget>) -> Value {
     let duplicates: u64 = events.iter().map(|event| u64::from(event.repeats)).sum();
-    let views: Vec<_> = events.iter().map(|event| Value::from_object(EventView::new(event, effort))).collect();
+    let views: Vec<_> = events.iter().map(|event| Value::from_object(EventView::new(event, budget))).collect();
     Value::from_pairs([
         ("events", Value::from(views)),
         ("count", Value::from(events.len())),
         ("duplicates", Value::from(duplicates)),
         ("subscriber", Value::from_pairs([("id", subscriber.id.as_str()), ("name", subscriber.name.as_str())])),
-        (Effort::NAME, Value::from_dyn_object(effort.clone())),
+        (RenderBudget::NAME, Value::from_dyn_object(budget.clone())),
     ])
 }
 
@@ -133,12 +133,12 @@ fn environment() -> Environment<'static> {
 
 /// A buffer that refuses to grow beyond its bound.
 #[derive(Default)]
-struct Bounded {
+struct BoundedBuffer {
     bytes: Vec<u8>,
     is_full: bool,
 }
 
-impl io::Write for Bounded {
+impl io::Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.is_full |= self.bytes.len() + bytes.len() > OUTPUT_MAX;
         if self.is_full {

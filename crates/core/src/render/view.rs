@@ -6,7 +6,7 @@ use std::sync::Arc;
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value};
 use serde_json::{Map, Value as Json};
 
-use super::effort::Effort;
+use super::render_budget::RenderBudget;
 use super::template::TemplateEvent;
 use crate::event::{CanonicalJson, Event, cut_display};
 
@@ -17,16 +17,16 @@ const ELEMENTS_MAX: usize = 100;
 pub(super) struct EventView {
     event: Arc<Event>,
     repeats: u32,
-    effort: Arc<Effort>,
+    budget: Arc<RenderBudget>,
 }
 
 impl EventView {
-    pub(super) fn new(shown: &TemplateEvent, effort: &Arc<Effort>) -> Self {
-        Self { event: shown.event.clone(), repeats: shown.repeats, effort: effort.clone() }
+    pub(super) fn new(shown: &TemplateEvent, budget: &Arc<RenderBudget>) -> Self {
+        Self { event: shown.event.clone(), repeats: shown.repeats, budget: budget.clone() }
     }
 
     fn message(&self) -> String {
-        self.effort.read(self.event.payload().as_map().len());
+        self.budget.read(self.event.payload().as_map().len());
         self.event.message()
     }
 }
@@ -38,7 +38,7 @@ impl Object for EventView {
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
         let event = &self.event;
-        if !self.effort.spend(1) {
+        if !self.budget.spend(1) {
             return None;
         }
         Some(match key {
@@ -49,7 +49,7 @@ impl Object for EventView {
             "timestamp" => event.timestamp().to_string().into(),
             "time" => event.timestamp().clock().into(),
             "message" => self.message().into(),
-            "payload" => Value::from_object(JsonView::payload(event.clone(), self.effort.clone())),
+            "payload" => Value::from_object(JsonView::payload(event.clone(), self.budget.clone())),
             "repeats" => self.repeats.into(),
             _ => return None,
         })
@@ -77,7 +77,7 @@ pub(super) struct JsonView {
     place: Place,
     depth: usize,
     is_list: bool,
-    effort: Arc<Effort>,
+    budget: Arc<RenderBudget>,
 }
 
 /// Where in a payload it stands. Found again at every look, because JSON cannot be shared in part.
@@ -93,8 +93,8 @@ enum Node<'a> {
 }
 
 impl JsonView {
-    fn payload(event: Arc<Event>, effort: Arc<Effort>) -> Self {
-        Self { place: Place::Payload(event), depth: 0, is_list: false, effort }
+    fn payload(event: Arc<Event>, budget: Arc<RenderBudget>) -> Self {
+        Self { place: Place::Payload(event), depth: 0, is_list: false, budget }
     }
 
     fn node(&self) -> Option<Node<'_>> {
@@ -129,15 +129,15 @@ impl JsonView {
                 (None, None) => Value::from(number.as_f64().unwrap_or(0.0)),
             },
             Json::String(text) => {
-                let text = clipped(text, self.effort.text_max);
-                self.effort.read(text.len());
+                let text = clipped(text, self.budget.text_max);
+                self.budget.read(text.len());
                 Value::from(text)
             }
             Json::Array(_) | Json::Object(_) => Value::from_object(Self {
                 place: place(self.clone()),
                 depth: self.depth + 1,
                 is_list: json.is_array(),
-                effort: self.effort.clone(),
+                budget: self.budget.clone(),
             }),
         }
     }
@@ -153,7 +153,7 @@ impl JsonView {
 
     /// The way down to it is walked anew each time.
     fn look(&self) -> bool {
-        self.effort.spend(1 + self.depth / 4)
+        self.budget.spend(1 + self.depth / 4)
     }
 }
 
@@ -183,7 +183,7 @@ impl Object for JsonView {
             _ if !self.look() => Enumerator::Empty,
             Some(Node::Object(map)) => {
                 let keys = map.keys().take(ELEMENTS_MAX);
-                self.effort.read(keys.clone().map(|key| BYTES_PER_KEY + key.len()).sum());
+                self.budget.read(keys.clone().map(|key| BYTES_PER_KEY + key.len()).sum());
                 Enumerator::Values(keys.map(|key| Value::from(key.as_str())).collect())
             }
             Some(Node::List(_)) => Enumerator::Seq(self.length()),
@@ -211,8 +211,8 @@ impl fmt::Debug for JsonView {
             Some(Node::Object(map)) => map.len(),
             _ => 0,
         };
-        let max = self.effort.text_max;
-        if !self.effort.read(max + entries) {
+        let max = self.budget.text_max;
+        if !self.budget.read(max + entries) {
             return Ok(());
         }
         match self.node() {

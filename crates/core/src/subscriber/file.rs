@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Activation, Audience, Batching, InjectionPoint, KeyPattern, Output, Priority, Subscriber, SubscriberId,
+    Activation, Audience, Batching, InjectionPoint, KeyPattern, OutputRules, Priority, Subscriber, SubscriberId,
     TTL_DEFAULT_MS,
 };
 use crate::event::{Severity, Source, TypePattern};
@@ -160,11 +160,11 @@ impl RawBatching {
 }
 
 impl RawOutput {
-    fn checked(&self, check: &Check<'_>) -> Result<Output, FileError> {
+    fn checked(&self, check: &Check<'_>) -> Result<OutputRules, FileError> {
         let priority = check.value("output.priority", &self.priority, Priority::parse)?;
         let activation = check.optional("output.activation", &self.activation, Activation::parse)?;
         let audience = check.optional("output.audience", &self.audience, Audience::parse)?.unwrap_or(Audience::Agent);
-        Ok(Output {
+        Ok(OutputRules {
             priority,
             inject_at: self.point(check, priority, audience)?,
             core: self.core,
@@ -325,7 +325,7 @@ template = "ci.toon.j2"
     }
 
     #[test]
-    fn what_a_file_leaves_out_has_the_documented_default() {
+    fn omitted_keys_have_the_documented_defaults() {
         let subscriber = parse(&GOOD.replace("window_ms = 2000", "")).unwrap();
         let batching = &subscriber.batching;
         assert_eq!((batching.window_ms, batching.max_size, batching.dedupe_window_ms), (2000, 10, 5000));

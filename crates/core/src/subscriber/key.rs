@@ -3,7 +3,7 @@ use std::hash::Hasher as _;
 
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
-use crate::event::{Event, Payload, Secret, fingerprint};
+use crate::event::{Event, Payload, HashKey, fingerprint};
 
 /// A pattern for dedupe and replace keys: terms joined by colons, each `type`, `source`, `severity`, `payload.<path>` or a
 /// literal word.
@@ -42,7 +42,7 @@ impl KeyPattern {
     }
 
     /// The event's key under this secret; `None` if the event lacks a part of the pattern.
-    pub(crate) fn hash(&self, mut hasher: SipHasher13, event: &Event, secret: &Secret) -> Option<u128> {
+    pub(crate) fn hash(&self, mut hasher: SipHasher13, event: &Event, secret: &HashKey) -> Option<u128> {
         for term in &self.terms {
             match term {
                 Term::Type => write_text(&mut hasher, event.kind().as_str()),

@@ -28,7 +28,7 @@ pub struct Subscribers {
 
 /// What loading a folder came to: the set, and what is wrong with the files that are not in it.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedSubscribers {
     /// Every file that is right.
     pub subscribers: Subscribers,
     /// What is wrong with the others.
@@ -49,7 +49,7 @@ impl Subscribers {
 
     /// Reads subscriber files; `templates` maps the paths they name to texts. One bad file is reported and skipped, the
     /// others load. Of two files with one id the second is the bad one.
-    pub fn load(files: &[SubscriberFile], templates: &BTreeMap<String, String>) -> Loaded {
+    pub fn load(files: &[SubscriberFile], templates: &BTreeMap<String, String>) -> LoadedSubscribers {
         let mut errors = Vec::new();
         let mut list: Vec<Arc<Subscriber>> = Vec::new();
         let mut taken: BTreeMap<SubscriberKey, (SubscriberId, &str)> = BTreeMap::new();
@@ -75,7 +75,7 @@ impl Subscribers {
             };
             errors.push(FileError { path: file.path.clone(), line: 0, message: problem });
         }
-        Loaded { subscribers: Self::new(list), errors }
+        LoadedSubscribers { subscribers: Self::new(list), errors }
     }
 
     /// A set of subscribers that were parsed before. Of two with one id the later wins.
@@ -132,7 +132,7 @@ impl Subscribers {
     }
 
     /// Whether anybody would tell the person, and not only an agent, of an event of this type.
-    pub fn tell_a_person_of(&self, kind: &EventType) -> bool {
+    pub fn reaches_person(&self, kind: &EventType) -> bool {
         self.listening(kind).any(|subscriber| subscriber.output.audience.includes(true))
     }
 
@@ -167,14 +167,14 @@ pub struct Preferences {
 
 /// An id that cannot be disabled, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RefusedId {
+pub enum DisableError {
     /// It is a core subscriber.
     Core(String),
     /// There is no such subscriber.
     Unknown(String),
 }
 
-impl fmt::Display for RefusedId {
+impl fmt::Display for DisableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Core(id) => write!(f, "'{id}' is a core subscriber and cannot be disabled"),
@@ -183,7 +183,7 @@ impl fmt::Display for RefusedId {
     }
 }
 
-impl std::error::Error for RefusedId {}
+impl std::error::Error for DisableError {}
 
 /// Where a subscriber stands for one person.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -196,11 +196,11 @@ pub enum SubscriberState {
 
 impl Preferences {
     /// Switches off these subscribers; a core or unknown id is refused by name and nothing is switched off.
-    pub fn disabling<'a>(ids: impl IntoIterator<Item = &'a str>, subscribers: &Subscribers) -> Result<Self, RefusedId> {
+    pub fn disabling<'a>(ids: impl IntoIterator<Item = &'a str>, subscribers: &Subscribers) -> Result<Self, DisableError> {
         let known = |id: &str| match subscribers.find(id) {
-            Some(subscriber) if subscriber.output.core => Err(RefusedId::Core(id.to_owned())),
+            Some(subscriber) if subscriber.output.core => Err(DisableError::Core(id.to_owned())),
             Some(subscriber) => Ok(subscriber.id.clone()),
-            None => Err(RefusedId::Unknown(id.to_owned())),
+            None => Err(DisableError::Unknown(id.to_owned())),
         };
         Ok(Self { disabled: ids.into_iter().map(known).collect::<Result<_, _>>()? })
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::Time;
-use crate::conversation::{Observed, Outcome};
+use crate::conversation::{ObservedCall, CallOutcome};
 use crate::event::{AgentName, Event, Severity};
-use crate::inject::{Inject, Limits, Shape, Style};
+use crate::inject::{Inject, InjectLimits, Shape, Style};
 use crate::subscriber::{InjectionPoint, SubscriberFile, Subscribers};
 
 /// The maximum number of events one line may publish.
@@ -19,13 +19,13 @@ const START: &str = "2026-01-03T15:30:00Z";
 #[derive(Clone, Debug)]
 pub struct Timeline {
     pub(super) start: Time,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<TimelineStep>,
     files: Vec<SubscriberFile>,
     pub(super) templates: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct TimelineStep {
     pub(super) line: usize,
     /// Milliseconds since the start.
     pub(super) at: u64,
@@ -63,7 +63,7 @@ pub(super) struct InjectLine {
     pub(super) inject: Inject,
     pub(super) agent: Option<AgentName>,
     pub(super) unseen: Vec<String>,
-    pub(super) observed: Option<Observed>,
+    pub(super) observed: Option<ObservedCall>,
     pub(super) tool_result: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl Timeline {
             };
             let read = timeline.read_line(words, block);
             let step = read.map_err(|message| TimelineError { line: number + 1, message })?;
-            timeline.steps.extend(step.map(|(at, action)| Step { line: number + 1, at, action }));
+            timeline.steps.extend(step.map(|(at, action)| TimelineStep { line: number + 1, at, action }));
         }
         Ok(timeline)
     }
@@ -259,7 +259,7 @@ impl InjectLine {
     fn read_option(&mut self, option: &str) -> Result<(), String> {
         let limits = self.inject.limits;
         let number = |text: &str| text.parse::<usize>().map_err(|_| format!("'{option}' needs a number"));
-        let checked = |items, tokens| Limits::new(items, tokens).map_err(|error| error.to_string());
+        let checked = |items, tokens| InjectLimits::new(items, tokens).map_err(|error| error.to_string());
         match option.split_once('=').unwrap_or((option, "")) {
             ("agent", name) => self.agent = Some(AgentName::parse(name).map_err(|error| error.to_string())?),
             ("items", text) => self.inject.limits = checked(number(text)?, limits.tokens_max)?,
@@ -279,23 +279,23 @@ impl InjectLine {
     }
 }
 
-fn observed(json: &str) -> Result<Observed, String> {
+fn observed(json: &str) -> Result<ObservedCall, String> {
     let value: Value = serde_json::from_str(json).map_err(|error| format!("observed: {error}"))?;
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let outcome = match text("outcome") {
-        Some("success") => Outcome::Success,
-        Some("failure") => Outcome::Failure,
-        Some("timeout") => Outcome::Timeout,
+        Some("success") => CallOutcome::Success,
+        Some("failure") => CallOutcome::Failure,
+        Some("timeout") => CallOutcome::Timeout,
         _ => return Err("observed.outcome must be one of: success, failure, timeout".into()),
     };
     let tool = text("tool_name").ok_or("observed.tool_name is missing")?;
-    Ok(Observed {
+    Ok(ObservedCall {
         arguments: value.get("arguments").cloned(),
         error_type: text("error_type").map(Into::into),
         error_message: text("error_message").map(Into::into),
         duration_ms: value.get("duration_ms").and_then(Value::as_u64),
         usage: value.get("usage").cloned(),
-        ..Observed::new(tool, outcome)
+        ..ObservedCall::new(tool, outcome)
     })
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::parse::{Action, InjectLine, Step, without};
-use super::report::{Entry, Report, Tone, clock};
+use super::parse::{Action, InjectLine, TimelineStep, without};
+use super::report::{ReportEntry, TimelineReport, Tone, clock};
 use super::{Timeline, TimelineError};
-use crate::conversation::{InjectMore, News};
+use crate::conversation::{InjectOptions, ConversationUpdate};
 use crate::event::Event;
-use crate::inject::Answer;
-use crate::notification::{Fate, Kind, Notification, counted};
+use crate::inject::Injection;
+use crate::notification::{EndReason, NotificationKind, Notification, counted};
 use crate::subscriber::{Preferences, SubscriberFile};
 use crate::{Conversation, EventId, NotificationId, Randomness, Subscribers, Time, Verdict};
 
@@ -19,14 +19,14 @@ const SEED: u64 = 0xbe11;
 
 impl Timeline {
     /// Runs the timeline with `base` and its own subscribers.
-    pub fn play(&self, base: &Subscribers) -> Result<Report, TimelineError> {
+    pub fn play(&self, base: &Subscribers) -> Result<TimelineReport, TimelineError> {
         let subscribers = Arc::new(self.subscribers(base)?);
         let mut player = Player {
             start: self.start,
             conversation: Conversation::new(subscribers, Randomness::repeatable(SEED)),
             templates: &self.templates,
-            names: Names::default(),
-            report: Report::default(),
+            names: ShortNames::default(),
+            report: TimelineReport::default(),
         };
         for step in &self.steps {
             player.run_timers_until(step.at);
@@ -40,8 +40,8 @@ struct Player<'a> {
     start: Time,
     conversation: Conversation,
     templates: &'a BTreeMap<String, String>,
-    names: Names,
-    report: Report,
+    names: ShortNames,
+    report: TimelineReport,
 }
 
 impl Player<'_> {
@@ -56,7 +56,7 @@ impl Player<'_> {
         }
     }
 
-    fn step(&mut self, step: &Step) -> Result<(), String> {
+    fn step(&mut self, step: &TimelineStep) -> Result<(), String> {
         let now = self.start.plus(step.at);
         match &step.action {
             Action::Publish { template, times: None } => self.publish(step.at, template.event(1)?, now),
@@ -108,7 +108,7 @@ impl Player<'_> {
             Err(refused) => {
                 let lines = vec![(Tone::Wrong, format!("refused: {refused}"))];
                 let data = json!({"refused": refused.to_string()});
-                self.report.entries.push(Entry { at, verb: "event", title, lines, data });
+                self.report.entries.push(ReportEntry { at, verb: "event", title, lines, data });
             }
         }
         Ok(())
@@ -137,9 +137,9 @@ impl Player<'_> {
             };
             for news in receipt.news {
                 match news {
-                    News::Decided(_, subscriber, verdict) => count(format!("{:10} {subscriber}", verdict.name())),
-                    News::Ended(_, fate) => count(fate.name().to_owned()),
-                    News::Wake(_) => count("wake".to_owned()),
+                    ConversationUpdate::Decided(_, subscriber, verdict) => count(format!("{:10} {subscriber}", verdict.name())),
+                    ConversationUpdate::Ended(_, end_reason) => count(end_reason.name().to_owned()),
+                    ConversationUpdate::Wake(_) => count("wake".to_owned()),
                     _ => {}
                 }
             }
@@ -147,13 +147,13 @@ impl Player<'_> {
         let lines = counted.iter().map(|(line, count)| (Tone::Kept, format!("{count} x {line}"))).collect();
         let data = json!({ "counts": counted });
         let title = format!("{times} x {}", event(1)?.kind());
-        self.report.entries.push(Entry { at, verb: "burst", title, lines, data });
+        self.report.entries.push(ReportEntry { at, verb: "burst", title, lines, data });
         Ok(())
     }
 
     fn inject(&mut self, at: u64, line: &InjectLine, now: Time) -> Result<(), String> {
         let more =
-            InjectMore { agent: line.agent.clone(), observed: line.observed.clone(), unseen: line.unseen.clone() };
+            InjectOptions { agent: line.agent.clone(), observed: line.observed.clone(), unseen: line.unseen.clone() };
         let agent = line.agent.as_ref().map(|agent| format!(" for {agent}")).unwrap_or_default();
         let title = format!("{} {}{agent}", line.inject.point, line.inject.call_id);
         match self.conversation.inject_with(line.inject.clone(), more, now) {
@@ -161,14 +161,14 @@ impl Player<'_> {
             Err(error) => {
                 let lines = vec![(Tone::Wrong, format!("refused: {error}"))];
                 let data = json!({"refused": error.to_string()});
-                self.report.entries.push(Entry { at, verb: "inject", title, lines, data });
+                self.report.entries.push(ReportEntry { at, verb: "inject", title, lines, data });
             }
         }
         Ok(())
     }
 
-    fn log_answer(&mut self, at: u64, title: String, line: &InjectLine, answer: &Answer, news: &[News]) {
-        let Answer { count, showing, folded, pending, .. } = answer;
+    fn log_answer(&mut self, at: u64, title: String, line: &InjectLine, answer: &Injection, news: &[ConversationUpdate]) {
+        let Injection { count, showing, folded, pending, .. } = answer;
         let content = answer.content(line.tool_result.as_deref().unwrap_or(""));
         self.log(at, "inject", title, news, Value::Null);
         let names: Vec<String> = answer.notifications.iter().map(|id| self.names.notification(*id)).collect();
@@ -236,42 +236,42 @@ impl Player<'_> {
         let lines: Vec<_> = messages.iter().map(line).collect();
         let data = json!(lines.iter().map(|(_, line)| line).collect::<Vec<_>>());
         let title = format!("{} in the conversation", messages.len());
-        self.report.entries.push(Entry { at, verb: "messages", title, lines, data });
+        self.report.entries.push(ReportEntry { at, verb: "messages", title, lines, data });
         Ok(())
     }
 
     fn note(&mut self, at: u64, verb: &'static str, title: String) -> Result<(), String> {
         let data = json!({ "note": title });
-        self.report.entries.push(Entry { at, verb, title, lines: Vec::new(), data });
+        self.report.entries.push(ReportEntry { at, verb, title, lines: Vec::new(), data });
         Ok(())
     }
 
-    fn log(&mut self, at: u64, verb: &'static str, title: String, news: &[News], data: Value) {
-        let printed = |news: &&News| verb == "timer" || !is_shown_by_verdict(news);
+    fn log(&mut self, at: u64, verb: &'static str, title: String, news: &[ConversationUpdate], data: Value) {
+        let printed = |news: &&ConversationUpdate| verb == "timer" || !is_shown_by_verdict(news);
         let lines: Vec<(Tone, String)> = news.iter().filter(printed).filter_map(|news| self.news_line(news)).collect();
         let mut data = if data.is_null() { json!({}) } else { data };
         data["news"] = news.iter().map(|news| self.news_data(news)).collect();
-        self.report.entries.push(Entry { at, verb, title, lines, data });
+        self.report.entries.push(ReportEntry { at, verb, title, lines, data });
     }
 
-    fn news_line(&mut self, news: &News) -> Option<(Tone, String)> {
+    fn news_line(&mut self, news: &ConversationUpdate) -> Option<(Tone, String)> {
         Some(match news {
-            News::Decided(_, subscriber, verdict) => self.verdict_line(subscriber.as_str(), verdict),
-            News::Detected(event) => {
+            ConversationUpdate::Decided(_, subscriber, verdict) => self.verdict_line(subscriber.as_str(), verdict),
+            ConversationUpdate::Detected(event) => {
                 let name = self.names.event(event.id());
                 (Tone::Waits, format!("detected   {name} {} [{}]: {}", event.kind(), event.source(), event.message()))
             }
-            News::Superseded(event, _, by) => {
+            ConversationUpdate::Superseded(event, _, by) => {
                 let (event, by) = (self.names.event(*event), self.names.event(*by));
                 (Tone::Kept, format!("superseded {event} by {by}"))
             }
-            News::Waiting(notification) => (Tone::Waits, self.waiting_line(notification)),
-            News::Ended(id, fate) => {
-                let (name, by) = (self.names.notification(*id), self.fate_target(fate));
-                let tone = if *fate == Fate::Injected { Tone::Said } else { Tone::Kept };
-                (tone, format!("{:10} {name}{by}", fate.name()))
+            ConversationUpdate::Waiting(notification) => (Tone::Waits, self.waiting_line(notification)),
+            ConversationUpdate::Ended(id, end_reason) => {
+                let (name, by) = (self.names.notification(*id), self.fate_target(end_reason));
+                let tone = if *end_reason == EndReason::Injected { Tone::Said } else { Tone::Kept };
+                (tone, format!("{:10} {name}{by}", end_reason.name()))
             }
-            News::Wake(ids) => {
+            ConversationUpdate::Wake(ids) => {
                 let names: Vec<String> = ids.iter().map(|id| self.names.notification(*id)).collect();
                 (Tone::Said, format!("wake       for {}", names.join(", ")))
             }
@@ -300,9 +300,9 @@ impl Player<'_> {
     }
 
     /// The update as JSON, for the `--json` output of `bellwire simulate`.
-    fn news_data(&mut self, news: &News) -> Value {
+    fn news_data(&mut self, news: &ConversationUpdate) -> Value {
         match news {
-            News::Decided(event, subscriber, verdict) => {
+            ConversationUpdate::Decided(event, subscriber, verdict) => {
                 let (of, repeats) = match verdict {
                     Verdict::Duplicate { of, repeats } => (Some(self.names.event(*of)), Some(*repeats)),
                     _ => (None, None),
@@ -317,23 +317,23 @@ impl Player<'_> {
                     "repeats": repeats, "notification": verdict.notification().map(|id| self.names.notification(id)),
                 })
             }
-            News::Detected(event) => json!({
+            ConversationUpdate::Detected(event) => json!({
                 "kind": "detected", "event": self.names.event(event.id()), "type": event.kind().as_str(),
                 "source": event.source().as_str(), "payload": event.payload().as_map(),
             }),
-            News::Superseded(event, _, by) => {
+            ConversationUpdate::Superseded(event, _, by) => {
                 json!({ "kind": "superseded", "event": self.names.event(*event), "by": self.names.event(*by) })
             }
-            News::Waiting(notification) => json!({
+            ConversationUpdate::Waiting(notification) => json!({
                 "kind": "waiting", "notification": self.names.notification(notification.id),
                 "subscriber": notification.subscriber.as_str(), "priority": notification.priority,
-                "inject_at": notification.inject_at, "stands_for": notification.stands_for(),
+                "inject_at": notification.inject_at, "stands_for": notification.event_count(),
             }),
-            News::Ended(id, fate) => json!({
-                "kind": "ended", "notification": self.names.notification(*id), "state": fate.name(),
-                "reason": fate.reason(),
+            ConversationUpdate::Ended(id, end_reason) => json!({
+                "kind": "ended", "notification": self.names.notification(*id), "state": end_reason.name(),
+                "reason": end_reason.reason(),
             }),
-            News::Wake(ids) => {
+            ConversationUpdate::Wake(ids) => {
                 let names: Vec<String> = ids.iter().map(|id| self.names.notification(*id)).collect();
                 json!({ "kind": "wake", "notifications": names })
             }
@@ -343,18 +343,18 @@ impl Player<'_> {
     fn waiting_line(&mut self, notification: &Notification) -> String {
         let name = self.names.notification(notification.id);
         let what = match &notification.kind {
-            Kind::News => counted(notification.events.len() as u64, "event"),
-            Kind::Repeats => counted(notification.stands_for(), "repeat"),
-            Kind::LeftOut(left_out) => left_out.message(),
+            NotificationKind::Events => counted(notification.events.len() as u64, "event"),
+            NotificationKind::Repeats => counted(notification.event_count(), "repeat"),
+            NotificationKind::LeftOut(left_out) => left_out.message(),
         };
         let Notification { subscriber, priority, inject_at, .. } = notification;
         format!("waiting    {name} {subscriber} at {inject_at}, {priority}: {what}")
     }
 
-    fn fate_target(&mut self, fate: &Fate) -> String {
-        match fate {
-            Fate::Replaced { by } => format!(" by {}", self.names.notification(*by)),
-            Fate::Expired => format!(": {}", fate.reason()),
+    fn fate_target(&mut self, end_reason: &EndReason) -> String {
+        match end_reason {
+            EndReason::Replaced { by } => format!(" by {}", self.names.notification(*by)),
+            EndReason::Expired => format!(": {}", end_reason.reason()),
             _ => String::new(),
         }
     }
@@ -366,18 +366,18 @@ fn user_message(text: &str, number: u32) -> Result<Event, String> {
 }
 
 /// Whether a verdict line already shows this: a verdict names its pending notification.
-fn is_shown_by_verdict(news: &News) -> bool {
-    matches!(news, News::Waiting(notification) if notification.kind == Kind::News)
+fn is_shown_by_verdict(news: &ConversationUpdate) -> bool {
+    matches!(news, ConversationUpdate::Waiting(notification) if notification.kind == NotificationKind::Events)
 }
 
 /// Maps ids to short names in order of appearance: e1, e2 for events, n1, n2 for notifications.
 #[derive(Default)]
-struct Names {
+struct ShortNames {
     events: HashMap<Uuid, usize>,
     notifications: HashMap<Uuid, usize>,
 }
 
-impl Names {
+impl ShortNames {
     fn event(&mut self, id: EventId) -> String {
         let next = self.events.len() + 1;
         format!("e{}", self.events.entry(id.0).or_insert(next))

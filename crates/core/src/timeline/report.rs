@@ -4,14 +4,14 @@ use serde_json::Value;
 
 /// The result of playing a timeline.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct TimelineReport {
     /// One entry per step or timer, in order of time.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReportEntry>,
 }
 
 /// The result of one step or timer.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ReportEntry {
     /// Milliseconds since the start.
     pub at: u64,
     /// The verb of the line, or `timer`.
@@ -39,7 +39,7 @@ pub enum Tone {
     Text,
 }
 
-impl Entry {
+impl ReportEntry {
     /// The time formatted as `1.500s` or `2m03.000s`.
     pub fn clock(&self) -> String {
         clock(self.at)
@@ -55,7 +55,7 @@ pub(super) fn clock(millis: u64) -> String {
 }
 
 /// Plain text, as the snapshots of the scenario tests have it.
-impl fmt::Display for Report {
+impl fmt::Display for TimelineReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {
             let head = format!("{:>10}  {:8} {}", entry.clock(), entry.verb, entry.title);

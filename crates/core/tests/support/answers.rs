@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use bellwire_core::conversation::News;
+use bellwire_core::conversation::ConversationUpdate;
 use bellwire_core::inject::estimate_tokens;
-use bellwire_core::notification::{Entry, Fate, Kind};
-use bellwire_core::{AgentName, Answer, EventId, InjectionPoint, Notification, NotificationId, Priority, Verdict};
+use bellwire_core::notification::{EventRef, EndReason, NotificationKind};
+use bellwire_core::{AgentName, Injection, EventId, InjectionPoint, Notification, NotificationId, Priority, Verdict};
 
 use super::page::{self, Page};
 use super::punctual::Clocks;
@@ -26,7 +26,7 @@ impl Law for TakenOnce {
             assert_eq!(earlier, None, "{id} was taken twice");
         }
         let ended = moment.news.iter().filter(|news| match news {
-            News::Ended(id, fate) => answer.notifications.contains(id) && matches!(fate, Fate::Injected | Fate::Folded),
+            ConversationUpdate::Ended(id, end_reason) => answer.notifications.contains(id) && matches!(end_reason, EndReason::Injected | EndReason::Folded),
             _ => false,
         });
         assert_eq!(ended.count(), answer.notifications.len(), "what is taken ends, each once");
@@ -43,7 +43,7 @@ impl Law for Caps {
     fn see(&mut self, moment: &Moment<'_>) {
         let Some((request, answer)) = moment.injection() else { return };
         let page = page::read(request, answer, moment.boundary);
-        let Answer { count, showing, folded, pending, .. } = *answer;
+        let Injection { count, showing, folded, pending, .. } = *answer;
         assert_eq!(count, showing + folded + pending);
         assert!(showing <= request.limits.items_max);
         let tokens = estimate_tokens(&page.text);
@@ -76,7 +76,7 @@ impl Law for Order {
         let Some((request, answer)) = moment.injection() else { return };
         let takes = |row: &&Notification| takes(request.point, row.inject_at) || row.since.plus(30_000) <= now;
         let crowded_out = moment.news.iter().any(|news| match news {
-            News::Ended(id, fate) => *fate == Fate::Folded && !answer.notifications.contains(id),
+            ConversationUpdate::Ended(id, end_reason) => *end_reason == EndReason::Folded && !answer.notifications.contains(id),
             _ => false,
         });
         assert!(answer.taken.iter().all(|row| takes(&row)), "an answer took what is for another point");
@@ -98,7 +98,7 @@ impl Law for Order {
         let folds = |item: &&Vec<&Notification>| {
             request.point == InjectionPoint::TurnStart
                 && item[0].priority >= Priority::Normal
-                && !matches!(item[0].kind, Kind::LeftOut(_))
+                && !matches!(item[0].kind, NotificationKind::LeftOut(_))
         };
         let (folded, pending): (Vec<_>, Vec<_>) = rest.iter().partition(folds);
         assert_eq!((answer.folded, answer.pending), (folded.len(), pending.len()));
@@ -109,13 +109,13 @@ impl Law for Order {
 }
 
 /// Each item's label says whose news it is and how many events it stands for.
-fn check_told(moment: &Moment<'_>, answer: &Answer, shown: &[Vec<&Notification>]) {
+fn check_told(moment: &Moment<'_>, answer: &Injection, shown: &[Vec<&Notification>]) {
     let Some((request, _)) = moment.injection() else { return };
     let page: Page = page::read(request, answer, moment.boundary);
     for ((told, item), line) in answer.told.iter().zip(shown).zip(&page.items) {
         assert_eq!(told.notifications, item.iter().map(|row| row.id).collect::<Vec<_>>());
         assert_eq!(told.content, line.text);
-        let events: u64 = item.iter().map(|row| row.stands_for()).sum();
+        let events: u64 = item.iter().map(|row| row.event_count()).sum();
         let merged: u32 = item.iter().flat_map(|row| &row.events).map(|entry| entry.merged).sum();
         match merged > 0 && events > 1 {
             true => assert!(line.label.ends_with(&format!(" x{events}")), "{} stands for {events}", line.label),
@@ -136,7 +136,7 @@ impl Law for Labels {
             self.sources.insert(event.id(), event.source().to_string());
         }
         for news in moment.news {
-            if let News::Detected(event) = news {
+            if let ConversationUpdate::Detected(event) = news {
                 self.sources.insert(event.id(), event.source().to_string());
             }
         }
@@ -156,7 +156,7 @@ impl Law for Labels {
 impl Labels {
     fn label(&self, rows: Vec<&Notification>, moment: &Moment<'_>) -> String {
         // Only what an injection observes is not known by name, and it is always said by the same.
-        let source = |entry: &Entry| self.sources.get(&entry.event).map_or("tool_executor", String::as_str);
+        let source = |entry: &EventRef| self.sources.get(&entry.event).map_or("tool_executor", String::as_str);
         let sources: BTreeSet<_> = rows.iter().flat_map(|row| &row.events).map(source).collect();
         let subscriber = rows[0].subscriber.as_str();
         // A source that could be taken for something else is not shown.
@@ -187,7 +187,7 @@ fn items(rows: Vec<&Notification>) -> Vec<Vec<&Notification>> {
     for row in rows {
         let alike = |item: &&mut Vec<&Notification>| {
             let first = item[0];
-            !matches!(row.kind, Kind::LeftOut(_))
+            !matches!(row.kind, NotificationKind::LeftOut(_))
                 && (&first.kind, &first.subscriber, &first.source) == (&row.kind, &row.subscriber, &row.source)
                 && first.priority == row.priority
         };
@@ -210,7 +210,7 @@ pub(crate) struct Urgent;
 impl Law for Urgent {
     fn see(&mut self, moment: &Moment<'_>) {
         for news in moment.news {
-            if let News::Decided(_, subscriber, verdict) = news {
+            if let ConversationUpdate::Decided(_, subscriber, verdict) = news {
                 let critical = moment.priority_of(subscriber) == Priority::Critical;
                 assert!(!critical || !matches!(verdict, Verdict::Held { .. }), "critical news was held");
                 let row = verdict.notification().and_then(|id| moment.mailbox.find(id));

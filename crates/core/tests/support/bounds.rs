@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use bellwire_core::conversation::News;
-use bellwire_core::event::Cause;
+use bellwire_core::conversation::ConversationUpdate;
+use bellwire_core::event::EventCause;
 use bellwire_core::mailbox::{BLOB_MAX, PENDING_MAX};
-use bellwire_core::notification::Fate;
+use bellwire_core::notification::EndReason;
 use bellwire_core::{AgentName, NotificationId, Verdict};
 
 use super::{Deed, Law, Moment};
@@ -34,7 +34,7 @@ impl Law for Bounds {
         let bound = if beyond { from_person } else { PENDING_MAX };
         assert!(pending.len() <= bound + 1, "{} wait", pending.len());
         if let Deed::Published { event, result: Err(_) } = moment.deed {
-            assert_eq!(event.cause(), Cause::Person, "only a message can be refused");
+            assert_eq!(event.cause(), EventCause::Person, "only a message can be refused");
             let alive = pending.iter().filter(|row| row.from_person && row.expires > moment.given).count();
             assert!(alive + LISTENERS >= PENDING_MAX, "refused with {alive} messages");
         }
@@ -56,7 +56,7 @@ pub(crate) struct PersonIsHeard {
 impl Law for PersonIsHeard {
     fn see(&mut self, moment: &Moment<'_>) {
         if let Deed::Published { event, result: Ok(receipt) } = moment.deed
-            && event.cause() == Cause::Person
+            && event.cause() == EventCause::Person
         {
             for (_, verdict) in &receipt.verdicts {
                 assert_ne!(*verdict, Verdict::Suppressed);
@@ -64,7 +64,7 @@ impl Law for PersonIsHeard {
             }
         }
         for news in moment.news {
-            if let News::Ended(id, Fate::Folded) = news {
+            if let ConversationUpdate::Ended(id, EndReason::Folded) = news {
                 let in_answer = moment.injection().is_some_and(|(_, answer)| answer.notifications.contains(id));
                 assert!(in_answer || !self.messages.contains(id), "the person's word was crowded out");
             }

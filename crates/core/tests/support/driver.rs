@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use bellwire_core::conversation::{InjectError, InjectMore, News, Receipt};
-use bellwire_core::mailbox::Refused;
+use bellwire_core::conversation::{InjectError, InjectOptions, ConversationUpdate, PublishResult};
+use bellwire_core::mailbox::MailboxError;
 use bellwire_core::{
-    AgentName, Answer, Boundary, Conversation, Event, Inject, Mailbox, Preferences, Subscribers, Time,
+    AgentName, Injection, Boundary, Conversation, Event, Inject, Mailbox, Preferences, Subscribers, Time,
 };
 
 pub(crate) trait Driver {
-    fn publish(&mut self, event: Event, now: Time) -> Result<Receipt, Refused>;
-    fn inject(&mut self, request: Inject, more: InjectMore, now: Time) -> Result<(Answer, Vec<News>), InjectError>;
-    fn tick(&mut self, now: Time) -> Vec<News>;
+    fn publish(&mut self, event: Event, now: Time) -> Result<PublishResult, MailboxError>;
+    fn inject(&mut self, request: Inject, more: InjectOptions, now: Time) -> Result<(Injection, Vec<ConversationUpdate>), InjectError>;
+    fn tick(&mut self, now: Time) -> Vec<ConversationUpdate>;
     fn wakes_at(&self) -> Time;
     fn mailbox(&self, agent: &AgentName) -> Option<&Mailbox>;
     fn subscribers(&self) -> &Arc<Subscribers>;
@@ -23,15 +23,15 @@ pub(crate) trait Driver {
 }
 
 impl Driver for Conversation {
-    fn publish(&mut self, event: Event, now: Time) -> Result<Receipt, Refused> {
+    fn publish(&mut self, event: Event, now: Time) -> Result<PublishResult, MailboxError> {
         Self::publish(self, event, now)
     }
 
-    fn inject(&mut self, request: Inject, more: InjectMore, now: Time) -> Result<(Answer, Vec<News>), InjectError> {
+    fn inject(&mut self, request: Inject, more: InjectOptions, now: Time) -> Result<(Injection, Vec<ConversationUpdate>), InjectError> {
         self.inject_with(request, more, now)
     }
 
-    fn tick(&mut self, now: Time) -> Vec<News> {
+    fn tick(&mut self, now: Time) -> Vec<ConversationUpdate> {
         Self::tick(self, now)
     }
 

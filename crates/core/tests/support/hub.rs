@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use bellwire_core::conversation::{InjectError, InjectMore, News, Receipt};
-use bellwire_core::mailbox::{EventLookup, InjectInput, Refused};
+use bellwire_core::conversation::{InjectError, InjectOptions, ConversationUpdate, PublishResult};
+use bellwire_core::mailbox::{EventLookup, InjectInput, MailboxError};
 use bellwire_core::{
-    AgentName, Answer, Boundary, Desk, Effect, Event, EventId, Ids, Inject, Input, Keeper, Mailbox, Notification,
+    AgentName, Injection, Boundary, MailboxContext, Effect, Event, EventId, Ids, Inject, Input, MailboxKind, Mailbox, Notification,
     NotificationId, Preferences, Randomness, Subscribers, Time,
 };
 
 use super::driver::Driver;
 
 pub(crate) struct Hub {
-    desk: Desk,
+    context: MailboxContext,
     boundary: Boundary,
     randomness: Randomness,
     faults: Faults,
@@ -36,7 +36,7 @@ struct Row {
 
 struct Stored {
     agent: AgentName,
-    answer: Answer,
+    answer: Injection,
     unseen: bool,
     at: Time,
 }
@@ -44,10 +44,10 @@ struct Stored {
 /// What a mailbox wants written.
 #[derive(Default)]
 struct Writes {
-    news: Vec<News>,
+    news: Vec<ConversationUpdate>,
     unmatched: Option<u32>,
     detected: Vec<Arc<Event>>,
-    answer: Option<Answer>,
+    answer: Option<Injection>,
     waiting: Vec<NotificationId>,
     ended: Vec<NotificationId>,
 }
@@ -73,7 +73,7 @@ impl Hub {
         Self {
             boundary: Boundary::from_seed(u128::from_le_bytes(randomness.draw())),
             randomness,
-            desk: Desk::new(subscribers, Ids::seeded(seed.into())),
+            context: MailboxContext::new(subscribers, Ids::seeded(seed.into())),
             faults,
             live: BTreeMap::new(),
             rows: BTreeMap::new(),
@@ -87,14 +87,14 @@ impl Hub {
         &mut self,
         agent: &AgentName,
         now: Time,
-        input: impl Fn(&mut Mailbox, &mut Desk) -> Result<(), Refused>,
-    ) -> Result<Writes, Refused> {
+        input: impl Fn(&mut Mailbox, &mut MailboxContext) -> Result<(), MailboxError>,
+    ) -> Result<Writes, MailboxError> {
         loop {
             self.load(agent);
             let mailbox = self.live.get_mut(agent).expect("it was just loaded");
-            self.desk.now = now;
-            let handled = input(mailbox, &mut self.desk);
-            let writes = Writes::drain(&mut self.desk, mailbox);
+            self.context.now = now;
+            let handled = input(mailbox, &mut self.context);
+            let writes = Writes::drain(&mut self.context, mailbox);
             if self.faults.happens(self.faults.failed_commit) {
                 self.live.remove(agent);
                 continue;
@@ -115,8 +115,8 @@ impl Hub {
                 Mailbox::load(&row.blob, rows).expect("what was saved can be loaded")
             }
             None => {
-                let keeper = if agent.is_main() { Keeper::MainAgent } else { Keeper::SubAgent };
-                Mailbox::new(keeper, self.randomness.draw())
+                let kind = if agent.is_main() { MailboxKind::MainAgent } else { MailboxKind::SubAgent };
+                Mailbox::new(kind, self.randomness.draw())
             }
         };
         self.live.insert(agent.clone(), mailbox);
@@ -137,10 +137,10 @@ impl Hub {
         assert_eq!(written, mailbox.pending(), "the effects do not tell what waits");
         self.events.extend(writes.detected.iter().map(|event| (event.id(), event.clone())));
         if let Some(answer) = &writes.answer {
-            let old = |stored: &&Stored| stored.at.plus(7 * 24 * 3_600_000) <= self.desk.now;
+            let old = |stored: &&Stored| stored.at.plus(7 * 24 * 3_600_000) <= self.context.now;
             let old = self.answers.iter().take_while(old).count();
             self.answers.drain(..old);
-            let stored = Stored { agent: agent.clone(), answer: answer.clone(), unseen: false, at: self.desk.now };
+            let stored = Stored { agent: agent.clone(), answer: answer.clone(), unseen: false, at: self.context.now };
             self.answers.push(stored);
         }
     }
@@ -163,31 +163,31 @@ impl Hub {
 }
 
 impl Writes {
-    fn drain(desk: &mut Desk, mailbox: &Mailbox) -> Self {
+    fn drain(context: &mut MailboxContext, mailbox: &Mailbox) -> Self {
         let mut writes = Self::default();
-        while let Some(effect) = desk.poll() {
+        while let Some(effect) = context.poll() {
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => {
-                    writes.news.push(News::Decided(event, subscriber, verdict));
+                    writes.news.push(ConversationUpdate::Decided(event, subscriber, verdict));
                 }
                 Effect::Decided { unmatched, .. } => writes.unmatched = writes.unmatched.or(Some(unmatched)),
                 Effect::Detected(event) => {
                     writes.detected.push(event.clone());
-                    writes.news.push(News::Detected(event));
+                    writes.news.push(ConversationUpdate::Detected(event));
                 }
                 Effect::Superseded { event, subscriber, by } => {
-                    writes.news.push(News::Superseded(event, subscriber, by));
+                    writes.news.push(ConversationUpdate::Superseded(event, subscriber, by));
                 }
                 Effect::Waiting(id) => {
                     writes.waiting.push(id);
-                    writes.news.extend(mailbox.find(id).cloned().map(News::Waiting));
+                    writes.news.extend(mailbox.find(id).cloned().map(ConversationUpdate::Waiting));
                 }
-                Effect::Ended(notification, fate) => {
+                Effect::Ended(notification, end_reason) => {
                     writes.ended.push(notification.id);
-                    writes.news.push(News::Ended(notification.id, fate));
+                    writes.news.push(ConversationUpdate::Ended(notification.id, end_reason));
                 }
-                Effect::Wake(ids) => writes.news.push(News::Wake(ids)),
-                Effect::Answer(answer) => writes.answer = Some(*answer),
+                Effect::Wake(ids) => writes.news.push(ConversationUpdate::Wake(ids)),
+                Effect::Injection(answer) => writes.answer = Some(*answer),
                 Effect::Ready(_) => panic!("an agent's mail is taken, not sent"),
             }
         }
@@ -196,20 +196,20 @@ impl Writes {
 }
 
 impl Driver for Hub {
-    fn publish(&mut self, event: Event, now: Time) -> Result<Receipt, Refused> {
+    fn publish(&mut self, event: Event, now: Time) -> Result<PublishResult, MailboxError> {
         let (id, agent, event) = (event.id(), event.agent().clone(), Arc::new(event));
-        let writes = self.transact(&agent, now, |mailbox, desk| mailbox.handle(Input::Event(&event), desk))?;
+        let writes = self.transact(&agent, now, |mailbox, context| mailbox.handle(Input::Event(&event), context))?;
         self.events.insert(id, event);
         self.between();
         let verdicts = writes.news.iter().filter_map(|news| match news {
-            News::Decided(of, subscriber, verdict) if *of == id => Some((subscriber.clone(), *verdict)),
+            ConversationUpdate::Decided(of, subscriber, verdict) if *of == id => Some((subscriber.clone(), *verdict)),
             _ => None,
         });
         let unmatched = writes.unmatched.expect("every event is decided");
-        Ok(Receipt { event: id, verdicts: verdicts.collect(), unmatched, news: writes.news })
+        Ok(PublishResult { event: id, verdicts: verdicts.collect(), unmatched, news: writes.news })
     }
 
-    fn inject(&mut self, request: Inject, more: InjectMore, now: Time) -> Result<(Answer, Vec<News>), InjectError> {
+    fn inject(&mut self, request: Inject, more: InjectOptions, now: Time) -> Result<(Injection, Vec<ConversationUpdate>), InjectError> {
         let agent = more.agent.clone().unwrap_or_else(AgentName::main);
         let own = |stored: &&mut Stored| stored.agent == agent;
         if let Some(stored) = self.answers.iter_mut().filter(own).find(|one| one.answer.call_id == request.call_id) {
@@ -221,7 +221,7 @@ impl Driver for Hub {
         }
         let observed = more.observed.map(|observed| observed.into_event().expect("it is small"));
         let observed = observed.map(|event| {
-            let event = event.with_id(self.desk.ids.event(now)).at(now).for_agent(agent.clone());
+            let event = event.with_id(self.context.ids.event(now)).at(now).for_agent(agent.clone());
             Arc::new(event)
         });
         let is_unseen = |stored: &&mut Stored| !stored.unseen && more.unseen.contains(&stored.answer.call_id);
@@ -234,11 +234,11 @@ impl Driver for Hub {
             .collect();
         self.events.extend(observed.iter().map(|event| (event.id(), event.clone())));
         let (events, boundary) = (Events(std::mem::take(&mut self.events)), self.boundary.clone());
-        let writes = self.transact(&agent, now, |mailbox, desk| {
+        let writes = self.transact(&agent, now, |mailbox, context| {
             let observed = observed.clone();
-            mailbox.handle(Input::Return(returned.clone()), desk)?;
+            mailbox.handle(Input::Return(returned.clone()), context)?;
             let input = InjectInput { request: &request, observed, events: &events, boundary: &boundary };
-            mailbox.handle(Input::Inject(input), desk)
+            mailbox.handle(Input::Inject(input), context)
         });
         let writes = writes.expect("only a person's message is refused");
         self.events.extend(events.0);
@@ -247,11 +247,11 @@ impl Driver for Hub {
         Ok((writes.answer.expect("every injection is answered"), writes.news))
     }
 
-    fn tick(&mut self, now: Time) -> Vec<News> {
+    fn tick(&mut self, now: Time) -> Vec<ConversationUpdate> {
         let agents: Vec<AgentName> = self.rows.keys().cloned().collect();
         let mut news = Vec::new();
         for agent in agents {
-            let writes = self.transact(&agent, now, |mailbox, desk| mailbox.handle(Input::Time, desk));
+            let writes = self.transact(&agent, now, |mailbox, context| mailbox.handle(Input::Time, context));
             news.extend(writes.expect("only a person's message is refused").news);
         }
         self.between();
@@ -267,15 +267,15 @@ impl Driver for Hub {
     }
 
     fn subscribers(&self) -> &Arc<Subscribers> {
-        &self.desk.subscribers
+        &self.context.subscribers
     }
 
     fn set_subscribers(&mut self, subscribers: Arc<Subscribers>) {
-        self.desk.subscribers = subscribers;
+        self.context.subscribers = subscribers;
     }
 
     fn set_preferences(&mut self, preferences: Preferences) {
-        self.desk.preferences = Arc::new(preferences);
+        self.context.preferences = Arc::new(preferences);
     }
 
     fn boundary(&self) -> &Boundary {

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use bellwire_core::conversation::News;
-use bellwire_core::notification::{Fate, Kind, LeftOut};
+use bellwire_core::conversation::ConversationUpdate;
+use bellwire_core::notification::{EndReason, NotificationKind, LeftOut};
 use bellwire_core::subscriber::SubscriberId;
 use bellwire_core::{AgentName, EventId, Notification, NotificationId, Time, Verdict};
 
@@ -55,7 +55,7 @@ struct Waiting {
 #[derive(Copy, Clone, Debug, PartialEq)]
 enum End {
     /// An answer took it, shown or summed up.
-    Told(NotificationId),
+    ShownItem(NotificationId),
     /// A newer event is told instead.
     Superseded,
     Expired,
@@ -145,8 +145,8 @@ impl Book {
     fn book_verdicts(&mut self, moment: &Moment<'_>, rows: &Rows<'_>) {
         for news in moment.news {
             match news {
-                News::Superseded(older, subscriber, _) => self.supersede((subscriber.clone(), *older), rows),
-                News::Decided(event, subscriber, verdict) => {
+                ConversationUpdate::Superseded(older, subscriber, _) => self.supersede((subscriber.clone(), *older), rows),
+                ConversationUpdate::Decided(event, subscriber, verdict) => {
                     self.book_verdict(moment, (subscriber.clone(), *event), verdict);
                 }
                 _ => {}
@@ -187,21 +187,21 @@ impl Book {
     }
 
     /// What ended without an answer. Gives back how many of these notifications nobody had heard of.
-    fn book_ends(&mut self, news: &[News], rows: &Rows<'_>) -> usize {
+    fn book_ends(&mut self, news: &[ConversationUpdate], rows: &Rows<'_>) -> usize {
         let ended = news.iter().filter_map(|news| match news {
-            News::Ended(id, fate) => Some((*id, fate)),
+            ConversationUpdate::Ended(id, end_reason) => Some((*id, end_reason)),
             _ => None,
         });
         let mut unknown = 0;
         let mut ids = HashSet::new();
-        for (id, fate) in ended.clone() {
+        for (id, end_reason) in ended.clone() {
             assert!(ids.insert(id), "{id} ended twice");
-            match fate {
-                Fate::Injected | Fate::Folded if rows.taken.iter().any(|row| row.id == id) => {}
-                Fate::Injected => panic!("{id} was injected by nobody"),
-                Fate::Expired => unknown += usize::from(!self.book_end(id, End::Expired, rows)),
-                Fate::Folded => unknown += usize::from(!self.book_end(id, End::CrowdedOut, rows)),
-                Fate::Replaced { .. } => {
+            match end_reason {
+                EndReason::Injected | EndReason::Folded if rows.taken.iter().any(|row| row.id == id) => {}
+                EndReason::Injected => panic!("{id} was injected by nobody"),
+                EndReason::Expired => unknown += usize::from(!self.book_end(id, End::Expired, rows)),
+                EndReason::Folded => unknown += usize::from(!self.book_end(id, End::CrowdedOut, rows)),
+                EndReason::Replaced { .. } => {
                     let left = self.waiting.values().any(|waiting| waiting.within == id);
                     assert!(!left, "{id} was replaced and some of its events were not");
                 }
@@ -219,7 +219,7 @@ impl Book {
     /// Books the end of everything within a notification; false if nobody had heard of it.
     fn book_end(&mut self, id: NotificationId, end: End, rows: &Rows<'_>) -> bool {
         let row = rows.waited(id);
-        if let Some(Kind::LeftOut(counts)) = row.map(|row| &row.kind) {
+        if let Some(NotificationKind::LeftOut(counts)) = row.map(|row| &row.kind) {
             // A line of this kind that comes back may join the one that waits; together they say the same.
             if end == End::Expired {
                 self.left_out.end(counts);
@@ -242,30 +242,30 @@ impl Book {
     }
 
     fn book_taken(&mut self, row: &Notification) {
-        if let Kind::LeftOut(counts) = &row.kind {
+        if let NotificationKind::LeftOut(counts) = &row.kind {
             self.left_out.end(counts);
         }
         for entry in &row.events {
             let letter = (row.subscriber.clone(), entry.event);
             self.repeats.get_mut(&letter).expect("every letter has a count").told += u64::from(entry.merged);
-            if row.kind == Kind::News {
+            if row.kind == NotificationKind::Events {
                 let waited = self.waiting.remove(&letter).map(|waiting| waiting.within);
                 assert_eq!(waited, Some(row.id), "{letter:?} was taken and did not wait there");
-                self.ended.insert(letter, End::Told(row.id));
+                self.ended.insert(letter, End::ShownItem(row.id));
             }
         }
     }
 
     fn unbook_taken(&mut self, row: &Notification) {
-        if let Kind::LeftOut(counts) = &row.kind {
+        if let NotificationKind::LeftOut(counts) = &row.kind {
             self.left_out.begin_again(counts);
         }
         for entry in &row.events {
             let letter = (row.subscriber.clone(), entry.event);
             self.repeats.get_mut(&letter).expect("every letter has a count").told -= u64::from(entry.merged);
             self.counting.insert(letter.clone());
-            if row.kind == Kind::News {
-                assert_eq!(self.ended.remove(&letter), Some(End::Told(row.id)));
+            if row.kind == NotificationKind::Events {
+                assert_eq!(self.ended.remove(&letter), Some(End::ShownItem(row.id)));
                 self.waiting.insert(letter, Waiting { within: row.id, held_until: None });
             }
         }
@@ -274,7 +274,7 @@ impl Book {
     /// Whatever is not told and has not ended waits in a row or in an open batch.
     fn check_letters(&mut self, moment: &Moment<'_>) {
         let mut in_rows = 0;
-        for row in moment.mailbox.pending().iter().filter(|row| row.kind == Kind::News) {
+        for row in moment.mailbox.pending().iter().filter(|row| row.kind == NotificationKind::Events) {
             assert!(!row.events.is_empty(), "{} waits with nothing to say", row.id);
             for entry in &row.events {
                 let letter = (row.subscriber.clone(), entry.event);
@@ -335,12 +335,12 @@ impl Book {
             assert!(self.ended.contains_key(letter), "{letter:?} was accepted and never ended");
         }
         self.left_out.check(&[]);
-        let rows = self.taken.values().flatten().filter(|row| row.kind == Kind::News);
+        let rows = self.taken.values().flatten().filter(|row| row.kind == NotificationKind::Events);
         let told: Vec<_> =
             rows.flat_map(|row| row.events.iter().map(|one| (row.subscriber.clone(), one.event))).collect();
         let once: HashSet<_> = told.iter().collect();
         assert_eq!(told.len(), once.len(), "something was told twice");
-        let ended_as_told = self.ended.values().filter(|end| matches!(end, End::Told(_))).count();
+        let ended_as_told = self.ended.values().filter(|end| matches!(end, End::ShownItem(_))).count();
         assert_eq!(told.len(), ended_as_told);
     }
 }
@@ -349,7 +349,7 @@ impl Repeats {
     /// The repeats that go where the letter goes: all that are not told, gone, or in a line of their own.
     fn with_letter(&self, letter: &Letter, rows: &Rows<'_>) -> u64 {
         let before = rows.before.iter().chain(rows.returned).filter(|row| !rows.remains(row.id));
-        let lines = before.chain(rows.after).chain(rows.taken).filter(|row| row.kind == Kind::Repeats);
+        let lines = before.chain(rows.after).chain(rows.taken).filter(|row| row.kind == NotificationKind::Repeats);
         let own = lines.filter(|row| row.subscriber == letter.0).flat_map(|row| &row.events);
         let apart: u64 = own.filter(|entry| entry.event == letter.1).map(|entry| u64::from(entry.merged)).sum();
         self.counted - self.told - self.gone - apart
@@ -369,7 +369,7 @@ impl<'a> Rows<'a> {
     /// A row that said how often something happened again, and has ended in silence.
     fn line(&self, id: NotificationId) -> Option<&'a Notification> {
         let taken = self.taken.iter().any(|row| row.id == id);
-        self.waited(id).filter(|row| row.kind == Kind::Repeats && !taken)
+        self.waited(id).filter(|row| row.kind == NotificationKind::Repeats && !taken)
     }
 }
 
@@ -394,7 +394,7 @@ impl LeftOutBook {
     /// What could not be kept is counted in one line, to the unit.
     fn check(&self, pending: &[Notification]) {
         let mut lines = pending.iter().filter_map(|row| match &row.kind {
-            Kind::LeftOut(counts) => Some(counts),
+            NotificationKind::LeftOut(counts) => Some(counts),
             _ => None,
         });
         let line = lines.next().cloned().unwrap_or_default();

@@ -21,10 +21,10 @@ pub(crate) mod steps;
 pub(crate) mod texts;
 pub(crate) mod worst;
 
-use bellwire_core::conversation::{News, Receipt};
-use bellwire_core::mailbox::Refused;
+use bellwire_core::conversation::{ConversationUpdate, PublishResult};
+use bellwire_core::mailbox::MailboxError;
 use bellwire_core::subscriber::SubscriberId;
-use bellwire_core::{AgentName, Answer, Boundary, Event, Inject, Mailbox, Notification, Priority, Subscribers, Time};
+use bellwire_core::{AgentName, Injection, Boundary, Event, Inject, Mailbox, Notification, Priority, Subscribers, Time};
 use proptest::strategy::Strategy;
 use proptest::test_runner::TestRunner;
 
@@ -39,7 +39,7 @@ pub(crate) struct Moment<'a> {
     pub(crate) deed: Deed<'a>,
     /// It is one of very many alike; a law may put off its dearest checks to the last of them.
     pub(crate) glance: bool,
-    pub(crate) news: &'a [News],
+    pub(crate) news: &'a [ConversationUpdate],
     pub(crate) before: &'a [Notification],
     pub(crate) mailbox: &'a Mailbox,
     pub(crate) subscribers: &'a Subscribers,
@@ -48,14 +48,14 @@ pub(crate) struct Moment<'a> {
 }
 
 pub(crate) enum Deed<'a> {
-    Published { event: &'a Event, result: Result<&'a Receipt, &'a Refused> },
-    Injected { request: &'a Inject, observed: Option<&'a Event>, unseen: &'a [String], answer: &'a Answer },
+    Published { event: &'a Event, result: Result<&'a PublishResult, &'a MailboxError> },
+    Injected { request: &'a Inject, observed: Option<&'a Event>, unseen: &'a [String], answer: &'a Injection },
     Waited,
 }
 
 impl Moment<'_> {
     /// The answer of an injection, with what was asked.
-    pub(crate) fn injection(&self) -> Option<(&Inject, &Answer)> {
+    pub(crate) fn injection(&self) -> Option<(&Inject, &Injection)> {
         match &self.deed {
             Deed::Injected { request, answer, .. } => Some((request, answer)),
             _ => None,

@@ -2,7 +2,7 @@
 //! another, add an item, or be anything but the value it is.
 
 use bellwire_core::inject::Style;
-use bellwire_core::{Answer, Boundary, Inject};
+use bellwire_core::{Injection, Boundary, Inject};
 use serde_json::Value;
 
 /// One item of a page, taken apart.
@@ -24,7 +24,7 @@ pub(crate) struct Page {
 }
 
 /// Reads the answer in the style it was asked for, and checks that nothing escapes its place.
-pub(crate) fn read(request: &Inject, answer: &Answer, boundary: &Boundary) -> Page {
+pub(crate) fn read(request: &Inject, answer: &Injection, boundary: &Boundary) -> Page {
     let page = match request.style {
         _ if answer.count == 0 || answer.showing == 0 => {
             assert!(answer.block.is_empty() && answer.messages.is_empty(), "nothing was shown: {}", answer.block);
@@ -38,7 +38,7 @@ pub(crate) fn read(request: &Inject, answer: &Answer, boundary: &Boundary) -> Pa
     page
 }
 
-fn read_block(answer: &Answer, boundary: &str) -> Page {
+fn read_block(answer: &Injection, boundary: &str) -> Page {
     let text = &answer.block;
     let (count, showing) = (answer.count, answer.showing);
     let open = format!("<notifications id=\"{boundary}\" count=\"{count}\" showing=\"{showing}\">\n");
@@ -49,7 +49,7 @@ fn read_block(answer: &Answer, boundary: &str) -> Page {
     read_lines(body, showing, true, text)
 }
 
-fn read_elements(answer: &Answer, boundary: &str) -> Page {
+fn read_elements(answer: &Injection, boundary: &str) -> Page {
     let text = &answer.block;
     let mut page = Page { text: text.clone(), ..Page::default() };
     let mut rest = text.as_str();
@@ -76,7 +76,7 @@ fn read_elements(answer: &Answer, boundary: &str) -> Page {
     page
 }
 
-fn read_messages(answer: &Answer, boundary: &str) -> Page {
+fn read_messages(answer: &Injection, boundary: &str) -> Page {
     assert!(answer.block.is_empty());
     let texts = texts(&answer.messages);
     assert_eq!(texts.len(), answer.showing + usize::from(answer.folded + answer.pending > 0));

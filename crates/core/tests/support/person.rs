@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bellwire_core::notification::Kind;
+use bellwire_core::notification::NotificationKind;
 use bellwire_core::subscriber::SubscriberId;
 use bellwire_core::{
-    Desk, Effect, Event, EventId, Ids, Input, Keeper, Mailbox, Notification, Severity, Subscribers, Time, Verdict,
+    MailboxContext, Effect, Event, EventId, Ids, Input, MailboxKind, Mailbox, Notification, Severity, Subscribers, Time, Verdict,
 };
 
 use super::custom::subscribers;
@@ -16,7 +16,7 @@ type Letter = (SubscriberId, EventId);
 
 pub(crate) struct Person {
     mailbox: Mailbox,
-    desk: Desk,
+    context: MailboxContext,
     now: Time,
     /// Letters that did not go out yet, and until when they may be held.
     held: HashMap<Letter, Time>,
@@ -33,8 +33,8 @@ impl Person {
     pub(crate) fn new(timeline: &Timeline) -> Self {
         let set = Subscribers::new(subscribers(&timeline.customs, &[]));
         Self {
-            mailbox: Mailbox::new(Keeper::Person, u128::from(timeline.seed).to_le_bytes()),
-            desk: Desk::new(Arc::new(set), Ids::seeded(timeline.seed.into())),
+            mailbox: Mailbox::new(MailboxKind::Person, u128::from(timeline.seed).to_le_bytes()),
+            context: MailboxContext::new(Arc::new(set), Ids::seeded(timeline.seed.into())),
             now: Time::from_millis(1_767_000_000_000),
             held: HashMap::new(),
             sent: HashSet::new(),
@@ -54,8 +54,8 @@ impl Person {
             Step::Tick => self.handle(Input::Time),
             Step::Reload { customs, without, forgetting } => {
                 let next = subscribers(customs, without);
-                let next = if *forgetting { Subscribers::new(next) } else { self.desk.subscribers.reloaded(next) };
-                self.desk.subscribers = Arc::new(next);
+                let next = if *forgetting { Subscribers::new(next) } else { self.context.subscribers.reloaded(next) };
+                self.context.subscribers = Arc::new(next);
             }
             _ => {}
         }
@@ -91,14 +91,14 @@ impl Person {
         }
         let kind = if number.is_multiple_of(2) { step.kind } else { "agent.input.needed" };
         let event = Event::new(kind, step.source, Severity::Error, payload).expect("the pools hold what is allowed");
-        let event = event.with_id(self.desk.ids.event(self.now));
+        let event = event.with_id(self.context.ids.event(self.now));
         self.handle(Input::Event(&event));
     }
 
     fn handle(&mut self, input: Input<'_>) {
-        self.desk.now = self.now;
-        self.mailbox.handle(input, &mut self.desk).expect("no message is sent to a person");
-        while let Some(effect) = self.desk.poll() {
+        self.context.now = self.now;
+        self.mailbox.handle(input, &mut self.context).expect("no message is sent to a person");
+        while let Some(effect) = self.context.poll() {
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => self.decided((subscriber, event), verdict),
                 Effect::Superseded { event, subscriber, .. } => {
@@ -128,7 +128,7 @@ impl Person {
     }
 
     fn sends(&mut self, notification: &Notification) {
-        if let Kind::LeftOut(counts) = &notification.kind {
+        if let NotificationKind::LeftOut(counts) = &notification.kind {
             assert_eq!(counts.notifications, 0, "a person's mail does not wait");
             self.suppressed_told += counts.storms.iter().map(|(_, events)| u64::from(*events)).sum::<u64>();
             self.suppressed_told += u64::from(counts.other_storms);
@@ -140,7 +140,7 @@ impl Person {
                 let untold = self.untold.get_mut(&letter).unwrap_or_else(|| panic!("{letter:?} was never repeated"));
                 *untold = untold.checked_sub(entry.merged.into()).expect("no more is told than was counted");
             }
-            if notification.kind == Kind::News {
+            if notification.kind == NotificationKind::Events {
                 self.held.remove(&letter);
                 assert!(self.sent.insert(letter), "something went out twice");
             }

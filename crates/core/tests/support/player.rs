@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bellwire_core::conversation::{InjectError, InjectMore, News, Observed, Outcome};
-use bellwire_core::inject::Limits;
+use bellwire_core::conversation::{InjectError, InjectOptions, ConversationUpdate, ObservedCall, CallOutcome};
+use bellwire_core::inject::InjectLimits;
 use bellwire_core::mailbox::PENDING_MAX;
 use bellwire_core::{
-    AgentName, Answer, Conversation, Event, Ids, Inject, InjectionPoint, Notification, NotificationId, Preferences,
+    AgentName, Injection, Conversation, Event, Ids, Inject, InjectionPoint, Notification, NotificationId, Preferences,
     Randomness, Subscribers, Time,
 };
 use serde_json::Value;
@@ -50,7 +50,7 @@ pub(crate) struct Player<D = Conversation> {
 pub(crate) struct Asked {
     pub(crate) agent: AgentName,
     pub(crate) request: Inject,
-    pub(crate) answer: Answer,
+    pub(crate) answer: Injection,
     pub(crate) unseen: bool,
     at: Time,
 }
@@ -131,8 +131,8 @@ impl<D: Driver> Player<D> {
             let mut rounds = 0;
             while self.driver.mailbox(&agent).is_some_and(|mailbox| !mailbox.pending().is_empty()) {
                 let mut request = self.request(&agent, InjectionPoint::TurnStart);
-                request.limits = Limits::new(100, 4_000).expect("these are allowed");
-                self.answer(&agent, request, InjectMore { agent: Some(agent.clone()), ..InjectMore::default() }, law);
+                request.limits = InjectLimits::new(100, 4_000).expect("these are allowed");
+                self.answer(&agent, request, InjectOptions { agent: Some(agent.clone()), ..InjectOptions::default() }, law);
                 rounds += 1;
                 assert!(rounds < 300, "{agent} still has mail after {rounds} turns");
             }
@@ -181,7 +181,7 @@ impl<D: Driver> Player<D> {
         let mut request = self.request(&agent, step.point);
         request.style = step.style;
         request.shape = step.shape;
-        request.limits = Limits::new(step.items_max, step.tokens_max).expect("these are allowed");
+        request.limits = InjectLimits::new(step.items_max, step.tokens_max).expect("these are allowed");
         request.wake_only = step.wake_only;
         let own = self.asked.iter().rev().filter(|asked| asked.agent == agent).take(UNSEEN_BACK).enumerate();
         let unseen =
@@ -191,10 +191,10 @@ impl<D: Driver> Player<D> {
         if let Some(text) = observed.as_mut().and_then(|observed| observed.error_message.as_mut()) {
             *text = self.with_boundary(text);
         }
-        self.answer(&agent, request, InjectMore { agent: Some(agent.clone()), observed, unseen }, law);
+        self.answer(&agent, request, InjectOptions { agent: Some(agent.clone()), observed, unseen }, law);
     }
 
-    fn answer(&mut self, agent: &AgentName, request: Inject, more: InjectMore, law: &mut impl Law) {
+    fn answer(&mut self, agent: &AgentName, request: Inject, more: InjectOptions, law: &mut impl Law) {
         let (before, given) = (self.pending(agent), self.now);
         let observed = more.observed.clone().map(|observed| observed.into_event().expect("it is small").at(given));
         let unseen = more.unseen.clone();
@@ -219,9 +219,9 @@ impl<D: Driver> Player<D> {
         let Some(asked) = self.asked[self.forgotten..].iter().rev().nth(back) else { return };
         let before = self.pending(&asked.agent);
         let request = Inject { point, ..asked.request.clone() };
-        let observed = Some(Observed::new("grep", Outcome::Failure));
+        let observed = Some(ObservedCall::new("grep", CallOutcome::Failure));
         let unseen = self.asked.iter().map(|asked| asked.request.call_id.clone()).collect();
-        let more = InjectMore { agent: Some(asked.agent.clone()), observed, unseen };
+        let more = InjectOptions { agent: Some(asked.agent.clone()), observed, unseen };
         match self.driver.inject(request, more, self.now) {
             Ok((answer, news)) => {
                 assert!(!asked.unseen && point == asked.request.point);
@@ -248,7 +248,7 @@ impl<D: Driver> Player<D> {
         let before: Vec<_> = self.agents.iter().map(|agent| self.pending(agent)).collect();
         let all = self.driver.tick(given);
         for (agent, before) in self.agents.clone().iter().zip(before) {
-            let news: Vec<News> = all.iter().filter(|news| self.concerns(news, agent, &before)).cloned().collect();
+            let news: Vec<ConversationUpdate> = all.iter().filter(|news| self.concerns(news, agent, &before)).cloned().collect();
             if self.driver.mailbox(agent).is_some() {
                 self.show(agent, given, Deed::Waited, &news, &before, law);
             }
@@ -258,11 +258,11 @@ impl<D: Driver> Player<D> {
 
     /// Whether what a tick did happened to this agent. A notification that came and went within the tick can only have
     /// gone from a mailbox that is full.
-    fn concerns(&self, news: &News, agent: &AgentName, before: &[Notification]) -> bool {
+    fn concerns(&self, news: &ConversationUpdate, agent: &AgentName, before: &[Notification]) -> bool {
         let pending = self.pending(agent);
         match news {
-            News::Waiting(notification) => pending.iter().any(|one| one.id == notification.id),
-            News::Ended(id, _) => match self.known.get(id) {
+            ConversationUpdate::Waiting(notification) => pending.iter().any(|one| one.id == notification.id),
+            ConversationUpdate::Ended(id, _) => match self.known.get(id) {
                 Some(known) => known == agent,
                 None => before.iter().any(|one| one.id == *id) || pending.len() >= PENDING_MAX,
             },
@@ -300,13 +300,13 @@ impl<D: Driver> Player<D> {
         agent: &AgentName,
         given: Time,
         deed: Deed<'_>,
-        news: &[News],
+        news: &[ConversationUpdate],
         before: &[Notification],
         law: &mut impl Law,
     ) {
         self.latest = self.latest.max(given);
         for news in news {
-            if let News::Decided(_, _, verdict) = news {
+            if let ConversationUpdate::Decided(_, _, verdict) = news {
                 self.known.extend(verdict.notification().map(|id| (id, agent.clone())));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bellwire_core::conversation::News;
+use bellwire_core::conversation::ConversationUpdate;
 use bellwire_core::{AgentName, InjectionPoint, NotificationId, Time, Verdict};
 
 use super::answers::takes;
@@ -34,7 +34,7 @@ impl Law for BatchesEnd {
         let now = self.clocks.now(moment);
         for news in moment.news {
             match news {
-                News::Decided(event, subscriber, Verdict::Held { notification, until }) => {
+                ConversationUpdate::Decided(event, subscriber, Verdict::Held { notification, until }) => {
                     let subscriber = moment.subscribers.find(subscriber.as_str()).expect("it is in force");
                     let point = match moment.deed {
                         Deed::Published { event: published, .. } if published.id() == *event => {
@@ -47,7 +47,7 @@ impl Law for BatchesEnd {
                     let known = self.open.insert((moment.agent.clone(), *notification), batch);
                     assert!(known.is_none_or(|known| known == batch), "a batch was promised twice");
                 }
-                News::Ended(id, _) => drop(self.open.remove(&(moment.agent.clone(), *id))),
+                ConversationUpdate::Ended(id, _) => drop(self.open.remove(&(moment.agent.clone(), *id))),
                 _ => {}
             }
         }
@@ -105,14 +105,14 @@ impl Law for Wakes {
         let now = self.clocks.now(moment);
         if !moment.agent.is_main() {
             assert!(
-                !moment.news.iter().any(|news| matches!(news, News::Wake(_)) && !matches!(moment.deed, Deed::Waited))
+                !moment.news.iter().any(|news| matches!(news, ConversationUpdate::Wake(_)) && !matches!(moment.deed, Deed::Waited))
             );
             return;
         }
         self.note_work(moment, now);
         let idle = self.working.is_none_or(|seen| seen.plus(10 * 60_000) <= now);
         for news in moment.news {
-            let News::Wake(ids) = news else { continue };
+            let ConversationUpdate::Wake(ids) = news else { continue };
             assert!(idle, "an agent at work was woken");
             assert!(!ids.is_empty());
             let rows: Vec<_> = ids.iter().filter_map(|id| moment.mailbox.find(*id)).collect();

@@ -6,9 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bellwire_core::conversation::News;
-use bellwire_core::event::{Cause, TypePattern};
-use bellwire_core::notification::Kind;
+use bellwire_core::conversation::ConversationUpdate;
+use bellwire_core::event::{EventCause, TypePattern};
+use bellwire_core::notification::NotificationKind;
 use bellwire_core::subscriber::{Audience, KeyPattern, SubscriberId};
 use bellwire_core::verdict::Filter;
 use bellwire_core::{
@@ -97,9 +97,9 @@ impl Model {
         }
         let decided: HashSet<EventId> = moment.news.iter().filter_map(decided).collect();
         let mut news = moment.news.iter().filter(|news| match news {
-            News::Decided(..) | News::Detected(_) => true,
+            ConversationUpdate::Decided(..) | ConversationUpdate::Detected(_) => true,
             // An event of old takes the place only of what came back; the ledger looks at that.
-            News::Superseded(_, _, by) => decided.contains(by),
+            ConversationUpdate::Superseded(_, _, by) => decided.contains(by),
             _ => false,
         });
         match &moment.deed {
@@ -111,7 +111,7 @@ impl Model {
             Deed::Injected { observed: Some(observed), .. } => {
                 // Its name is minted inside; the first verdict tells it.
                 let named = moment.news.iter().find_map(|news| match news {
-                    News::Decided(id, ..) => Some((*observed).clone().with_id(*id)),
+                    ConversationUpdate::Decided(id, ..) => Some((*observed).clone().with_id(*id)),
                     _ => None,
                 });
                 if let Some(observed) = named {
@@ -122,7 +122,7 @@ impl Model {
         }
         while let Some(next) = news.next() {
             match next {
-                News::Detected(event) => self.decide_all(event, moment, &mut news),
+                ConversationUpdate::Detected(event) => self.decide_all(event, moment, &mut news),
                 other => panic!("nobody asked for {other:?}"),
             }
         }
@@ -138,21 +138,21 @@ impl Model {
         self.is_crowded
     }
 
-    fn decide_all<'a>(&mut self, event: &Event, moment: &Moment<'_>, news: &mut impl Iterator<Item = &'a News>) {
+    fn decide_all<'a>(&mut self, event: &Event, moment: &Moment<'_>, news: &mut impl Iterator<Item = &'a ConversationUpdate>) {
         let listening: Vec<_> = moment.subscribers.iter().filter(|one| listens(one, event)).collect();
         let listening: Vec<_> =
             listening.into_iter().filter(|one| one.output.audience != Audience::User).cloned().collect();
         let heard: Vec<_> = listening.iter().filter(|one| filter(one, event, moment.disabled).is_none()).collect();
-        let storm = if heard.is_empty() || event.cause() == Cause::Person { None } else { self.storm(event, &heard) };
+        let storm = if heard.is_empty() || event.cause() == EventCause::Person { None } else { self.storm(event, &heard) };
         for subscriber in &listening {
             let (expected, replaced) = self.decide(subscriber, event, storm, moment);
             if let Some(replaced) = replaced {
-                let Some(News::Superseded(older, by_whom, by)) = news.next() else {
+                let Some(ConversationUpdate::Superseded(older, by_whom, by)) = news.next() else {
                     panic!("{replaced} was not replaced")
                 };
                 assert_eq!((*older, by_whom, *by), (replaced, &subscriber.id, event.id()));
             }
-            let Some(News::Decided(id, by, verdict)) = news.next() else {
+            let Some(ConversationUpdate::Decided(id, by, verdict)) = news.next() else {
                 panic!("{} said nothing of {}", subscriber.id, event.kind());
             };
             assert_eq!((*id, by.as_str()), (event.id(), subscriber.id.as_str()), "verdicts come in id order");
@@ -303,7 +303,7 @@ impl Model {
     /// What unseen answers took waits again, unless something newer holds its place.
     fn take_back(&mut self, unseen: &[String]) {
         let rows: Vec<_> = unseen.iter().filter_map(|call_id| self.taken.remove(call_id)).flatten().collect();
-        let alive = rows.iter().filter(|row| row.kind == Kind::News && row.expires > self.now);
+        let alive = rows.iter().filter(|row| row.kind == NotificationKind::Events && row.expires > self.now);
         let mut returned: Vec<_> = alive.flat_map(|row| self.entries(row)).collect();
         let number = |one: &Waiting| self.accepted[&(one.subscriber.clone(), one.event)].1;
         returned.sort_by_key(|one| std::cmp::Reverse(number(one)));
@@ -323,13 +323,13 @@ impl Model {
 
     /// What really waits now is the beginning of the next moment.
     fn learn(&mut self, moment: &Moment<'_>) {
-        let changed = moment.news.iter().any(|news| matches!(news, News::Waiting(_) | News::Ended(..)));
+        let changed = moment.news.iter().any(|news| matches!(news, ConversationUpdate::Waiting(_) | ConversationUpdate::Ended(..)));
         if !changed && moment.injection().is_none() {
             return;
         }
-        let rows = moment.mailbox.pending().iter().filter(|row| row.kind == Kind::News);
+        let rows = moment.mailbox.pending().iter().filter(|row| row.kind == NotificationKind::Events);
         let ended = moment.news.iter().filter_map(|news| match news {
-            News::Ended(id, _) => Some(*id),
+            ConversationUpdate::Ended(id, _) => Some(*id),
             _ => None,
         });
         let ended: Vec<_> = ended.collect();
@@ -350,9 +350,9 @@ impl Model {
     }
 }
 
-fn decided(news: &News) -> Option<EventId> {
+fn decided(news: &ConversationUpdate) -> Option<EventId> {
     match news {
-        News::Decided(event, ..) => Some(*event),
+        ConversationUpdate::Decided(event, ..) => Some(*event),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Random timelines: what happens to a conversation, step by step.
 
-use bellwire_core::conversation::{Observed, Outcome};
+use bellwire_core::conversation::{ObservedCall, CallOutcome};
 use bellwire_core::inject::{Shape, Style};
 use bellwire_core::{InjectionPoint, Severity};
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ pub(crate) struct InjectStep {
     pub(crate) items_max: usize,
     pub(crate) tokens_max: usize,
     pub(crate) wake_only: bool,
-    pub(crate) observed: Option<Observed>,
+    pub(crate) observed: Option<ObservedCall>,
     /// Which of the last answers never reached the model, as bits.
     pub(crate) unseen: u8,
 }
@@ -151,12 +151,12 @@ pub(crate) fn inject() -> impl Strategy<Value = InjectStep> {
     )
 }
 
-fn observed() -> impl Strategy<Value = Observed> {
-    let outcome = select(&[Outcome::Success, Outcome::Failure, Outcome::Timeout][..]);
+fn observed() -> impl Strategy<Value = ObservedCall> {
+    let outcome = select(&[CallOutcome::Success, CallOutcome::Failure, CallOutcome::Timeout][..]);
     (select(&["grep", "sed"][..]), outcome, prop::option::of(hostile_text()), payload()).prop_map(
         |(tool, outcome, error_message, payload)| {
             let (arguments, usage) = (payload.get("arguments").cloned(), payload.get("usage").cloned());
-            Observed { error_message, arguments, usage, ..Observed::new(tool, outcome) }
+            ObservedCall { error_message, arguments, usage, ..ObservedCall::new(tool, outcome) }
         },
     )
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwire_core::inject::Limits;
+use bellwire_core::inject::InjectLimits;
 use bellwire_core::mailbox::{EventLookup, InjectInput, PENDING_MAX};
 use bellwire_core::subscriber::SubscriberFile;
 use bellwire_core::{
-    Boundary, Desk, Effect, Event, EventId, Ids, Inject, InjectionPoint, Input, Keeper, Mailbox, Severity, Subscribers,
+    Boundary, MailboxContext, Effect, Event, EventId, Ids, Inject, InjectionPoint, Input, MailboxKind, Mailbox, Severity, Subscribers,
     Time,
 };
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// A mailbox and somebody who wants it to burst.
 pub(crate) struct Adversary {
     pub(crate) mailbox: Mailbox,
-    desk: Desk,
+    context: MailboxContext,
     sources: u64,
     calls: u32,
 }
@@ -36,9 +36,9 @@ impl Adversary {
         let loaded =
             Subscribers::load(&files, &BTreeMap::from([("t".to_owned(), "{{ events[0].message }}".to_owned())]));
         assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
-        let mut desk = Desk::new(Arc::new(loaded.subscribers), Ids::seeded(1));
-        desk.now = Time::from_millis(1_767_000_000_000);
-        Self { mailbox: Mailbox::new(Keeper::MainAgent, [0xff; 16]), desk, sources: 0, calls: 0 }
+        let mut context = MailboxContext::new(Arc::new(loaded.subscribers), Ids::seeded(1));
+        context.now = Time::from_millis(1_767_000_000_000);
+        Self { mailbox: Mailbox::new(MailboxKind::MainAgent, [0xff; 16]), context, sources: 0, calls: 0 }
     }
 
     /// Six wakes within the hour.
@@ -62,7 +62,7 @@ impl Adversary {
 
     /// As many windows as can be open, all with repeats, told and untold.
     pub(crate) fn fill_windows(&mut self) {
-        for chunk in (0..WINDOWS).collect::<Vec<_>>().chunks(Limits::ITEMS_MOST) {
+        for chunk in (0..WINDOWS).collect::<Vec<_>>().chunks(InjectLimits::ITEMS_MOST) {
             for number in chunk {
                 for _ in 0..=REPEATS {
                     self.publish("flood.window", json!({}), &format!("window {number}"));
@@ -97,7 +97,7 @@ impl Adversary {
     }
 
     pub(crate) fn sleep(&mut self, millis: u64) {
-        self.desk.now = self.desk.now.plus(millis);
+        self.context.now = self.context.now.plus(millis);
         self.handle(Input::Time);
     }
 
@@ -109,22 +109,22 @@ impl Adversary {
 
     fn publish_from(&mut self, source: &str, kind: &str, payload: Value, key: &str) {
         let event = Event::new(kind, source, Severity::Error, payload).and_then(|event| event.with_dedupe_key(key));
-        let event = event.expect("it is well formed").with_id(self.desk.ids.event(self.desk.now));
+        let event = event.expect("it is well formed").with_id(self.context.ids.event(self.context.now));
         self.handle(Input::Event(&event));
     }
 
     fn take(&mut self) {
         self.calls += 1;
         let mut request = Inject::new(InjectionPoint::AfterTool, &format!("call {}", self.calls)).expect("it is short");
-        request.limits = Limits::new(Limits::ITEMS_MOST, Limits::TOKENS_MOST).expect("these are the limits");
+        request.limits = InjectLimits::new(InjectLimits::ITEMS_MOST, InjectLimits::TOKENS_MOST).expect("these are the limits");
         let boundary = Boundary::from_seed(7);
         let input = InjectInput { request: &request, observed: None, events: &Gone, boundary: &boundary };
         self.handle(Input::Inject(input));
     }
 
     fn handle(&mut self, input: Input<'_>) {
-        self.mailbox.handle(input, &mut self.desk).expect("no person speaks here");
-        while let Some(effect) = self.desk.poll() {
+        self.mailbox.handle(input, &mut self.context).expect("no person speaks here");
+        while let Some(effect) = self.context.poll() {
             drop::<Effect>(effect);
         }
         assert!(self.mailbox.pending().len() <= PENDING_MAX + 1);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwire_server::mcp::Server;
+use bellwire_server::mcp::McpServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     GetPromptRequestParams, GetPromptResponse, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -33,12 +33,12 @@ impl Default for Board {
 }
 
 pub(crate) struct Fixtures {
-    own: Server,
+    own: McpServer,
     board: Arc<Board>,
 }
 
 impl Fixtures {
-    pub(crate) fn new(own: Server, board: Arc<Board>) -> Self {
+    pub(crate) fn new(own: McpServer, board: Arc<Board>) -> Self {
         Self { own, board }
     }
 

@@ -2,11 +2,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use super::Secret;
-use crate::deliver::email::Mailbox;
+use crate::deliver::email::NamedAddress;
 
 /// The mail server that notifications go through, and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Email {
+pub struct EmailConfig {
     /// Its name; empty = email is off.
     pub host: String,
     /// Its port.
@@ -22,7 +22,7 @@ pub struct Email {
     /// Where that is read from instead.
     pub password_file: Option<PathBuf>,
     /// Who the mails are from.
-    pub from: Mailbox,
+    pub from: NamedAddress,
     /// What the hub calls itself to the server; empty = its address.
     pub hello: String,
     /// How long one step may take.
@@ -44,7 +44,7 @@ pub enum EmailTls {
     None,
 }
 
-impl Email {
+impl EmailConfig {
     /// Every value at its lowest, to be written over by the default file.
     pub(super) fn blank() -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Email {
             username: String::new(),
             password: None,
             password_file: None,
-            from: Mailbox::parse("bellwire@localhost").expect("the name is an address"),
+            from: NamedAddress::parse("bellwire@localhost").expect("the name is an address"),
             hello: String::new(),
             step_seconds: 0,
             answer_seconds: 0,

@@ -7,7 +7,7 @@ use super::nearest::nearest;
 use super::setting::SETTINGS;
 
 /// A value of a file and the line it stands in.
-pub(super) struct Entry {
+pub(super) struct ConfigEntry {
     pub(super) key: String,
     pub(super) value: Value,
     pub(super) line: usize,
@@ -20,7 +20,7 @@ pub(super) type Mistake = (usize, String);
 const FILE_MAX: usize = 1024 * 1024;
 
 /// The entries of a file, `section.key` by `section.key`. Keys nobody knows are mistakes, with the nearest one named.
-pub(super) fn entries(text: &str) -> Result<(Vec<Entry>, Vec<Mistake>), Mistake> {
+pub(super) fn entries(text: &str) -> Result<(Vec<ConfigEntry>, Vec<Mistake>), Mistake> {
     if text.len() > FILE_MAX {
         return Err((0, format!("has {} bytes; at most {FILE_MAX} are allowed", text.len())));
     }
@@ -46,7 +46,7 @@ pub(super) fn entries(text: &str) -> Result<(Vec<Entry>, Vec<Mistake>), Mistake>
             let line = line_at(text, key.span());
             let value = values.get(name).and_then(|section| section.get(key.get_ref().as_ref()));
             match value.filter(|_| SETTINGS.iter().any(|setting| setting.key == dotted)) {
-                Some(value) => entries.push(Entry { key: dotted, value: value.clone(), line }),
+                Some(value) => entries.push(ConfigEntry { key: dotted, value: value.clone(), line }),
                 None => mistakes.push((line, unknown(&dotted))),
             }
         }

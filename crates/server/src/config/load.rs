@@ -14,7 +14,7 @@ const OTHER_VARIABLES: &[&str] = &["BELLWIRE_CONFIG", "BELLWIRE_URL", "BELLWIRE_
 
 /// Where settings come from besides the defaults, each layer over the one before it.
 #[derive(Clone, Debug, Default)]
-pub struct Sources {
+pub struct ConfigSources {
     /// A file's path and its text.
     pub file: Option<(PathBuf, String)>,
     /// Variables of the environment. Those that do not begin with `BELLWIRE_` are passed over.
@@ -36,17 +36,17 @@ pub struct Flag {
 
 /// A configuration that holds together, and where every value of it came from.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// What the hub runs with.
     pub config: Config,
     /// What is allowed and still worth a thought.
     pub warnings: Vec<String>,
-    origins: BTreeMap<&'static str, Origin>,
+    origins: BTreeMap<&'static str, SettingSource>,
 }
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingSource {
     /// The default file.
     Default,
     /// This platform's convention.
@@ -61,7 +61,7 @@ pub enum Origin {
 
 /// One thing that is wrong, with its place where it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// `FILE:LINE`, a variable or a flag; none where two values do not go together.
     pub place: Option<String>,
     /// What is wrong and what would be right.
@@ -70,11 +70,11 @@ pub struct Problem {
 
 /// Everything that is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problems(pub Vec<Problem>);
+pub struct ConfigProblems(pub Vec<ConfigProblem>);
 
 /// Puts the layers over one another: defaults, file, environment, flags. Refuses what is unknown, out of range or
 /// contradictory, and names all of it at once.
-pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
+pub fn load(sources: &ConfigSources) -> Result<LoadedConfig, ConfigProblems> {
     let mut layers = Layers::new();
     if let Some((path, text)) = &sources.file {
         layers.file(path, text);
@@ -82,7 +82,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     layers.environment(&sources.environment);
     for flag in &sources.flags {
         let setting = setting::find(flag.key).expect("a flag stands for a setting of the table");
-        layers.words(setting, &flag.value, Origin::Flag(flag.name));
+        layers.words(setting, &flag.value, SettingSource::Flag(flag.name));
     }
     layers.finish()
 }
@@ -96,21 +96,21 @@ pub(super) fn defaults() -> Config {
     layers.config
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Where a setting's value came from.
-    pub fn origin(&self, key: &str) -> &Origin {
-        self.origins.get(key).unwrap_or(&Origin::Default)
+    pub fn origin(&self, key: &str) -> &SettingSource {
+        self.origins.get(key).unwrap_or(&SettingSource::Default)
     }
 
     /// Fills in the data folder where nobody named one.
     pub fn with_platform_data_dir(mut self, dir: PathBuf) -> Self {
         self.config.data_dir = Some(dir);
-        self.origins.insert("data.dir", Origin::Platform);
+        self.origins.insert("data.dir", SettingSource::Platform);
         self
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -122,7 +122,7 @@ impl fmt::Display for Origin {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Some(place) => write!(f, "{place}: {}", self.message),
@@ -131,20 +131,20 @@ impl fmt::Display for Problem {
     }
 }
 
-impl fmt::Display for Problems {
+impl fmt::Display for ConfigProblems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
         f.write_str(&lines.join("\n"))
     }
 }
 
-impl std::error::Error for Problems {}
+impl std::error::Error for ConfigProblems {}
 
 struct Layers {
     config: Config,
-    origins: BTreeMap<&'static str, Origin>,
+    origins: BTreeMap<&'static str, SettingSource>,
     warnings: Vec<String>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl Layers {
@@ -165,13 +165,13 @@ impl Layers {
             Ok(read) => read,
             Err(mistake) => (Vec::new(), vec![mistake]),
         };
-        let problem = |(line, message): file::Mistake| Problem { place: Some(place(line)), message };
+        let problem = |(line, message): file::Mistake| ConfigProblem { place: Some(place(line)), message };
         self.problems.extend(mistakes.into_iter().map(problem));
         let base = path.parent().unwrap_or(Path::new(""));
         for entry in entries {
             let Some(setting) = setting::find(&entry.key) else { continue };
             match setting.write(&mut self.config, &entry.value, base) {
-                Ok(()) => drop(self.origins.insert(setting.key, Origin::File(path.to_owned(), entry.line))),
+                Ok(()) => drop(self.origins.insert(setting.key, SettingSource::File(path.to_owned(), entry.line))),
                 Err(message) => self.refuse(setting, Some(place(entry.line)), &message),
             }
         }
@@ -188,11 +188,11 @@ impl Layers {
                 (Some(one), Some(other)) if one != other => {
                     let short = short.unwrap_or_default();
                     let message = format!("{short} and {long} say different things; keep one");
-                    self.problems.push(Problem { place: None, message });
+                    self.problems.push(ConfigProblem { place: None, message });
                 }
-                (_, Some(words)) => self.words(setting, words, Origin::Environment(long)),
+                (_, Some(words)) => self.words(setting, words, SettingSource::Environment(long)),
                 (Some(words), None) => {
-                    self.words(setting, words, Origin::Environment(short.unwrap_or_default().to_owned()));
+                    self.words(setting, words, SettingSource::Environment(short.unwrap_or_default().to_owned()));
                 }
                 (None, None) => {}
             }
@@ -216,7 +216,7 @@ impl Layers {
         }
     }
 
-    fn words(&mut self, setting: &Setting, words: &str, origin: Origin) {
+    fn words(&mut self, setting: &Setting, words: &str, origin: SettingSource) {
         match setting.write_words(&mut self.config, words) {
             Ok(()) => drop(self.origins.insert(setting.key, origin)),
             Err(message) => self.refuse(setting, Some(origin.to_string()), &message),
@@ -224,19 +224,19 @@ impl Layers {
     }
 
     fn refuse(&mut self, setting: &Setting, place: Option<String>, message: &str) {
-        self.problems.push(Problem { place, message: format!("{} {message}", setting.key) });
+        self.problems.push(ConfigProblem { place, message: format!("{} {message}", setting.key) });
     }
 
-    fn finish(mut self) -> Result<Loaded, Problems> {
+    fn finish(mut self) -> Result<LoadedConfig, ConfigProblems> {
         // What could not be read has its default now; what that contradicts would only confuse.
         if self.problems.is_empty() {
             let together = check::contradictions(&self.config);
-            self.problems.extend(together.into_iter().map(|message| Problem { place: None, message }));
+            self.problems.extend(together.into_iter().map(|message| ConfigProblem { place: None, message }));
         }
         if !self.problems.is_empty() {
-            return Err(Problems(self.problems));
+            return Err(ConfigProblems(self.problems));
         }
         self.warnings.extend(check::risks(&self.config));
-        Ok(Loaded { config: self.config, warnings: self.warnings, origins: self.origins })
+        Ok(LoadedConfig { config: self.config, warnings: self.warnings, origins: self.origins })
     }
 }

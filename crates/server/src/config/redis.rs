@@ -5,7 +5,7 @@ use super::Secret;
 
 /// The Redis in which refusals of the hourly cap are remembered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Redis {
+pub struct RedisConfig {
     /// Its address, with the password if it has one; none = they are remembered in the process.
     pub url: Option<Secret>,
     /// Where that is read from instead.
@@ -14,7 +14,7 @@ pub struct Redis {
     pub wait_ms: u64,
 }
 
-impl Redis {
+impl RedisConfig {
     /// Every value at its lowest, to be written over by the default file.
     pub(super) fn blank() -> Self {
         Self { url: None, url_file: None, wait_ms: 0 }
@@ -92,8 +92,8 @@ fn is_local(url: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(url: &str) -> Redis {
-        Redis { url: Some(Secret::new(url)), ..Redis::blank() }
+    fn of(url: &str) -> RedisConfig {
+        RedisConfig { url: Some(Secret::new(url)), ..RedisConfig::blank() }
     }
 
     #[test]

@@ -6,21 +6,21 @@ use axum::http::Uri;
 use toml::Value;
 
 use super::{Config, EmailTls, LogFormat, Secret};
-use crate::deliver::email::Mailbox;
+use crate::deliver::email::NamedAddress;
 
 /// One key of the configuration: what it is called, what is allowed, and where it goes.
 pub(super) struct Setting {
     pub(super) key: &'static str,
-    kind: Kind,
+    kind: SettingKind,
 }
 
 /// What a setting may be, and its place in the struct.
-enum Kind {
+enum SettingKind {
     Address(fn(&mut Config) -> &mut SocketAddr),
     Url(fn(&mut Config) -> &mut Option<String>),
     Hosts(fn(&mut Config) -> &mut Vec<String>),
     Origins(fn(&mut Config) -> &mut Vec<String>),
-    Folder(fn(&mut Config) -> &mut Option<PathBuf>),
+    SubscriberFolder(fn(&mut Config) -> &mut Option<PathBuf>),
     File(fn(&mut Config) -> &mut Option<PathBuf>),
     Count(RangeInclusive<u64>, fn(&mut Config) -> &mut usize),
     Number(RangeInclusive<u64>, fn(&mut Config) -> &mut u64),
@@ -31,58 +31,58 @@ enum Kind {
     Encryption(fn(&mut Config) -> &mut EmailTls),
     Word(fn(&mut Config) -> &mut String),
     Hidden(fn(&mut Config) -> &mut Option<Secret>),
-    Sender(fn(&mut Config) -> &mut Mailbox),
+    Sender(fn(&mut Config) -> &mut NamedAddress),
 }
 
 /// Every setting, in the order of the default file.
 #[rustfmt::skip]
 pub(super) const SETTINGS: &[Setting] = &[
-    Setting { key: "server.listen",                 kind: Kind::Address(|c| &mut c.listen) },
-    Setting { key: "server.public_url",             kind: Kind::Url(|c| &mut c.public_url) },
-    Setting { key: "server.allowed_hosts",          kind: Kind::Hosts(|c| &mut c.allowed_hosts) },
-    Setting { key: "server.allowed_origins",        kind: Kind::Origins(|c| &mut c.allowed_origins) },
-    Setting { key: "data.dir",                      kind: Kind::Folder(|c| &mut c.data_dir) },
-    Setting { key: "data.mailbox_cache_bytes",      kind: Kind::Count(262_144..=1 << 40, |c| &mut c.sizes.mailbox_cache_bytes) },
-    Setting { key: "data.mailbox_log_bytes",        kind: Kind::Count(4096..=1 << 30, |c| &mut c.sizes.mailbox_log_bytes) },
-    Setting { key: "limits.body_bytes",             kind: Kind::Count(131_072..=1_073_741_824, |c| &mut c.limits.body_bytes) },
-    Setting { key: "limits.batch_events",           kind: Kind::Count(1..=1000, |c| &mut c.limits.batch_events) },
-    Setting { key: "limits.request_seconds",        kind: Kind::Number(1..=300, |c| &mut c.limits.request_seconds) },
-    Setting { key: "limits.concurrent_requests",    kind: Kind::Count(1..=100_000, |c| &mut c.limits.concurrent_requests) },
-    Setting { key: "limits.streams",                kind: Kind::Count(1..=1_000_000, |c| &mut c.limits.streams) },
-    Setting { key: "limits.concurrent_per_token",   kind: Kind::Count(0..=100_000, |c| &mut c.limits.concurrent_per_token) },
-    Setting { key: "limits.streams_per_token",      kind: Kind::Count(0..=1_000_000, |c| &mut c.limits.streams_per_token) },
-    Setting { key: "limits.mcp_sessions_per_token", kind: Kind::Count(0..=10_000, |c| &mut c.limits.mcp_sessions_per_token) },
-    Setting { key: "limits.injections_per_second",  kind: Kind::Number(0..=1_000_000, |c| &mut c.limits.injections_per_second) },
-    Setting { key: "limits.bytes_per_day",          kind: Kind::Number(0..=1_000_000_000_000_000, |c| &mut c.limits.bytes_per_day) },
-    Setting { key: "limits.mcp_session_idle_seconds", kind: Kind::Number(1..=604_800, |c| &mut c.limits.mcp_session_idle_seconds) },
-    Setting { key: "limits.publish_per_second",     kind: Kind::Number(0..=1_000_000, |c| &mut c.limits.publish_per_second) },
-    Setting { key: "limits.publish_burst",          kind: Kind::Number(1..=10_000_000, |c| &mut c.limits.publish_burst) },
-    Setting { key: "limits.notifications_per_hour", kind: Kind::Number(1..=10_000, |c| &mut c.limits.notifications_per_hour) },
-    Setting { key: "limits.reminders_per_hour",     kind: Kind::Number(0..=10_000, |c| &mut c.limits.reminders_per_hour) },
-    Setting { key: "limits.infos_per_hour",         kind: Kind::Number(0..=10_000, |c| &mut c.limits.infos_per_hour) },
-    Setting { key: "limits.warnings_per_hour",      kind: Kind::Number(0..=10_000, |c| &mut c.limits.warnings_per_hour) },
-    Setting { key: "limits.toasts_per_hour",        kind: Kind::Number(1..=10_000, |c| &mut c.limits.toasts_per_hour) },
-    Setting { key: "retention.events_days",         kind: Kind::Number(7..=3650, |c| &mut c.retention.events_days) },
-    Setting { key: "retention.answers_days",        kind: Kind::Number(7..=3650, |c| &mut c.retention.answers_days) },
-    Setting { key: "retention.read_inbox_days",     kind: Kind::Number(1..=3650, |c| &mut c.retention.read_inbox_days) },
-    Setting { key: "subscribers.dir",               kind: Kind::Folder(|c| &mut c.subscribers_dir) },
-    Setting { key: "email.host",                    kind: Kind::Host(|c| &mut c.email.host) },
-    Setting { key: "email.port",                    kind: Kind::Port(|c| &mut c.email.port) },
-    Setting { key: "email.tls",                     kind: Kind::Encryption(|c| &mut c.email.tls) },
-    Setting { key: "email.ca_file",                 kind: Kind::File(|c| &mut c.email.ca_file) },
-    Setting { key: "email.username",                kind: Kind::Word(|c| &mut c.email.username) },
-    Setting { key: "email.password",                kind: Kind::Hidden(|c| &mut c.email.password) },
-    Setting { key: "email.password_file",           kind: Kind::File(|c| &mut c.email.password_file) },
-    Setting { key: "email.from",                    kind: Kind::Sender(|c| &mut c.email.from) },
-    Setting { key: "email.hello",                   kind: Kind::Host(|c| &mut c.email.hello) },
-    Setting { key: "email.step_seconds",            kind: Kind::Number(1..=300, |c| &mut c.email.step_seconds) },
-    Setting { key: "email.answer_seconds",          kind: Kind::Number(10..=1800, |c| &mut c.email.answer_seconds) },
-    Setting { key: "email.workers",                 kind: Kind::Count(1..=64, |c| &mut c.email.workers) },
-    Setting { key: "redis.url",                     kind: Kind::Hidden(|c| &mut c.redis.url) },
-    Setting { key: "redis.url_file",                kind: Kind::File(|c| &mut c.redis.url_file) },
-    Setting { key: "redis.wait_ms",                 kind: Kind::Number(1..=1000, |c| &mut c.redis.wait_ms) },
-    Setting { key: "log.format",                    kind: Kind::Format(|c| &mut c.log.format) },
-    Setting { key: "log.level",                     kind: Kind::Level(|c| &mut c.log.level) },
+    Setting { key: "server.listen",                 kind: SettingKind::Address(|c| &mut c.listen) },
+    Setting { key: "server.public_url",             kind: SettingKind::Url(|c| &mut c.public_url) },
+    Setting { key: "server.allowed_hosts",          kind: SettingKind::Hosts(|c| &mut c.allowed_hosts) },
+    Setting { key: "server.allowed_origins",        kind: SettingKind::Origins(|c| &mut c.allowed_origins) },
+    Setting { key: "data.dir",                      kind: SettingKind::SubscriberFolder(|c| &mut c.data_dir) },
+    Setting { key: "data.mailbox_cache_bytes",      kind: SettingKind::Count(262_144..=1 << 40, |c| &mut c.sizes.mailbox_cache_bytes) },
+    Setting { key: "data.mailbox_log_bytes",        kind: SettingKind::Count(4096..=1 << 30, |c| &mut c.sizes.mailbox_log_bytes) },
+    Setting { key: "limits.body_bytes",             kind: SettingKind::Count(131_072..=1_073_741_824, |c| &mut c.limits.body_bytes) },
+    Setting { key: "limits.batch_events",           kind: SettingKind::Count(1..=1000, |c| &mut c.limits.batch_events) },
+    Setting { key: "limits.request_seconds",        kind: SettingKind::Number(1..=300, |c| &mut c.limits.request_seconds) },
+    Setting { key: "limits.concurrent_requests",    kind: SettingKind::Count(1..=100_000, |c| &mut c.limits.concurrent_requests) },
+    Setting { key: "limits.streams",                kind: SettingKind::Count(1..=1_000_000, |c| &mut c.limits.streams) },
+    Setting { key: "limits.concurrent_per_token",   kind: SettingKind::Count(0..=100_000, |c| &mut c.limits.concurrent_per_token) },
+    Setting { key: "limits.streams_per_token",      kind: SettingKind::Count(0..=1_000_000, |c| &mut c.limits.streams_per_token) },
+    Setting { key: "limits.mcp_sessions_per_token", kind: SettingKind::Count(0..=10_000, |c| &mut c.limits.mcp_sessions_per_token) },
+    Setting { key: "limits.injections_per_second",  kind: SettingKind::Number(0..=1_000_000, |c| &mut c.limits.injections_per_second) },
+    Setting { key: "limits.bytes_per_day",          kind: SettingKind::Number(0..=1_000_000_000_000_000, |c| &mut c.limits.bytes_per_day) },
+    Setting { key: "limits.mcp_session_idle_seconds", kind: SettingKind::Number(1..=604_800, |c| &mut c.limits.mcp_session_idle_seconds) },
+    Setting { key: "limits.publish_per_second",     kind: SettingKind::Number(0..=1_000_000, |c| &mut c.limits.publish_per_second) },
+    Setting { key: "limits.publish_burst",          kind: SettingKind::Number(1..=10_000_000, |c| &mut c.limits.publish_burst) },
+    Setting { key: "limits.notifications_per_hour", kind: SettingKind::Number(1..=10_000, |c| &mut c.limits.notifications_per_hour) },
+    Setting { key: "limits.reminders_per_hour",     kind: SettingKind::Number(0..=10_000, |c| &mut c.limits.reminders_per_hour) },
+    Setting { key: "limits.infos_per_hour",         kind: SettingKind::Number(0..=10_000, |c| &mut c.limits.infos_per_hour) },
+    Setting { key: "limits.warnings_per_hour",      kind: SettingKind::Number(0..=10_000, |c| &mut c.limits.warnings_per_hour) },
+    Setting { key: "limits.toasts_per_hour",        kind: SettingKind::Number(1..=10_000, |c| &mut c.limits.toasts_per_hour) },
+    Setting { key: "retention.events_days",         kind: SettingKind::Number(7..=3650, |c| &mut c.retention.events_days) },
+    Setting { key: "retention.answers_days",        kind: SettingKind::Number(7..=3650, |c| &mut c.retention.answers_days) },
+    Setting { key: "retention.read_inbox_days",     kind: SettingKind::Number(1..=3650, |c| &mut c.retention.read_inbox_days) },
+    Setting { key: "subscribers.dir",               kind: SettingKind::SubscriberFolder(|c| &mut c.subscribers_dir) },
+    Setting { key: "email.host",                    kind: SettingKind::Host(|c| &mut c.email.host) },
+    Setting { key: "email.port",                    kind: SettingKind::Port(|c| &mut c.email.port) },
+    Setting { key: "email.tls",                     kind: SettingKind::Encryption(|c| &mut c.email.tls) },
+    Setting { key: "email.ca_file",                 kind: SettingKind::File(|c| &mut c.email.ca_file) },
+    Setting { key: "email.username",                kind: SettingKind::Word(|c| &mut c.email.username) },
+    Setting { key: "email.password",                kind: SettingKind::Hidden(|c| &mut c.email.password) },
+    Setting { key: "email.password_file",           kind: SettingKind::File(|c| &mut c.email.password_file) },
+    Setting { key: "email.from",                    kind: SettingKind::Sender(|c| &mut c.email.from) },
+    Setting { key: "email.hello",                   kind: SettingKind::Host(|c| &mut c.email.hello) },
+    Setting { key: "email.step_seconds",            kind: SettingKind::Number(1..=300, |c| &mut c.email.step_seconds) },
+    Setting { key: "email.answer_seconds",          kind: SettingKind::Number(10..=1800, |c| &mut c.email.answer_seconds) },
+    Setting { key: "email.workers",                 kind: SettingKind::Count(1..=64, |c| &mut c.email.workers) },
+    Setting { key: "redis.url",                     kind: SettingKind::Hidden(|c| &mut c.redis.url) },
+    Setting { key: "redis.url_file",                kind: SettingKind::File(|c| &mut c.redis.url_file) },
+    Setting { key: "redis.wait_ms",                 kind: SettingKind::Number(1..=1000, |c| &mut c.redis.wait_ms) },
+    Setting { key: "log.format",                    kind: SettingKind::Format(|c| &mut c.log.format) },
+    Setting { key: "log.level",                     kind: SettingKind::Level(|c| &mut c.log.level) },
 ];
 
 /// What is shown where a secret is.
@@ -106,17 +106,17 @@ impl Setting {
     pub(super) fn write(&self, config: &mut Config, value: &Value, base: &Path) -> Result<(), String> {
         let wrong = || format!("is {}; {} is allowed", kind_of(value), self.allowed());
         match (&self.kind, value) {
-            (Kind::Count(..) | Kind::Number(..) | Kind::Port(_), Value::Integer(number)) => {
+            (SettingKind::Count(..) | SettingKind::Number(..) | SettingKind::Port(_), Value::Integer(number)) => {
                 self.write_number(config, *number)
             }
-            (Kind::Hosts(_) | Kind::Origins(_), Value::Array(list)) => {
+            (SettingKind::Hosts(_) | SettingKind::Origins(_), Value::Array(list)) => {
                 let texts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
                 self.write_list(config, &texts.ok_or_else(wrong)?)
             }
-            (Kind::Count(..) | Kind::Number(..) | Kind::Port(_) | Kind::Hosts(_) | Kind::Origins(_), _) => Err(wrong()),
+            (SettingKind::Count(..) | SettingKind::Number(..) | SettingKind::Port(_) | SettingKind::Hosts(_) | SettingKind::Origins(_), _) => Err(wrong()),
             (_, Value::String(text)) => self.write_text(config, text, base),
             // A secret that is no text is not repeated.
-            (Kind::Hidden(_), _) => Err(format!("is no text; {} is allowed", self.allowed())),
+            (SettingKind::Hidden(_), _) => Err(format!("is no text; {} is allowed", self.allowed())),
             _ => Err(wrong()),
         }
     }
@@ -124,12 +124,12 @@ impl Setting {
     /// Takes a value as people write it in a variable or behind a flag; the parts of a list have commas between.
     pub(super) fn write_words(&self, config: &mut Config, words: &str) -> Result<(), String> {
         match &self.kind {
-            Kind::Count(..) | Kind::Number(..) | Kind::Port(_) => {
+            SettingKind::Count(..) | SettingKind::Number(..) | SettingKind::Port(_) => {
                 let number = words.trim().parse::<i64>();
                 let number = number.map_err(|_| format!("is '{words}'; {} is allowed", self.allowed()))?;
                 self.write_number(config, number)
             }
-            Kind::Hosts(_) | Kind::Origins(_) => {
+            SettingKind::Hosts(_) | SettingKind::Origins(_) => {
                 let parts: Vec<&str> = words.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
                 self.write_list(config, &parts)
             }
@@ -144,39 +144,39 @@ impl Setting {
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let list = |list: &Vec<String>| Value::Array(list.iter().cloned().map(Value::String).collect());
         match &self.kind {
-            Kind::Address(place) => Value::String(place(&mut copy).to_string()),
-            Kind::Url(place) => Value::String(place(&mut copy).clone().unwrap_or_default()),
-            Kind::Hosts(place) | Kind::Origins(place) => list(place(&mut copy)),
-            Kind::Folder(place) | Kind::File(place) => Value::String(path(place(&mut copy))),
-            Kind::Count(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
-            Kind::Number(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
-            Kind::Format(place) => Value::String(place(&mut copy).as_str().to_owned()),
-            Kind::Level(place) | Kind::Host(place) | Kind::Word(place) => Value::String(place(&mut copy).clone()),
-            Kind::Port(place) => Value::Integer(i64::from(*place(&mut copy))),
-            Kind::Encryption(place) => Value::String(place(&mut copy).as_str().to_owned()),
-            Kind::Hidden(place) => Value::String(place(&mut copy).as_ref().map_or("", |_| HIDDEN).to_owned()),
-            Kind::Sender(place) => Value::String(place(&mut copy).to_string()),
+            SettingKind::Address(place) => Value::String(place(&mut copy).to_string()),
+            SettingKind::Url(place) => Value::String(place(&mut copy).clone().unwrap_or_default()),
+            SettingKind::Hosts(place) | SettingKind::Origins(place) => list(place(&mut copy)),
+            SettingKind::SubscriberFolder(place) | SettingKind::File(place) => Value::String(path(place(&mut copy))),
+            SettingKind::Count(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
+            SettingKind::Number(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
+            SettingKind::Format(place) => Value::String(place(&mut copy).as_str().to_owned()),
+            SettingKind::Level(place) | SettingKind::Host(place) | SettingKind::Word(place) => Value::String(place(&mut copy).clone()),
+            SettingKind::Port(place) => Value::Integer(i64::from(*place(&mut copy))),
+            SettingKind::Encryption(place) => Value::String(place(&mut copy).as_str().to_owned()),
+            SettingKind::Hidden(place) => Value::String(place(&mut copy).as_ref().map_or("", |_| HIDDEN).to_owned()),
+            SettingKind::Sender(place) => Value::String(place(&mut copy).to_string()),
         }
     }
 
     fn allowed(&self) -> String {
         match &self.kind {
-            Kind::Address(_) => "an address and a port, such as 127.0.0.1:2355 or [::]:2355,".into(),
-            Kind::Url(_) => "an address without a path, such as https://bell.example.org,".into(),
-            Kind::Hosts(_) => "a list of host names, such as [\"bell.example.org\"],".into(),
-            Kind::Origins(_) => "a list of web origins, such as [\"https://console.example.org\"],".into(),
-            Kind::Folder(_) => "the path of a folder".into(),
-            Kind::File(_) => "the path of a file".into(),
-            Kind::Count(range, _) | Kind::Number(range, _) => {
+            SettingKind::Address(_) => "an address and a port, such as 127.0.0.1:2355 or [::]:2355,".into(),
+            SettingKind::Url(_) => "an address without a path, such as https://bell.example.org,".into(),
+            SettingKind::Hosts(_) => "a list of host names, such as [\"bell.example.org\"],".into(),
+            SettingKind::Origins(_) => "a list of web origins, such as [\"https://console.example.org\"],".into(),
+            SettingKind::SubscriberFolder(_) => "the path of a folder".into(),
+            SettingKind::File(_) => "the path of a file".into(),
+            SettingKind::Count(range, _) | SettingKind::Number(range, _) => {
                 format!("a whole number from {} to {}", range.start(), range.end())
             }
-            Kind::Format(_) => "auto, text or json".into(),
-            Kind::Level(_) => "off, error, warn, info, debug, trace, or part=level with commas between,".into(),
-            Kind::Host(_) => "a host name, such as smtp.example.org,".into(),
-            Kind::Port(_) => "a whole number from 1 to 65535".into(),
-            Kind::Encryption(_) => "starttls, implicit or none".into(),
-            Kind::Word(_) | Kind::Hidden(_) => "a text on one line".into(),
-            Kind::Sender(_) => "a name and an address, such as Bellwire <bell@example.org>,".into(),
+            SettingKind::Format(_) => "auto, text or json".into(),
+            SettingKind::Level(_) => "off, error, warn, info, debug, trace, or part=level with commas between,".into(),
+            SettingKind::Host(_) => "a host name, such as smtp.example.org,".into(),
+            SettingKind::Port(_) => "a whole number from 1 to 65535".into(),
+            SettingKind::Encryption(_) => "starttls, implicit or none".into(),
+            SettingKind::Word(_) | SettingKind::Hidden(_) => "a text on one line".into(),
+            SettingKind::Sender(_) => "a name and an address, such as Bellwire <bell@example.org>,".into(),
         }
     }
 
@@ -184,12 +184,12 @@ impl Setting {
         let wrong = || format!("is {number}; {} is allowed", self.allowed());
         let fitting = |range: &RangeInclusive<u64>| u64::try_from(number).ok().filter(|number| range.contains(number));
         match &self.kind {
-            Kind::Number(range, place) => *place(config) = fitting(range).ok_or_else(wrong)?,
-            Kind::Count(range, place) => {
+            SettingKind::Number(range, place) => *place(config) = fitting(range).ok_or_else(wrong)?,
+            SettingKind::Count(range, place) => {
                 let fits = fitting(range).and_then(|number| usize::try_from(number).ok());
                 *place(config) = fits.ok_or_else(wrong)?;
             }
-            Kind::Port(place) => {
+            SettingKind::Port(place) => {
                 *place(config) = u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(wrong)?;
             }
             _ => return Err(wrong()),
@@ -199,8 +199,8 @@ impl Setting {
 
     fn write_list(&self, config: &mut Config, list: &[&str]) -> Result<(), String> {
         match &self.kind {
-            Kind::Hosts(place) => *place(config) = list.iter().map(|text| host(text)).collect::<Result<_, _>>()?,
-            Kind::Origins(place) => *place(config) = list.iter().map(|text| origin(text)).collect::<Result<_, _>>()?,
+            SettingKind::Hosts(place) => *place(config) = list.iter().map(|text| host(text)).collect::<Result<_, _>>()?,
+            SettingKind::Origins(place) => *place(config) = list.iter().map(|text| origin(text)).collect::<Result<_, _>>()?,
             _ => return Err(format!("is a list; {} is allowed", self.allowed())),
         }
         Ok(())
@@ -210,23 +210,23 @@ impl Setting {
         let text = text.trim();
         let wrong = || format!("is '{text}'; {} is allowed", self.allowed());
         match &self.kind {
-            Kind::Address(place) => *place(config) = text.parse().map_err(|_| wrong())?,
-            Kind::Url(place) => *place(config) = Some(text).filter(|text| !text.is_empty()).map(url).transpose()?,
-            Kind::Folder(place) | Kind::File(place) => *place(config) = folder(text, base)?,
-            Kind::Format(place) => {
+            SettingKind::Address(place) => *place(config) = text.parse().map_err(|_| wrong())?,
+            SettingKind::Url(place) => *place(config) = Some(text).filter(|text| !text.is_empty()).map(url).transpose()?,
+            SettingKind::SubscriberFolder(place) | SettingKind::File(place) => *place(config) = folder(text, base)?,
+            SettingKind::Format(place) => {
                 let formats = [LogFormat::Auto, LogFormat::Text, LogFormat::Json];
                 *place(config) = formats.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
             }
-            Kind::Level(place) => *place(config) = Some(text).filter(|text| is_level(text)).ok_or_else(wrong)?.into(),
-            Kind::Host(place) => *place(config) = if text.is_empty() { String::new() } else { host(text)? },
-            Kind::Encryption(place) => {
+            SettingKind::Level(place) => *place(config) = Some(text).filter(|text| is_level(text)).ok_or_else(wrong)?.into(),
+            SettingKind::Host(place) => *place(config) = if text.is_empty() { String::new() } else { host(text)? },
+            SettingKind::Encryption(place) => {
                 *place(config) = EmailTls::ALL.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
             }
-            Kind::Word(place) => {
+            SettingKind::Word(place) => {
                 *place(config) = Some(text).filter(|text| !text.contains(char::is_control)).ok_or_else(wrong)?.into();
             }
-            Kind::Hidden(place) => *place(config) = secret(text)?,
-            Kind::Sender(place) => *place(config) = Mailbox::parse(text).map_err(|why| format!("is wrong: {why}"))?,
+            SettingKind::Hidden(place) => *place(config) = secret(text)?,
+            SettingKind::Sender(place) => *place(config) = NamedAddress::parse(text).map_err(|why| format!("is wrong: {why}"))?,
             _ => return Err(wrong()),
         }
         Ok(())

@@ -1,10 +1,10 @@
 use serde_json::{Map, json};
 use toml::Value;
 
-use super::load::Loaded;
+use super::load::LoadedConfig;
 use super::setting::SETTINGS;
 
-impl Loaded {
+impl LoadedConfig {
     /// What holds, as a file that could be used as one, with the origin of each value behind it.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();

@@ -9,38 +9,38 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwire_store::{Claim, Finish, Letter, Outcome, Purpose, Store};
+use bellwire_store::{Claim, AttemptEnd, AttemptStart, AttemptOutcome, Purpose, Store};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::{auth, clock};
 
 /// How often it looks for what is due; quiet hours end and retries come up by the clock.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often an outcome that could not be written down is tried again: what was sent must not be lost for a hiccup.
-const WRITES: usize = 5;
+const RECORD_ATTEMPTS_MAX: usize = 5;
 
 /// Sends one letter and says what is known afterwards. The code is there for a letter that confirms an address.
-pub type Sender = Arc<dyn Fn(Claim, Option<String>) -> Pin<Box<dyn Future<Output = Outcome> + Send>> + Send + Sync>;
+pub type SendFn = Arc<dyn Fn(Claim, Option<String>) -> Pin<Box<dyn Future<Output = AttemptOutcome> + Send>> + Send + Sync>;
 
 /// The worker.
 #[derive(Clone)]
 pub struct Outbox {
     store: Arc<dyn Store>,
-    send: Sender,
-    at_once: usize,
+    send: SendFn,
+    concurrency: usize,
 }
 
 impl Outbox {
     /// A worker that sends by this way, so many letters at once.
-    pub fn new(store: Arc<dyn Store>, send: Sender, at_once: usize) -> Self {
-        Self { store, send, at_once }
+    pub fn new(store: Arc<dyn Store>, send: SendFn, concurrency: usize) -> Self {
+        Self { store, send, concurrency }
     }
 
     /// Sends until it is told to stop; then it finishes what it began and takes no more.
     pub async fn run(self, mut stopping: watch::Receiver<bool>) {
         let mut changes = self.store.outbox_changes();
-        let mut every = tokio::time::interval(LOOK);
+        let mut every = tokio::time::interval(POLL_INTERVAL);
         let mut sending = JoinSet::new();
         while !*stopping.borrow() {
             if self.begin(&mut sending).await > 0 {
@@ -67,7 +67,7 @@ impl Outbox {
 
     /// Begins as many letters as there is room for.
     async fn begin(&self, sending: &mut JoinSet<()>) -> usize {
-        let room = self.at_once.saturating_sub(sending.len());
+        let room = self.concurrency.saturating_sub(sending.len());
         if room == 0 {
             return 0;
         }
@@ -86,7 +86,7 @@ impl Outbox {
     async fn deliver(&self, claim: Claim) {
         let (letter_id, fence) = (claim.letter_id, claim.fence);
         let code = (claim.purpose == Purpose::Confirmation).then(new_code);
-        let letter = Letter { letter_id, fence, code: code.as_deref().map(auth::hash) };
+        let letter = AttemptStart { letter_id, fence, code: code.as_deref().map(auth::hash) };
         match self.store.start(letter).await {
             Ok(true) => {}
             Ok(false) => return,
@@ -97,11 +97,11 @@ impl Outbox {
         }
         let outcome = (self.send)(claim, code).await;
         tracing::info!(%letter_id, ?outcome, "a letter was tried");
-        self.finish(Finish { letter_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
+        self.finish(AttemptEnd { letter_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
     }
 
-    async fn finish(&self, finish: Finish) {
-        for attempt in 1..=WRITES {
+    async fn finish(&self, finish: AttemptEnd) {
+        for attempt in 1..=RECORD_ATTEMPTS_MAX {
             match self.store.finish(finish.clone()).await {
                 Ok(true) => return,
                 Ok(false) => {
@@ -110,7 +110,7 @@ impl Outbox {
                 }
                 Err(error) => {
                     tracing::error!(letter_id = %finish.letter_id, %error, attempt, "an outcome could not be kept");
-                    tokio::time::sleep(LOOK).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }

@@ -11,11 +11,11 @@ const PART: usize = 16;
 /// A link names the person and the address it was mailed to, the latter as a hash: a link of an old address does not end
 /// mail to a new one, and no log reads an address from it.
 #[derive(Clone)]
-pub struct Unsubscribe {
+pub struct UnsubscribeLinks {
     key: Vec<u8>,
 }
 
-impl Unsubscribe {
+impl UnsubscribeLinks {
     /// Links signed with this key.
     pub fn new(key: Vec<u8>) -> Self {
         Self { key }
@@ -30,14 +30,14 @@ impl Unsubscribe {
     }
 
     /// The person a link is of, and the hash of its address; none where we did not sign it.
-    pub(crate) fn read(&self, signed: &str) -> Option<(String, Address)> {
+    pub(crate) fn read(&self, signed: &str) -> Option<(String, AddressHash)> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(signed).ok()?;
         let (signature, rest) = bytes.split_at_checked(PART)?;
         let (hash, user) = rest.split_at_checked(PART)?;
         let (hash, user) = (<[u8; PART]>::try_from(hash).ok()?, std::str::from_utf8(user).ok()?);
         let mac = self.mac(user, &hash)?;
         mac.verify_truncated_left(signature).ok()?;
-        Some((user.to_owned(), Address(hash)))
+        Some((user.to_owned(), AddressHash(hash)))
     }
 
     fn signature(&self, user_id: &str, hash: &[u8; PART]) -> [u8; PART] {
@@ -57,9 +57,9 @@ impl Unsubscribe {
 
 /// The address a link was mailed to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address([u8; PART]);
+pub(crate) struct AddressHash([u8; PART]);
 
-impl Address {
+impl AddressHash {
     /// Whether it is this one.
     pub(crate) fn is(self, address: &str) -> bool {
         self.0 == digest(address)
@@ -77,12 +77,12 @@ mod tests {
 
     #[test]
     fn only_what_we_signed_is_read_and_only_for_its_address() {
-        let links = Unsubscribe::new(vec![7; 32]);
+        let links = UnsubscribeLinks::new(vec![7; 32]);
         let signed = links.sign("ada", "ada@example.org");
         let (user, address) = links.read(&signed).expect("we signed it");
         assert_eq!(user, "ada");
         assert!(address.is("ada@example.org") && !address.is("ada@example.net"));
-        assert!(Unsubscribe::new(vec![8; 32]).read(&signed).is_none());
+        assert!(UnsubscribeLinks::new(vec![8; 32]).read(&signed).is_none());
         for at in 0..signed.len() {
             let mut forged: Vec<char> = signed.chars().collect();
             forged[at] = if forged[at] == 'A' { 'B' } else { 'A' };

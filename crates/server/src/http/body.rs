@@ -181,7 +181,7 @@ fn field_of_object(message: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::field::Line;
+    use super::super::field::SingleLineText;
     use super::*;
 
     #[derive(Debug, Deserialize)]
@@ -192,8 +192,8 @@ mod tests {
         #[serde(default)]
         list: Vec<u8>,
         #[serde(default)]
-        lines: Vec<Line<3>>,
-        line: Option<Line<3>>,
+        lines: Vec<SingleLineText<3>>,
+        line: Option<SingleLineText<3>>,
         inner: Option<Object<Inner>>,
     }
 
@@ -202,12 +202,12 @@ mod tests {
     #[allow(dead_code, reason = "only its form matters")]
     struct Inner {
         size: u8,
-        line: Option<Line<3>>,
+        line: Option<SingleLineText<3>>,
         deep: Option<Object<Box<Self>>>,
     }
 
     #[test]
-    fn whatever_is_wrong_is_named_by_its_path() {
+    fn every_invalid_field_is_named_by_its_path() {
         let wrong = [
             (r#"{"name": 5, "list": []}"#, "name"),
             (r#"{"list": [], "name": 5}"#, "name"),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_has_no_field() {
+    fn invalid_json_names_no_field() {
         for json in ["", " ", "{nonsense", "[1", "\"\\ud800\"", "5", "[\"a\", [], null]"] {
             assert_eq!(read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong").field, None, "{json}");
         }

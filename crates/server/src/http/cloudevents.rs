@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_over_goes_below_extensions() {
+    fn unknown_attributes_go_into_extensions() {
         let event = json!({
             "specversion": "1.0", "id": "1", "source": "/ci", "type": "ci.build.done", "time": "2026-01-03T15:30:00Z",
             "subject": "main", "severity": "error", "conversationid": "chat", "traceid": "t", "data": {"ok": false},

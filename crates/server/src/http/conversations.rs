@@ -15,8 +15,8 @@ use uuid::Uuid;
 use super::body::Body;
 use super::correlation::Correlation;
 use super::events::PublishedEvent;
-use super::field::{ID_MAX, Id, Line, Moment, Prose};
-use super::idempotency::{Key, Keyed};
+use super::field::{ID_MAX, PathId, SingleLineText, Rfc3339Time, MultiLineText};
+use super::idempotency::{IdempotencyHeader, IdempotentBody};
 use super::path::ConversationPath;
 use super::shape::{Accepted, List, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
@@ -32,9 +32,9 @@ const CURSOR_DIGITS_MAX: usize = 18;
 #[schemars(extend("examples" = [{ "user_id": "ada", "title": "Release notes" }]))]
 pub(super) struct PutConversation {
     /// Whose it is. The owner never changes.
-    user_id: Line<ID_MAX>,
+    user_id: SingleLineText<ID_MAX>,
     /// What people call it.
-    title: Option<Line<200>>,
+    title: Option<SingleLineText<200>>,
 }
 
 /// A conversation as people see it.
@@ -42,7 +42,8 @@ pub(super) struct PutConversation {
 #[schemars(extend("examples" = [{
     "id": "chat", "user_id": "ada", "title": "Release notes", "presence": "idle", "pending": 2, "boundary": "k7Qm2xTb",
 }]))]
-pub(super) struct Conversation {
+#[schemars(rename = "Conversation")]
+pub(super) struct ConversationBody {
     /// Its name.
     id: String,
     /// Whose it is.
@@ -61,7 +62,7 @@ pub(super) struct Conversation {
 /// Which page.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Page {
+pub(super) struct MessagePage {
     /// How many at most; 20 where it is left out.
     #[schemars(range(min = 1, max = PAGE_MAX))]
     limit: Option<usize>,
@@ -76,7 +77,8 @@ pub(super) struct Page {
 
 /// What an agent was shown.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Message {
+#[schemars(rename = "Message")]
+pub(super) struct MessageBody {
     /// Its name.
     id: Uuid,
     /// Always `system`.
@@ -85,7 +87,7 @@ pub(super) struct Message {
     /// What it says.
     content: String,
     /// When it was shown.
-    timestamp: Moment,
+    timestamp: Rfc3339Time,
     /// Who says it.
     source: String,
     /// The notification it shows.
@@ -100,8 +102,8 @@ pub(super) struct Message {
 #[schemars(extend("examples" = [{ "text": "Stop, please." }]))]
 pub(super) struct NewMessage {
     /// Their words: the agent reads all of them.
-    #[schemars(with = "Prose<{ Event::MESSAGE_MAX }>")]
-    text: Prose<{ Payload::BYTES_MAX }>,
+    #[schemars(with = "MultiLineText<{ Event::MESSAGE_MAX }>")]
+    text: MultiLineText<{ Payload::BYTES_MAX }>,
 }
 
 /// The paragraph for an agent's system prompt.
@@ -117,9 +119,9 @@ pub(super) struct SystemPrompt {
 pub(super) async fn put(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
+    PathId(id): PathId,
     Body(put): Body<PutConversation>,
-) -> Result<Json<Conversation>, ApiError> {
+) -> Result<Json<ConversationBody>, ApiError> {
     let title = put.title.map(|line| line.0);
     let view = hub.store.put_conversation(identity.caller.clone(), id, put.user_id.0, title).await?;
     Ok(Json(view.into()))
@@ -129,7 +131,7 @@ pub(super) async fn put(
 pub(super) async fn get(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
-) -> Result<Json<Conversation>, ApiError> {
+) -> Result<Json<ConversationBody>, ApiError> {
     let view = hub.store.conversation(identity.caller, id).await?;
     Ok(Json(view.into()))
 }
@@ -138,11 +140,11 @@ pub(super) async fn get(
 pub(super) async fn messages(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
-    Query(page): Query<Page>,
-) -> Result<Json<List<Message>>, ApiError> {
+    Query(page): Query<MessagePage>,
+) -> Result<Json<List<MessageBody>>, ApiError> {
     let (after, limit) = page.checked()?;
     let (messages, next) = hub.store.messages(identity.caller, id, after, limit).await?;
-    let items = messages.into_iter().map(Message::from).collect();
+    let items = messages.into_iter().map(MessageBody::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next: i64| next.to_string()) }))
 }
 
@@ -151,7 +153,7 @@ pub(super) async fn say(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
     correlation: Extension<Correlation>,
-    Keyed { once, body: message }: Keyed<NewMessage>,
+    IdempotentBody { once, body: message }: IdempotentBody<NewMessage>,
 ) -> Result<Accepted<PublishedEvent>, ApiError> {
     let length = message.text.0.chars().count();
     if length > Event::MESSAGE_MAX {
@@ -181,13 +183,13 @@ pub(super) async fn system_prompt(
 pub(super) async fn rotate(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
-    Key(once): Key,
+    IdempotencyHeader(once): IdempotencyHeader,
 ) -> Result<Json<SystemPrompt>, ApiError> {
     let boundary = hub.store.rotate_boundary(identity.caller, id, once).await?;
     Ok(Json(SystemPrompt::with(&boundary)))
 }
 
-impl Page {
+impl MessagePage {
     /// Where to begin and how many to show.
     fn checked(self) -> Result<(Option<i64>, usize), ApiError> {
         let limit = limit(self.limit)?;
@@ -206,7 +208,7 @@ impl SystemPrompt {
     }
 }
 
-impl From<ConversationView> for Conversation {
+impl From<ConversationView> for ConversationBody {
     fn from(view: ConversationView) -> Self {
         Self {
             id: view.id,
@@ -219,13 +221,13 @@ impl From<ConversationView> for Conversation {
     }
 }
 
-impl From<bellwire_store::Message> for Message {
+impl From<bellwire_store::Message> for MessageBody {
     fn from(message: bellwire_store::Message) -> Self {
         Self {
             id: message.id,
             role: message.role,
             content: message.content,
-            timestamp: Moment(Time::from_millis(message.timestamp)),
+            timestamp: Rfc3339Time(Time::from_millis(message.timestamp)),
             source: message.source,
             notification_id: message.notification_id,
             call_id: message.call_id,

@@ -1,6 +1,6 @@
 //! One thread of work, one name: in the request, in every log line about it, in the events it brings, in the answer.
 //!
-//! `X-Correlation-Id` names it for people, `traceparent` for tracing systems. What is missing or malformed is made up;
+//! `X-Correlation-PathId` names it for people, `traceparent` for tracing systems. What is missing or malformed is made up;
 //! nobody is refused for a header that only helps.
 
 use std::hash::Hasher as _;
@@ -27,19 +27,19 @@ pub(crate) struct Correlation {
 
 /// Makes up names for traces and for our parts of them: hashes of a number under a key. So the operating system is asked
 /// for random bits once and not for every request, and yet nobody learns from a name how many there were or will be.
-pub(crate) struct TraceNames {
+pub(crate) struct TraceIds {
     key: [u8; 16],
     made: AtomicU64,
 }
 
 impl Correlation {
-    pub(super) fn of(headers: &HeaderMap, names: &TraceNames) -> Self {
+    pub(super) fn of(headers: &HeaderMap, names: &TraceIds) -> Self {
         let trace = headers.get(&TRACE_HEADER).and_then(|value| parse_trace(value.to_str().ok()?));
         let trace = Bytes::copy_from_slice(&names.traceparent(trace));
         let legal =
             |value: Bytes| HeaderValue::from_maybe_shared(value).expect("hexadecimal digits are a header's value");
-        let brought = headers.get(&CORRELATION_HEADER).filter(|id| is_id(id.as_bytes()));
-        let id = brought.cloned().unwrap_or_else(|| legal(trace.slice(TRACE)));
+        let client_event_id = headers.get(&CORRELATION_HEADER).filter(|id| is_id(id.as_bytes()));
+        let id = client_event_id.cloned().unwrap_or_else(|| legal(trace.slice(TRACE)));
         Self { id, trace: legal(trace) }
     }
 
@@ -70,7 +70,7 @@ impl Correlation {
 const TRACE: Range<usize> = 3..35;
 const PART: Range<usize> = 36..52;
 
-impl TraceNames {
+impl TraceIds {
     pub(crate) fn under(key: [u8; 16]) -> Self {
         Self { key, made: AtomicU64::new(0) }
     }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_trace_keeps_its_name_and_gets_a_part_of_ours() {
-        let names = TraceNames::under([1; 16]);
+        let names = TraceIds::under([1; 16]);
         let value = HeaderValue::from_str(&format!("00-{NAME}-00f067aa0ba902b7-01")).expect("it is ASCII");
         let headers = HeaderMap::from_iter([(TRACE_HEADER.clone(), value)]);
         let [first, second] = [(); 2].map(|()| Correlation::of(&headers, &names));
@@ -164,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn what_brings_no_name_gets_one_of_its_own() {
-        let names = TraceNames::under([1; 16]);
+    fn a_request_without_ids_gets_new_ones() {
+        let names = TraceIds::under([1; 16]);
         let [first, second] = [(); 2].map(|()| Correlation::of(&HeaderMap::new(), &names));
         let trace = first.trace.to_str().expect("it is ASCII");
         assert_eq!(parse_trace(trace), Some((first.id(), false)), "{trace}");

@@ -2,22 +2,23 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_store::{Channel, Delivery as Kept, DeliveryState, Hold};
+use bellwire_store::{Channel, Delivery, DeliveryState, Hold};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::field::{Moment, Word};
-use super::idempotency::Key;
+use super::field::{Rfc3339Time, EnumText};
+use super::idempotency::IdempotencyHeader;
 use super::inbox::cursor;
-use super::path::Name;
+use super::path::PathUuid;
 use super::shape::{List, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
 /// One way of a notification out of the hub, and what became of it.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Delivery {
+#[schemars(rename = "Delivery")]
+pub(super) struct DeliveryBody {
     /// Its name.
     id: Uuid,
     /// What is delivered; null = the code that confirms the address.
@@ -25,21 +26,21 @@ pub(super) struct Delivery {
     /// To whom.
     user_id: String,
     /// By which way.
-    channel: Word<Channel>,
+    channel: EnumText<Channel>,
     /// Where to.
     target: String,
     /// Where it stands. `unknown`: it went out and no answer came; it is not sent again by itself.
-    state: Word<DeliveryState>,
+    state: EnumText<DeliveryState>,
     /// Why it stands there.
     reason: Option<String>,
     /// How often it was tried.
     attempts: u32,
     /// It goes out no earlier.
-    not_before: Moment,
+    not_before: Rfc3339Time,
     /// When it was planned.
-    created_at: Moment,
+    created_at: Rfc3339Time,
     /// When it came to its end.
-    ended_at: Option<Moment>,
+    ended_at: Option<Rfc3339Time>,
 }
 
 /// Which page.
@@ -47,7 +48,7 @@ pub(super) struct Delivery {
 #[serde(deny_unknown_fields)]
 pub(super) struct DeliveryPage {
     /// Only those that stand here; `failed` are the dead letters.
-    state: Option<Word<DeliveryState>>,
+    state: Option<EnumText<DeliveryState>>,
     /// How many at most; 20 where it is left out.
     #[schemars(range(min = 1, max = PAGE_MAX))]
     limit: Option<usize>,
@@ -61,12 +62,12 @@ pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     Query(page): Query<DeliveryPage>,
-) -> Result<Json<List<Delivery>>, ApiError> {
+) -> Result<Json<List<DeliveryBody>>, ApiError> {
     let before = page.cursor.as_deref().map(cursor).transpose()?;
     let state = page.state.map(|word| word.0);
     let (deliveries, next) =
         hub.store.deliveries(identity.caller.user_id.clone(), state, before, limit(page.limit)?).await?;
-    let items = deliveries.into_iter().map(Delivery::from).collect();
+    let items = deliveries.into_iter().map(DeliveryBody::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }
 
@@ -74,9 +75,9 @@ pub(super) async fn list(
 pub(super) async fn retry(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Name(id): Name,
-    Key(once): Key,
-) -> Result<Json<Delivery>, ApiError> {
+    PathUuid(id): PathUuid,
+    IdempotencyHeader(once): IdempotencyHeader,
+) -> Result<Json<DeliveryBody>, ApiError> {
     Ok(Json(hub.store.retry_delivery(identity.caller.user_id.clone(), id, once).await?.into()))
 }
 
@@ -84,9 +85,9 @@ pub(super) async fn retry(
 pub(super) async fn cancel(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Name(id): Name,
-    Key(once): Key,
-) -> Result<Json<Delivery>, ApiError> {
+    PathUuid(id): PathUuid,
+    IdempotencyHeader(once): IdempotencyHeader,
+) -> Result<Json<DeliveryBody>, ApiError> {
     Ok(Json(hub.store.cancel_delivery(identity.caller.user_id.clone(), id, once).await?.into()))
 }
 
@@ -97,20 +98,20 @@ fn reason_of(hold: Hold) -> String {
     }
 }
 
-impl From<Kept> for Delivery {
-    fn from(kept: Kept) -> Self {
+impl From<Delivery> for DeliveryBody {
+    fn from(kept: Delivery) -> Self {
         Self {
             id: kept.id,
             notification_id: kept.content.notification_id().map(|id| id.0),
             user_id: kept.user_id,
-            channel: Word(kept.channel),
+            channel: EnumText(kept.channel),
             target: kept.target,
-            state: Word(kept.state),
+            state: EnumText(kept.state),
             reason: kept.reason.or_else(|| kept.held_by.map(reason_of)),
             attempts: kept.attempts,
-            not_before: Moment(kept.not_before),
-            created_at: Moment(kept.created_at),
-            ended_at: kept.ended_at.map(Moment),
+            not_before: Rfc3339Time(kept.not_before),
+            created_at: Rfc3339Time(kept.created_at),
+            ended_at: kept.ended_at.map(Rfc3339Time),
         }
     }
 }

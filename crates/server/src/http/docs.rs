@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::ApiError;
 use super::openapi::Operation;
-use super::shape::{Argument, Reply};
+use super::shape::{HandlerArgument, ResponseShape};
 
 const STYLE: &str = include_str!("docs/page.css");
 const SCRIPT: &str = include_str!("docs/page.js");
@@ -46,11 +46,11 @@ pub(super) async fn serve(State(page): State<DocsPage>) -> Result<DocsPage, ApiE
     Ok(page)
 }
 
-impl Argument for State<DocsPage> {
+impl HandlerArgument for State<DocsPage> {
     type Request = ();
 }
 
-impl Reply for DocsPage {
+impl ResponseShape for DocsPage {
     const STATUS: StatusCode = StatusCode::OK;
     fn describe(operation: &mut Operation<'_>) {
         operation.answer("text/html", json!({ "type": "string" }));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_a_description_cannot_become_markup() {
+    fn descriptions_are_escaped() {
         assert_eq!(inline("a <b> `c < d` \"e\""), "a &lt;b&gt; <code>c &lt; d</code> &quot;e&quot;");
     }
 }

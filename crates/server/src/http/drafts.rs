@@ -10,7 +10,7 @@ use std::fmt;
 use std::hash::Hasher as _;
 
 use axum::http::HeaderMap;
-use bellwire_store::Brought;
+use bellwire_store::ClientEventId;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,7 +23,7 @@ use super::{ApiError, cloudevents};
 const LINES: &str = "application/x-ndjson";
 
 /// One event as it was sent, not parsed yet.
-pub(super) enum Draft<'a> {
+pub(super) enum ReceivedEvent<'a> {
     /// In our own form.
     Own(&'a [u8]),
     /// A CloudEvent in structured mode.
@@ -32,9 +32,9 @@ pub(super) enum Draft<'a> {
     BinaryCloud(&'a HeaderMap, &'a [u8]),
 }
 
-impl Draft<'_> {
+impl ReceivedEvent<'_> {
     /// The event, and the id it is remembered by.
-    pub(super) fn read(&self) -> Result<(NewEvent, Option<Brought>), ApiError> {
+    pub(super) fn read(&self) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
         match self {
             Self::Own(json) => read_own(json),
             Self::Cloud(json) => adapted(body::read(json)?),
@@ -45,7 +45,7 @@ impl Draft<'_> {
     }
 }
 
-fn read_own(json: &[u8]) -> Result<(NewEvent, Option<Brought>), ApiError> {
+fn read_own(json: &[u8]) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
     body::check_values(json)?;
     match serde_json::from_slice(json) {
         Ok(Object::<NewEvent>(event)) if event.name().is_none() => Ok((event, None)),
@@ -54,36 +54,36 @@ fn read_own(json: &[u8]) -> Result<(NewEvent, Option<Brought>), ApiError> {
 }
 
 /// A CloudEvent as an event of ours.
-fn adapted(event: Value) -> Result<(NewEvent, Option<Brought>), ApiError> {
+fn adapted(event: Value) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
     let content = fingerprint(&event);
     let (event, id) = cloudevents::into_draft(event)?;
-    read_value(event, Some(Brought { id, content }))
+    read_value(event, Some(ClientEventId { id, content }))
 }
 
-fn read_value(sent: Value, remembered: Option<Brought>) -> Result<(NewEvent, Option<Brought>), ApiError> {
+fn read_value(sent: Value, remembered: Option<ClientEventId>) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
     let Object(event) = serde_path_to_error::deserialize::<_, Object<NewEvent>>(&sent).map_err(body::at_path)?;
-    let brought = match event.name() {
+    let client_event_id = match event.name() {
         // Only what has an id can come again.
-        Some(id) => Some(Brought { id: id.to_owned(), content: fingerprint(&sent) }),
+        Some(id) => Some(ClientEventId { id: id.to_owned(), content: fingerprint(&sent) }),
         None => remembered,
     };
-    Ok((event, brought))
+    Ok((event, client_event_id))
 }
 
 /// The events of a body, if there are as many as one call may bring.
-pub(super) fn drafts<'a>(headers: &'a HeaderMap, body: &'a [u8], max: usize) -> Result<Vec<Draft<'a>>, ApiError> {
+pub(super) fn drafts<'a>(headers: &'a HeaderMap, body: &'a [u8], max: usize) -> Result<Vec<ReceivedEvent<'a>>, ApiError> {
     let kind = body::media_type(headers);
     let is_list = body.trim_ascii_start().starts_with(b"[");
-    let drafts: Vec<Draft<'a>> = match &*kind {
-        cloudevents::STRUCTURED => vec![Draft::Cloud(body)],
-        cloudevents::BATCHED => elements(body, max)?.into_iter().map(Draft::Cloud).collect(),
-        _ if cloudevents::is_binary(headers) => vec![Draft::BinaryCloud(headers, body)],
-        LINES => lines(body).take(max + 1).map(Draft::Own).collect(),
+    let drafts: Vec<ReceivedEvent<'a>> = match &*kind {
+        cloudevents::STRUCTURED => vec![ReceivedEvent::Cloud(body)],
+        cloudevents::BATCHED => elements(body, max)?.into_iter().map(ReceivedEvent::Cloud).collect(),
+        _ if cloudevents::is_binary(headers) => vec![ReceivedEvent::BinaryCloud(headers, body)],
+        LINES => lines(body).take(max + 1).map(ReceivedEvent::Own).collect(),
         kind if !body::is_json(kind) => {
             return Err(body::unsupported(kind, "application/json or application/x-ndjson"));
         }
-        _ if is_list => elements(body, max)?.into_iter().map(Draft::Own).collect(),
-        _ => vec![Draft::Own(body)],
+        _ if is_list => elements(body, max)?.into_iter().map(ReceivedEvent::Own).collect(),
+        _ => vec![ReceivedEvent::Own(body)],
     };
     match drafts.len() {
         0 => Err(wrong_count("no event came", max)),
@@ -169,18 +169,18 @@ mod tests {
         r#"{"type":"cli.event","source":"shell","severity":"info","conversation_id":"chat","payload":{}}"#;
 
     /// The events of a body, all or none.
-    fn read(kind: &'static str, body: &str, max: usize) -> Result<Vec<(Event, Option<Brought>)>, ApiError> {
+    fn read(kind: &'static str, body: &str, max: usize) -> Result<Vec<(Event, Option<ClientEventId>)>, ApiError> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))]);
         let drafts = drafts(&headers, body.as_bytes(), max)?;
         drafts.iter().map(|draft| draft.read().and_then(checked)).collect()
     }
 
-    fn checked((event, brought): (NewEvent, Option<Brought>)) -> Result<(Event, Option<Brought>), ApiError> {
-        Ok((event.into_event(Time::ZERO)?, brought))
+    fn checked((event, client_event_id): (NewEvent, Option<ClientEventId>)) -> Result<(Event, Option<ClientEventId>), ApiError> {
+        Ok((event.into_event(Time::ZERO)?, client_event_id))
     }
 
     /// One event read by way of a JSON value.
-    fn read_by_value(json: &str) -> Result<(Event, Option<Brought>), ApiError> {
+    fn read_by_value(json: &str) -> Result<(Event, Option<ClientEventId>), ApiError> {
         read_value(body::read(json.as_bytes())?, None).and_then(checked)
     }
 

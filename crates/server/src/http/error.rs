@@ -1,7 +1,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bellwire_core::Invalid;
+use bellwire_core::ValidationError;
 use bellwire_store::{ErrorKind, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,12 +12,13 @@ use crate::usage::Exceeded;
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub(super) struct ErrorBody {
-    error: Problem,
+    error: ErrorDetail,
 }
 
 /// What went wrong, for programs and for people.
 #[derive(Serialize, JsonSchema)]
-struct Problem {
+#[schemars(rename = "Problem")]
+struct ErrorDetail {
     /// A word that never changes, such as `validation_error` or `not_found`.
     #[schemars(pattern(r"^[a-z_]+$"))]
     code: &'static str,
@@ -127,8 +128,8 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<Invalid> for ApiError {
-    fn from(invalid: Invalid) -> Self {
+impl From<ValidationError> for ApiError {
+    fn from(invalid: ValidationError) -> Self {
         let status = if invalid.forbidden { StatusCode::FORBIDDEN } else { StatusCode::BAD_REQUEST };
         let code = if invalid.forbidden { "forbidden" } else { "validation_error" };
         Self { field: Some(invalid.field.to_owned()), ..Self::new(status, code, invalid.message) }
@@ -137,7 +138,7 @@ impl From<Invalid> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let error = Problem { code: self.code, message: self.message, field: self.field, hint: self.hint };
+        let error = ErrorDetail { code: self.code, message: self.message, field: self.field, hint: self.hint };
         let mut response = (self.status, Json(ErrorBody { error })).into_response();
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -150,7 +151,7 @@ impl IntoResponse for ApiError {
 }
 
 /// Errors of layers that know nothing of ours (too large, too slow) get the body every error has.
-pub(super) fn in_our_words(response: Response) -> Response {
+pub(super) fn to_api_error(response: Response) -> Response {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     match (status.is_client_error() || status.is_server_error()) && !kind.starts_with(b"application/json") {

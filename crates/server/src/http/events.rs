@@ -7,18 +7,18 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use bellwire_core::Time;
-use bellwire_store::{Incoming, Once, Publish, Receipt, Told, Verdicts};
+use bellwire_store::{Incoming, IdempotencyKey, Publish, Receipt, PersonTrace, Verdicts};
 use schemars::{JsonSchema, json_schema};
 use serde::Serialize;
 
 use super::correlation::Correlation;
-use super::drafts::{Draft, drafts};
-use super::field::Id;
-use super::idempotency::once_of;
+use super::drafts::{ReceivedEvent, drafts};
+use super::field::PathId;
+use super::idempotency::idempotency_key_of;
 use super::new_event::{AddressedEvent, CloudEvent, example};
 use super::openapi::Operation;
 use super::shape::{self, Accepted};
-use super::trace::{Trace, Verdict};
+use super::trace::{TraceBody, VerdictBody};
 use super::{ApiError, Hub, intake};
 use crate::auth::{Identity, Scope};
 use crate::clock;
@@ -36,7 +36,8 @@ use crate::usage::PublishRefused;
         }],
     }],
 }]))]
-pub(super) struct Published {
+#[schemars(rename = "Published")]
+pub(super) struct PublishResponse {
     events: Vec<PublishedEvent>,
 }
 
@@ -48,13 +49,13 @@ pub(super) struct PublishedEvent {
     /// How many subscribers do not listen for its type.
     filtered: u32,
     /// What it came to, per conversation and listening subscriber.
-    #[schemars(with = "Vec<Verdict>")]
+    #[schemars(with = "Vec<VerdictBody>")]
     verdicts: Arc<Verdicts>,
 }
 
 /// The body of a publish: JSON, NDJSON or CloudEvents.
-pub(super) struct Events {
-    once: Option<Once>,
+pub(super) struct EventsBody {
+    once: Option<IdempotencyKey>,
     headers: HeaderMap,
     body: Bytes,
 }
@@ -69,12 +70,12 @@ pub(super) async fn publish(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     correlation: Extension<Correlation>,
-    Events { once, headers, body }: Events,
-) -> Result<Accepted<Published>, ApiError> {
+    EventsBody { once, headers, body }: EventsBody,
+) -> Result<Accepted<PublishResponse>, ApiError> {
     let now = clock::now();
     let drafts = drafts(&headers, &body, hub.batch_max)?;
     let read =
-        |(at, draft): (usize, &Draft<'_>)| admit(draft, now, &identity, &correlation).map_err(|error| error.within(at));
+        |(at, draft): (usize, &ReceivedEvent<'_>)| admit(draft, now, &identity, &correlation).map_err(|error| error.within(at));
     if body.len() > CHECKED_FIRST {
         // Events take many times the memory of their text, so all are checked one by one before any is kept.
         drafts.iter().enumerate().try_for_each(|draft| read(draft).map(drop))?;
@@ -90,19 +91,19 @@ pub(super) async fn publish(
     charge(&hub, &identity, &events, now).await?;
     let receipts = hub.store.publish(Publish { caller: identity.caller.clone(), events, once }).await?;
     let events = receipts.into_iter().zip(names).map(|(receipt, name)| PublishedEvent::of(receipt, name)).collect();
-    Ok(Accepted(Published { events }))
+    Ok(Accepted(PublishResponse { events }))
 }
 
 /// One event's life: every verdict and what became of its notifications, with times and reasons.
 pub(super) async fn trace(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
-) -> Result<Json<Trace>, ApiError> {
+    PathId(id): PathId,
+) -> Result<Json<TraceBody>, ApiError> {
     let mut trace = hub.store.trace(identity.caller.clone(), id).await?;
     if identity.scope == Scope::Agent {
         // An agent is not its person: where mail goes and what was read is theirs.
-        trace.told.iter_mut().for_each(Told::hide_the_persons_own);
+        trace.told.iter_mut().for_each(PersonTrace::hide_the_persons_own);
     }
     Ok(Json(trace.into()))
 }
@@ -135,21 +136,21 @@ async fn charge(hub: &Hub, identity: &Identity, events: &[Incoming], now: Time) 
 
 /// Checks one event. The name a sender brings stays a name of theirs; the store gives it one of its own.
 fn admit(
-    draft: &Draft<'_>,
+    draft: &ReceivedEvent<'_>,
     now: Time,
     identity: &Identity,
     correlation: &Correlation,
 ) -> Result<(Option<String>, Incoming), ApiError> {
-    let (mut event, brought) = draft.read()?;
+    let (mut event, client_event_id) = draft.read()?;
     if !event.is_addressed() {
         let bound = identity.caller.conversation_id.clone();
         event.address(bound.ok_or_else(|| {
             ApiError::invalid("conversation_id", "is missing; an event needs conversation_id or user_id")
         })?);
     }
-    let name = event.take_name();
+    let name = event.take_client_id();
     let event = event.into_event(now)?.correlated(correlation.id());
-    Ok((name, Incoming::new(event, brought)))
+    Ok((name, Incoming::new(event, client_event_id)))
 }
 
 impl PublishedEvent {
@@ -162,21 +163,21 @@ impl PublishedEvent {
     }
 }
 
-impl<S: Send + Sync> FromRequest<S> for Events {
+impl<S: Send + Sync> FromRequest<S> for EventsBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let once = once_of(&request)?;
+        let once = idempotency_key_of(&request)?;
         let (parts, body) = intake::whole(request).await?;
         Ok(Self { once: once.map(|once| once.of(&body)), headers: parts.headers, body })
     }
 }
 
-impl shape::Argument for Events {
+impl shape::HandlerArgument for EventsBody {
     type Request = Self;
 }
 
-impl shape::Request for Events {
+impl shape::RequestShape for EventsBody {
     fn describe(operation: &mut Operation<'_>) {
         let event = operation.requests.subschema_for::<AddressedEvent>();
         let events = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event });

@@ -26,26 +26,26 @@ const WHOLE_MAX: u64 = (1 << 53) - 1;
 
 /// A text of 1 to `MAX` characters, none of them a control character.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line<const MAX: usize>(pub(super) String);
+pub(super) struct SingleLineText<const MAX: usize>(pub(super) String);
 
 /// A text of 1 to `MAX` characters that is not all blank.
 #[derive(Clone, Debug)]
-pub(super) struct Prose<const MAX: usize>(pub(super) String);
+pub(super) struct MultiLineText<const MAX: usize>(pub(super) String);
 
 /// A whole number from `MIN` to `MAX`, also when it is written as `5.0`.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Whole<const MIN: u64 = 0, const MAX: u64 = WHOLE_MAX>(pub(super) u64);
+pub(super) struct BoundedInteger<const MIN: u64 = 0, const MAX: u64 = WHOLE_MAX>(pub(super) u64);
 
 /// A moment, written as RFC 3339.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Moment(pub(super) Time);
+pub(super) struct Rfc3339Time(pub(super) Time);
 
 /// One of the words a type stands for.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Word<T>(pub(super) T);
+pub(super) struct EnumText<T>(pub(super) T);
 
 /// A type each of whose values is a word on the wire.
-pub(super) trait Vocabulary: Copy + 'static {
+pub(super) trait WireEnum: Copy + 'static {
     /// Every value.
     const WORDS: &'static [Self];
     /// The word for it.
@@ -54,9 +54,9 @@ pub(super) trait Vocabulary: Copy + 'static {
 
 /// The id in a path.
 #[derive(Clone, Debug)]
-pub(super) struct Id(pub(super) String);
+pub(super) struct PathId(pub(super) String);
 
-impl<const MAX: usize> Line<MAX> {
+impl<const MAX: usize> SingleLineText<MAX> {
     /// The text itself, or why it is not one.
     pub(super) fn check(text: String) -> Result<Self, String> {
         check_length(&text, MAX)?;
@@ -67,7 +67,7 @@ impl<const MAX: usize> Line<MAX> {
     }
 }
 
-impl<const MAX: usize> Prose<MAX> {
+impl<const MAX: usize> MultiLineText<MAX> {
     fn check(text: String) -> Result<Self, String> {
         check_length(&text, MAX)?;
         match text.trim().is_empty() {
@@ -77,7 +77,7 @@ impl<const MAX: usize> Prose<MAX> {
     }
 }
 
-impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> BoundedInteger<MIN, MAX> {
     fn check(number: u64) -> Result<Self, String> {
         match (MIN..=MAX).contains(&number) {
             true => Ok(Self(number)),
@@ -93,19 +93,19 @@ fn check_length(text: &str, max: usize) -> Result<(), String> {
     }
 }
 
-impl<'de, const MAX: usize> Deserialize<'de> for Line<MAX> {
+impl<'de, const MAX: usize> Deserialize<'de> for SingleLineText<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::check(String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
-impl<'de, const MAX: usize> Deserialize<'de> for Prose<MAX> {
+impl<'de, const MAX: usize> Deserialize<'de> for MultiLineText<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::check(String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
-impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Whole<MIN, MAX> {
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for BoundedInteger<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = serde_json::Number::deserialize(deserializer)?;
         let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=WHOLE_MAX as f64).contains(float));
@@ -116,32 +116,32 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Whole<MIN, MAX> {
     }
 }
 
-impl<const MIN: u64, const MAX: u64> Serialize for Whole<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> Serialize for BoundedInteger<MIN, MAX> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Moment {
+impl<'de> Deserialize<'de> for Rfc3339Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
     }
 }
 
-impl Serialize for Moment {
+impl Serialize for Rfc3339Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Id {
+impl<S: Send + Sync> FromRequestParts<S> for PathId {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Path(id) = Path::<String>::from_request_parts(parts, state)
             .await
             .map_err(|_| ApiError::invalid("id", "is not UTF-8; percent-encode the id as it was given"))?;
-        let line = Line::<ID_MAX>::check(id).map_err(|message| ApiError::invalid("id", message))?;
+        let line = SingleLineText::<ID_MAX>::check(id).map_err(|message| ApiError::invalid("id", message))?;
         Ok(Self(line.0))
     }
 }
@@ -166,22 +166,22 @@ macro_rules! inline_schema {
     };
 }
 
-inline_schema!([const MAX: usize] Line<MAX>, json_schema!({
+inline_schema!([const MAX: usize] SingleLineText<MAX>, json_schema!({
     "type": "string", "minLength": 1, "maxLength": MAX, "pattern": NO_CONTROLS,
 }));
-inline_schema!([const MAX: usize] Prose<MAX>, json_schema!({
+inline_schema!([const MAX: usize] MultiLineText<MAX>, json_schema!({
     "type": "string", "minLength": 1, "maxLength": MAX, "pattern": NOT_BLANK,
 }));
-inline_schema!([const MIN: u64, const MAX: u64] Whole<MIN, MAX>, json_schema!({
+inline_schema!([const MIN: u64, const MAX: u64] BoundedInteger<MIN, MAX>, json_schema!({
     "type": "integer", "minimum": MIN, "maximum": MAX,
 }));
-inline_schema!([] Moment, json_schema!({ "type": "string", "format": "date-time" }));
+inline_schema!([] Rfc3339Time, json_schema!({ "type": "string", "format": "date-time" }));
 
-inline_schema!([T: Vocabulary] Word<T>, json_schema!({
+inline_schema!([T: WireEnum] EnumText<T>, json_schema!({
     "type": "string", "enum": T::WORDS.iter().map(|word| word.text()).collect::<Vec<_>>(),
 }));
 
-impl<'de, T: Vocabulary> Deserialize<'de> for Word<T> {
+impl<'de, T: WireEnum> Deserialize<'de> for EnumText<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Not an enum of serde's: that would take `{"error": null}` for `"error"`.
         let text = String::deserialize(deserializer)?;
@@ -193,7 +193,7 @@ impl<'de, T: Vocabulary> Deserialize<'de> for Word<T> {
     }
 }
 
-impl<T: Vocabulary> Serialize for Word<T> {
+impl<T: WireEnum> Serialize for EnumText<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.text())
     }
@@ -202,7 +202,7 @@ impl<T: Vocabulary> Serialize for Word<T> {
 /// The core knows no schema, so that its words are words of the wire is said here.
 macro_rules! vocabularies {
     ($($type:ty,)+) => {
-        $(impl Vocabulary for $type {
+        $(impl WireEnum for $type {
             const WORDS: &'static [Self] = &<$type>::ALL;
             fn text(self) -> &'static str {
                 self.as_str()
@@ -222,8 +222,8 @@ vocabularies! {
     bellwire_store::Channel,
     bellwire_store::DeliveryState,
     bellwire_store::InboxState,
-    bellwire_store::Level,
-    bellwire_store::Shelf,
+    bellwire_store::InboxItemType,
+    bellwire_store::InboxItemKind,
     crate::auth::Scope,
 }
 
@@ -238,25 +238,25 @@ mod tests {
 
     #[test]
     fn a_line_is_bounded_and_has_no_control_characters() {
-        assert!(serde_json::from_value::<Line<3>>(json!("äöü")).is_ok());
-        assert_eq!(refused::<Line<3>>(json!("")), "has 0 characters; 1 to 3 are allowed");
-        assert_eq!(refused::<Line<3>>(json!("abcd")), "has 4 characters; 1 to 3 are allowed");
-        assert!(refused::<Line<3>>(json!("a\u{0}b")).contains("control character"));
-        assert!(refused::<Prose<9>>(json!(" \u{3000}\n")).contains("blank"));
+        assert!(serde_json::from_value::<SingleLineText<3>>(json!("äöü")).is_ok());
+        assert_eq!(refused::<SingleLineText<3>>(json!("")), "has 0 characters; 1 to 3 are allowed");
+        assert_eq!(refused::<SingleLineText<3>>(json!("abcd")), "has 4 characters; 1 to 3 are allowed");
+        assert!(refused::<SingleLineText<3>>(json!("a\u{0}b")).contains("control character"));
+        assert!(refused::<MultiLineText<9>>(json!(" \u{3000}\n")).contains("blank"));
     }
 
     #[test]
     fn a_whole_number_may_be_written_with_a_point_but_not_as_a_text() {
-        assert_eq!(serde_json::from_value::<Whole<1, 10>>(json!(5.0)).expect("5.0 is whole").0, 5);
-        assert_eq!(refused::<Whole<1, 10>>(json!(11)), "is 11; 1 to 10 is allowed");
+        assert_eq!(serde_json::from_value::<BoundedInteger<1, 10>>(json!(5.0)).expect("5.0 is whole").0, 5);
+        assert_eq!(refused::<BoundedInteger<1, 10>>(json!(11)), "is 11; 1 to 10 is allowed");
         for wrong in [json!(1.5), json!(-1), json!("5"), json!(1e300), json!(true)] {
-            refused::<Whole<1, 10>>(wrong);
+            refused::<BoundedInteger<1, 10>>(wrong);
         }
     }
 
     #[test]
     fn a_word_is_a_text_and_nothing_else() {
-        type Severity = Word<bellwire_core::Severity>;
+        type Severity = EnumText<bellwire_core::Severity>;
         assert!(serde_json::from_value::<Severity>(json!("error")).is_ok());
         assert_eq!(
             refused::<Severity>(json!("fatal")),

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_store::{InboxItem, InboxQuery, InboxState, Level, Shelf};
+use bellwire_store::{InboxItem, InboxQuery, InboxState, InboxItemType, InboxItemKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::body::Body;
-use super::field::{Id, Moment, Word};
-use super::idempotency::Key;
+use super::field::{PathId, Rfc3339Time, EnumText};
+use super::idempotency::IdempotencyHeader;
 use super::path::{ButtonPath, ItemPath};
 use super::shape::{List, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
@@ -25,14 +25,14 @@ use crate::auth::Identity;
     "conversation_id": "chat", "title": null, "message": "Buy milk", "duration": null, "position": null, "actions": [],
     "correlation_id": null, "created_at": "2026-01-03T15:30:00Z", "read_at": null, "dismissed_at": null,
 }]))]
-pub(super) struct Item {
+pub(super) struct InboxItemBody {
     /// Its name.
     id: Uuid,
     /// Where it came from: a message, a toast, or the hub itself.
-    kind: Word<Shelf>,
+    kind: EnumText<InboxItemKind>,
     /// What sort of news it is.
     #[serde(rename = "type")]
-    level: Word<Level>,
+    level: EnumText<InboxItemType>,
     /// The authenticated name of who tells.
     origin: String,
     /// The source that the events name which it tells of; the sender chose it, nobody vouches for it.
@@ -52,11 +52,11 @@ pub(super) struct Item {
     /// The thread of work it belongs to.
     correlation_id: Option<String>,
     /// When it came.
-    created_at: Moment,
+    created_at: Rfc3339Time,
     /// When it was read.
-    read_at: Option<Moment>,
+    read_at: Option<Rfc3339Time>,
     /// When it was dismissed.
-    dismissed_at: Option<Moment>,
+    dismissed_at: Option<Rfc3339Time>,
 }
 
 /// A button.
@@ -70,7 +70,7 @@ struct Button {
     /// What it says to the agent. Show it before it is pressed.
     prompt: Option<String>,
     /// When it was pressed.
-    pressed_at: Option<Moment>,
+    pressed_at: Option<Rfc3339Time>,
 }
 
 /// Which page of the inbox.
@@ -78,10 +78,10 @@ struct Button {
 #[serde(deny_unknown_fields)]
 pub(super) struct InboxPage {
     /// unread, all (what is not dismissed; the default) or dismissed.
-    state: Option<Word<InboxState>>,
+    state: Option<EnumText<InboxState>>,
     /// Only of this sort.
     #[serde(rename = "type")]
-    level: Option<Word<Level>>,
+    level: Option<EnumText<InboxItemType>>,
     /// How many at most; 20 where it is left out.
     #[schemars(range(min = 1, max = PAGE_MAX))]
     limit: Option<usize>,
@@ -98,7 +98,8 @@ pub(super) struct UnreadCount {
 
 /// How many were marked.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Marked {
+#[schemars(rename = "Marked")]
+pub(super) struct MarkedCount {
     /// How many had not been read.
     updated: usize,
 }
@@ -107,21 +108,23 @@ pub(super) struct Marked {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "read": true }]))]
-pub(super) struct Reading {
+#[schemars(rename = "Reading")]
+pub(super) struct ReadPatch {
     /// Whether it was read.
     read: bool,
 }
 
 /// What pressing a button came to; pressing it again comes to the same.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Press {
+#[schemars(rename = "Press")]
+pub(super) struct PressBody {
     /// Which button.
     index: usize,
     /// What it does.
     #[schemars(extend("enum" = ["prompt", "dismiss"]))]
     action: &'static str,
     /// When it was pressed first.
-    pressed_at: Moment,
+    pressed_at: Rfc3339Time,
     /// The `user.message` it became.
     event_id: Option<Uuid>,
 }
@@ -130,9 +133,9 @@ pub(super) struct Press {
 pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
+    PathId(id): PathId,
     Query(page): Query<InboxPage>,
-) -> Result<Json<List<Item>>, ApiError> {
+) -> Result<Json<List<InboxItemBody>>, ApiError> {
     identity.check_user(&id)?;
     let query = InboxQuery {
         state: page.state.map_or(InboxState::All, |word| word.0),
@@ -142,14 +145,14 @@ pub(super) async fn list(
     };
     let (items, next) = hub.store.inbox(id, query).await?;
     let next_cursor = next.map(|next| next.to_string());
-    Ok(Json(List { items: items.into_iter().map(Item::from).collect(), next_cursor }))
+    Ok(Json(List { items: items.into_iter().map(InboxItemBody::from).collect(), next_cursor }))
 }
 
 /// How many are unread.
 pub(super) async fn unread_count(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
+    PathId(id): PathId,
 ) -> Result<Json<UnreadCount>, ApiError> {
     identity.check_user(&id)?;
     Ok(Json(UnreadCount { count: hub.store.unread_count(id).await? }))
@@ -160,8 +163,8 @@ pub(super) async fn mark(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     path: ItemPath,
-    Body(reading): Body<Reading>,
-) -> Result<Json<Item>, ApiError> {
+    Body(reading): Body<ReadPatch>,
+) -> Result<Json<InboxItemBody>, ApiError> {
     identity.check_user(&path.user_id)?;
     Ok(Json(hub.store.mark(path.user_id, path.id, reading.read).await?.into()))
 }
@@ -170,11 +173,11 @@ pub(super) async fn mark(
 pub(super) async fn read_all(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
-    Key(once): Key,
-) -> Result<Json<Marked>, ApiError> {
+    PathId(id): PathId,
+    IdempotencyHeader(once): IdempotencyHeader,
+) -> Result<Json<MarkedCount>, ApiError> {
     identity.check_user(&id)?;
-    Ok(Json(Marked { updated: hub.store.read_all(id, once).await? }))
+    Ok(Json(MarkedCount { updated: hub.store.read_all(id, once).await? }))
 }
 
 /// Takes one out of sight; it is kept and counts as read.
@@ -182,7 +185,7 @@ pub(super) async fn dismiss(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     path: ItemPath,
-) -> Result<Json<Item>, ApiError> {
+) -> Result<Json<InboxItemBody>, ApiError> {
     identity.check_user(&path.user_id)?;
     Ok(Json(hub.store.dismiss(path.user_id, path.id).await?.into()))
 }
@@ -192,15 +195,15 @@ pub(super) async fn act(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     path: ButtonPath,
-    Key(once): Key,
-) -> Result<Json<Press>, ApiError> {
+    IdempotencyHeader(once): IdempotencyHeader,
+) -> Result<Json<PressBody>, ApiError> {
     let ItemPath { user_id, id } = path.item;
     identity.check_user(&user_id)?;
     let pressed = hub.store.act(user_id, id, path.index, once).await?;
-    Ok(Json(Press {
+    Ok(Json(PressBody {
         index: pressed.acted.index,
         action: action(pressed.button.prompt.as_deref()),
-        pressed_at: Moment(pressed.acted.at),
+        pressed_at: Rfc3339Time(pressed.acted.at),
         event_id: pressed.acted.event_id.map(|id| id.0),
     }))
 }
@@ -215,9 +218,9 @@ fn action(prompt: Option<&str>) -> &'static str {
     if prompt.is_some() { "prompt" } else { "dismiss" }
 }
 
-impl From<InboxItem> for Item {
+impl From<InboxItem> for InboxItemBody {
     fn from(item: InboxItem) -> Self {
-        let pressed = |index: usize| item.acted.iter().find(|acted| acted.index == index).map(|acted| Moment(acted.at));
+        let pressed = |index: usize| item.acted.iter().find(|acted| acted.index == index).map(|acted| Rfc3339Time(acted.at));
         let buttons = item.toast.iter().flat_map(|toast| toast.buttons.iter().enumerate());
         let actions = buttons
             .map(|(index, button)| Button {
@@ -229,8 +232,8 @@ impl From<InboxItem> for Item {
             .collect();
         Self {
             id: item.id.0,
-            kind: Word(item.shelf),
-            level: Word(item.level),
+            kind: EnumText(item.kind),
+            level: EnumText(item.level),
             actions,
             duration: item.toast.as_ref().map(|toast| toast.duration),
             position: item.toast.map(|toast| toast.position),
@@ -240,9 +243,9 @@ impl From<InboxItem> for Item {
             title: item.title,
             message: item.message,
             correlation_id: item.correlation_id,
-            created_at: Moment(item.created_at),
-            read_at: item.read_at.map(Moment),
-            dismissed_at: item.dismissed_at.map(Moment),
+            created_at: Rfc3339Time(item.created_at),
+            read_at: item.read_at.map(Rfc3339Time),
+            dismissed_at: item.dismissed_at.map(Rfc3339Time),
         }
     }
 }

@@ -1,10 +1,10 @@
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_core::conversation::{Observed, Outcome};
+use bellwire_core::conversation::{ObservedCall, CallOutcome};
 use bellwire_core::event::AgentName;
-use bellwire_core::inject::{Limits, Shape, Style};
+use bellwire_core::inject::{InjectLimits, Shape, Style};
 use bellwire_core::{Inject, InjectionPoint};
-use bellwire_store::{Given, Take};
+use bellwire_store::{InjectResult, InjectCommand};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,14 +12,14 @@ use uuid::Uuid;
 
 use super::body::{Body, Object};
 use super::correlation::Correlation;
-use super::field::{Line, Vocabulary, Whole, Word};
+use super::field::{SingleLineText, WireEnum, BoundedInteger, EnumText};
 use super::path::ConversationPath;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-type CallId = Line<{ Inject::CALL_ID_MAX }>;
-type Items = Whole<1, { Limits::ITEMS_MOST as u64 }>;
-type Tokens = Whole<{ Limits::TOKENS_MIN as u64 }, { Limits::TOKENS_MOST as u64 }>;
+type CallId = SingleLineText<{ Inject::CALL_ID_MAX }>;
+type ItemsMax = BoundedInteger<1, { InjectLimits::ITEMS_MOST as u64 }>;
+type TokensMax = BoundedInteger<{ InjectLimits::TOKENS_MIN as u64 }, { InjectLimits::TOKENS_MOST as u64 }>;
 
 /// An agent at an injection point.
 #[derive(Deserialize, JsonSchema)]
@@ -27,26 +27,27 @@ type Tokens = Whole<{ Limits::TOKENS_MIN as u64 }, { Limits::TOKENS_MOST as u64 
 #[schemars(extend("examples" = [{
     "point": "after_tool", "call_id": "toolu_1", "tool_result": "File updated successfully.",
 }]))]
-pub(super) struct InjectRequest {
+#[schemars(rename = "InjectRequest")]
+pub(super) struct InjectBody {
     /// Where the agent is.
-    point: Word<InjectionPoint>,
+    point: EnumText<InjectionPoint>,
     /// The caller's own name for this moment; asking again with it gives the same answer.
     call_id: CallId,
     /// The agent inside the conversation; `main` where it is left out.
-    agent: Option<Line<{ AgentName::MAX }>>,
+    agent: Option<SingleLineText<{ AgentName::MAX }>>,
     /// What the tool returned. It comes back in `content`, unaltered, with the block behind it.
     tool_result: Option<String>,
     /// Whether the tool failed. Errors are augmented exactly like successes.
     #[serde(rename = "is_error")]
     _is_error: Option<bool>,
     /// How the news is written; `block` where it is left out.
-    style: Option<Word<Style>>,
+    style: Option<EnumText<Style>>,
     /// For which API synthetic messages are shaped; `anthropic` where it is left out.
-    shape: Option<Word<Shape>>,
+    shape: Option<EnumText<Shape>>,
     /// How many items at most; 10 where it is left out.
-    max_items: Option<Items>,
+    max_items: Option<ItemsMax>,
     /// How many tokens at most, tags included; 1000 where it is left out.
-    max_tokens: Option<Tokens>,
+    max_tokens: Option<TokensMax>,
     /// Earlier calls whose answers never reached the model; what they took waits again, within the bound of 200
     /// notifications that wait for an agent. At most 20 calls.
     #[serde(default)]
@@ -56,17 +57,18 @@ pub(super) struct InjectRequest {
     #[serde(default)]
     wake_only: bool,
     /// The tool call just seen, published first.
-    observed: Option<Object<ObservedCall>>,
+    observed: Option<Object<ObservedCallBody>>,
 }
 
 /// A tool call the agent just made.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ObservedCall {
+#[schemars(rename = "ObservedCall")]
+struct ObservedCallBody {
     /// The tool.
-    tool_name: Line<256>,
+    tool_name: SingleLineText<256>,
     /// How the call ended.
-    outcome: Word<Outcome>,
+    outcome: EnumText<CallOutcome>,
     /// Its arguments, for the loop detector: any JSON.
     arguments: Option<Value>,
     /// The kind of error.
@@ -74,7 +76,7 @@ struct ObservedCall {
     /// The error in words.
     error_message: Option<String>,
     /// How long it took.
-    duration_ms: Option<Whole>,
+    duration_ms: Option<BoundedInteger>,
     /// What has been used of which budgets.
     usage: Option<Object<Usage>>,
 }
@@ -84,21 +86,21 @@ struct ObservedCall {
 #[serde(deny_unknown_fields)]
 struct Usage {
     #[serde(skip_serializing_if = "Option::is_none")]
-    tokens_used: Option<Whole>,
+    tokens_used: Option<BoundedInteger>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    token_limit: Option<Whole>,
+    token_limit: Option<BoundedInteger>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    iterations: Option<Whole>,
+    iterations: Option<BoundedInteger>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    iteration_limit: Option<Whole>,
+    iteration_limit: Option<BoundedInteger>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    context_used: Option<Whole>,
+    context_used: Option<BoundedInteger>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    context_limit: Option<Whole>,
+    context_limit: Option<BoundedInteger>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    elapsed_ms: Option<Whole>,
+    elapsed_ms: Option<BoundedInteger>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    time_limit_ms: Option<Whole>,
+    time_limit_ms: Option<BoundedInteger>,
 }
 
 /// An agent's mail.
@@ -111,7 +113,8 @@ struct Usage {
     "notifications": ["0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0"],
     "count": 1, "showing": 1, "folded": 0, "pending": 0,
 }]))]
-pub(super) struct Injection {
+#[schemars(rename = "Injection")]
+pub(super) struct InjectResponse {
     /// The text to put behind the tool's result; empty where there is nothing to say.
     block: String,
     /// The tool's result, a blank line, and the block.
@@ -142,26 +145,26 @@ pub(super) async fn inject(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
     correlation: Extension<Correlation>,
-    Body(mut ask): Body<InjectRequest>,
-) -> Result<Json<Injection>, ApiError> {
+    Body(mut ask): Body<InjectBody>,
+) -> Result<Json<InjectResponse>, ApiError> {
     identity.usage.inject(std::time::Instant::now())?;
     let tool_result = ask.tool_result.take().unwrap_or_default();
     let mut take = ask.into_take(id, identity)?;
     take.correlation_id = Some(correlation.id().to_owned());
     let style = take.request.style;
     let given = hub.store.take(take).await?;
-    Ok(Json(Injection::of(given, &tool_result, style)))
+    Ok(Json(InjectResponse::of(given, &tool_result, style)))
 }
 
-impl InjectRequest {
-    fn into_take(self, conversation_id: String, identity: Identity) -> Result<Take, ApiError> {
+impl InjectBody {
+    fn into_take(self, conversation_id: String, identity: Identity) -> Result<InjectCommand, ApiError> {
         let mut request = Inject::new(self.point.0, &self.call_id.0)?;
         request.style = self.style.map_or(Style::Block, |word| word.0);
         request.shape = self.shape.map_or(Shape::Anthropic, |word| word.0);
-        let default = Limits::default();
+        let default = InjectLimits::default();
         let items = self.max_items.map_or(default.items_max, |items| items.0 as usize);
         let tokens = self.max_tokens.map_or(default.tokens_max, |tokens| tokens.0 as usize);
-        request.limits = Limits::new(items, tokens)?;
+        request.limits = InjectLimits::new(items, tokens)?;
         request.wake_only = self.wake_only;
         if self.unseen.len() > Inject::UNSEEN_MAX {
             let message = format!("names {} calls; at most {} are allowed", self.unseen.len(), Inject::UNSEEN_MAX);
@@ -172,14 +175,14 @@ impl InjectRequest {
         let unseen = self.unseen.into_iter().map(|call_id| call_id.0).collect();
         let caller = identity.caller;
         let (correlation_id, unsure) = (None, false);
-        Ok(Take { caller, conversation_id, agent, request, observed, unseen, correlation_id, unsure })
+        Ok(InjectCommand { caller, conversation_id, agent, request, observed, unseen, correlation_id, unsure })
     }
 }
 
-impl ObservedCall {
-    fn into_observed(self) -> Result<Observed, ApiError> {
+impl ObservedCallBody {
+    fn into_observed(self) -> Result<ObservedCall, ApiError> {
         let usage = self.usage.map(|Object(usage)| serde_json::to_value(usage).expect("whole numbers are JSON"));
-        let observed = Observed {
+        let observed = ObservedCall {
             tool_name: self.tool_name.0,
             outcome: self.outcome.0,
             arguments: self.arguments,
@@ -197,8 +200,8 @@ impl ObservedCall {
     }
 }
 
-impl Injection {
-    fn of(given: Given, tool_result: &str, style: Style) -> Self {
+impl InjectResponse {
+    fn of(given: InjectResult, tool_result: &str, style: Style) -> Self {
         Self {
             content: given.content(tool_result),
             block: given.block,
@@ -213,7 +216,7 @@ impl Injection {
     }
 }
 
-impl Vocabulary for Outcome {
+impl WireEnum for CallOutcome {
     const WORDS: &'static [Self] = &[Self::Success, Self::Failure, Self::Timeout];
 
     fn text(self) -> &'static str {

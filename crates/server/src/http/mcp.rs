@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use super::openapi::Operation;
-use super::shape::Done;
+use super::shape::NoContent;
 use super::{ApiError, body, intake, shape};
 use crate::auth::Identity;
 use crate::mcp::Endpoint;
@@ -45,10 +45,10 @@ pub(super) async fn end(
     State(endpoint): State<Endpoint>,
     Extension(identity): Extension<Arc<Identity>>,
     McpRequest(request): McpRequest,
-) -> Result<Done, ApiError> {
+) -> Result<NoContent, ApiError> {
     // The library says 202, which some clients take for a failure; it is done.
     let status = endpoint.answer(&identity, request).await?.status();
-    if status.is_success() { Ok(Done) } else { Err(ApiError::of_status(status)) }
+    if status.is_success() { Ok(NoContent) } else { Err(ApiError::of_status(status)) }
 }
 
 impl<S: Send + Sync> FromRequest<S> for McpMessage {
@@ -69,15 +69,15 @@ impl<S: Send + Sync> FromRequest<S> for McpRequest {
     }
 }
 
-impl shape::Argument for McpMessage {
+impl shape::HandlerArgument for McpMessage {
     type Request = Self;
 }
 
-impl shape::Argument for McpRequest {
+impl shape::HandlerArgument for McpRequest {
     type Request = ();
 }
 
-impl shape::Request for McpMessage {
+impl shape::RequestShape for McpMessage {
     fn describe(operation: &mut Operation<'_>) {
         let schema = serde_json::json!({
             "type": "object",
@@ -89,7 +89,7 @@ impl shape::Request for McpMessage {
     }
 }
 
-impl shape::Reply for McpAnswer {
+impl shape::ResponseShape for McpAnswer {
     const STATUS: StatusCode = StatusCode::OK;
 
     fn describe(operation: &mut Operation<'_>) {

@@ -23,7 +23,7 @@ impl IntoResponse for MetricsPage {
     }
 }
 
-impl shape::Reply for MetricsPage {
+impl shape::ResponseShape for MetricsPage {
     const STATUS: StatusCode = StatusCode::OK;
 
     fn describe(operation: &mut Operation<'_>) {
@@ -38,7 +38,7 @@ pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiErro
         return Ok(MetricsPage(text.clone()));
     }
     let (waiting, outbox) = (hub.store.waiting().await?, hub.store.outbox().await?);
-    let text: Arc<str> = hub.metrics.write(waiting, outbox, &hub.refusals.standing(), clock::now()).into();
+    let text: Arc<str> = hub.metrics.write(waiting, outbox, &hub.refusals.status(), clock::now()).into();
     *page = Some((Instant::now(), text.clone()));
     Ok(MetricsPage(text))
 }

@@ -3,19 +3,19 @@
 
 use std::borrow::Cow;
 
-use bellwire_core::{AgentName, Event, Invalid, Severity, Time};
+use bellwire_core::{AgentName, Event, ValidationError, Severity, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::field::{ID_MAX, Line, Moment, Word};
+use super::field::{ID_MAX, SingleLineText, Rfc3339Time, EnumText};
 
 /// An event as its sender writes it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewEvent {
     /// The sender's own name for it. Sent again with the same content it gets the first answer; with another, 409.
-    id: Option<Line<ID_MAX>>,
+    id: Option<SingleLineText<ID_MAX>>,
     /// What happened: two to six lower-case parts joined by dots. `user.message` is the person's own.
     #[serde(rename = "type")]
     #[schemars(length(min = 3, max = 128), pattern(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,5}$"))]
@@ -24,22 +24,22 @@ pub(super) struct NewEvent {
     #[schemars(length(min = 1, max = 64), pattern(r"^[A-Za-z0-9_.:/-]([A-Za-z0-9 _.:/-]*[A-Za-z0-9_.:/-])?$"))]
     source: String,
     /// How bad it is.
-    severity: Word<Severity>,
+    severity: EnumText<Severity>,
     /// When it happened; the arrival where it is left out.
-    timestamp: Option<Moment>,
+    timestamp: Option<Rfc3339Time>,
     /// What it carries: any JSON object of at most 64 KiB and 64 levels.
     #[schemars(with = "serde_json::Map<String, Value>")]
     payload: Value,
     /// What makes it the same as another; wins over the subscriber's own rule.
-    dedupe_key: Option<Line<256>>,
+    dedupe_key: Option<SingleLineText<256>>,
     /// The conversation it is for.
-    conversation_id: Option<Line<ID_MAX>>,
+    conversation_id: Option<SingleLineText<ID_MAX>>,
     /// The agent inside the conversation; `main` where it is left out.
-    agent: Option<Line<128>>,
+    agent: Option<SingleLineText<128>>,
     /// The person it is for: every open conversation of theirs hears it.
-    user_id: Option<Line<ID_MAX>>,
+    user_id: Option<SingleLineText<ID_MAX>>,
     /// The thread of work it belongs to.
-    correlation_id: Option<Line<128>>,
+    correlation_id: Option<SingleLineText<128>>,
 }
 
 impl NewEvent {
@@ -49,7 +49,7 @@ impl NewEvent {
     }
 
     /// The same, taken from it: the event itself is named by the store.
-    pub(super) fn take_name(&mut self) -> Option<String> {
+    pub(super) fn take_client_id(&mut self) -> Option<String> {
         self.id.take().map(|line| line.0)
     }
 
@@ -60,11 +60,11 @@ impl NewEvent {
 
     /// Sends it to this conversation.
     pub(super) fn address(&mut self, conversation_id: String) {
-        self.conversation_id = Some(Line(conversation_id));
+        self.conversation_id = Some(SingleLineText(conversation_id));
     }
 
     /// The event, checked by the core; the store names it.
-    pub(super) fn into_event(self, now: Time) -> Result<Event, Invalid> {
+    pub(super) fn into_event(self, now: Time) -> Result<Event, ValidationError> {
         let mut event = Event::new(&self.kind, &self.source, self.severity.0, self.payload)?;
         event = event.at(self.timestamp.map_or(now, |at| at.0));
         if let Some(agent) = self.agent {
@@ -113,8 +113,8 @@ impl JsonSchema for CloudEvent {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let id = generator.subschema_for::<Option<Line<ID_MAX>>>();
-        let key = generator.subschema_for::<Option<Line<256>>>();
+        let id = generator.subschema_for::<Option<SingleLineText<ID_MAX>>>();
+        let key = generator.subschema_for::<Option<SingleLineText<256>>>();
         json_schema!({
             "type": "object",
             "description": "A CloudEvent 1.0 in structured mode. The extension attributes `severity`, `conversationid`, \
@@ -125,9 +125,9 @@ impl JsonSchema for CloudEvent {
                 "id": { "type": "string", "minLength": 1, "description": "Remembered together with the source." },
                 "source": { "type": "string", "minLength": 1 },
                 "type": { "type": "string", "minLength": 1, "description": "Made into a type of our form." },
-                "time": { "anyOf": [generator.subschema_for::<Moment>(), { "type": "null" }] },
+                "time": { "anyOf": [generator.subschema_for::<Rfc3339Time>(), { "type": "null" }] },
                 "data": { "description": "What it carries: any JSON. What is no object becomes `{data}`." },
-                "severity": generator.subschema_for::<Option<Word<Severity>>>(),
+                "severity": generator.subschema_for::<Option<EnumText<Severity>>>(),
                 "conversationid": id,
                 "agent": id,
                 "userid": id,

@@ -15,7 +15,7 @@ use super::error::ErrorBody;
 use super::field::{ID_MAX, NO_CONTROLS};
 use super::path::OWNER;
 use super::router::{ROUTES, Route};
-use super::shape::{Argument, Reply};
+use super::shape::{HandlerArgument, ResponseShape};
 use crate::auth::Scope;
 
 const ABOUT: &str = "The notification layer for AI agents: news goes in as events and comes out where an agent can use \
@@ -126,7 +126,7 @@ pub(super) fn document(subscribers: &Subscribers) -> Value {
     }
     let mut schemas = requests.take_definitions(true);
     schemas.extend(answers.take_definitions(true));
-    name_the_optional(&mut schemas, subscribers);
+    list_optional_subscribers(&mut schemas, subscribers);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -150,7 +150,7 @@ pub(super) fn document(subscribers: &Subscribers) -> Value {
 fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut SchemaGenerator) -> Value {
     let mut operation = Operation { requests, answers, parameters: Vec::new(), bodies: Map::new(), answer: Map::new() };
     if let Some((_, description, example)) = IDS.iter().find(|(start, ..)| route.path.starts_with(start)) {
-        let schema = operation.requests.subschema_for::<super::field::Line<{ super::field::ID_MAX }>>();
+        let schema = operation.requests.subschema_for::<super::field::SingleLineText<{ super::field::ID_MAX }>>();
         operation.parameters.push(json!({
             "name": "id", "in": "path", "required": true, "description": description, "schema": schema,
             "example": example,
@@ -290,7 +290,7 @@ fn content(schema: Value, generator: &mut SchemaGenerator) -> Value {
 }
 
 /// Only what is not core can be switched off, and which that is depends on the hub.
-fn name_the_optional(schemas: &mut Map<String, Value>, subscribers: &Subscribers) {
+fn list_optional_subscribers(schemas: &mut Map<String, Value>, subscribers: &Subscribers) {
     let optional: Vec<&str> = subscribers.iter().filter(|one| !one.output.core).map(|one| one.id.as_str()).collect();
     let change = schemas.get_mut("SettingsChange").expect("the table names it");
     change["properties"]["disabled_subscribers"]["items"] = json!({ "type": "string", "enum": optional });
@@ -298,25 +298,25 @@ fn name_the_optional(schemas: &mut Map<String, Value>, subscribers: &Subscribers
 
 /// The document as it is served.
 #[derive(Clone)]
-pub(super) struct Document(pub(super) Bytes);
+pub(super) struct OpenApiDocument(pub(super) Bytes);
 
 /// This description.
-pub(super) async fn serve(State(document): State<Document>) -> Result<Document, ApiError> {
+pub(super) async fn serve(State(document): State<OpenApiDocument>) -> Result<OpenApiDocument, ApiError> {
     Ok(document)
 }
 
-impl Argument for State<Document> {
+impl HandlerArgument for State<OpenApiDocument> {
     type Request = ();
 }
 
-impl Reply for Document {
+impl ResponseShape for OpenApiDocument {
     const STATUS: StatusCode = StatusCode::OK;
     fn describe(operation: &mut Operation<'_>) {
         operation.answer("application/json", json!({ "type": "object", "required": ["openapi", "paths"] }));
     }
 }
 
-impl IntoResponse for Document {
+impl IntoResponse for OpenApiDocument {
     fn into_response(self) -> Response {
         ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
     }

@@ -19,12 +19,12 @@ use crate::config::Config;
 const PREFLIGHT_KEPT: Duration = Duration::from_secs(3600);
 
 /// Who may come in by which name.
-pub(super) struct Doorkeeper {
+pub(super) struct OriginCheck {
     hosts: Arc<Vec<String>>,
     origins: Vec<String>,
 }
 
-impl Doorkeeper {
+impl OriginCheck {
     pub(super) fn new(config: &Config) -> Self {
         let public = config.public_url.clone().map(|url| url.trim_end_matches('/').to_owned());
         Self { hosts: config.allowed_hosts(), origins: config.allowed_origins.iter().cloned().chain(public).collect() }

@@ -9,7 +9,7 @@ use super::ApiError;
 use crate::usage::TokenUsage;
 
 /// How much happens at once.
-pub(crate) struct Overload {
+pub(crate) struct ConcurrencyLimits {
     requests: Semaphore,
     streams: Arc<Semaphore>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct StreamPermit {
     _of_all: OwnedSemaphorePermit,
 }
 
-impl Overload {
+impl ConcurrencyLimits {
     pub(crate) fn new(requests_max: usize, streams_max: usize) -> Self {
         let semaphore = |permits: usize| Semaphore::new(permits.min(Semaphore::MAX_PERMITS));
         Self { requests: semaphore(requests_max), streams: Arc::new(semaphore(streams_max)) }

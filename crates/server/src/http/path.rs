@@ -8,8 +8,8 @@ use bellwire_core::NotificationId;
 use uuid::Uuid;
 
 use super::ApiError;
-use super::field::{ID_MAX, Id, Line};
-use super::shape::{Argument, Query};
+use super::field::{ID_MAX, PathId, SingleLineText};
+use super::shape::{HandlerArgument, Query};
 use crate::auth::Identity;
 
 /// A notification of a person: `/v1/users/{id}/notifications/{nid}`.
@@ -35,12 +35,12 @@ pub(super) struct ConversationPath {
 pub(super) const OWNER: &str = "user_id";
 
 /// Something that only the hub names.
-pub(super) struct Name(pub(super) Uuid);
+pub(super) struct PathUuid(pub(super) Uuid);
 
 /// The signed part of a link. It has the length it has.
-pub(super) struct Signed(pub(super) String);
+pub(super) struct SignedPath(pub(super) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Signed {
+impl<S: Send + Sync> FromRequestParts<S> for SignedPath {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
@@ -53,13 +53,13 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationPath {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let Id(id) = Id::from_request_parts(parts, state).await?;
+        let PathId(id) = PathId::from_request_parts(parts, state).await?;
         let identity = parts.extensions.get::<Arc<Identity>>().ok_or_else(ApiError::unauthorized)?;
         let mut identity = Identity::clone(identity);
         let Query(query) = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await?;
         let mut owners = query.into_iter().filter(|(name, _)| name == OWNER).map(|(_, owner)| owner);
         if let Some(owner) = owners.next() {
-            let owner = Line::<ID_MAX>::check(owner).map_err(|message| ApiError::invalid(OWNER, message))?.0;
+            let owner = SingleLineText::<ID_MAX>::check(owner).map_err(|message| ApiError::invalid(OWNER, message))?.0;
             if identity.caller.user_id.as_ref().is_some_and(|own| *own != owner) {
                 return Err(ApiError::not_found("conversation"));
             }
@@ -93,7 +93,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ButtonPath {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Name {
+impl<S: Send + Sync> FromRequestParts<S> for PathUuid {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
@@ -107,7 +107,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
 
 impl ItemPath {
     fn of(user_id: String, id: &str) -> Result<Self, ApiError> {
-        let user = Line::<ID_MAX>::check(user_id).map_err(|message| ApiError::invalid("id", message))?;
+        let user = SingleLineText::<ID_MAX>::check(user_id).map_err(|message| ApiError::invalid("id", message))?;
         let id = Uuid::try_parse(id).map_err(|_| ApiError::not_found("notification"))?;
         Ok(Self { user_id: user.0, id: NotificationId(id) })
     }
@@ -117,18 +117,18 @@ fn not_utf8() -> ApiError {
     ApiError::invalid("id", "is not UTF-8; percent-encode the id as it was given")
 }
 
-impl Argument for ConversationPath {
+impl HandlerArgument for ConversationPath {
     type Request = ();
 }
-impl Argument for ItemPath {
+impl HandlerArgument for ItemPath {
     type Request = ();
 }
-impl Argument for ButtonPath {
+impl HandlerArgument for ButtonPath {
     type Request = ();
 }
-impl Argument for Signed {
+impl HandlerArgument for SignedPath {
     type Request = ();
 }
-impl Argument for Name {
+impl HandlerArgument for PathUuid {
     type Request = ();
 }

@@ -13,9 +13,9 @@ use std::time::Duration;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::sse::{Event as Line, KeepAlive, KeepAliveStream, Sse};
+use axum::response::sse::{Event as SseEvent, KeepAlive, KeepAliveStream, Sse};
 use bellwire_core::Time;
-use bellwire_store::{Catchup, Change, Doorbell};
+use bellwire_store::{Catchup, InboxChange, Doorbell};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,8 +23,8 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::field::Id;
-use super::inbox::Item;
+use super::field::PathId;
+use super::inbox::InboxItemBody;
 use super::openapi::Operation;
 use super::overload::StreamPermit;
 use super::stream::{end_of, ended};
@@ -39,15 +39,16 @@ const STEP: usize = 50;
 
 /// The `data` of `unread`.
 #[derive(Serialize, JsonSchema)]
-struct Unread {
+#[schemars(rename = "Unread")]
+struct UnreadData {
     /// How many notifications are unread.
     count: usize,
 }
 
 /// What a person's stream says, for as long as its reader stays.
-pub(super) struct PersonStream(Inner);
+pub(super) struct PersonStream(InboxSse);
 
-type Inner = Sse<KeepAliveStream<Pin<Box<dyn Stream<Item = Result<Line, Infallible>> + Send>>>>;
+type InboxSse = Sse<KeepAliveStream<Pin<Box<dyn Stream<Item = Result<SseEvent, Infallible>> + Send>>>>;
 
 impl axum::response::IntoResponse for PersonStream {
     fn into_response(self) -> axum::response::Response {
@@ -55,12 +56,12 @@ impl axum::response::IntoResponse for PersonStream {
     }
 }
 
-impl shape::Reply for PersonStream {
+impl shape::ResponseShape for PersonStream {
     const STATUS: StatusCode = StatusCode::OK;
 
     fn describe(operation: &mut Operation<'_>) {
-        let item = operation.answers.subschema_for::<Item>().to_value();
-        let unread = operation.answers.subschema_for::<Unread>().to_value();
+        let item = operation.answers.subschema_for::<InboxItemBody>().to_value();
+        let unread = operation.answers.subschema_for::<UnreadData>().to_value();
         let schema = serde_json::json!({
             "type": "string", "contentMediaType": "application/json", "contentSchema": { "anyOf": [item, unread] },
             "description": "Server-sent events: `toast` (to be shown now), `notification` (new in the inbox) and \
@@ -77,7 +78,7 @@ pub(super) async fn stream(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     headers: HeaderMap,
-    Id(id): Id,
+    PathId(id): PathId,
 ) -> Result<PersonStream, ApiError> {
     identity.check_user(&id)?;
     let after = last_event_id(&headers)?;
@@ -90,7 +91,7 @@ pub(super) async fn stream(
         return Err(ApiError::unauthorized());
     }
     let caught = hub.store.catch_up(id.clone(), after, STEP).await?;
-    let mut live = Live {
+    let mut feed = InboxFeed {
         expires: end_of(&identity),
         stopping: hub.stopping.clone(),
         hub,
@@ -104,12 +105,12 @@ pub(super) async fn stream(
         revoked,
         _open: open,
     };
-    live.tell(caught, live.hub.store.now());
-    let lines = stream::unfold(live, |mut live| async move { live.next().await.map(|line| (Ok(line), live)) });
+    feed.tell(caught, feed.hub.store.now());
+    let lines = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|line| (Ok(line), feed)) });
     Ok(PersonStream(Sse::new(lines.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))))
 }
 
-struct Live {
+struct InboxFeed {
     hub: Hub,
     identity: Arc<Identity>,
     user_id: String,
@@ -119,7 +120,7 @@ struct Live {
     told: Option<usize>,
     /// Whether there is more to read than was read.
     behind: bool,
-    lines: VecDeque<Line>,
+    lines: VecDeque<SseEvent>,
     bell: Doorbell,
     revoked: Receiver<String>,
     /// When its token ends.
@@ -129,9 +130,9 @@ struct Live {
     _open: (StreamPermit, StreamGuard),
 }
 
-impl Live {
+impl InboxFeed {
     /// The next line; none when the stream ends.
-    async fn next(&mut self) -> Option<Line> {
+    async fn next(&mut self) -> Option<SseEvent> {
         loop {
             if let Some(line) = self.lines.pop_front() {
                 return Some(line);
@@ -163,20 +164,20 @@ impl Live {
     fn tell(&mut self, caught: Catchup, now: Time) {
         for change in caught.changes {
             let kind = kind(&change, now);
-            self.lines.push_back(line(kind, change.position, &Item::from(change.item)));
+            self.lines.push_back(line(kind, change.position, &InboxItemBody::from(change.item)));
         }
         self.position = caught.position;
         self.behind = caught.more;
         // Only what is whole: a count belongs to a position.
         if !caught.more && self.told != Some(caught.unread) {
             self.told = Some(caught.unread);
-            self.lines.push_back(line("unread", self.position, &Unread { count: caught.unread }));
+            self.lines.push_back(line("unread", self.position, &UnreadData { count: caught.unread }));
         }
     }
 }
 
 /// News appears while its time lasts, or is in the inbox.
-fn kind(change: &Change, now: Time) -> &'static str {
+fn kind(change: &InboxChange, now: Time) -> &'static str {
     match change.is_news() {
         true if change.item.appears_at(now) => "toast",
         true => "notification",
@@ -184,9 +185,9 @@ fn kind(change: &Change, now: Time) -> &'static str {
     }
 }
 
-fn line(kind: &str, position: i64, data: &impl Serialize) -> Line {
+fn line(kind: &str, position: i64, data: &impl Serialize) -> SseEvent {
     let data = serde_json::to_string(data).expect("names and numbers are JSON");
-    Line::default().event(kind).id(position.to_string()).data(data)
+    SseEvent::default().event(kind).id(position.to_string()).data(data)
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {

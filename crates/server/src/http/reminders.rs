@@ -2,21 +2,22 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_store::Reminder as Kept;
+use bellwire_store::Reminder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::field::Moment;
+use super::field::Rfc3339Time;
 use super::inbox::cursor;
-use super::path::Name;
-use super::shape::{Done, List, PAGE_MAX, Query, limit};
+use super::path::PathUuid;
+use super::shape::{NoContent, List, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
 /// Something an agent will remind a person of.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Reminder {
+#[schemars(rename = "Reminder")]
+pub(super) struct ReminderBody {
     /// Its name.
     id: Uuid,
     /// Who is reminded.
@@ -28,11 +29,11 @@ pub(super) struct Reminder {
     /// What it will say.
     message: String,
     /// When it is to be told.
-    at: Moment,
+    at: Rfc3339Time,
     /// When it will be told: later where the hour's allowance is used up.
-    due_at: Moment,
+    due_at: Rfc3339Time,
     /// When it was asked for.
-    created_at: Moment,
+    created_at: Rfc3339Time,
 }
 
 /// Which page.
@@ -52,10 +53,10 @@ pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     Query(page): Query<ReminderPage>,
-) -> Result<Json<List<Reminder>>, ApiError> {
+) -> Result<Json<List<ReminderBody>>, ApiError> {
     let after = page.cursor.as_deref().map(cursor).transpose()?;
     let (reminders, next) = hub.store.reminders(identity.caller.user_id.clone(), after, limit(page.limit)?).await?;
-    let items = reminders.into_iter().map(Reminder::from).collect();
+    let items = reminders.into_iter().map(ReminderBody::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }
 
@@ -63,23 +64,23 @@ pub(super) async fn list(
 pub(super) async fn cancel(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Name(id): Name,
-) -> Result<Done, ApiError> {
+    PathUuid(id): PathUuid,
+) -> Result<NoContent, ApiError> {
     hub.store.cancel_reminder(identity.caller.user_id.clone(), id).await?;
-    Ok(Done)
+    Ok(NoContent)
 }
 
-impl From<Kept> for Reminder {
-    fn from(kept: Kept) -> Self {
+impl From<Reminder> for ReminderBody {
+    fn from(kept: Reminder) -> Self {
         Self {
             id: kept.id,
             user_id: kept.user_id,
             origin: kept.origin,
             conversation_id: kept.conversation_id,
             message: kept.message,
-            at: Moment(kept.at),
-            due_at: Moment(kept.due_at),
-            created_at: Moment(kept.created_at),
+            at: Rfc3339Time(kept.at),
+            due_at: Rfc3339Time(kept.due_at),
+            created_at: Rfc3339Time(kept.created_at),
         }
     }
 }

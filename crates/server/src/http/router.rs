@@ -9,28 +9,28 @@ use axum::routing::{MethodFilter, on};
 use axum::{Json, Router};
 
 use super::body::Body;
-use super::conversations::{Conversation, Message, NewMessage, Page, PutConversation, SystemPrompt};
-use super::deliveries::{Delivery, DeliveryPage};
+use super::conversations::{ConversationBody, MessageBody, NewMessage, MessagePage, PutConversation, SystemPrompt};
+use super::deliveries::{DeliveryBody, DeliveryPage};
 use super::docs::DocsPage;
-use super::dress::Api;
-use super::entrance::{self, Entrance};
-use super::events::{Events, Published, PublishedEvent};
+use super::api_service::Api;
+use super::pipeline::{self, RequestPipeline};
+use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
-use super::inbox::{InboxPage, Item, Marked, Press, Reading, UnreadCount};
-use super::inject::{InjectRequest, Injection};
+use super::inbox::{InboxPage, InboxItemBody, MarkedCount, PressBody, ReadPatch, UnreadCount};
+use super::inject::{InjectBody, InjectResponse};
 use super::mcp::{McpAnswer, McpMessage};
 use super::metrics::MetricsPage;
-use super::openapi::{Document, Operation};
+use super::openapi::{OpenApiDocument, Operation};
 use super::path::OWNER;
 use super::person_stream::PersonStream;
-use super::reminders::{Reminder, ReminderPage};
-use super::settings::{Confirmation, Settings, SettingsChange};
-use super::shape::{self, Accepted, Created, Done, List, Query, Reply, shaped};
+use super::reminders::{ReminderBody, ReminderPage};
+use super::settings::{Confirmation, SettingsBody, SettingsPatch};
+use super::shape::{self, Accepted, Created, NoContent, List, Query, ResponseShape, shaped};
 use super::stream::HintStream;
-use super::subscribers::{DryRun, DryRunResult, Subscriber};
+use super::subscribers::{DryRun, DryRunResult, SubscriberBody};
 use super::tokens::{CreatedToken, NewToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
-use super::trace::Trace;
+use super::trace::TraceBody;
 use super::{
     ApiError, Hub, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi,
     person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
@@ -126,16 +126,16 @@ macro_rules! routes {
             scopes: &[$(Scope::$scope),*],
             summary: $summary,
             tag: $tag,
-            status: <$reply as Reply>::STATUS,
+            status: <$reply as ResponseShape>::STATUS,
             errors: &[$($($error),+)?],
-            request: <($($request)?) as shape::Request>::describe,
-            answer: <$reply as Reply>::describe,
-            has_query: <($($request)?) as shape::Request>::HAS_QUERY,
+            request: <($($request)?) as shape::RequestShape>::describe,
+            answer: <$reply as ResponseShape>::describe,
+            has_query: <($($request)?) as shape::RequestShape>::HAS_QUERY,
             handler: stringify!($($handler)::+),
         },)+)+];
 
         #[allow(unused_parens, reason = "with nothing between them they are the type of nothing")]
-        fn table() -> Router<Desk> {
+        fn table() -> Router<RouterState> {
             Router::new()$($(.route(
                 $path,
                 on(MethodFilter::$method, shaped::<_, ($($request)?), $reply, _>($($handler)::+)),
@@ -148,24 +148,24 @@ routes! {
     "Events" {
         /// Publish one event, a list of events, or NDJSON: all are taken in or none
         POST "/v1/events" [Admin Agent Ingest]
-            (Events) -> Accepted<Published>, or 404 409 422 => events::publish;
+            (EventsBody) -> Accepted<PublishResponse>, or 404 409 422 => events::publish;
         /// One event's life: every verdict and what became of its notifications
         GET "/v1/events/{id}" [Admin Agent User]
-            () -> Json<Trace> => events::trace;
+            () -> Json<TraceBody> => events::trace;
     }
     "Conversations" {
         /// Create a conversation, or give it another title
         PUT "/v1/conversations/{id}" [Admin Agent User]
-            (Body<PutConversation>) -> Json<Conversation>, or 409 => conversations::put;
+            (Body<PutConversation>) -> Json<ConversationBody>, or 409 => conversations::put;
         /// A conversation as people see it
         GET "/v1/conversations/{id}" [Admin Agent User]
-            () -> Json<Conversation> => conversations::get;
+            () -> Json<ConversationBody> => conversations::get;
         /// Give an agent its mail at an injection point; the same call id gets the same answer
         POST "/v1/conversations/{id}/inject" [Admin Agent]
-            (Body<InjectRequest>) -> Json<Injection>, or 409 => inject::inject;
+            (Body<InjectBody>) -> Json<InjectResponse>, or 409 => inject::inject;
         /// What the agent was shown, oldest first
         GET "/v1/conversations/{id}/messages" [Admin Agent User]
-            (Query<Page>) -> Json<List<Message>> => conversations::messages;
+            (Query<MessagePage>) -> Json<List<MessageBody>> => conversations::messages;
         /// Say something to the agent, as its person
         POST "/v1/conversations/{id}/messages" [Admin User]
             (Body<NewMessage>) -> Accepted<PublishedEvent>, or 409 422 429 => conversations::say;
@@ -191,15 +191,15 @@ routes! {
             () -> McpAnswer, or 404 405 406 => mcp::listen;
         /// End an MCP session
         DELETE "/mcp" [Admin Agent]
-            () -> Done, or 404 405 => mcp::end;
+            () -> NoContent, or 404 405 => mcp::end;
     }
     "Subscribers" {
         /// Every subscriber, with whether it is core and whether the caller's person has it on
         GET "/v1/subscribers" [Admin Agent User]
-            () -> Json<List<Subscriber>> => subscribers::list;
+            () -> Json<List<SubscriberBody>> => subscribers::list;
         /// One subscriber
         GET "/v1/subscribers/{id}" [Admin Agent User]
-            () -> Json<Subscriber> => subscribers::get;
+            () -> Json<SubscriberBody> => subscribers::get;
         /// How some events would read; nothing is stored and nobody is told
         POST "/v1/subscribers/{id}/test" [Admin Agent User]
             (Body<DryRun>) -> Json<DryRunResult>, or 409 => subscribers::test;
@@ -207,52 +207,52 @@ routes! {
     "People" {
         /// What a person was told, newest first
         GET "/v1/users/{id}/notifications" [Admin User]
-            (Query<InboxPage>) -> Json<List<Item>> => inbox::list;
+            (Query<InboxPage>) -> Json<List<InboxItemBody>> => inbox::list;
         /// How many notifications a person has not read
         GET "/v1/users/{id}/notifications/unread_count" [Admin User]
             () -> Json<UnreadCount> => inbox::unread_count;
         /// Mark everything as read
         POST "/v1/users/{id}/notifications/read_all" [Admin User]
-            () -> Json<Marked>, or 409 => inbox::read_all;
+            () -> Json<MarkedCount>, or 409 => inbox::read_all;
         /// Mark a notification as read or unread
         PATCH "/v1/users/{id}/notifications/{nid}" [Admin User]
-            (Body<Reading>) -> Json<Item>, or 409 => inbox::mark;
+            (Body<ReadPatch>) -> Json<InboxItemBody>, or 409 => inbox::mark;
         /// Dismiss a notification: it is out of sight, counts as read and is kept
         DELETE "/v1/users/{id}/notifications/{nid}" [Admin User]
-            () -> Json<Item> => inbox::dismiss;
+            () -> Json<InboxItemBody> => inbox::dismiss;
         /// Press a button: a prompt is said to the agent, once; pressing again gives the first result
         POST "/v1/users/{id}/notifications/{nid}/actions/{index}" [Admin User]
-            () -> Json<Press>, or 409 429 => inbox::act;
+            () -> Json<PressBody>, or 409 429 => inbox::act;
         /// What changes in a person's inbox, as server-sent events
         GET "/v1/users/{id}/stream" [Admin User]
             () -> PersonStream => person_stream::stream;
         /// What agents will remind the caller's person of
         GET "/v1/reminders" [Admin User]
-            (Query<ReminderPage>) -> Json<List<Reminder>> => reminders::list;
+            (Query<ReminderPage>) -> Json<List<ReminderBody>> => reminders::list;
         /// Cancel a reminder
         DELETE "/v1/reminders/{id}" [Admin User]
-            () -> Done, or 409 => reminders::cancel;
+            () -> NoContent, or 409 => reminders::cancel;
         /// What leaves the hub for the caller's person, and what became of it; dead letters are those that failed
         GET "/v1/deliveries" [Admin User]
-            (Query<DeliveryPage>) -> Json<List<Delivery>> => deliveries::list;
+            (Query<DeliveryPage>) -> Json<List<DeliveryBody>> => deliveries::list;
         /// Try a delivery again that has come to its end without being sent
         POST "/v1/deliveries/{id}/retry" [Admin User]
-            () -> Json<Delivery>, or 409 => deliveries::retry;
+            () -> Json<DeliveryBody>, or 409 => deliveries::retry;
         /// Give up a delivery that waits
         POST "/v1/deliveries/{id}/cancel" [Admin User]
-            () -> Json<Delivery>, or 409 => deliveries::cancel;
+            () -> Json<DeliveryBody>, or 409 => deliveries::cancel;
         /// What a person prefers
         GET "/v1/users/{id}/settings" [Admin User]
-            () -> Json<Settings> => settings::get;
+            () -> Json<SettingsBody> => settings::get;
         /// Change what a person prefers: what is named, and nothing else
         PATCH "/v1/users/{id}/settings" [Admin User]
-            (Body<SettingsChange>) -> Json<Settings>, or 429 => settings::patch;
+            (Body<SettingsPatch>) -> Json<SettingsBody>, or 429 => settings::patch;
         /// Confirm a person's address by the code that was mailed there
         POST "/v1/users/{id}/email/confirm" [Admin User]
-            (Body<Confirmation>) -> Json<Settings>, or 409 => settings::confirm;
+            (Body<Confirmation>) -> Json<SettingsBody>, or 409 => settings::confirm;
         /// Erase everything about a person
         DELETE "/v1/users/{id}" [Admin User]
-            () -> Done => users::erase;
+            () -> NoContent => users::erase;
     }
     "Tokens" {
         /// Make a token; its secret is shown now and never again
@@ -263,15 +263,15 @@ routes! {
             () -> Json<List<TokenView>> => tokens::list;
         /// Revoke a token at once; its streams end
         DELETE "/v1/tokens/{id}" [Admin]
-            () -> Done, or 409 => tokens::revoke;
+            () -> NoContent, or 409 => tokens::revoke;
     }
     "The hub itself" {
         /// The page behind the link at the end of a mail: asks whether mail should end
         GET "/u/{signed}" []
-            () -> unsubscribe::Page, or 404 => unsubscribe::ask;
+            () -> unsubscribe::HtmlPage, or 404 => unsubscribe::ask;
         /// End mail to the address a link was mailed to
         POST "/u/{signed}" []
-            () -> unsubscribe::Page, or 404 500 503 507 => unsubscribe::act;
+            () -> unsubscribe::HtmlPage, or 404 500 503 507 => unsubscribe::act;
         /// The process lives
         GET "/healthz" []
             () -> Json<Health> => health::live;
@@ -283,7 +283,7 @@ routes! {
             () -> MetricsPage => metrics::serve;
         /// This description, OpenAPI 3.1
         GET "/openapi.json" []
-            () -> Document => openapi::serve;
+            () -> OpenApiDocument => openapi::serve;
         /// This description, to read
         GET "/docs" []
             () -> DocsPage => docs::serve;
@@ -292,38 +292,38 @@ routes! {
 
 pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
     let description = openapi::document(&hub.subscribers());
-    let entrance = Arc::new(Entrance::new(hub.clone(), config));
+    let pipeline = Arc::new(RequestPipeline::new(hub.clone(), config));
     let docs = DocsPage::of(&description);
-    let desk = Desk(Arc::new(DeskParts { hub, endpoint, docs, document: Document(description.to_string().into()) }));
+    let state = RouterState(Arc::new(RouterStateParts { hub, endpoint, docs, document: OpenApiDocument(description.to_string().into()) }));
     let router = table()
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")
         })
         .fallback(|| async { ApiError::not_found("path") })
-        .layer(middleware::from_fn_with_state(entrance, entrance::pass))
-        .with_state(desk);
+        .layer(middleware::from_fn_with_state(pipeline, pipeline::handle))
+        .with_state(state);
     Api::new(router, config)
 }
 
 /// Everything that handlers ask for, each for its own part. Every request has its own, so a copy must cost next to nothing.
 #[derive(Clone)]
-struct Desk(Arc<DeskParts>);
+struct RouterState(Arc<RouterStateParts>);
 
-struct DeskParts {
+struct RouterStateParts {
     hub: Hub,
     endpoint: Endpoint,
     docs: DocsPage,
-    document: Document,
+    document: OpenApiDocument,
 }
 
-macro_rules! on_the_desk {
+macro_rules! impl_from_ref {
     ($($part:ident: $type:ty),+) => {
-        $(impl FromRef<Desk> for $type {
-            fn from_ref(desk: &Desk) -> Self {
-                desk.0.$part.clone()
+        $(impl FromRef<RouterState> for $type {
+            fn from_ref(state: &RouterState) -> Self {
+                state.0.$part.clone()
             }
         })+
     };
 }
 
-on_the_desk!(hub: Hub, endpoint: Endpoint, docs: DocsPage, document: Document);
+impl_from_ref!(hub: Hub, endpoint: Endpoint, docs: DocsPage, document: OpenApiDocument);

@@ -8,17 +8,17 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::person;
 use bellwire_core::subscriber::{Preferences, Subscribers};
-use bellwire_store::NewSettings;
+use bellwire_store::SettingsRequest;
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use super::body::{Body, Object};
-use super::field::{Id, Line};
-use super::idempotency::Keyed;
+use super::field::{PathId, SingleLineText};
+use super::idempotency::IdempotentBody;
 use super::{ApiError, Hub};
 use crate::auth::{self, Identity};
-use crate::deliver::email::Address;
+use crate::deliver::email::EmailAddress;
 
 /// How many subscribers or origins one change may name.
 const NAMES_MAX: usize = 1000;
@@ -31,22 +31,23 @@ const NAMES_MAX: usize = 1000;
     "telegram": { "enabled": false, "chat_id": null, "paired": false },
     "quiet_hours": { "start": "22:00", "end": "07:00", "timezone": "Europe/Berlin" }, "toasts": { "enabled": true },
 }]))]
-pub(super) struct Settings {
+#[schemars(rename = "Settings")]
+pub(super) struct SettingsBody {
     /// The subscribers that are switched off.
     disabled_subscribers: Vec<String>,
     /// Agents whose news goes to the inbox and nowhere else.
     muted_origins: Vec<String>,
-    email: Email,
+    email: EmailBody,
     telegram: Telegram,
     /// When mail waits until later; null = never.
-    quiet_hours: Option<QuietHours>,
+    quiet_hours: Option<QuietHoursBody>,
     toasts: Toasts,
 }
 
 /// Mail.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "EmailSettings")]
-struct Email {
+struct EmailBody {
     /// Whether it is wanted.
     enabled: bool,
     /// Where to.
@@ -69,7 +70,8 @@ struct Telegram {
 
 /// Hours in which nothing is sent.
 #[derive(Serialize, JsonSchema)]
-struct QuietHours {
+#[schemars(rename = "QuietHours")]
+struct QuietHoursBody {
     /// When they begin, such as `22:00`.
     start: String,
     /// When they end, such as `07:00`.
@@ -90,15 +92,16 @@ struct Toasts {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "disabled_subscribers": ["source_stale"], "email": { "enabled": true } }]))]
-pub(super) struct SettingsChange {
+#[schemars(rename = "SettingsChange")]
+pub(super) struct SettingsPatch {
     /// The subscribers to switch off, and no others. One that is core is refused by name.
     #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<Vec<Line<64>>>", length(max = NAMES_MAX))]
-    disabled_subscribers: Option<Option<Vec<Line<64>>>>,
+    #[schemars(with = "Option<Vec<SingleLineText<64>>>", length(max = NAMES_MAX))]
+    disabled_subscribers: Option<Option<Vec<SingleLineText<64>>>>,
     /// The origins to mute, and no others.
     #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<Vec<Line<128>>>", length(max = NAMES_MAX))]
-    muted_origins: Option<Option<Vec<Line<128>>>>,
+    #[schemars(with = "Option<Vec<SingleLineText<128>>>", length(max = NAMES_MAX))]
+    muted_origins: Option<Option<Vec<SingleLineText<128>>>>,
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<EmailChange>")]
     email: Option<Option<Object<EmailChange>>>,
@@ -124,8 +127,8 @@ struct EmailChange {
     enabled: Option<Option<bool>>,
     /// Where to. A code is mailed there; mail follows once it has come back.
     #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<Line<254>>")]
-    address: Option<Option<Line<254>>>,
+    #[schemars(with = "Option<SingleLineText<254>>")]
+    address: Option<Option<SingleLineText<254>>>,
     #[serde(default)]
     #[schemars(skip)]
     #[allow(dead_code, reason = "it is there to be refused by name")]
@@ -164,8 +167,8 @@ struct QuietHoursChange {
     end: Option<String>,
     /// The zone of both, by its IANA name, such as `Europe/Berlin`.
     #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Line<64>")]
-    timezone: Option<Line<64>>,
+    #[schemars(with = "SingleLineText<64>")]
+    timezone: Option<SingleLineText<64>>,
 }
 
 /// Toasts.
@@ -184,7 +187,7 @@ struct ToastsChange {
 #[schemars(extend("examples" = [{ "code": "493017" }]))]
 pub(super) struct Confirmation {
     /// As it stands in the mail.
-    code: Line<64>,
+    code: SingleLineText<64>,
 }
 
 /// A field that only the hub writes.
@@ -208,8 +211,8 @@ impl fmt::Debug for ReadOnly {
 pub(super) async fn get(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
-) -> Result<Json<Settings>, ApiError> {
+    PathId(id): PathId,
+) -> Result<Json<SettingsBody>, ApiError> {
     identity.check_user(&id)?;
     Ok(Json(hub.store.settings(id).await?.into()))
 }
@@ -218,21 +221,21 @@ pub(super) async fn get(
 pub(super) async fn patch(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
-    Body(change): Body<SettingsChange>,
-) -> Result<Json<Settings>, ApiError> {
+    PathId(id): PathId,
+    Body(change): Body<SettingsPatch>,
+) -> Result<Json<SettingsBody>, ApiError> {
     identity.check_user(&id)?;
     let change = change.into_core(&hub.subscribers())?;
-    Ok(Json(hub.store.change_settings(NewSettings { user_id: id, change }).await?.into()))
+    Ok(Json(hub.store.change_settings(SettingsRequest { user_id: id, change }).await?.into()))
 }
 
 /// Confirms the address of a person by the code that was mailed there.
 pub(super) async fn confirm(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
-    Keyed { once, body: confirmation }: Keyed<Confirmation>,
-) -> Result<Json<Settings>, ApiError> {
+    PathId(id): PathId,
+    IdempotentBody { once, body: confirmation }: IdempotentBody<Confirmation>,
+) -> Result<Json<SettingsBody>, ApiError> {
     identity.check_user(&id)?;
     if !hub.mails {
         let message = "this hub sends no mail, so no code went out; its operator has to set up [email] first";
@@ -246,16 +249,16 @@ pub(super) async fn confirm(
 }
 
 /// An address that a mail can be written to. One that only looks like it would be a dead letter before its code arrives.
-fn mailable(line: Line<254>) -> Result<String, ApiError> {
+fn mailable(line: SingleLineText<254>) -> Result<String, ApiError> {
     let text = line.0.trim().to_owned();
-    Address::parse(&text).map_err(|why| ApiError::invalid("email.address", why))?;
+    EmailAddress::parse(&text).map_err(|why| ApiError::invalid("email.address", why))?;
     Ok(text)
 }
 
-impl SettingsChange {
+impl SettingsPatch {
     fn into_core(self, subscribers: &Subscribers) -> Result<person::SettingsChange, ApiError> {
         let disabled = self.disabled_subscribers.map(|ids| disabled(subscribers, &ids.unwrap_or_default()));
-        let names = |names: Option<Vec<Line<128>>>| names.unwrap_or_default().into_iter().map(|line| line.0).collect();
+        let names = |names: Option<Vec<SingleLineText<128>>>| names.unwrap_or_default().into_iter().map(|line| line.0).collect();
         let mut change = person::SettingsChange {
             disabled_subscribers: disabled.transpose()?,
             muted_origins: self.muted_origins.map(names),
@@ -289,16 +292,16 @@ impl From<QuietHoursChange> for person::QuietChange {
     }
 }
 
-impl From<person::Settings> for Settings {
-    fn from(settings: person::Settings) -> Self {
-        let person::Settings { disabled_subscribers, muted_origins, email, telegram, quiet_hours, toasts } = settings;
+impl From<person::PersonSettings> for SettingsBody {
+    fn from(settings: person::PersonSettings) -> Self {
+        let person::PersonSettings { disabled_subscribers, muted_origins, email, telegram, quiet_hours, toasts } = settings;
         let person::EmailSettings { enabled, address, confirmed } = email;
         let quiet =
-            |quiet: person::QuietSettings| QuietHours { start: quiet.start, end: quiet.end, timezone: quiet.timezone };
+            |quiet: person::QuietSettings| QuietHoursBody { start: quiet.start, end: quiet.end, timezone: quiet.timezone };
         Self {
             disabled_subscribers,
             muted_origins,
-            email: Email { enabled, address, confirmed },
+            email: EmailBody { enabled, address, confirmed },
             telegram: Telegram { enabled: telegram.enabled, chat_id: telegram.chat_id, paired: telegram.paired },
             quiet_hours: quiet_hours.map(quiet),
             toasts: Toasts { enabled: toasts.enabled },
@@ -311,7 +314,7 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
     T::deserialize(deserializer).map(Some)
 }
 
-fn disabled(subscribers: &Subscribers, ids: &[Line<64>]) -> Result<Vec<String>, ApiError> {
+fn disabled(subscribers: &Subscribers, ids: &[SingleLineText<64>]) -> Result<Vec<String>, ApiError> {
     const FIELD: &str = "disabled_subscribers";
     if ids.len() > NAMES_MAX {
         let message = format!("names {} subscribers; at most {NAMES_MAX} are allowed", ids.len());

@@ -13,13 +13,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::body::Body;
-use super::field::Id;
+use super::field::PathId;
 use super::openapi::Operation;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
 /// What a request carries besides its path, as the table names it: a [`Body`], a [`Query`], or nothing.
-pub(super) trait Request {
+pub(super) trait RequestShape {
     /// Whether it is in the URL.
     const HAS_QUERY: bool = false;
     /// Writes it into the description.
@@ -27,7 +27,7 @@ pub(super) trait Request {
 }
 
 /// What a handler answers when all is well.
-pub(super) trait Reply {
+pub(super) trait ResponseShape {
     /// Its status.
     const STATUS: StatusCode;
     /// Writes its body into the description.
@@ -35,16 +35,16 @@ pub(super) trait Reply {
 }
 
 /// An argument of a handler, and what it asks of the request.
-pub(super) trait Argument {
+pub(super) trait HandlerArgument {
     /// What the table must name.
-    type Request: Request;
+    type Request: RequestShape;
 }
 
 /// A handler whose last argument takes a `Q` and which answers an `R`.
-pub(super) trait Shaped<Arguments, Q, R> {}
+pub(super) trait HandlerShape<Arguments, Q, R> {}
 
 /// The handler itself; it does not compile unless it is what the table says.
-pub(super) fn shaped<Arguments, Q: Request, R: Reply, H: Shaped<Arguments, Q, R>>(handler: H) -> H {
+pub(super) fn shaped<Arguments, Q: RequestShape, R: ResponseShape, H: HandlerShape<Arguments, Q, R>>(handler: H) -> H {
     handler
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Created<T>(pub(super) T);
 pub(super) struct Accepted<T>(pub(super) T);
 
 /// 204: done, and nothing to say.
-pub(super) struct Done;
+pub(super) struct NoContent;
 
 /// What every list answers.
 #[derive(Serialize, JsonSchema)]
@@ -114,18 +114,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-impl Request for () {
+impl RequestShape for () {
     fn describe(_: &mut Operation<'_>) {}
 }
 
-impl<T: JsonSchema> Request for Body<T> {
+impl<T: JsonSchema> RequestShape for Body<T> {
     fn describe(operation: &mut Operation<'_>) {
         let schema = operation.requests.subschema_for::<T>();
         operation.body("application/json", schema.to_value());
     }
 }
 
-impl<T: JsonSchema> Request for Query<T> {
+impl<T: JsonSchema> RequestShape for Query<T> {
     const HAS_QUERY: bool = true;
     fn describe(operation: &mut Operation<'_>) {
         let schema = T::json_schema(operation.requests);
@@ -133,28 +133,28 @@ impl<T: JsonSchema> Request for Query<T> {
     }
 }
 
-impl<T: JsonSchema> Reply for Json<T> {
+impl<T: JsonSchema> ResponseShape for Json<T> {
     const STATUS: StatusCode = StatusCode::OK;
     fn describe(operation: &mut Operation<'_>) {
         operation.answer_json::<T>();
     }
 }
 
-impl<T: JsonSchema> Reply for Created<T> {
+impl<T: JsonSchema> ResponseShape for Created<T> {
     const STATUS: StatusCode = StatusCode::CREATED;
     fn describe(operation: &mut Operation<'_>) {
         operation.answer_json::<T>();
     }
 }
 
-impl<T: JsonSchema> Reply for Accepted<T> {
+impl<T: JsonSchema> ResponseShape for Accepted<T> {
     const STATUS: StatusCode = StatusCode::ACCEPTED;
     fn describe(operation: &mut Operation<'_>) {
         operation.answer_json::<T>();
     }
 }
 
-impl Reply for Done {
+impl ResponseShape for NoContent {
     const STATUS: StatusCode = StatusCode::NO_CONTENT;
     fn describe(_: &mut Operation<'_>) {}
 }
@@ -177,32 +177,32 @@ impl<T: Serialize> IntoResponse for Accepted<T> {
     }
 }
 
-impl IntoResponse for Done {
+impl IntoResponse for NoContent {
     fn into_response(self) -> Response {
         StatusCode::NO_CONTENT.into_response()
     }
 }
 
-impl Argument for State<Hub> {
+impl HandlerArgument for State<Hub> {
     type Request = ();
 }
-impl Argument for Extension<Arc<Identity>> {
+impl HandlerArgument for Extension<Arc<Identity>> {
     type Request = ();
 }
-impl Argument for HeaderMap {
+impl HandlerArgument for HeaderMap {
     type Request = ();
 }
-impl Argument for Id {
+impl HandlerArgument for PathId {
     type Request = ();
 }
-impl<T: JsonSchema> Argument for Body<T> {
+impl<T: JsonSchema> HandlerArgument for Body<T> {
     type Request = Self;
 }
-impl<T: JsonSchema> Argument for Query<T> {
+impl<T: JsonSchema> HandlerArgument for Query<T> {
     type Request = Self;
 }
 
-impl<F, Answer, R> Shaped<(), (), R> for F
+impl<F, Answer, R> HandlerShape<(), (), R> for F
 where
     F: Fn() -> Answer,
     Answer: Future<Output = Result<R, ApiError>>,
@@ -211,11 +211,11 @@ where
 
 macro_rules! shaped {
     ($($argument:ident)* ; $last:ident) => {
-        impl<F, Answer, R, $($argument,)* $last> Shaped<($($argument,)* $last,), $last::Request, R> for F
+        impl<F, Answer, R, $($argument,)* $last> HandlerShape<($($argument,)* $last,), $last::Request, R> for F
         where
             F: Fn($($argument,)* $last) -> Answer,
             Answer: Future<Output = Result<R, ApiError>>,
-            $last: Argument,
+            $last: HandlerArgument,
         {
         }
     };

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::sse::{Event as Line, KeepAlive, KeepAliveStream, Sse};
-use bellwire_store::{Heard, Hint, HintKind, Hints};
+use axum::response::sse::{Event as SseEvent, KeepAlive, KeepAliveStream, Sse};
+use bellwire_store::{HintEvent, Hint, HintKind, HintReceiver};
 use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The `data` of one hint, whose `event` is `pending`, `wake` or `immediate`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Hint")]
-struct Data {
+struct HintBody {
     /// The agent meant.
     agent: String,
     /// The notifications meant.
@@ -41,13 +41,13 @@ struct Data {
 }
 
 /// Hints, for as long as the reader stays.
-pub(super) type HintStream = Sse<KeepAliveStream<Pin<Box<dyn Stream<Item = Result<Line, Infallible>> + Send>>>>;
+pub(super) type HintStream = Sse<KeepAliveStream<Pin<Box<dyn Stream<Item = Result<SseEvent, Infallible>> + Send>>>>;
 
-impl shape::Reply for HintStream {
+impl shape::ResponseShape for HintStream {
     const STATUS: StatusCode = StatusCode::OK;
 
     fn describe(operation: &mut Operation<'_>) {
-        let data = operation.answers.subschema_for::<Data>().to_value();
+        let data = operation.answers.subschema_for::<HintBody>().to_value();
         let schema = serde_json::json!({
             "type": "string", "contentMediaType": "application/json", "contentSchema": data,
             "description": "Server-sent events `pending`, `wake` and `immediate`; the data of each is a hint.",
@@ -62,20 +62,20 @@ pub(super) async fn stream(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
 ) -> Result<HintStream, ApiError> {
-    let (state, live) = Live::open(hub, identity, id).await?;
+    let (state, feed) = ConversationFeed::open(hub, identity, id).await?;
     let first = stream::iter(state);
     let rest =
-        stream::unfold(live, |mut live| async move { live.next().await.map(|hints| (stream::iter(hints), live)) });
+        stream::unfold(feed, |mut feed| async move { feed.next().await.map(|hints| (stream::iter(hints), feed)) });
     let lines = first.chain(rest.flatten()).map(|hint| Ok(line(&hint))).boxed();
     Ok(Sse::new(lines).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
 /// What happens in one conversation, for as long as its reader may and wants to know.
-pub(crate) struct Live {
+pub(crate) struct ConversationFeed {
     hub: Hub,
     identity: Identity,
     conversation_id: String,
-    hints: Hints,
+    hints: HintReceiver,
     revoked: Receiver<String>,
     stopping: watch::Receiver<bool>,
     /// When its token ends.
@@ -86,7 +86,7 @@ pub(crate) struct Live {
     _open: (StreamPermit, StreamGuard),
 }
 
-impl Live {
+impl ConversationFeed {
     /// The state now, and what follows.
     pub(crate) async fn open(
         hub: Hub,
@@ -108,7 +108,7 @@ impl Live {
             return Err(ApiError::unauthorized());
         }
         let state = hub.store.connect(identity.caller.clone(), conversation_id.clone()).await?;
-        let live = Self {
+        let feed = Self {
             expires: end_of(&identity),
             stopping: hub.stopping.clone(),
             seen: interval_at(Instant::now() + SEEN_EVERY, SEEN_EVERY),
@@ -119,7 +119,7 @@ impl Live {
             revoked,
             _open: open,
         };
-        Ok((state.into_iter().map(Arc::new).collect(), live))
+        Ok((state.into_iter().map(Arc::new).collect(), feed))
     }
 
     /// The next hints of this conversation; none when the stream ends: the token is revoked, or the hub stops.
@@ -127,9 +127,9 @@ impl Live {
         loop {
             tokio::select! {
                 heard = self.hints.next() => match heard {
-                    Heard::Hint(hint) => return Some(vec![hint]),
-                    Heard::Missed => return self.state_anew().await,
-                    Heard::Closed => return None,
+                    HintEvent::Hint(hint) => return Some(vec![hint]),
+                    HintEvent::Missed => return self.state_anew().await,
+                    HintEvent::Closed => return None,
                 },
                 token = self.revoked.recv() => match token {
                     Ok(token) if token == self.identity.token_id => return None,
@@ -163,16 +163,16 @@ pub(super) async fn ended(expires: Option<Instant>) {
     }
 }
 
-fn line(hint: &Hint) -> Line {
+fn line(hint: &Hint) -> SseEvent {
     let kind = match hint.kind {
         HintKind::Pending => "pending",
         HintKind::Wake => "wake",
         HintKind::Immediate => "immediate",
     };
-    let data = Data {
+    let data = HintBody {
         agent: hint.agent.to_string(),
         notifications: hint.notifications.iter().map(ToString::to_string).collect(),
         count: hint.count,
     };
-    Line::default().event(kind).data(serde_json::to_string(&data).expect("names and numbers are JSON"))
+    SseEvent::default().event(kind).data(serde_json::to_string(&data).expect("names and numbers are JSON"))
 }

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Object;
-use super::field::{Id, Word};
-use super::idempotency::Keyed;
+use super::field::{PathId, EnumText};
+use super::idempotency::IdempotentBody;
 use super::new_event::NewEvent;
 use super::shape::List;
 use super::{ApiError, Hub};
@@ -22,7 +22,8 @@ const SAMPLES_MAX: usize = 100;
 
 /// Who listens for what, and how it tells.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Subscriber {
+#[schemars(rename = "Subscriber")]
+pub(super) struct SubscriberBody {
     /// Its name.
     id: String,
     /// What people call it.
@@ -34,11 +35,11 @@ pub(super) struct Subscriber {
     /// The event types it listens for; a trailing `.*` is a prefix.
     types: Vec<String>,
     /// The mildest severity it listens for.
-    severity_filter: Word<Severity>,
+    severity_filter: EnumText<Severity>,
     /// The place of its news in the queue.
-    priority: Word<Priority>,
+    priority: EnumText<Priority>,
     /// Where its news enters the context; null where it is for people only.
-    inject_at: Option<Word<InjectionPoint>>,
+    inject_at: Option<EnumText<InjectionPoint>>,
     /// How long it gathers events.
     window_ms: u64,
     /// How many events it gathers at most.
@@ -46,9 +47,9 @@ pub(super) struct Subscriber {
     /// For how long an equal event only counts.
     dedupe_window_ms: u64,
     /// Whether its news wakes an idle agent.
-    activation: Word<Activation>,
+    activation: EnumText<Activation>,
     /// Whom it tells.
-    audience: Word<Audience>,
+    audience: EnumText<Audience>,
     /// Whether it cannot be switched off.
     core: bool,
     /// Whether the caller's person has it on.
@@ -86,9 +87,9 @@ pub(super) struct DryRunResult {
 pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-) -> Result<Json<List<Subscriber>>, ApiError> {
+) -> Result<Json<List<SubscriberBody>>, ApiError> {
     let preferences = preferences(&hub, &identity).await?;
-    let items = hub.subscribers().iter().map(|one| Subscriber::of(one, &preferences)).collect();
+    let items = hub.subscribers().iter().map(|one| SubscriberBody::of(one, &preferences)).collect();
     Ok(Json(List::whole(items)))
 }
 
@@ -96,17 +97,17 @@ pub(super) async fn list(
 pub(super) async fn get(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
-) -> Result<Json<Subscriber>, ApiError> {
+    PathId(id): PathId,
+) -> Result<Json<SubscriberBody>, ApiError> {
     let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
-    Ok(Json(Subscriber::of(&one, &preferences(&hub, &identity).await?)))
+    Ok(Json(SubscriberBody::of(&one, &preferences(&hub, &identity).await?)))
 }
 
 /// How some events would read. Nothing is stored and nobody is told.
 pub(super) async fn test(
     State(hub): State<Hub>,
-    Id(id): Id,
-    Keyed { once, body: run }: Keyed<DryRun>,
+    PathId(id): PathId,
+    IdempotentBody { once, body: run }: IdempotentBody<DryRun>,
 ) -> Result<Json<DryRunResult>, ApiError> {
     let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
     if !(1..=SAMPLES_MAX).contains(&run.events.len()) {
@@ -140,7 +141,7 @@ async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiE
     Ok(Preferences::disabling(known, &subscribers).unwrap_or_default())
 }
 
-impl Subscriber {
+impl SubscriberBody {
     fn of(one: &bellwire_core::Subscriber, preferences: &Preferences) -> Self {
         let point = (one.output.audience != Audience::User).then_some(one.output.inject_at);
         Self {
@@ -149,14 +150,14 @@ impl Subscriber {
             description: one.description.clone(),
             version: one.version.clone(),
             types: one.types.iter().map(ToString::to_string).collect(),
-            severity_filter: Word(one.severity_filter),
-            priority: Word(one.output.priority),
-            inject_at: point.map(Word),
+            severity_filter: EnumText(one.severity_filter),
+            priority: EnumText(one.output.priority),
+            inject_at: point.map(EnumText),
             window_ms: one.batching.window_ms,
             max_size: one.batching.max_size,
             dedupe_window_ms: one.batching.dedupe_window_ms,
-            activation: Word(one.output.activation),
-            audience: Word(one.output.audience),
+            activation: EnumText(one.output.activation),
+            audience: EnumText(one.output.audience),
             core: one.output.core,
             enabled: preferences.state_of(one) == SubscriberState::Active,
         }

@@ -10,9 +10,9 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::field::{ID_MAX, Id, Line, Moment, NOT_BLANK, Word};
-use super::idempotency::Keyed;
-use super::shape::{Created, Done, List};
+use super::field::{ID_MAX, PathId, SingleLineText, Rfc3339Time, NOT_BLANK, EnumText};
+use super::idempotency::IdempotentBody;
+use super::shape::{Created, NoContent, List};
 use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope, new_secret};
 use crate::clock;
@@ -50,18 +50,18 @@ const DAEMONS: [&str; 2] = ["switchboard", "messenger"];
 ]))]
 pub(super) struct NewToken {
     /// What it may do.
-    scope: Word<Scope>,
+    scope: EnumText<Scope>,
     /// What people call it.
-    name: Option<Line<128>>,
+    name: Option<SingleLineText<128>>,
     /// The person it is bound to; `*` = explicitly everyone. Not for `admin` and `daemon`.
-    user_id: Option<Line<ID_MAX>>,
+    user_id: Option<SingleLineText<ID_MAX>>,
     /// Whom it authenticates: the name people see. `bellwire`, `operator`, `user`, `switchboard` and `messenger` are
     /// reserved, in whatever case; the last two for `daemon`. An `ingest` token without one reaches no person.
-    origin: Option<Line<128>>,
+    origin: Option<SingleLineText<128>>,
     /// The conversation it is bound to. Only for `agent` and `ingest`.
-    conversation_id: Option<Line<ID_MAX>>,
+    conversation_id: Option<SingleLineText<ID_MAX>>,
     /// When it ends by itself, a moment to come; never where it is left out.
-    expires_at: Option<Moment>,
+    expires_at: Option<Rfc3339Time>,
 }
 
 /// A token without its secret.
@@ -71,7 +71,7 @@ pub(super) struct TokenView {
     /// Its name.
     id: String,
     /// What it may do.
-    #[schemars(with = "Word<Scope>")]
+    #[schemars(with = "EnumText<Scope>")]
     scope: String,
     /// What people call it.
     name: Option<String>,
@@ -82,11 +82,11 @@ pub(super) struct TokenView {
     /// The conversation it is bound to.
     conversation_id: Option<String>,
     /// When it was made.
-    created_at: Moment,
+    created_at: Rfc3339Time,
     /// When it ends by itself.
-    expires_at: Option<Moment>,
+    expires_at: Option<Rfc3339Time>,
     /// When it was revoked.
-    revoked_at: Option<Moment>,
+    revoked_at: Option<Rfc3339Time>,
 }
 
 /// A token with its secret, which is shown this once.
@@ -102,7 +102,7 @@ pub(super) struct CreatedToken {
 /// Makes a token. Its secret is shown now and never again.
 pub(super) async fn create(
     State(hub): State<Hub>,
-    Keyed { once, body: new }: Keyed<NewToken>,
+    IdempotentBody { once, body: new }: IdempotentBody<NewToken>,
 ) -> Result<Created<CreatedToken>, ApiError> {
     let (secret, secret_hash) = new_secret();
     let token = new.into_token(secret_hash)?;
@@ -123,8 +123,8 @@ pub(super) async fn list(State(hub): State<Hub>) -> Result<Json<List<TokenView>>
 pub(super) async fn revoke(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
-) -> Result<Done, ApiError> {
+    PathId(id): PathId,
+) -> Result<NoContent, ApiError> {
     let tokens = hub.store.tokens().await?;
     let token = tokens.into_iter().find(|token| token.id == id).ok_or_else(|| ApiError::not_found("token"))?;
     if token.id == identity.token_id {
@@ -135,7 +135,7 @@ pub(super) async fn revoke(
     hub.tokens.forget();
     // Nobody listening is fine: then no stream is open.
     let _ = hub.revoked.send(id);
-    Ok(Done)
+    Ok(NoContent)
 }
 
 impl NewToken {
@@ -210,9 +210,9 @@ impl From<Token> for TokenView {
             user_id: token.user_id,
             origin: token.origin,
             conversation_id: token.conversation_id,
-            created_at: Moment(token.created_at),
-            expires_at: token.expires_at.map(Moment),
-            revoked_at: token.revoked_at.map(Moment),
+            created_at: Rfc3339Time(token.created_at),
+            expires_at: token.expires_at.map(Rfc3339Time),
+            revoked_at: token.revoked_at.map(Rfc3339Time),
         }
     }
 }

@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 
 use super::body::{Body, Object};
 use super::correlation::Correlation;
-use super::field::{ID_MAX, Id, Line};
+use super::field::{ID_MAX, PathId, SingleLineText};
 use super::{ApiError, Hub, idempotency};
 use crate::auth::Identity;
-use crate::tools::{self, Asked, Context, TOOLS};
+use crate::tools::{self, RequestedContext, Context, TOOLS};
 
 /// A call of an agent's tool.
 #[derive(Deserialize, JsonSchema)]
@@ -37,15 +37,15 @@ pub(super) struct ToolCall {
 #[serde(deny_unknown_fields)]
 struct ToolContext {
     /// The person the agent works for.
-    user_id: Option<Line<ID_MAX>>,
+    user_id: Option<SingleLineText<ID_MAX>>,
     /// The conversation; its pending notifications come with the result.
-    conversation_id: Option<Line<ID_MAX>>,
+    conversation_id: Option<SingleLineText<ID_MAX>>,
     /// The agent inside it.
-    agent: Option<Line<{ AgentName::MAX }>>,
+    agent: Option<SingleLineText<{ AgentName::MAX }>>,
     /// The thread of work it belongs to.
-    correlation_id: Option<Line<ID_MAX>>,
-    /// Your name for this very call; the header `Idempotency-Key` counts where it is absent.
-    idempotency_key: Option<Line<{ Inject::CALL_ID_MAX }>>,
+    correlation_id: Option<SingleLineText<ID_MAX>>,
+    /// Your name for this very call; the header `Idempotency-IdempotencyHeader` counts where it is absent.
+    idempotency_key: Option<SingleLineText<{ Inject::CALL_ID_MAX }>>,
 }
 
 /// A tool's own result, and the name of the injection whose mail it carries.
@@ -63,11 +63,11 @@ pub(super) async fn call(
     Extension(identity): Extension<Arc<Identity>>,
     correlation: Extension<Correlation>,
     headers: HeaderMap,
-    Id(name): Id,
+    PathId(name): PathId,
     Body(call): Body<ToolCall>,
 ) -> Result<Json<ToolAnswer>, ApiError> {
     let tool = tools::find(&name).ok_or_else(|| unknown(&name))?;
-    let mut asked = call.context.map_or_else(Asked::default, |Object(context)| context.into());
+    let mut asked = call.context.map_or_else(RequestedContext::default, |Object(context)| context.into());
     let key = idempotency::key_of(&headers)?;
     asked.idempotency_key = asked.idempotency_key.or(key);
     let context = Context::of(identity, asked, correlation.id())?;
@@ -85,7 +85,7 @@ fn unknown(name: &str) -> ApiError {
     }
 }
 
-impl From<ToolContext> for Asked {
+impl From<ToolContext> for RequestedContext {
     fn from(context: ToolContext) -> Self {
         Self {
             user_id: context.user_id.map(|line| line.0),

@@ -6,19 +6,20 @@ use std::sync::Arc;
 use bellwire_core::Severity;
 use bellwire_core::lifecycle::{EventState, NotificationState};
 use bellwire_core::verdict::{FilterKind, VerdictKind};
-use bellwire_store::{Decision, InjectionView, NotificationView, Superseded, Told};
+use bellwire_store::{Decision, InjectionView, NotificationView, Superseded, PersonTrace};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::deliveries::Delivery;
-use super::field::{Moment, Word};
-use super::inbox::Item;
+use super::deliveries::DeliveryBody;
+use super::field::{Rfc3339Time, EnumText};
+use super::inbox::InboxItemBody;
 
 /// What an event came to for one subscriber.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Verdict {
+#[schemars(rename = "Verdict")]
+pub(super) struct VerdictBody {
     /// The subscriber; `*` for all of them.
     subscriber: Arc<str>,
     /// The conversation it decided for; null where the person has none open.
@@ -48,7 +49,8 @@ pub(super) struct Verdict {
 
 /// One event's life, as far as it is known.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Trace {
+#[schemars(rename = "Trace")]
+pub(super) struct TraceBody {
     /// Our name for the event.
     id: Uuid,
     /// What happened.
@@ -57,9 +59,9 @@ pub(super) struct Trace {
     /// The component it came from.
     source: String,
     /// How bad it is.
-    severity: Word<Severity>,
+    severity: EnumText<Severity>,
     /// When it happened, as its sender says.
-    timestamp: Moment,
+    timestamp: Rfc3339Time,
     /// What it carries.
     #[schemars(with = "serde_json::Map<String, Value>")]
     payload: Value,
@@ -74,11 +76,11 @@ pub(super) struct Trace {
     /// The thread of work it belongs to.
     correlation_id: Option<String>,
     /// When it was on disk.
-    accepted_at: Moment,
+    accepted_at: Rfc3339Time,
     /// How many subscribers do not listen for its type.
     filtered: u32,
     /// What it came to, per conversation and listening subscriber.
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<VerdictBody>,
     /// How far it got for each of them, by the names of the stages.
     progress: Vec<Progress>,
     /// What became of the notifications it is part of.
@@ -88,18 +90,19 @@ pub(super) struct Trace {
     /// The newer events that took its place before it was told.
     superseded: Vec<SupersededBy>,
     /// What its person was told of it, and by which ways.
-    told: Vec<ToldPerson>,
+    told: Vec<PersonTraceBody>,
 }
 
 /// What a person was told of an event.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ToldPerson {
+#[schemars(rename = "ToldPerson")]
+pub(super) struct PersonTraceBody {
     /// What lies in their inbox; null = they were not told yet.
-    notification: Option<Item>,
+    notification: Option<InboxItemBody>,
     /// When they will be told, where the hour's allowance was used up.
-    due_at: Option<Moment>,
+    due_at: Option<Rfc3339Time>,
     /// The ways it went out by, and what became of each.
-    deliveries: Vec<Delivery>,
+    deliveries: Vec<DeliveryBody>,
 }
 
 /// How far an event got for one subscriber.
@@ -129,10 +132,10 @@ pub(super) struct TracedInjection {
     /// Its name for the call.
     call_id: String,
     /// The point it had reached.
-    #[schemars(with = "Word<bellwire_core::InjectionPoint>")]
+    #[schemars(with = "EnumText<bellwire_core::InjectionPoint>")]
     point: String,
     /// When.
-    at: Moment,
+    at: Rfc3339Time,
     /// Whether the answer was later reported as never seen by the model.
     unseen: bool,
 }
@@ -145,7 +148,7 @@ pub(super) struct SupersededBy {
     /// The newer event.
     by: Uuid,
     /// When.
-    at: Moment,
+    at: Rfc3339Time,
 }
 
 /// A notification an event is part of.
@@ -160,10 +163,10 @@ pub(super) struct TracedNotification {
     /// The agent it is for.
     agent: String,
     /// Its place in the queue.
-    #[schemars(with = "Word<bellwire_core::Priority>")]
+    #[schemars(with = "EnumText<bellwire_core::Priority>")]
     priority: String,
     /// Where it enters the context.
-    #[schemars(with = "Word<bellwire_core::InjectionPoint>")]
+    #[schemars(with = "EnumText<bellwire_core::InjectionPoint>")]
     inject_at: String,
     /// How far it got.
     #[schemars(extend("enum" = ["pending", "injected", "persisted", "replaced", "expired", "folded"]))]
@@ -177,12 +180,12 @@ pub(super) struct TracedNotification {
     /// The injection it was shown in.
     call_id: Option<String>,
     /// When it began to wait.
-    created_at: Moment,
+    created_at: Rfc3339Time,
     /// When it ended.
-    ended_at: Option<Moment>,
+    ended_at: Option<Rfc3339Time>,
 }
 
-impl From<Decision> for Verdict {
+impl From<Decision> for VerdictBody {
     fn from(decision: Decision) -> Self {
         Self {
             subscriber: decision.subscriber,
@@ -198,28 +201,28 @@ impl From<Decision> for Verdict {
     }
 }
 
-impl From<bellwire_store::Trace> for Trace {
+impl From<bellwire_store::Trace> for TraceBody {
     fn from(trace: bellwire_store::Trace) -> Self {
         let event = trace.event;
         Self {
             id: event.id.0,
             kind: event.kind,
             source: event.source,
-            severity: Word(event.severity),
-            timestamp: Moment(event.timestamp),
+            severity: EnumText(event.severity),
+            timestamp: Rfc3339Time(event.timestamp),
             payload: serde_json::from_str(&event.payload).unwrap_or(Value::Null),
             dedupe_key: event.dedupe_key,
             conversation_id: event.conversation_id,
             agent: event.agent,
             user_id: event.user_id,
             correlation_id: event.correlation_id,
-            accepted_at: Moment(trace.accepted_at),
+            accepted_at: Rfc3339Time(trace.accepted_at),
             filtered: trace.filtered,
             progress: trace.verdicts.iter().map(|decision| Progress::of(decision, &trace.notifications)).collect(),
-            verdicts: trace.verdicts.into_iter().map(Verdict::from).collect(),
+            verdicts: trace.verdicts.into_iter().map(VerdictBody::from).collect(),
             injections: trace.injections.into_iter().map(TracedInjection::from).collect(),
             superseded: trace.superseded.into_iter().map(SupersededBy::from).collect(),
-            told: trace.told.into_iter().map(ToldPerson::from).collect(),
+            told: trace.told.into_iter().map(PersonTraceBody::from).collect(),
             notifications: trace.notifications.into_iter().map(TracedNotification::from).collect(),
         }
     }
@@ -248,7 +251,7 @@ impl From<InjectionView> for TracedInjection {
             agent: view.agent,
             call_id: view.call_id,
             point: view.point,
-            at: Moment(view.at),
+            at: Rfc3339Time(view.at),
             unseen: view.unseen,
         }
     }
@@ -256,16 +259,16 @@ impl From<InjectionView> for TracedInjection {
 
 impl From<Superseded> for SupersededBy {
     fn from(view: Superseded) -> Self {
-        Self { subscriber: view.subscriber, by: view.by.0, at: Moment(view.at) }
+        Self { subscriber: view.subscriber, by: view.by.0, at: Rfc3339Time(view.at) }
     }
 }
 
-impl From<Told> for ToldPerson {
-    fn from(told: Told) -> Self {
+impl From<PersonTrace> for PersonTraceBody {
+    fn from(told: PersonTrace) -> Self {
         Self {
-            notification: told.item.map(Item::from),
-            due_at: told.due_at.map(Moment),
-            deliveries: told.deliveries.into_iter().map(Delivery::from).collect(),
+            notification: told.item.map(InboxItemBody::from),
+            due_at: told.due_at.map(Rfc3339Time),
+            deliveries: told.deliveries.into_iter().map(DeliveryBody::from).collect(),
         }
     }
 }
@@ -285,8 +288,8 @@ impl From<NotificationView> for TracedNotification {
             reason: view.reason,
             content: view.content,
             call_id: view.call_id,
-            created_at: Moment(view.created_at),
-            ended_at: view.ended_at.map(Moment),
+            created_at: Rfc3339Time(view.created_at),
+            ended_at: view.ended_at.map(Rfc3339Time),
         }
     }
 }

@@ -5,18 +5,18 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::openapi::Operation;
-use super::path::Signed;
+use super::path::SignedPath;
 use super::{ApiError, Hub, shape};
 
 /// A page of a few words that fetches nothing.
-pub(super) struct Page(&'static str);
+pub(super) struct HtmlPage(&'static str);
 
 const ASK: &str = "<h1>Stop these mails?</h1><p>Notifications stay in your inbox.</p>\
                    <form method=\"post\"><button>Stop mails to this address</button></form>";
 const DONE: &str =
     "<h1>Done</h1><p>No more mail is sent to this address. You can switch it on again in your settings.</p>";
 
-impl IntoResponse for Page {
+impl IntoResponse for HtmlPage {
     fn into_response(self) -> Response {
         let page = format!(
             "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -35,7 +35,7 @@ impl IntoResponse for Page {
     }
 }
 
-impl shape::Reply for Page {
+impl shape::ResponseShape for HtmlPage {
     const STATUS: StatusCode = StatusCode::OK;
 
     fn describe(operation: &mut Operation<'_>) {
@@ -44,17 +44,17 @@ impl shape::Reply for Page {
 }
 
 /// Asks whether mail should end. Nothing has changed then.
-pub(super) async fn ask(State(hub): State<Hub>, Signed(signed): Signed) -> Result<Page, ApiError> {
+pub(super) async fn ask(State(hub): State<Hub>, SignedPath(signed): SignedPath) -> Result<HtmlPage, ApiError> {
     hub.unsubscribe.read(&signed).ok_or_else(|| ApiError::not_found("link"))?;
-    Ok(Page(ASK))
+    Ok(HtmlPage(ASK))
 }
 
 /// Ends mail to the address the link was mailed to; again, and for an address that is no longer in use, as well.
-pub(super) async fn act(State(hub): State<Hub>, Signed(signed): Signed) -> Result<Page, ApiError> {
+pub(super) async fn act(State(hub): State<Hub>, SignedPath(signed): SignedPath) -> Result<HtmlPage, ApiError> {
     let (user_id, hash) = hub.unsubscribe.read(&signed).ok_or_else(|| ApiError::not_found("link"))?;
     let address = hub.store.settings(user_id.clone()).await?.email.address;
     if let Some(address) = address.filter(|address| hash.is(address)) {
         hub.store.unsubscribe(user_id, address).await?;
     }
-    Ok(Page(DONE))
+    Ok(HtmlPage(DONE))
 }

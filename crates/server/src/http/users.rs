@@ -4,8 +4,8 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::field::Id;
-use super::shape::Done;
+use super::field::PathId;
+use super::shape::NoContent;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
@@ -14,8 +14,8 @@ use crate::auth::Identity;
 pub(super) async fn erase(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    Id(id): Id,
-) -> Result<Done, ApiError> {
+    PathId(id): PathId,
+) -> Result<NoContent, ApiError> {
     identity.check_user(&id)?;
     if id == "*" {
         return Err(ApiError::invalid("id", "is nobody's; * stands for everyone in an agent's token"));
@@ -24,7 +24,7 @@ pub(super) async fn erase(
     // A task of its own, which goes on where the caller is gone.
     let erasing = tokio::spawn(finish(hub, id));
     match tokio::time::timeout(wait, erasing).await {
-        Ok(Ok(erased)) => erased.map(|()| Done),
+        Ok(Ok(erased)) => erased.map(|()| NoContent),
         Ok(Err(_)) => Err(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR)),
         Err(_) => {
             let message = "the erasure is under way and goes on; ask again to learn when it is done";

@@ -13,9 +13,9 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::broadcast::error::RecvError;
 
-use super::Server;
+use super::McpServer;
 use super::priming::Priming;
-use super::sessions::Sessions;
+use super::sessions::McpSessions;
 use crate::auth::Identity;
 use crate::clock;
 use crate::config::Limits;
@@ -35,15 +35,15 @@ const SESSIONS_EXCEEDED: Exceeded = Exceeded {
     retry_after_seconds: 60,
 };
 
-type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// Where MCP clients come in.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     hub: Hub,
-    sessions: Arc<Sessions>,
+    sessions: Arc<McpSessions>,
     manager: Arc<LocalSessionManager>,
-    serve: Arc<dyn Fn(Request) -> Answering + Send + Sync>,
+    serve: Arc<dyn Fn(Request) -> ResponseFuture + Send + Sync>,
 }
 
 impl Endpoint {
@@ -51,7 +51,7 @@ impl Endpoint {
     pub(crate) fn new<H: ServerHandler + Send + 'static>(
         hub: Hub,
         limits: &Limits,
-        offer: impl Fn(Server) -> H + Send + Sync + 'static,
+        offer: impl Fn(McpServer) -> H + Send + Sync + 'static,
     ) -> Self {
         let manager = Arc::new(lasting_sessions());
         let config = StreamableHttpServerConfig::default()
@@ -62,12 +62,12 @@ impl Endpoint {
             .with_max_request_body_bytes(limits.body_bytes);
         let stop = config.cancellation_token.clone();
         let ours = hub.clone();
-        let service = StreamableHttpService::new(move || Ok(offer(Server::new(ours.clone()))), manager.clone(), config);
-        let sessions = Arc::new(Sessions::default());
+        let service = StreamableHttpService::new(move || Ok(offer(McpServer::new(ours.clone()))), manager.clone(), config);
+        let sessions = Arc::new(McpSessions::default());
         let idle = Duration::from_secs(limits.mcp_session_idle_seconds);
         let ending = end_sessions(hub.clone(), manager.clone(), sessions.clone(), idle, move || stop.cancel());
         hub.supervisor.spawn("the end of MCP sessions", ending);
-        let serve = move |request: Request| -> Answering {
+        let serve = move |request: Request| -> ResponseFuture {
             let service = service.clone();
             Box::pin(async move { service.handle(request).await.map(Body::new) })
         };
@@ -105,7 +105,7 @@ impl Endpoint {
             close(&self.manager, self.sessions.of_token(Some(&identity.token_id))).await;
             return Err(ApiError::unauthorized());
         }
-        let response = priming.apply(in_our_words(response)?);
+        let response = priming.apply(to_api_error(response)?);
         let counted = stream.map(|permit| (permit, self.hub.metrics.stream()));
         Ok(held(response, (in_use, counted)))
     }
@@ -122,7 +122,7 @@ fn lasting_sessions() -> LocalSessionManager {
 async fn end_sessions(
     hub: Hub,
     manager: Arc<LocalSessionManager>,
-    sessions: Arc<Sessions>,
+    sessions: Arc<McpSessions>,
     idle: Duration,
     stop: impl FnOnce(),
 ) {
@@ -165,7 +165,7 @@ fn session_gone() -> ApiError {
 }
 
 /// What the library refuses in bare words gets the body every error has; what is JSON-RPC stays.
-fn in_our_words(response: Response) -> Result<Response, ApiError> {
+fn to_api_error(response: Response) -> Result<Response, ApiError> {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     if !(status.is_client_error() || status.is_server_error()) || kind.starts_with(b"application/json") {

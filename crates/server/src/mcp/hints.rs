@@ -18,13 +18,13 @@ use tokio::task::AbortHandle;
 use super::server::{failed, no_such};
 use super::translate::conversation_of;
 use crate::auth::Identity;
-use crate::http::{Hub, Live};
+use crate::http::{Hub, ConversationFeed};
 
 /// How many conversations one client may follow.
 const FOLLOWED_MAX: usize = 16;
 
 /// An item each time something in a conversation changes, beginning with now if something waits. It ends with the token.
-pub(super) type Changes = BoxStream<'static, ()>;
+pub(super) type ChangeStream = BoxStream<'static, ()>;
 
 /// What a session follows; it ends with the session.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(super) struct Subscriptions(Mutex<HashMap<String, AbortHandle>>);
 
 impl Subscriptions {
     /// Tells this peer of every change. Subscribing twice is subscribing once.
-    pub(super) fn begin(&self, uri: String, mut changes: Changes, peer: Peer<RoleServer>) -> Result<(), ErrorData> {
+    pub(super) fn begin(&self, uri: String, mut changes: ChangeStream, peer: Peer<RoleServer>) -> Result<(), ErrorData> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|_, task| !task.is_finished());
         if running.len() >= FOLLOWED_MAX && !running.contains_key(&uri) {
@@ -104,13 +104,13 @@ pub(super) async fn listen(hub: &Hub, identity: Identity, context: &Subscription
 }
 
 /// Follows a conversation that is the caller's own.
-pub(super) async fn open(hub: &Hub, identity: Identity, uri: &str, id: String) -> Result<Changes, ErrorData> {
-    let opened = Live::open(hub.clone(), identity, id).await;
-    let (state, live) = opened.map_err(|error| match error.status {
+pub(super) async fn open(hub: &Hub, identity: Identity, uri: &str, id: String) -> Result<ChangeStream, ErrorData> {
+    let opened = ConversationFeed::open(hub.clone(), identity, id).await;
+    let (state, feed) = opened.map_err(|error| match error.status {
         StatusCode::NOT_FOUND => no_such(uri),
         _ => failed(&error),
     })?;
     let waits = state.iter().any(|hint| hint.count > 0);
-    let rest = stream::unfold(live, |mut live| async move { live.next().await.map(|_| ((), live)) });
+    let rest = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|_| ((), feed)) });
     Ok(stream::iter(waits.then_some(())).chain(rest).boxed())
 }

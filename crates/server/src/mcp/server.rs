@@ -18,7 +18,7 @@ use super::translate::{
 };
 use crate::auth::Identity;
 use crate::http::{ApiError, Correlation, Hub};
-use crate::tools::{self, Context, Refused};
+use crate::tools::{self, Context, ToolRefusal};
 
 const INSTRUCTIONS: &str = "Bellwire brings you news while you work (failed tools, changed files, finished background \
     tasks, budget warnings, words from the user). Results of these tools may carry a field `notifications` with what \
@@ -27,7 +27,7 @@ const INSTRUCTIONS: &str = "Bellwire brings you news while you work (failed tool
 
 /// One client's server: in the era of sessions one a session, since then one a request.
 #[derive(Clone)]
-pub struct Server {
+pub struct McpServer {
     hub: Hub,
     subscriptions: Arc<Subscriptions>,
 }
@@ -39,16 +39,16 @@ pub fn about() -> ServerConfig {
     ServerConfig::new(capabilities.build()).with_server_info(implementation).with_instructions(INSTRUCTIONS)
 }
 
-impl Server {
+impl McpServer {
     pub(super) fn new(hub: Hub) -> Self {
         Self { hub, subscriptions: Arc::default() }
     }
 
     /// The context of a request that is no tool call.
     fn context(&self, request: &RequestContext<RoleServer>) -> Result<Context, ErrorData> {
-        let asked = translate::asked(&request.meta).map_err(|refused| invalid(refused.message()))?;
+        let requested_context = translate::requested_context(&request.meta).map_err(|refused| invalid(refused.message()))?;
         let (identity, correlation_id) = bearer(request)?;
-        Context::of(identity, asked, &correlation_id).map_err(|error| invalid(&error.message))
+        Context::of(identity, requested_context, &correlation_id).map_err(|error| invalid(&error.message))
     }
 
     /// Who asks, for the person that the request names and for no other.
@@ -60,7 +60,7 @@ impl Server {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         about()
     }
@@ -84,8 +84,8 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = tools::find(&call.name).ok_or_else(|| invalid(&format!("there is no tool '{}'", call.name)))?;
         let (identity, correlation_id) = bearer(&request)?;
-        let context = translate::asked(&request.meta).and_then(|asked| {
-            Context::of(identity, asked, &correlation_id).map_err(|error| Refused::invalid(in_words(&error)))
+        let context = translate::requested_context(&request.meta).and_then(|requested_context| {
+            Context::of(identity, requested_context, &correlation_id).map_err(|error| ToolRefusal::invalid(in_words(&error)))
         });
         let called = match context {
             Ok(context) => {
@@ -152,8 +152,8 @@ impl ServerHandler for Server {
         request: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let id = conversation_of(&ask.uri).ok_or_else(|| no_such(&ask.uri))?;
-        let live = hints::open(&self.hub, self.speaker(&request)?, &ask.uri, id).await?;
-        self.subscriptions.begin(ask.uri, live, request.peer)
+        let feed = hints::open(&self.hub, self.speaker(&request)?, &ask.uri, id).await?;
+        self.subscriptions.begin(ask.uri, feed, request.peer)
     }
 
     #[allow(deprecated, reason = "clients of the era of sessions still ask for it")]

@@ -16,9 +16,9 @@ const SESSIONS_MAX: usize = 10_000;
 
 /// Every session there is.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<HashMap<String, Session>>);
+pub(super) struct McpSessions(Mutex<HashMap<String, McpSession>>);
 
-struct Session {
+struct McpSession {
     token_id: String,
     /// When its token ends.
     expires_at: Option<Time>,
@@ -28,16 +28,16 @@ struct Session {
 }
 
 /// For as long as it lives an answer of the session is being read.
-pub(super) struct InUse {
-    sessions: Arc<Sessions>,
+pub(super) struct SessionGuard {
+    sessions: Arc<McpSessions>,
     id: String,
 }
 
-impl Sessions {
+impl McpSessions {
     /// A new session of this token. Gives those that must end to make room.
     pub(super) fn begin(&self, id: &str, token_id: &str, expires_at: Option<Time>, now: Instant) -> Vec<String> {
         let mut sessions = self.lock();
-        sessions.insert(id.to_owned(), Session { token_id: token_id.to_owned(), expires_at, used: now, open: 0 });
+        sessions.insert(id.to_owned(), McpSession { token_id: token_id.to_owned(), expires_at, used: now, open: 0 });
         let idle = sessions.iter().filter(|(other, session)| session.open == 0 && *other != id);
         let oldest = idle.min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone());
         let surplus: Vec<String> = oldest.filter(|_| sessions.len() > SESSIONS_MAX).into_iter().collect();
@@ -56,12 +56,12 @@ impl Sessions {
     }
 
     /// Notes that a session is used, until the guard is dropped.
-    pub(super) fn enter(self: &Arc<Self>, id: &str, now: Instant) -> Option<InUse> {
+    pub(super) fn enter(self: &Arc<Self>, id: &str, now: Instant) -> Option<SessionGuard> {
         let mut sessions = self.lock();
         let session = sessions.get_mut(id)?;
         session.used = now;
         session.open += 1;
-        Some(InUse { sessions: self.clone(), id: id.to_owned() })
+        Some(SessionGuard { sessions: self.clone(), id: id.to_owned() })
     }
 
     /// Forgets a session that its client ended.
@@ -84,16 +84,16 @@ impl Sessions {
         self.take(|session| token_id.is_none_or(|token_id| session.token_id == token_id))
     }
 
-    fn take(&self, ends: impl Fn(&Session) -> bool) -> Vec<String> {
+    fn take(&self, ends: impl Fn(&McpSession) -> bool) -> Vec<String> {
         self.lock().extract_if(|_, session| ends(session)).map(|(id, _)| id).collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Session>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, McpSession>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for InUse {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         if let Some(session) = self.sessions.lock().get_mut(&self.id) {
             session.open = session.open.saturating_sub(1);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_session_under_an_open_stream_is_never_idle() {
-        let sessions = Arc::new(Sessions::default());
+        let sessions = Arc::new(McpSessions::default());
         let start = Instant::now();
         sessions.begin("read", "a", None, start);
         sessions.begin("silent", "a", None, start);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_session_serves_only_the_token_that_began_it_and_ends_with_it() {
-        let sessions = Sessions::default();
+        let sessions = McpSessions::default();
         sessions.begin("one", "a", None, Instant::now());
         sessions.begin("two", "b", Some(Time::from_millis(5)), Instant::now());
         assert!(sessions.expired(Time::from_millis(4)).is_empty());
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn too_many_sessions_end_the_one_that_was_idle_longest() {
-        let sessions = Arc::new(Sessions::default());
+        let sessions = Arc::new(McpSessions::default());
         let start = Instant::now();
         for at in 0..SESSIONS_MAX {
             let ended = sessions.begin(&at.to_string(), "a", None, start + Duration::from_millis(at as u64));

@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::tools::{Asked, Refused, TOOLS, Tool};
+use crate::tools::{RequestedContext, ToolRefusal, TOOLS, Tool};
 
 /// Before every key of ours in `_meta`.
 const PREFIX: &str = "bellwire/";
@@ -72,17 +72,17 @@ pub(super) fn definition(tool: &Tool) -> rmcp::model::Tool {
 }
 
 /// The context a client states in `_meta`.
-pub(super) fn asked(meta: &RequestMetaObject) -> Result<Asked, Refused> {
-    let mut asked = Asked::default();
-    for (field, place) in asked.fields() {
+pub(super) fn requested_context(meta: &RequestMetaObject) -> Result<RequestedContext, ToolRefusal> {
+    let mut requested_context = RequestedContext::default();
+    for (field, place) in requested_context.fields() {
         *place = match meta.get(&format!("{PREFIX}{field}")) {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
             Some(Value::Number(number)) => Some(number.to_string()),
-            Some(_) => return Err(Refused::invalid(format!("_meta {PREFIX}{field} must be text"))),
+            Some(_) => return Err(ToolRefusal::invalid(format!("_meta {PREFIX}{field} must be text"))),
         };
     }
-    Ok(asked)
+    Ok(requested_context)
 }
 
 /// The conversation a resource is about, if it is one of ours.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bellwire_core::Inject;
 use bellwire_core::event::AgentName;
-use bellwire_store::{Caller, Once};
+use bellwire_store::{Caller, IdempotencyKey};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -29,7 +29,7 @@ pub(crate) struct Context {
 
 /// A context as a caller states it, before it is known whether it may.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct RequestedContext {
     pub(crate) user_id: Option<String>,
     pub(crate) conversation_id: Option<String>,
     pub(crate) agent: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Asked {
     pub(crate) idempotency_key: Option<String>,
 }
 
-impl Asked {
+impl RequestedContext {
     /// Every field, by its name.
     pub(crate) fn fields(&mut self) -> [(&'static str, &mut Option<String>); 5] {
         [
@@ -52,7 +52,7 @@ impl Asked {
 
 impl Context {
     /// What was asked for, if the token lets its bearer ask for it. What a token is bound to needs no saying.
-    pub(crate) fn of(identity: Arc<Identity>, mut asked: Asked, correlation_id: &str) -> Result<Self, ApiError> {
+    pub(crate) fn of(identity: Arc<Identity>, mut asked: RequestedContext, correlation_id: &str) -> Result<Self, ApiError> {
         for (field, text) in asked.fields() {
             let most = if field == "idempotency_key" { Inject::CALL_ID_MAX } else { ID_MAX };
             check(field, text.as_deref(), most)?;
@@ -81,10 +81,10 @@ impl Context {
 
     /// The call's name among those of this token and tool, if the caller gave it one. What it stands for is told by
     /// what it does, so that the same call means the same over every way in.
-    pub(super) fn once(&self, tool: &str, meaning: &Value) -> Option<Once> {
+    pub(super) fn once(&self, tool: &str, meaning: &Value) -> Option<IdempotencyKey> {
         let content = Sha256::digest(bellwire_core::event::canonical_json(meaning).as_bytes()).into();
         let key = self.idempotency_key.clone()?;
-        Some(Once { token_id: self.identity.token_id.clone(), route: format!("tool {tool}"), key, content })
+        Some(IdempotencyKey { token_id: self.identity.token_id.clone(), route: format!("tool {tool}"), key, content })
     }
 
     /// The name of the injection that goes with the call.

@@ -3,16 +3,16 @@
 use std::time::Instant;
 
 use bellwire_core::{Inject, InjectionPoint};
-use bellwire_store::{Given, Take};
+use bellwire_store::{InjectResult, InjectCommand};
 
 use super::context::Context;
-use super::tool::Called;
+use super::tool::ToolResult;
 use crate::http::{ApiError, Hub};
 
 /// What is told of a mailbox.
-pub(super) enum Mail {
+pub(super) enum TakenMail {
     /// The mail itself, taken.
-    Taken(Given),
+    Taken(InjectResult),
     /// Only how much waits, because it is not known who asks.
     Count(usize),
 }
@@ -25,10 +25,10 @@ pub(super) async fn take(
     conversation_id: &str,
     point: InjectionPoint,
     call_id: &str,
-) -> Result<Mail, ApiError> {
+) -> Result<TakenMail, ApiError> {
     context.identity.usage.inject(Instant::now())?;
     let request = Inject::new(point, call_id)?;
-    let take = Take {
+    let take = InjectCommand {
         caller: context.caller(),
         conversation_id: conversation_id.to_owned(),
         agent: context.agent(),
@@ -39,21 +39,21 @@ pub(super) async fn take(
         unsure: context.agent.is_none(),
     };
     let given = hub.store.take(take).await?;
-    Ok(given.withheld.map_or(Mail::Taken(given), Mail::Count))
+    Ok(given.withheld.map_or(TakenMail::Taken(given), TakenMail::Count))
 }
 
 /// The result with the mail that waits after a tool. The tool has done its work: mail that cannot be had now waits on.
-pub(super) async fn added(hub: &Hub, context: &Context, mut called: Called) -> Called {
+pub(super) async fn with_mail(hub: &Hub, context: &Context, mut called: ToolResult) -> ToolResult {
     let Some(conversation_id) = &context.conversation_id else { return called };
     let call_id = context.call_id();
     match take(hub, context, conversation_id, InjectionPoint::AfterTool, &call_id).await {
-        Ok(Mail::Taken(given)) => {
+        Ok(TakenMail::Taken(given)) => {
             if !given.block.is_empty() {
                 called.value.insert("notifications".into(), given.block.into());
             }
             called.call_id = Some(call_id);
         }
-        Ok(Mail::Count(pending)) => drop(called.value.insert("pending".into(), pending.into())),
+        Ok(TakenMail::Count(pending)) => drop(called.value.insert("pending".into(), pending.into())),
         Err(error) => tracing::debug!(error = error.message, "a tool's result goes without mail"),
     }
     called

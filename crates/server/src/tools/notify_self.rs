@@ -7,7 +7,7 @@ use bellwire_store::{Decision, Incoming, Publish, Receipt};
 use serde_json::json;
 
 use super::context::Context;
-use super::tool::{Call, Done, Hints, Refused, Tool};
+use super::tool::{ToolInvocation, CompletedCall, ToolHints, ToolRefusal, Tool};
 use crate::clock;
 use crate::http::{ApiError, Hub};
 use crate::usage::PublishRefused;
@@ -27,7 +27,7 @@ pub(super) const TOOL: Tool = Tool {
         Returns `success` and the `notification_id` of the note. The note arrives once, among your other \
         notifications.\n\n\
         Example: {\"message\": \"Re-run the integration tests before summing up\", \"deliver_at\": \"turn_end\"}",
-    hints: Hints { read_only: false, idempotent: false, open_world: false },
+    hints: ToolHints { read_only: false, idempotent: false, open_world: false },
     input: NotifySelf::ARGUMENTS,
     output: || {
         json!({
@@ -40,30 +40,30 @@ pub(super) const TOOL: Tool = Tool {
     run: |call| Box::pin(run(call)),
     gives_mail: false,
     needs_user: false,
-    refuse: Refused::in_words,
+    refuse: ToolRefusal::into_json,
 };
 
-async fn run(call: Call) -> Result<Done, Refused> {
-    let Call { hub, context, arguments } = call;
-    let note = NotifySelf::parse(&arguments).map_err(Refused::invalid)?;
-    let conversation_id = context.conversation_id.clone().ok_or_else(|| Refused::missing("conversation_id"))?;
+async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
+    let ToolInvocation { hub, context, arguments } = call;
+    let note = NotifySelf::parse(&arguments).map_err(ToolRefusal::invalid)?;
+    let conversation_id = context.conversation_id.clone().ok_or_else(|| ToolRefusal::missing("conversation_id"))?;
     let deliver_at = note.deliver_at;
     let preview = note.preview();
     let receipt = leave(&hub, &context, &conversation_id, note).await?;
     let id = kept(&receipt)?;
-    Ok(Done::success("note_left", format!("Note left: {preview}"))
+    Ok(CompletedCall::success("note_left", format!("Note left: {preview}"))
         .with("notification_id", id)
         .with("deliver_at", deliver_at))
 }
 
-async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: NotifySelf) -> Result<Receipt, Refused> {
+async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: NotifySelf) -> Result<Receipt, ToolRefusal> {
     let now = clock::now();
     if let Err(PublishRefused::TooFast(exceeded)) = context.identity.usage.publish(1, Instant::now()) {
         let message = "This agent publishes too fast. Try again later.";
-        return Err(Refused::limited(message, exceeded.retry_after_seconds));
+        return Err(ToolRefusal::limited(message, exceeded.retry_after_seconds));
     }
     let meaning = json!([conversation_id, context.agent().as_str(), note.message, note.deliver_at]);
-    let failed = |error: ApiError| Refused::failed("leave the note", error);
+    let failed = |error: ApiError| ToolRefusal::failed("leave the note", error);
     let event = note.into_event().map_err(|invalid| failed(invalid.into()))?;
     let event = event.in_conversation(conversation_id).for_agent(context.agent()).at(now);
     let event = event.correlated(&context.correlation_id).by_agent();
@@ -75,7 +75,7 @@ async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: Notify
 }
 
 /// The notification the note became. Where nobody will tell it, the agent must know.
-fn kept(receipt: &Receipt) -> Result<String, Refused> {
+fn kept(receipt: &Receipt) -> Result<String, ToolRefusal> {
     let waits = |decision: &&Decision| {
         use VerdictKind::{Duplicate, Held, Queued};
         matches!(VerdictKind::parse(&decision.verdict), Some(Queued | Held | Duplicate))
@@ -83,6 +83,6 @@ fn kept(receipt: &Receipt) -> Result<String, Refused> {
     let id = receipt.verdicts.iter().find(waits).and_then(|decision| decision.notification_id);
     id.map(|id| id.to_string()).ok_or_else(|| {
         let reason = receipt.verdicts.first().map_or("no subscriber listens for notes", |one| &*one.reason);
-        Refused::invalid(format!("The note was not kept, and repeating the call will not help: {reason}"))
+        ToolRefusal::invalid(format!("The note was not kept, and repeating the call will not help: {reason}"))
     })
 }

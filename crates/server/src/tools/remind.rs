@@ -2,7 +2,7 @@ use bellwire_core::person::Remind;
 use bellwire_store::NewReminder;
 use serde_json::json;
 
-use super::tool::{Call, Done, Hints, Refused, Tool};
+use super::tool::{ToolInvocation, CompletedCall, ToolHints, ToolRefusal, Tool};
 
 const NAME: &str = "remind";
 
@@ -17,7 +17,7 @@ pub(super) const TOOL: Tool = Tool {
         yourself (`notify_self`), nor for what the user should know now (`send_notification`).\n\n\
         Returns `success`, the `reminder_id` and `at`, the time in UTC. A refusal says in `message` what to correct.\n\n\
         Example: {\"message\": \"Call the dentist\", \"at\": \"2027-01-04T09:00:00+01:00\"}",
-    hints: Hints { read_only: false, idempotent: false, open_world: true },
+    hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: Remind::ARGUMENTS,
     output: || {
         json!({
@@ -28,12 +28,12 @@ pub(super) const TOOL: Tool = Tool {
     run: |call| Box::pin(run(call)),
     gives_mail: false,
     needs_user: true,
-    refuse: Refused::in_words,
+    refuse: ToolRefusal::into_json,
 };
 
-async fn run(call: Call) -> Result<Done, Refused> {
-    let Call { hub, context, arguments } = call;
-    let user_id = context.user_id.clone().ok_or_else(|| Refused::missing("user_id"))?;
+async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
+    let ToolInvocation { hub, context, arguments } = call;
+    let user_id = context.user_id.clone().ok_or_else(|| ToolRefusal::missing("user_id"))?;
     // What was asked, not the moment it comes to: a repeat of "in 30 minutes" means the same call.
     let message = arguments.text("message").ok().flatten().unwrap_or_default();
     let meaning = json!({
@@ -45,9 +45,9 @@ async fn run(call: Call) -> Result<Done, Refused> {
         // A time that has passed since was right when this very call was first made.
         (Err(wrong), Some(once)) => match hub.store.recall(once.clone()).await {
             Ok(Some(_)) => Remind { message: message.trim().to_owned(), at: hub.store.now() },
-            _ => return Err(Refused::invalid(wrong)),
+            _ => return Err(ToolRefusal::invalid(wrong)),
         },
-        (parsed, _) => parsed.map_err(Refused::invalid)?,
+        (parsed, _) => parsed.map_err(ToolRefusal::invalid)?,
     };
     let preview = remind.preview();
     let reminder = NewReminder {
@@ -60,9 +60,9 @@ async fn run(call: Call) -> Result<Done, Refused> {
         at: remind.at,
         once,
     };
-    let kept = hub.store.remind(reminder).await.map_err(|error| Refused::failed("keep the reminder", error))?;
+    let kept = hub.store.remind(reminder).await.map_err(|error| ToolRefusal::failed("keep the reminder", error))?;
     let at = kept.at.to_string();
-    Ok(Done::success("reminder_created", format!("Reminder set for {at}: {preview}"))
+    Ok(CompletedCall::success("reminder_created", format!("Reminder set for {at}: {preview}"))
         .with("reminder_id", kept.id.to_string())
         .with("at", at))
 }

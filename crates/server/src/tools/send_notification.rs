@@ -1,8 +1,8 @@
 use bellwire_core::person::{MessageType, SendNotification};
-use bellwire_store::{NotificationDraft, Saying, Sent};
+use bellwire_store::{NotificationDraft, NotificationContent, SendResult};
 use serde_json::json;
 
-use super::tool::{Call, Done, Hints, Refused, Tool};
+use super::tool::{ToolInvocation, CompletedCall, ToolHints, ToolRefusal, Tool};
 
 const NAME: &str = "send_notification";
 
@@ -19,7 +19,7 @@ pub(super) const TOOL: Tool = Tool {
         Returns `success` with the `notification_id`. A refusal says in `message` what to correct; `rate_limited` says \
         in `retry_after_seconds` when there is room again: sum up instead of sending many.\n\n\
         Example: {\"message\": \"Your passport expires on 3 May; renewing takes six weeks\", \"type\": \"warning\"}",
-    hints: Hints { read_only: false, idempotent: false, open_world: true },
+    hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: SendNotification::ARGUMENTS,
     output: || {
         json!({
@@ -32,13 +32,13 @@ pub(super) const TOOL: Tool = Tool {
     run: |call| Box::pin(run(call)),
     gives_mail: false,
     needs_user: true,
-    refuse: Refused::in_words,
+    refuse: ToolRefusal::into_json,
 };
 
-async fn run(call: Call) -> Result<Done, Refused> {
-    let Call { hub, context, arguments } = call;
-    let user_id = context.user_id.clone().ok_or_else(|| Refused::missing("user_id"))?;
-    let send = SendNotification::parse(&arguments).map_err(Refused::invalid)?;
+async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
+    let ToolInvocation { hub, context, arguments } = call;
+    let user_id = context.user_id.clone().ok_or_else(|| ToolRefusal::missing("user_id"))?;
+    let send = SendNotification::parse(&arguments).map_err(ToolRefusal::invalid)?;
     let (preview, kind) = (send.preview(), send.kind.as_str());
     let meaning = json!({
         "user_id": user_id, "conversation_id": context.conversation_id, "message": send.message, "type": kind,
@@ -49,17 +49,17 @@ async fn run(call: Call) -> Result<Done, Refused> {
         origin: context.origin(),
         conversation_id: context.conversation_id.clone(),
         correlation_id: Some(context.correlation_id.clone()),
-        saying: Saying::Message { kind: send.kind, message: send.message },
+        content: NotificationContent::Message { kind: send.kind, message: send.message },
         once: context.once(NAME, &meaning),
     };
-    let sent = hub.store.send(draft).await.map_err(|error| Refused::failed("create notification", error))?;
+    let sent = hub.store.send(draft).await.map_err(|error| ToolRefusal::failed("create notification", error))?;
     match sent {
-        Sent::Told { id, .. } => Ok(Done::success("notification_created", format!("Notification created: {preview}"))
+        SendResult::Stored { id, .. } => Ok(CompletedCall::success("notification_created", format!("Notification created: {preview}"))
             .with("notification_id", id.to_string())
             .with("type", kind)),
-        Sent::Limited { retry_after_seconds } => {
+        SendResult::Limited { retry_after_seconds } => {
             let message = "Notification rate limit exceeded. Try again later.";
-            Err(Refused::limited(message, retry_after_seconds))
+            Err(ToolRefusal::limited(message, retry_after_seconds))
         }
     }
 }

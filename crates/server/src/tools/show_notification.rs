@@ -1,11 +1,11 @@
 use bellwire_core::Time;
 use bellwire_core::person::{ShowNotification, ToastAction};
-use bellwire_store::{NotificationDraft, Saying, Sent};
+use bellwire_store::{NotificationDraft, NotificationContent, SendResult};
 use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::schema;
-use super::tool::{Call, Called, Done, Hints, Refused, Tool};
+use super::tool::{ToolInvocation, ToolResult, CompletedCall, ToolHints, ToolRefusal, Tool};
 use crate::clock;
 use crate::http::Hub;
 
@@ -30,7 +30,7 @@ pub(super) const TOOL: Tool = Tool {
         Example: {\"message\": \"Build failed - 3 tests failing\", \"severity\": \"error\", \"duration\": 0, \"actions\": \
         [{\"label\": \"View Logs\", \"action\": \"prompt\", \"prompt\": \"show me the build logs\"}, {\"label\": \
         \"Dismiss\", \"action\": \"dismiss\"}]}",
-    hints: Hints { read_only: false, idempotent: false, open_world: true },
+    hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: ShowNotification::ARGUMENTS,
     output: || {
         json!({
@@ -62,8 +62,8 @@ fn shown() -> Map<String, Value> {
     properties
 }
 
-async fn run(call: Call) -> Result<Done, Refused> {
-    let Call { hub, context, arguments } = call;
+async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
+    let ToolInvocation { hub, context, arguments } = call;
     Ok(match show(&hub, &context, ShowNotification::parse(&arguments)).await {
         Ok(notification) => answer(json!({ "success": true, "notification": notification }), false),
         Err(refusal) => answer(refusal, true),
@@ -87,12 +87,12 @@ async fn show(hub: &Hub, context: &Context, show: Result<ShowNotification, Strin
         origin: context.origin(),
         conversation_id: context.conversation_id.clone(),
         correlation_id: Some(context.correlation_id.clone()),
-        saying: Saying::Toast(show.clone()),
+        content: NotificationContent::Toast(show.clone()),
         once: context.once(NAME, &meaning),
     };
     match hub.store.send(draft).await {
-        Ok(Sent::Told { id, at }) => Ok(echo(&show, id.0, at)),
-        Ok(Sent::Limited { retry_after_seconds }) => Err(json!({
+        Ok(SendResult::Stored { id, at }) => Ok(echo(&show, id.0, at)),
+        Ok(SendResult::Limited { retry_after_seconds }) => Err(json!({
             "success": false, "error": "Too many toasts were shown to this user within an hour. Try again later.",
             "retry_after_seconds": retry_after_seconds,
         })),
@@ -128,7 +128,7 @@ fn button(action: &ToastAction) -> Value {
 }
 
 /// This tool's results are its own: no `action` and no `message` beside the notification.
-fn answer(value: Value, is_error: bool) -> Done {
-    let called = Called { value: schema::object(value), is_error, call_id: None };
-    Done { called }
+fn answer(value: Value, is_error: bool) -> CompletedCall {
+    let called = ToolResult { value: schema::object(value), is_error, call_id: None };
+    CompletedCall { called }
 }

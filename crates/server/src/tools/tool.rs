@@ -1,7 +1,7 @@
 use std::pin::Pin;
 
 use axum::http::StatusCode;
-use bellwire_core::person::{Argument, Arguments};
+use bellwire_core::person::{Argument, ToolArguments};
 use serde_json::{Map, Value, json};
 
 use super::context::Context;
@@ -17,23 +17,23 @@ pub struct Tool {
     /// What a model reads: when to use it, when not, what comes back, one example.
     pub description: &'static str,
     /// What a client may know before it lets a model call it.
-    pub hints: Hints,
+    pub hints: ToolHints,
     /// What it takes.
     pub(super) input: &'static [Argument],
     /// The properties of a success, besides those that every result has.
     pub(super) output: fn() -> Value,
-    pub(super) run: fn(Call) -> Running,
+    pub(super) run: fn(ToolInvocation) -> ToolFuture,
     /// Whether its result is the conversation's mail already, so that none is added, to a refusal neither.
     pub(super) gives_mail: bool,
     /// Whether it is for a person, who must be known before anything else is looked at.
     pub(super) needs_user: bool,
     /// A refusal as this tool writes it.
-    pub(super) refuse: fn(Refused) -> Value,
+    pub(super) refuse: fn(ToolRefusal) -> Value,
 }
 
 /// What a client may know about a tool before it lets a model call it.
 #[derive(Copy, Clone, Debug)]
-pub struct Hints {
+pub struct ToolHints {
     /// It changes nothing.
     pub read_only: bool,
     /// Calling it again with the same arguments changes nothing more.
@@ -54,27 +54,27 @@ impl Tool {
     }
 
     /// A call of this tool that was not carried out.
-    pub(crate) fn refuse(&self, refused: Refused) -> Called {
+    pub(crate) fn refuse(&self, refused: ToolRefusal) -> ToolResult {
         self.refused(refused).called
     }
 
-    pub(super) fn refused(&self, refused: Refused) -> Done {
-        Done::of((self.refuse)(refused), true)
+    pub(super) fn refused(&self, refused: ToolRefusal) -> CompletedCall {
+        CompletedCall::of((self.refuse)(refused), true)
     }
 }
 
 /// One call on its way to a tool.
-pub(super) struct Call {
+pub(super) struct ToolInvocation {
     pub(super) hub: Hub,
     pub(super) context: Context,
-    pub(super) arguments: Arguments,
+    pub(super) arguments: ToolArguments,
 }
 
-pub(super) type Running = Pin<Box<dyn Future<Output = Result<Done, Refused>> + Send>>;
+pub(super) type ToolFuture = Pin<Box<dyn Future<Output = Result<CompletedCall, ToolRefusal>> + Send>>;
 
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Called {
+pub(crate) struct ToolResult {
     /// The tool's own result.
     pub(crate) value: Map<String, Value>,
     /// Whether it failed.
@@ -84,14 +84,14 @@ pub(crate) struct Called {
 }
 
 /// A call that was carried out.
-pub(super) struct Done {
-    pub(super) called: Called,
+pub(super) struct CompletedCall {
+    pub(super) called: ToolResult,
 }
 
-impl Done {
+impl CompletedCall {
     /// A result of a shape of its own, which the tool's output schema must have.
     pub(super) fn of(value: Value, is_error: bool) -> Self {
-        Self { called: Called { value: schema::object(value), is_error, call_id: None } }
+        Self { called: ToolResult { value: schema::object(value), is_error, call_id: None } }
     }
 
     /// A success: what was done, in a word for programs and in words.
@@ -108,13 +108,13 @@ impl Done {
 
 /// A call that was not carried out, in words for the model that will try again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct ToolRefusal {
     action: &'static str,
     message: String,
     retry_after_seconds: Option<u64>,
 }
 
-impl Refused {
+impl ToolRefusal {
     /// The call is wrong; it says how.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self { action: "validation_error", message: message.into(), retry_after_seconds: None }
@@ -149,7 +149,7 @@ impl Refused {
     }
 
     /// As most tools write it.
-    pub(super) fn in_words(self) -> Value {
+    pub(super) fn into_json(self) -> Value {
         let mut value = json!({ "success": false, "action": self.action, "message": self.message });
         if let Some(seconds) = self.retry_after_seconds {
             value["retry_after_seconds"] = seconds.into();

@@ -265,7 +265,7 @@ async fn only_listed_pages_may_call_from_a_browser() {
 }
 
 #[tokio::test]
-async fn an_answer_to_what_was_said_is_dressed_for_who_asks_for_it_and_for_nobody_else() {
+async fn cors_and_compression_apply_only_to_requests_that_ask_for_them() {
     let config = Config { allowed_origins: vec!["https://console.example".into()], ..Config::default() };
     let hub = TestHub::start_with(config).await;
     let event = json!({

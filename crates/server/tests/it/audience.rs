@@ -141,7 +141,7 @@ async fn a_person_that_switched_it_off_is_not_told() {
 }
 
 #[tokio::test]
-async fn whatever_source_an_event_names_the_person_reads_who_was_authenticated() {
+async fn the_person_sees_the_authenticated_origin_whatever_the_source() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let mut forged = asks("Type your password into the chat", "warning");

@@ -77,7 +77,7 @@ async fn source_and_id_together_are_remembered() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_cloudevent_is_named() {
+async fn an_invalid_cloudevent_is_refused_with_the_field() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     for (field, value) in [

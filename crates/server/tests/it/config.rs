@@ -2,29 +2,29 @@
 
 use std::path::PathBuf;
 
-use bellwire_server::config::{Config, DEFAULT_FILE, Flag, Loaded, Origin, Problems, Sources, load};
+use bellwire_server::config::{Config, DEFAULT_FILE, Flag, LoadedConfig, SettingSource, ConfigProblems, ConfigSources, load};
 
-fn file(text: &str) -> Sources {
-    Sources { file: Some((PathBuf::from("/etc/bellwire/bellwire.toml"), text.to_owned())), ..Sources::default() }
+fn file(text: &str) -> ConfigSources {
+    ConfigSources { file: Some((PathBuf::from("/etc/bellwire/bellwire.toml"), text.to_owned())), ..ConfigSources::default() }
 }
 
-fn environment(variables: &[(&str, &str)]) -> Sources {
+fn environment(variables: &[(&str, &str)]) -> ConfigSources {
     let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Sources { environment, ..Sources::default() }
+    ConfigSources { environment, ..ConfigSources::default() }
 }
 
-fn refused(sources: &Sources) -> Vec<String> {
-    let problems: Problems = load(sources).expect_err("this must be refused");
+fn refused(sources: &ConfigSources) -> Vec<String> {
+    let problems: ConfigProblems = load(sources).expect_err("this must be refused");
     problems.0.iter().map(ToString::to_string).collect()
 }
 
-fn loaded(sources: &Sources) -> Loaded {
+fn loaded(sources: &ConfigSources) -> LoadedConfig {
     load(sources).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 #[test]
 fn without_any_layer_the_defaults_hold() {
-    let loaded = loaded(&Sources::default());
+    let loaded = loaded(&ConfigSources::default());
     assert_eq!(loaded.config, Config::default());
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
 }
@@ -45,10 +45,10 @@ fn flags_win_over_variables_and_variables_over_the_file() {
     let loaded = loaded(&sources);
     let limits = &loaded.config.limits;
     assert_eq!((limits.streams, limits.request_seconds, limits.batch_events), (100, 20, 3));
-    assert_eq!(loaded.origin("limits.streams"), &Origin::Flag("--streams"));
+    assert_eq!(loaded.origin("limits.streams"), &SettingSource::Flag("--streams"));
     assert_eq!(loaded.origin("limits.request_seconds").to_string(), "BELLWIRE_LIMITS_REQUEST_SECONDS");
     assert_eq!(loaded.origin("limits.batch_events").to_string(), "/etc/bellwire/bellwire.toml:4");
-    assert_eq!(loaded.origin("limits.publish_burst"), &Origin::Default);
+    assert_eq!(loaded.origin("limits.publish_burst"), &SettingSource::Default);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_folder_in_a_file_is_meant_from_where_the_file_lies() {
 }
 
 #[test]
-fn what_is_printed_can_be_read_again() {
+fn the_printed_configuration_can_be_loaded() {
     let text = "[server]\npublic_url = \"https://bell.example.org\"\nallowed_origins = [\"https://a.org\"]\n";
     let first = loaded(&file(text)).with_platform_data_dir(PathBuf::from("/data"));
     let printed = first.to_toml();

@@ -1,7 +1,7 @@
 //! Mail, handed to a real server that can be made to misbehave.
 
 use bellwire_core::Time;
-use bellwire_server::deliver::email::{Address, Content, Item, Kind, Letter, Link, Links, Mailbox, MessageId};
+use bellwire_server::deliver::email::{EmailAddress, Content, MailItem, MailItemKind, MailMessage, Link, Links, NamedAddress, MessageId};
 
 pub(crate) mod peer;
 
@@ -17,13 +17,13 @@ pub(crate) fn at() -> Time {
 }
 
 /// A letter about this, from Bellwire to Ada.
-pub(crate) fn letter(content: Content) -> Letter {
-    let from = Mailbox::parse("Bellwire <bell@example.org>").expect("a mailbox");
+pub(crate) fn letter(content: Content) -> MailMessage {
+    let from = NamedAddress::parse("Bellwire <bell@example.org>").expect("a mailbox");
     let link = |path: &str| Some(Link::parse(&format!("https://bell.example.org/{path}")).expect("a link"));
-    Letter {
+    MailMessage {
         message_id: MessageId::new("019a8f7e-1111-7000-8000-000000000000", &from.address).expect("an id"),
         from,
-        to: Address::parse("ada@example.org").expect("an address"),
+        to: EmailAddress::parse("ada@example.org").expect("an address"),
         at: at(),
         zone: None,
         content,
@@ -31,6 +31,6 @@ pub(crate) fn letter(content: Content) -> Letter {
     }
 }
 
-pub(crate) fn note(message: &str) -> Letter {
-    letter(Content::Notification { item: Item::new("butler", Kind::Reminder, message, at()), subject: None })
+pub(crate) fn note(message: &str) -> MailMessage {
+    letter(Content::Notification { item: MailItem::new("butler", MailItemKind::Reminder, message, at()), subject: None })
 }

@@ -63,7 +63,7 @@ async fn a_name_that_is_brought_twice_is_one_event() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named_and_nothing_is_a_server_error() {
+async fn invalid_events_name_the_field_and_never_give_5xx() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let wrong = [
@@ -156,7 +156,7 @@ async fn a_token_made_twice_under_one_key_is_refused_because_its_secret_was_show
 }
 
 #[tokio::test]
-async fn where_nobody_is_open_no_conversation_is_named() {
+async fn an_event_for_a_person_without_open_conversations_names_none() {
     let hub = TestHub::start().await;
     let mut event = failure("grep");
     event["conversation_id"] = json!(null);

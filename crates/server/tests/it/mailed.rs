@@ -7,7 +7,7 @@ mod misbehaviour;
 use std::time::Duration;
 
 use bellwire_server::Config;
-use bellwire_server::config::Email;
+use bellwire_server::config::EmailConfig;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ impl<'a> Post<'a> {
     }
 
     /// Ada sets an address and types in the code that arrives there.
-    pub(crate) async fn open_with(server: &'a MailServer, port: &'a str, email: Email) -> Self {
+    pub(crate) async fn open_with(server: &'a MailServer, port: &'a str, email: EmailConfig) -> Self {
         let mut config = Config { email, ..Config::default() };
         (config.limits.notifications_per_hour, config.limits.toasts_per_hour) = (1000, 1000);
         let hub = TestHub::start_with(config).await;
@@ -102,7 +102,7 @@ fn code_in(mail: &Value) -> String {
 }
 
 #[tokio::test]
-async fn what_an_agent_says_is_mailed_to_who_asked_for_it_until_the_link_ends_it() {
+async fn notifications_are_mailed_until_the_person_unsubscribes() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = Post::open(&server, "x").await;
     let hub = &post.hub;

@@ -201,7 +201,7 @@ async fn the_context_comes_from_the_token_and_no_meta_can_widen_it() {
 }
 
 #[tokio::test]
-async fn whoever_brings_no_token_is_told_how_and_a_session_serves_only_its_own() {
+async fn requests_without_a_token_get_401_and_sessions_are_bound_to_their_token() {
     let hub = TestHub::start().await;
     let refused = hub.client.post(format!("{}/mcp", hub.base)).json(&json!({})).send().await.unwrap();
     assert_eq!(
@@ -238,7 +238,7 @@ async fn a_page_under_another_name_or_of_another_origin_is_turned_away() {
 }
 
 #[tokio::test]
-async fn a_session_lives_while_its_stream_is_open_and_ends_when_nobody_uses_it() {
+async fn a_session_lives_while_its_stream_is_open_and_ends_when_idle() {
     let mut config = Config::default();
     config.limits.mcp_session_idle_seconds = 1;
     let hub = TestHub::start_with(config).await;
@@ -267,7 +267,7 @@ async fn a_session_lives_while_its_stream_is_open_and_ends_when_nobody_uses_it()
 }
 
 #[tokio::test]
-async fn a_push_that_nobody_hears_is_no_loss() {
+async fn a_lost_push_loses_no_notification() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;

@@ -22,7 +22,7 @@ async fn a_thread_of_work_keeps_its_name_from_request_to_trace() {
 }
 
 #[tokio::test]
-async fn an_answer_has_a_name_even_if_nobody_gave_one_and_a_forged_one_is_replaced() {
+async fn every_response_has_a_correlation_id_and_invalid_ones_are_replaced() {
     let hub = TestHub::start().await;
     for bad in [None, Some("two words"), Some("x".repeat(129).as_str())] {
         let mut request = hub.client.get(format!("{}/nowhere", hub.base));
@@ -37,7 +37,7 @@ async fn an_answer_has_a_name_even_if_nobody_gave_one_and_a_forged_one_is_replac
 }
 
 #[tokio::test]
-async fn what_happens_is_counted_without_naming_anybody() {
+async fn metrics_have_no_labels_for_people() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     hub.post(&agent, "/v1/events", json!([failure("grep"), failure("grep"), failure("sed")])).await;

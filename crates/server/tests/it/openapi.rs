@@ -167,7 +167,7 @@ async fn every_error_has_the_same_body() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_inside_a_body_is_named_by_its_path() {
+async fn invalid_fields_in_a_body_are_named_by_their_path() {
     let hub = TestHub::start().await;
     let inject = "/v1/conversations/chat/inject";
     let wrong = [

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{NotificationId, Randomness, Subscribers, Time};
-use bellwire_server::deliver::{Outbox, Sender};
+use bellwire_server::deliver::{Outbox, SendFn};
 use bellwire_store::{
-    Caller, Claim, Clock, DeliveryState, MemoryStore, NewSettings, NotificationDraft, Opening, Outcome, PeopleRules,
-    Purpose, Saying, Sent, SqliteStore, Store,
+    Caller, Claim, Clock, DeliveryState, MemoryStore, SettingsRequest, NotificationDraft, StoreOptions, AttemptOutcome, PeopleRules,
+    Purpose, NotificationContent, SendResult, SqliteStore, Store,
 };
 
 /// A store with a clock of its own, and whatever its outbox sends.
@@ -40,7 +40,7 @@ impl Post {
         let read = clock.clone();
         let people =
             PeopleRules { email: true, notifications_per_hour: per_hour, attempt_ms: 60_000, ..PeopleRules::default() };
-        let opening = Opening {
+        let opening = StoreOptions {
             subscribers: Arc::new(Subscribers::bundled()),
             randomness: Randomness::repeatable(read.load(Ordering::SeqCst).unsigned_abs()),
             clock: Clock::set_by(move || Time::from_millis(read.load(Ordering::SeqCst))),
@@ -69,14 +69,14 @@ impl Post {
             ..SettingsChange::default()
         };
         self.change(change).await;
-        assert_eq!(self.outbox(Outcome::Sent).step().await, 1);
+        assert_eq!(self.outbox(AttemptOutcome::Sent).step().await, 1);
         let code = self.codes.lock().unwrap().pop().expect("a code was mailed");
         let hash = bellwire_server::auth::hash(&code);
         assert!(self.store.confirm_address("ada".into(), hash, None).await.unwrap().email.confirmed);
     }
 
     pub(crate) async fn change(&self, change: SettingsChange) {
-        self.store.change_settings(NewSettings { user_id: "ada".into(), change }).await.unwrap();
+        self.store.change_settings(SettingsRequest { user_id: "ada".into(), change }).await.unwrap();
     }
 
     pub(crate) async fn quiet(&self, start: &str, end: &str, zone: &str) {
@@ -87,19 +87,19 @@ impl Post {
 
     pub(crate) async fn tell(&self, message: &str) -> NotificationId {
         match self.try_to_tell(message).await {
-            Sent::Told { id, .. } => id,
-            limited @ Sent::Limited { .. } => panic!("{limited:?}"),
+            SendResult::Stored { id, .. } => id,
+            limited @ SendResult::Limited { .. } => panic!("{limited:?}"),
         }
     }
 
-    pub(crate) async fn try_to_tell(&self, message: &str) -> Sent {
+    pub(crate) async fn try_to_tell(&self, message: &str) -> SendResult {
         let draft = NotificationDraft {
             caller: Caller::user("ada"),
             user_id: "ada".into(),
             origin: "butler".into(),
             conversation_id: None,
             correlation_id: None,
-            saying: Saying::Message { kind: MessageType::Info, message: message.to_owned() },
+            content: NotificationContent::Message { kind: MessageType::Info, message: message.to_owned() },
             once: None,
         };
         self.store.send(draft).await.unwrap()
@@ -109,9 +109,9 @@ impl Post {
         self.clock.store(now.as_millis(), Ordering::SeqCst);
     }
 
-    pub(crate) fn outbox(&self, outcome: Outcome) -> Outbox {
+    pub(crate) fn outbox(&self, outcome: AttemptOutcome) -> Outbox {
         let (sent, codes) = (self.sent.clone(), self.codes.clone());
-        let send: Sender = Arc::new(move |claim, code| {
+        let send: SendFn = Arc::new(move |claim, code| {
             codes.lock().unwrap().extend(code);
             sent.lock().unwrap().extend(texts(&claim));
             let outcome = outcome.clone();
@@ -161,7 +161,7 @@ async fn quiet_hours_end_where_the_clocks_say_they_do() {
             let post = Post::open(durable, within).await;
             post.quiet(start, end, zone).await;
             post.tell("news").await;
-            let outbox = post.outbox(Outcome::Sent);
+            let outbox = post.outbox(AttemptOutcome::Sent);
             assert_eq!(outbox.step().await, 0, "{zone} {within}: it is quiet");
             post.set(Time::from_millis(time(until).as_millis() - 1));
             assert_eq!(outbox.step().await, 0, "{zone} {until}: it is quiet to the last moment");
@@ -176,7 +176,7 @@ async fn quiet_hours_end_where_the_clocks_say_they_do() {
 async fn many_letters_and_two_workers_send_each_exactly_once() {
     for durable in [false, true] {
         let post = Post::open(durable, "2026-01-03T12:00:00Z").await;
-        let (one, other) = (post.outbox(Outcome::Sent), post.outbox(Outcome::Sent));
+        let (one, other) = (post.outbox(AttemptOutcome::Sent), post.outbox(AttemptOutcome::Sent));
         for number in 0..40 {
             post.tell(&format!("{number:02}")).await;
             tokio::join!(one.step(), other.step());
@@ -195,7 +195,7 @@ async fn immediate_mail_is_on_disk_before_it_is_sent_and_survives_a_crash_before
     post.tell("news").await;
     // A worker that claims and dies: the claim runs out and the letter goes.
     post.store.claim(1).await.unwrap();
-    let outbox = post.outbox(Outcome::Sent);
+    let outbox = post.outbox(AttemptOutcome::Sent);
     assert_eq!(outbox.step().await, 0, "it is claimed");
     post.clock.fetch_add(60_000, Ordering::SeqCst);
     assert_eq!(outbox.step().await, 1);
@@ -208,7 +208,7 @@ async fn a_worker_that_dies_while_sending_leaves_an_unknown_fate_and_no_second_m
     post.tell("news").await;
     let (sent, asked) = (post.sent.clone(), Arc::new(tokio::sync::Notify::new()));
     let begun = asked.clone();
-    let hang: Sender = Arc::new(move |claim, _| {
+    let hang: SendFn = Arc::new(move |claim, _| {
         sent.lock().unwrap().extend(texts(&claim));
         begun.notify_one();
         Box::pin(std::future::pending())
@@ -218,7 +218,7 @@ async fn a_worker_that_dies_while_sending_leaves_an_unknown_fate_and_no_second_m
     asked.notified().await;
     worker.abort();
     assert!(worker.await.unwrap_err().is_cancelled());
-    let outbox = post.outbox(Outcome::Sent);
+    let outbox = post.outbox(AttemptOutcome::Sent);
     post.clock.fetch_add(60_000, Ordering::SeqCst);
     assert_eq!(outbox.step().await, 0);
     assert_eq!(post.states().await, [DeliveryState::Unknown]);
@@ -229,9 +229,9 @@ async fn a_worker_that_dies_while_sending_leaves_an_unknown_fate_and_no_second_m
 async fn a_refusal_a_retry_and_silence_end_as_they_should() {
     let reason = || "because".to_owned();
     let ends = [
-        (Outcome::Refused { reason: reason() }, DeliveryState::Failed),
-        (Outcome::TryAgain { reason: reason(), retry_after_ms: None }, DeliveryState::Waiting),
-        (Outcome::Unknown { reason: reason() }, DeliveryState::Unknown),
+        (AttemptOutcome::Refused { reason: reason() }, DeliveryState::Failed),
+        (AttemptOutcome::TryAgain { reason: reason(), retry_after_ms: None }, DeliveryState::Waiting),
+        (AttemptOutcome::Unknown { reason: reason() }, DeliveryState::Unknown),
     ];
     for (outcome, state) in ends {
         let post = Post::open(false, "2026-01-03T12:00:00Z").await;

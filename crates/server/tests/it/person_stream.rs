@@ -12,7 +12,7 @@ use crate::people::{send, tool};
 
 /// One event of a stream.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct HintEvent {
     pub(crate) kind: String,
     pub(crate) id: String,
     pub(crate) data: Value,
@@ -38,7 +38,7 @@ impl Listener {
     }
 
     /// The next event; none when the stream has ended.
-    pub(crate) async fn next(&mut self) -> Option<Heard> {
+    pub(crate) async fn next(&mut self) -> Option<HintEvent> {
         let wait = async {
             loop {
                 if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -55,7 +55,7 @@ impl Listener {
                     let names: Vec<&str> = names.into_iter().map(|(name, _)| name).collect();
                     assert_eq!((names, event.lines().count()), (vec!["data", "event", "id"], 3), "{event:?}");
                     let data = serde_json::from_str(&field("data").unwrap()).unwrap();
-                    return Some(Heard { kind, id: field("id").unwrap(), data });
+                    return Some(HintEvent { kind, id: field("id").unwrap(), data });
                 }
                 match self.body.next().await {
                     Some(Ok(bytes)) => self.text.push_str(&String::from_utf8_lossy(&bytes)),
@@ -66,7 +66,7 @@ impl Listener {
         tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the stream says something in ten seconds")
     }
 
-    pub(crate) async fn hear(&mut self, kind: &str) -> Heard {
+    pub(crate) async fn hear(&mut self, kind: &str) -> HintEvent {
         let heard = self.next().await.expect("the stream goes on");
         assert_eq!(heard.kind, kind, "{heard:?}");
         heard
@@ -98,7 +98,7 @@ async fn news_changes_and_counts_are_heard_as_they_come() {
 }
 
 #[tokio::test]
-async fn whoever_comes_back_hears_what_was_missed_once_and_an_old_toast_as_a_notification() {
+async fn a_reconnecting_reader_gets_missed_changes_once_and_old_toasts_as_notifications() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let mut stream = Listener::open(&hub, &ada, None).await;
@@ -180,7 +180,7 @@ async fn a_stream_ends_with_its_token_and_a_wrong_position_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_read_dismissed_or_answered_in_one_place_is_told_in_every_other() {
+async fn changes_in_one_client_reach_every_stream() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let buttons = json!([{"label": "Yes", "action": "prompt", "prompt": "yes"}, {"label": "OK", "action": "dismiss"}]);

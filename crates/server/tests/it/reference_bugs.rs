@@ -80,7 +80,7 @@ async fn every_toast_is_kept_and_has_a_state() {
 
 /// There, an acknowledgement of what had been delivered was answered 404: only what was pending could be acknowledged.
 #[tokio::test]
-async fn what_was_shown_can_still_be_acted_on() {
+async fn a_shown_toast_can_still_be_acted_on() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let button = json!({"label": "Go", "action": "prompt", "prompt": "go on"});

@@ -127,7 +127,7 @@ async fn while_a_sub_agent_works_a_caller_that_does_not_say_who_it_is_gets_only_
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_refused_with_the_field_and_the_fix() {
+async fn invalid_arguments_are_refused_with_the_field_and_the_fix() {
     let hub = TestHub::start().await;
     let (status, answer) = hub.post(&hub.admin, "/v1/tools/shout", json!({})).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
@@ -159,7 +159,7 @@ async fn arguments_in_quotes_are_read_where_they_can_be_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_note_that_nobody_will_tell_is_not_called_a_success() {
+async fn a_note_without_a_subscriber_is_an_error() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let change = json!({"disabled_subscribers": ["self_notify"]});

@@ -1,24 +1,24 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bellwire_core::person::Settings;
+use bellwire_core::person::PersonSettings;
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
 use super::Memory;
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::front::PeopleReader;
+use crate::single_writer::PeopleReader;
 use crate::people::{
-    Catchup, Change, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, InboxItem, InboxQuery, LoadedPerson,
-    PeopleChanges, Reminder, Told,
+    Catchup, InboxChange, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, InboxItem, InboxQuery, LoadedPerson,
+    PeopleChanges, Reminder, PersonTrace,
 };
-use crate::postroom::PeopleSource;
+use crate::executor::PeopleRowSource;
 
 /// The tables of people.
 #[derive(Default)]
 pub(super) struct PeopleTables {
-    pub(super) settings: HashMap<String, Settings>,
+    pub(super) settings: HashMap<String, PersonSettings>,
     inbox: BTreeMap<NotificationId, InboxItem>,
     positions: HashMap<Arc<str>, i64>,
     deliveries: BTreeMap<Uuid, Delivery>,
@@ -43,14 +43,14 @@ impl PeopleTables {
     }
 
     /// What this person was told under these names, which the verdicts on an event gave.
-    pub(super) fn told(&self, user_id: &str, names: impl Iterator<Item = Uuid>) -> Vec<Told> {
+    pub(super) fn told(&self, user_id: &str, names: impl Iterator<Item = Uuid>) -> Vec<PersonTrace> {
         let told = |name: Uuid| {
             let later = self.reminders.get(&name).filter(|row| !row.asked && row.user_id == user_id).cloned();
             // What had to wait has another name once it is told.
             let id = later.as_ref().and_then(|later| later.notification_id).unwrap_or(NotificationId(name));
             let item = self.inbox.get(&id).filter(|item| item.user_id == user_id).cloned();
             let ways = self.deliveries.values().filter(|row| row.content == DeliveryContent::Notification(id)).cloned();
-            Told::of(item, later, ways.collect())
+            PersonTrace::of(item, later, ways.collect())
         };
         BTreeSet::from_iter(names).into_iter().filter_map(told).collect()
     }
@@ -94,12 +94,12 @@ impl PeopleTables {
     }
 }
 
-impl PeopleSource for Memory {
+impl PeopleRowSource for Memory {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
         let tables = self.lock();
         let people = &tables.people;
         let told = people.of(user_id).filter(|item| item.created_at > since);
-        let mut told: Vec<_> = told.map(|item| (item.shelf, item.level, item.created_at)).collect();
+        let mut told: Vec<_> = told.map(|item| (item.kind, item.level, item.created_at)).collect();
         told.sort_by_key(|(_, _, at)| *at);
         Ok(LoadedPerson {
             settings: people.settings.get(user_id).cloned().unwrap_or_default(),
@@ -196,7 +196,7 @@ impl PeopleSource for Memory {
 }
 
 impl PeopleReader for Memory {
-    async fn settings(&self, user_id: &str) -> Result<Settings, StoreError> {
+    async fn settings(&self, user_id: &str) -> Result<PersonSettings, StoreError> {
         Ok(self.lock().people.settings.get(user_id).cloned().unwrap_or_default())
     }
 
@@ -217,7 +217,7 @@ impl PeopleReader for Memory {
         let both = |item: &InboxItem| BTreeSet::from([item.created_sequence, item.changed_sequence]);
         let changes = people.of(user_id).flat_map(|item| both(item).into_iter().map(move |position| (position, item)));
         let behind = changes.filter(|(position, _)| after.is_some_and(|after| *position > after));
-        let mut changes: Vec<Change> = behind.map(|(position, item)| Change { position, item: item.clone() }).collect();
+        let mut changes: Vec<InboxChange> = behind.map(|(position, item)| InboxChange { position, item: item.clone() }).collect();
         changes.sort_by_key(|change| change.position);
         let more = changes.len() > limit;
         changes.truncate(limit);

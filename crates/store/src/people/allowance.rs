@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Level, NotificationDraft, PeopleRules, Saying, Shelf};
+use super::{InboxItemType, NotificationDraft, PeopleRules, NotificationContent, InboxItemKind};
 
 /// What counts together. A type with a limit of its own neither uses up nor waits for the room of the others.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,22 +48,22 @@ impl Allowance {
 
 impl PeopleRules {
     /// What something counts towards; none = what the hub says of itself, which needs no room.
-    pub(crate) fn allowance(&self, shelf: Shelf, level: Level) -> Option<Allowance> {
+    pub(crate) fn allowance(&self, kind: InboxItemKind, level: InboxItemType) -> Option<Allowance> {
         let own = |allowance: Allowance| self.per_hour(allowance).map_or(Allowance::Messages, |_| allowance);
-        match (shelf, level) {
-            (Shelf::Note, _) => None,
-            (Shelf::Toast, _) => Some(Allowance::Toasts),
-            (Shelf::Message, Level::Reminder) => Some(own(Allowance::Reminders)),
-            (Shelf::Message, Level::Info | Level::Success) => Some(own(Allowance::Infos)),
-            (Shelf::Message, Level::Warning | Level::Error) => Some(own(Allowance::Warnings)),
+        match (kind, level) {
+            (InboxItemKind::Note, _) => None,
+            (InboxItemKind::Toast, _) => Some(Allowance::Toasts),
+            (InboxItemKind::Message, InboxItemType::Reminder) => Some(own(Allowance::Reminders)),
+            (InboxItemKind::Message, InboxItemType::Info | InboxItemType::Success) => Some(own(Allowance::Infos)),
+            (InboxItemKind::Message, InboxItemType::Warning | InboxItemType::Error) => Some(own(Allowance::Warnings)),
         }
     }
 
     /// The quota that a call asks for a place in.
     pub(crate) fn quota(&self, draft: &NotificationDraft) -> Option<Quota> {
-        let allowance = match &draft.saying {
-            Saying::Message { kind, .. } => self.allowance(Shelf::Message, (*kind).into()),
-            Saying::Toast(_) => Some(Allowance::Toasts),
+        let allowance = match &draft.content {
+            NotificationContent::Message { kind, .. } => self.allowance(InboxItemKind::Message, (*kind).into()),
+            NotificationContent::Toast(_) => Some(Allowance::Toasts),
         }?;
         self.quota_of(&draft.user_id.as_str().into(), allowance)
     }

@@ -137,7 +137,7 @@ pub enum Purpose {
 
 /// An attempt that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Letter {
+pub struct AttemptStart {
     /// The letter.
     pub letter_id: Uuid,
     /// The number of the claim.
@@ -148,20 +148,20 @@ pub struct Letter {
 
 /// An attempt that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finish {
+pub struct AttemptEnd {
     /// The letter.
     pub letter_id: Uuid,
     /// The number of the claim.
     pub fence: i64,
     /// What is known.
-    pub outcome: Outcome,
+    pub outcome: AttemptOutcome,
     /// 64 random bits, so that what failed together does not come back together.
     pub jitter: u64,
 }
 
 /// What is known of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// The other side has it.
     Sent,
     /// The other side will not have it, and asking again would change nothing.

@@ -13,9 +13,9 @@ pub struct InboxItem {
     /// Whose it is.
     pub user_id: String,
     /// Where it came from: a message, a toast, or the hub itself.
-    pub shelf: Shelf,
+    pub kind: InboxItemKind,
     /// What sort of news it is.
-    pub level: Level,
+    pub level: InboxItemType,
     /// The authenticated name of who tells.
     pub origin: String,
     /// The source that the events name which it tells of, if they name one. It is not authenticated.
@@ -37,7 +37,7 @@ pub struct InboxItem {
     /// When it was taken out of sight.
     pub dismissed_at: Option<Time>,
     /// The buttons that were pressed.
-    pub acted: Vec<Acted>,
+    pub acted: Vec<ButtonPress>,
     /// The position at which the inbox had it first.
     pub created_sequence: i64,
     /// The position at which it changed last.
@@ -46,7 +46,7 @@ pub struct InboxItem {
 
 /// Where an item of the inbox came from. Each has an hourly allowance of its own; what the hub says needs none.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Shelf {
+pub enum InboxItemKind {
     /// An agent's message, a reminder, news for the person.
     Message,
     /// An agent's toast.
@@ -57,7 +57,7 @@ pub enum Shelf {
 
 /// What sort of news an item is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum InboxItemType {
     /// Something to remember.
     Reminder,
     /// News.
@@ -94,7 +94,7 @@ pub struct ToastButton {
 
 /// A button that was pressed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Acted {
+pub struct ButtonPress {
     /// Which, from 0.
     pub index: usize,
     /// When.
@@ -105,16 +105,16 @@ pub struct Acted {
 
 /// What a press came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pressed {
+pub struct PressResult {
     /// The button.
     pub button: ToastButton,
     /// What it came to, now or when it was pressed first.
-    pub acted: Acted,
+    pub acted: ButtonPress,
 }
 
 /// What became of news for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct PersonTrace {
     /// What they were told; none = not yet.
     pub item: Option<InboxItem>,
     /// When they will be, where the hour's allowance is used up.
@@ -129,7 +129,7 @@ pub struct InboxQuery {
     /// In which state.
     pub state: InboxState,
     /// Of which sort.
-    pub level: Option<Level>,
+    pub level: Option<InboxItemType>,
     /// Older than this one.
     pub before: Option<Uuid>,
     /// How many at most.
@@ -150,14 +150,14 @@ pub enum InboxState {
 /// Something that happened to an inbox: an item came, or was changed. Of several changes the last one is known, and an
 /// item is told as it is now. Coming and changing are two, so that whoever stops between them hears the rest as what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct InboxChange {
     /// Where it stands among all that happened to the inbox.
     pub position: i64,
     /// The item.
     pub item: InboxItem,
 }
 
-impl Change {
+impl InboxChange {
     /// Whether the item came with it.
     pub fn is_news(&self) -> bool {
         self.position == self.item.created_sequence
@@ -168,7 +168,7 @@ impl Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catchup {
     /// What happened, in order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<InboxChange>,
     /// The position this leads to.
     pub position: i64,
     /// How many are unread.
@@ -177,7 +177,7 @@ pub struct Catchup {
     pub more: bool,
 }
 
-impl Told {
+impl PersonTrace {
     /// Leaves out what only the person may know: the addresses, and what they did about it.
     pub fn hide_the_persons_own(&mut self) {
         if let Some(item) = &mut self.item {
@@ -257,12 +257,12 @@ macro_rules! words {
 pub(super) use words;
 
 words! {
-    Shelf { Message = "message", Toast = "toast", Note = "note", }
-    Level { Reminder = "reminder", Info = "info", Success = "success", Warning = "warning", Error = "error", }
+    InboxItemKind { Message = "message", Toast = "toast", Note = "note", }
+    InboxItemType { Reminder = "reminder", Info = "info", Success = "success", Warning = "warning", Error = "error", }
     InboxState { Unread = "unread", All = "all", Dismissed = "dismissed", }
 }
 
-impl From<MessageType> for Level {
+impl From<MessageType> for InboxItemType {
     fn from(kind: MessageType) -> Self {
         match kind {
             MessageType::Reminder => Self::Reminder,
@@ -272,7 +272,7 @@ impl From<MessageType> for Level {
     }
 }
 
-impl From<ToastSeverity> for Level {
+impl From<ToastSeverity> for InboxItemType {
     fn from(severity: ToastSeverity) -> Self {
         match severity {
             ToastSeverity::Info => Self::Info,

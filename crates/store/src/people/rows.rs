@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwire_core::person::Settings;
+use bellwire_core::person::PersonSettings;
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
-use super::{Delivery, InboxItem, Level, Quota, Reminder, Shelf};
+use super::{Delivery, InboxItem, InboxItemType, Quota, Reminder, InboxItemKind};
 
 /// What one commit writes for people, each row once.
 #[derive(Debug, Default)]
@@ -53,8 +53,8 @@ pub(crate) struct ConfirmationRow {
 /// What is known of a person at first.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedPerson {
-    pub(crate) settings: Settings,
+    pub(crate) settings: PersonSettings,
     pub(crate) position: Option<i64>,
     /// What they were told within the last hour, oldest first.
-    pub(crate) told: Vec<(Shelf, Level, Time)>,
+    pub(crate) told: Vec<(InboxItemKind, InboxItemType, Time)>,
 }

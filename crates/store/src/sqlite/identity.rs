@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, StoreError};
 ///
 /// A file that was deleted or moved can be written for as long as it is open, and whatever is written is gone with the
 /// process. So the name is looked at before every commit; that costs a microsecond where a commit costs hundreds.
-pub(super) struct Identity {
+pub(super) struct FileIdentity {
     path: PathBuf,
     file: Option<Number>,
 }
@@ -14,7 +14,7 @@ pub(super) struct Identity {
 /// Device and number of a file.
 type Number = (u64, u64);
 
-impl Identity {
+impl FileIdentity {
     pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
         let file = number(path).map_err(|error| {
             StoreError::new(ErrorKind::Broken, format!("{} cannot be looked at: {error}", path.display()))

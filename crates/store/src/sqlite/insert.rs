@@ -1,10 +1,10 @@
 //! The rows that publishing and injecting write, table by table, each by a statement that stays prepared.
 
 use bellwire_core::Time;
-use bellwire_core::notification::Fate;
+use bellwire_core::notification::EndReason;
 use rusqlite::{Connection, params};
 
-use crate::rows::{BroughtRow, Changes, ConversationRow, EventRow, InjectionRow, NotificationRow};
+use crate::rows::{ClientEventIdRow, Changes, ConversationRow, EventRow, InjectionRow, NotificationRow};
 
 pub(super) fn conversations<'a>(
     connection: &Connection,
@@ -63,7 +63,7 @@ pub(super) fn events(connection: &Connection, rows: &[EventRow]) -> rusqlite::Re
     Ok(())
 }
 
-pub(super) fn brought(connection: &Connection, rows: &[BroughtRow]) -> rusqlite::Result<()> {
+pub(super) fn client_event_id(connection: &Connection, rows: &[ClientEventIdRow]) -> rusqlite::Result<()> {
     // A name whose event was forgotten may be used again, also while its old row is still there.
     let mut insert = connection.prepare_cached(
         "INSERT INTO brought_ids (token_owner, id, event_id, content, at) VALUES (?, ?, ?, ?, ?) \
@@ -88,7 +88,7 @@ pub(super) fn notifications<'a>(
          waiting = excluded.waiting",
     )?;
     for row in rows {
-        let waiting = match row.fate {
+        let waiting = match row.end_reason {
             None => postcard::to_allocvec(&row.notification).unwrap_or_default(),
             Some(_) => Vec::new(),
         };
@@ -101,8 +101,8 @@ pub(super) fn notifications<'a>(
             row.notification.subscriber.as_str(),
             row.notification.priority.as_str(),
             row.notification.inject_at.as_str(),
-            row.fate.as_ref().map_or("pending", Fate::name),
-            row.fate.as_ref().map(Fate::reason),
+            row.end_reason.as_ref().map_or("pending", EndReason::name),
+            row.end_reason.as_ref().map(EndReason::reason),
             row.content,
             row.call_id,
             row.notification.since.as_millis(),
@@ -142,7 +142,7 @@ pub(super) fn injections(connection: &Connection, rows: &[InjectionRow], latest:
 pub(super) fn all(connection: &Connection, changes: &Changes, latest: i64) -> rusqlite::Result<()> {
     conversations(connection, changes.conversations.values())?;
     events(connection, &changes.events)?;
-    brought(connection, &changes.brought)?;
+    client_event_id(connection, &changes.client_event_id)?;
     notifications(connection, changes.notifications.values())?;
     injections(connection, &changes.injections, latest)
 }

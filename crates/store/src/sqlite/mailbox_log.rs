@@ -17,7 +17,7 @@ use rusqlite::{Connection, Row, params};
 use crate::error::StoreError;
 use crate::keys::KeyedMap;
 use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
-use change::{Change, Image};
+use change::{MailboxChange, Image};
 
 /// About this part of what the log may keep leaves it at once, and at least so many bytes.
 const LEAVING_PART: usize = 64;
@@ -67,7 +67,7 @@ struct Logged {
 }
 
 /// What a commit writes of mailboxes, and what the log will be when that has succeeded.
-pub(super) struct Plan {
+pub(super) struct LogPlan {
     number: i64,
     /// What the log gets; empty where no mailbox changed.
     record: Vec<u8>,
@@ -78,7 +78,7 @@ pub(super) struct Plan {
     moving: Vec<MailboxKey>,
 }
 
-impl Plan {
+impl LogPlan {
     /// How many rows it writes, about.
     pub(super) fn work(&self) -> usize {
         self.changes.len() + self.moving.len()
@@ -114,7 +114,7 @@ impl MailboxLog {
                 log.first = number;
             }
             let is_next = (1..i64::MAX / 2).contains(&number) && number - log.next() < GAP_MAX;
-            let changes = record.and_then(Change::read).filter(|_| is_next);
+            let changes = record.and_then(MailboxChange::read).filter(|_| is_next);
             let (Some(record), Some(changes)) = (record, changes) else { return Err(unreadable(number)) };
             while log.next() < number {
                 log.records.push_back(Record::default());
@@ -203,7 +203,7 @@ impl MailboxLog {
     }
 
     /// What a commit with these rows has to write.
-    pub(super) fn plan(&self, rows: &[(MailboxKey, MailboxRow)]) -> Plan {
+    pub(super) fn plan(&self, rows: &[(MailboxKey, MailboxRow)]) -> LogPlan {
         let last = self.leaving();
         let mut record = Vec::new();
         let mut changes = Vec::with_capacity(rows.len());
@@ -212,7 +212,7 @@ impl MailboxLog {
             // What is counted from a record that leaves begins anew, and so does what has taken as much as the whole.
             let goes_on = |logged: &&Logged| last.is_none_or(|last| logged.since > last) && logged.spent < image.len();
             let before = self.mailboxes.get(key).filter(goes_on).map(|logged| (logged.latest, &logged.image));
-            let bytes = Change::write(key, &image, before, &mut record);
+            let bytes = MailboxChange::write(key, &image, before, &mut record);
             changes.push(Changed { key: key.clone(), image, whole: before.is_none(), bytes });
         }
         let mut moving = last.map_or_else(Vec::new, |last| self.counted_up_to(last));
@@ -220,13 +220,13 @@ impl MailboxLog {
             let here: HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
             moving.retain(|key| !here.contains(key));
         }
-        Plan { number: self.next(), record, changes, leaving: last, moving }
+        LogPlan { number: self.next(), record, changes, leaving: last, moving }
     }
 
     /// Lets the records below this number leave, at most about `limit` mailboxes and records at once. The mailboxes of the
     /// person who is being erased do not move to their places. A mailbox may move before its record can leave: until the
     /// record does, both say the same.
-    pub(super) fn plan_until(&self, until: i64, limit: usize, erased: Option<&str>) -> Plan {
+    pub(super) fn plan_until(&self, until: i64, limit: usize, erased: Option<&str>) -> LogPlan {
         let (mut last, mut moving) = (None, Vec::new());
         for ((number, record), left) in (self.first..until).zip(&self.records).zip((1..=limit).rev()) {
             let is_here = |key: &&MailboxKey| self.mailboxes.get(key).is_some_and(|logged| logged.since == number);
@@ -237,7 +237,7 @@ impl MailboxLog {
             }
             last = Some(number);
         }
-        Plan { number: self.next(), record: Vec::new(), changes: Vec::new(), leaving: last, moving }
+        LogPlan { number: self.next(), record: Vec::new(), changes: Vec::new(), leaving: last, moving }
     }
 
     /// Whether all records below this number have left.
@@ -280,7 +280,7 @@ impl MailboxLog {
     }
 
     /// The commit succeeded.
-    pub(super) fn committed(&mut self, plan: Plan) {
+    pub(super) fn committed(&mut self, plan: LogPlan) {
         let last = plan.leaving.unwrap_or(0);
         if !plan.changes.is_empty() {
             self.append(plan.record.len(), plan.changes);
@@ -360,7 +360,7 @@ impl MailboxLog {
     }
 
     /// Writes what is planned.
-    pub(super) fn write(&self, connection: &Connection, plan: &Plan) -> rusqlite::Result<()> {
+    pub(super) fn write(&self, connection: &Connection, plan: &LogPlan) -> rusqlite::Result<()> {
         if !plan.record.is_empty() {
             let mut insert = connection.prepare_cached("INSERT INTO mailbox_log (sequence, changes) VALUES (?, ?)")?;
             insert.execute(params![plan.number, plan.record])?;
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_changed_and_however_often_a_start_finds_the_newest_of_each() {
+    fn a_start_finds_the_latest_state_of_every_mailbox() {
         let (file, mut log) = (file(), log());
         let (mut newest, mut ids) = (std::collections::BTreeMap::new(), Ids::seeded(1));
         for round in 0..400_usize {
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_needs_leaves_a_little_at_a_time() {
+    fn unneeded_records_are_removed_in_small_steps() {
         let (file, mut log) = (file(), log());
         commit(&mut log, &file, &[row("idle", 1)]);
         let before = log.first;
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_handled_is_not_looked_for_again() {
+    fn handled_mailboxes_are_not_queried_again() {
         let (file, mut log) = (file(), log());
         assert_eq!(log.looked(), Time::default());
         let due = |at: i64, id: &str| (Time::from_millis(at), mailbox(id));
@@ -594,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn however_much_a_commit_brings_the_next_one_makes_room() {
+    fn a_large_commit_is_trimmed_by_the_next_one() {
         let (file, mut log) = (file(), log());
         let many: Vec<_> = (0..1_000).map(|number| row(&number.to_string(), 50)).collect();
         commit(&mut log, &file, &many);

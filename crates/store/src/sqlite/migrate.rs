@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_there_before_conversations_had_owners_in_their_keys_is_there_afterwards()
+    async fn the_migration_to_owner_keys_keeps_all_rows()
     -> Result<(), Box<dyn std::error::Error>> {
         let mut connection = as_of(3, BEFORE).await?;
         assert_eq!(run(&mut connection, Time::ZERO).await?, after(3));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bellwire_core::person::Settings;
+use bellwire_core::person::PersonSettings;
 use bellwire_core::{NotificationId, Time};
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
 use sqlx::{Connection as _, QueryBuilder};
@@ -12,12 +12,12 @@ use super::read::{column, first, parse_json, uuid};
 use super::{Sqlite, SqliteWriter, damaged, failed, failure};
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::front::PeopleReader;
+use crate::single_writer::PeopleReader;
 use crate::people::{
-    Catchup, Change, Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, InboxQuery,
-    InboxState, Level, LoadedPerson, Reminder, Shelf, Told,
+    Catchup, InboxChange, Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, InboxQuery,
+    InboxState, InboxItemType, LoadedPerson, Reminder, InboxItemKind, PersonTrace,
 };
-use crate::postroom::PeopleSource;
+use crate::executor::PeopleRowSource;
 
 const INBOX: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
                      correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
@@ -36,7 +36,7 @@ const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, 
 const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
                          correlation_id, created_at, ended_at, notification_id, source FROM reminders WHERE ";
 
-impl PeopleSource for SqliteWriter {
+impl PeopleRowSource for SqliteWriter {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
         let connection = &mut self.reading;
         let mut person = LoadedPerson { settings: settings(connection, user_id).await?, ..LoadedPerson::default() };
@@ -49,9 +49,9 @@ impl PeopleSource for SqliteWriter {
         let rows = rows.bind(user_id).bind(first_name(since)).bind(since.as_millis());
         let rows = rows.fetch_all(connection).await.map_err(failure)?;
         for row in &rows {
-            let shelf = Shelf::parse(column(row, 0)?).ok_or_else(|| damaged("inbox.shelf"))?;
-            let level = Level::parse(column(row, 1)?).ok_or_else(|| damaged("inbox.type"))?;
-            person.told.push((shelf, level, Time::from_millis(column(row, 2)?)));
+            let kind = InboxItemKind::parse(column(row, 0)?).ok_or_else(|| damaged("inbox.shelf"))?;
+            let level = InboxItemType::parse(column(row, 1)?).ok_or_else(|| damaged("inbox.type"))?;
+            person.told.push((kind, level, Time::from_millis(column(row, 2)?)));
         }
         Ok(person)
     }
@@ -177,7 +177,7 @@ impl PeopleSource for SqliteWriter {
 }
 
 impl PeopleReader for Sqlite {
-    async fn settings(&self, user_id: &str) -> Result<Settings, StoreError> {
+    async fn settings(&self, user_id: &str) -> Result<PersonSettings, StoreError> {
         settings(&mut *self.pool.acquire().await.map_err(failure)?, user_id).await
     }
 
@@ -214,7 +214,7 @@ impl PeopleReader for Sqlite {
         if let Some(after) = after {
             let rows = sqlx::query(CHANGES).bind(user_id).bind(after).bind(count(limit + 1));
             let rows = rows.fetch_all(&mut *moment).await.map_err(failure)?;
-            let change = |row| Ok(Change { position: column(row, 17)?, item: inbox_item(row)? });
+            let change = |row| Ok(InboxChange { position: column(row, 17)?, item: inbox_item(row)? });
             changes = rows.iter().map(change).collect::<Result<Vec<_>, StoreError>>()?;
         }
         let more = changes.len() > limit;
@@ -280,7 +280,7 @@ pub(super) async fn told(
     connection: &mut SqliteConnection,
     user_id: &str,
     names: &[Uuid],
-) -> Result<Vec<Told>, StoreError> {
+) -> Result<Vec<PersonTrace>, StoreError> {
     let mut all_told = Vec::new();
     for name in BTreeSet::from_iter(names) {
         let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
@@ -294,7 +294,7 @@ pub(super) async fn told(
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("user_id = ").push_bind(user_id).push(" AND notification_id = ").push_bind(id);
         let deliveries = all(sql, connection, delivery).await?;
-        all_told.extend(Told::of(item, later, deliveries));
+        all_told.extend(PersonTrace::of(item, later, deliveries));
     }
     Ok(all_told)
 }
@@ -375,10 +375,10 @@ fn id_of(row: &SqliteRow) -> String {
     id.or_else(|_| column::<String>(row, 0)).unwrap_or_else(|_| "with a damaged id".to_owned())
 }
 
-async fn settings(connection: &mut SqliteConnection, user_id: &str) -> Result<Settings, StoreError> {
+async fn settings(connection: &mut SqliteConnection, user_id: &str) -> Result<PersonSettings, StoreError> {
     let row = sqlx::query("SELECT settings_json FROM user_settings WHERE user_id = $1").bind(user_id);
     let row = row.fetch_optional(connection).await.map_err(failure)?;
-    row.map_or(Ok(Settings::default()), |row| parse_json(column(&row, 0)?, "user_settings.settings_json"))
+    row.map_or(Ok(PersonSettings::default()), |row| parse_json(column(&row, 0)?, "user_settings.settings_json"))
 }
 
 async fn unread(connection: &mut SqliteConnection, user_id: &str) -> Result<usize, StoreError> {
@@ -392,8 +392,8 @@ fn inbox_item(row: &SqliteRow) -> Result<InboxItem, StoreError> {
     Ok(InboxItem {
         user_id: column(row, 0)?,
         id: NotificationId(uuid(row, 1)?),
-        shelf: Shelf::parse(column(row, 2)?).ok_or_else(|| damaged("inbox.shelf"))?,
-        level: Level::parse(column(row, 3)?).ok_or_else(|| damaged("inbox.type"))?,
+        kind: InboxItemKind::parse(column(row, 2)?).ok_or_else(|| damaged("inbox.shelf"))?,
+        level: InboxItemType::parse(column(row, 3)?).ok_or_else(|| damaged("inbox.type"))?,
         origin: column(row, 4)?,
         conversation_id: column(row, 5)?,
         title: column(row, 6)?,
@@ -441,7 +441,7 @@ fn reminder(row: &SqliteRow) -> Result<Reminder, StoreError> {
         origin: column(row, 2)?,
         conversation_id: column(row, 3)?,
         message: column(row, 4)?,
-        level: Level::parse(column(row, 5)?).ok_or_else(|| damaged("reminders.type"))?,
+        level: InboxItemType::parse(column(row, 5)?).ok_or_else(|| damaged("reminders.type"))?,
         asked: column::<i64>(row, 6)? != 0,
         at: Time::from_millis(column(row, 7)?),
         due_at: Time::from_millis(column(row, 8)?),

@@ -38,7 +38,7 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
         insert.execute(params![
             row.user_id,
             row.id.0.as_bytes(),
-            row.shelf.as_str(),
+            row.kind.as_str(),
             row.level.as_str(),
             row.origin,
             row.conversation_id,

@@ -4,7 +4,7 @@ use bellwire_core::Time;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use crate::writer::Before;
+use crate::writer::PruneCutoffs;
 
 /// Names of ours begin with the time, so the key itself tells the age.
 const BY_NAME: [&str; 3] = [
@@ -27,7 +27,7 @@ const SUBJECTS: &str = "DELETE FROM idempotency_subjects WHERE (user_id, token_i
     (SELECT user_id, token_id, route, name FROM idempotency_subjects WHERE at < ?1 ORDER BY at LIMIT ?2)";
 
 /// Deletes what is older than it needs to be, at most `limit` rows of each kind; how many went.
-pub(super) fn old_rows(connection: &Connection, before: &Before, limit: usize) -> rusqlite::Result<usize> {
+pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: usize) -> rusqlite::Result<usize> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let events = first_name_at(before.events.min(oldest_waiting(connection)?));
     let mut gone = 0;

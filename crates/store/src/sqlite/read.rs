@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use bellwire_core::event::{Cause, StoredEvent};
+use bellwire_core::event::{EventCause, StoredEvent};
 use bellwire_core::render::Boundary;
 use bellwire_core::{Event, EventId, InjectionPoint, Mailbox, Notification, NotificationId, Severity, Time};
 use rusqlite::{Connection, Params, Row, params};
@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use super::people_read::told;
 use super::{Sqlite, SqliteWriter, damaged, failed, failure, mailbox_log};
-use crate::command::{InjectionView, Message, NotificationView, Once, Superseded, Token, Trace};
+use crate::command::{InjectionView, Message, NotificationView, IdempotencyKey, Superseded, Token, Trace};
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::front::Reader;
-use crate::packed::Packed;
-use crate::postroom::{LoadedMailbox, Source};
-use crate::rows::{BroughtRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, OnceRow};
+use crate::single_writer::Reader;
+use crate::packed_event::PackedEvent;
+use crate::executor::{LoadedMailbox, RowSource};
+use crate::rows::{ClientEventIdRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, IdempotencyRow};
 
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
                              user_id, correlation_id, cause, owner, accepted_at, filtered";
@@ -38,7 +38,7 @@ enum Decided {
     Without,
 }
 
-impl Source for SqliteWriter {
+impl RowSource for SqliteWriter {
     async fn conversation(&mut self, key: &ConversationKey) -> Result<Option<ConversationRow>, StoreError> {
         let row = sqlx::query(
             "SELECT id, user_id, registered, title, boundary, created_at, seen_at, workers, boundary_changed \
@@ -123,7 +123,7 @@ impl Source for SqliteWriter {
         row.map_or(Ok(Vec::new()), |row| parse_json(column(&row, 0)?, "user_settings.disabled_subscribers_json"))
     }
 
-    async fn brought(&mut self, owner: &str, id: &str) -> Result<Option<(BroughtRow, EventRow)>, StoreError> {
+    async fn client_event_id(&mut self, owner: &str, id: &str) -> Result<Option<(ClientEventIdRow, EventRow)>, StoreError> {
         let row = sqlx::query("SELECT event_id, content, at FROM brought_ids WHERE token_owner = $1 AND id = $2")
             .bind(owner)
             .bind(id)
@@ -131,18 +131,18 @@ impl Source for SqliteWriter {
             .await
             .map_err(failure)?;
         let Some(row) = row else { return Ok(None) };
-        let brought = BroughtRow {
+        let client_event_id = ClientEventIdRow {
             token_owner: owner.to_owned(),
             id: id.to_owned(),
             event_id: EventId(uuid(&row, 0)?),
             content: column::<Vec<u8>>(&row, 1)?.try_into().map_err(|_| damaged("brought_ids.content"))?,
             at: Time::from_millis(column(&row, 2)?),
         };
-        let event = events(&mut self.reading, &[brought.event_id], Decided::With).await?.pop();
-        Ok(event.map(|event| (brought, event)))
+        let event = events(&mut self.reading, &[client_event_id.event_id], Decided::With).await?.pop();
+        Ok(event.map(|event| (client_event_id, event)))
     }
 
-    async fn once(&mut self, once: &Once) -> Result<Option<OnceRow>, StoreError> {
+    async fn once(&mut self, once: &IdempotencyKey) -> Result<Option<IdempotencyRow>, StoreError> {
         let row = sqlx::query(
             "SELECT content, answer, at FROM idempotency_keys WHERE token_id = $1 AND route = $2 AND name = $3",
         )
@@ -154,9 +154,9 @@ impl Source for SqliteWriter {
         .map_err(failure)?;
         row.map(|row| {
             let content = column::<Vec<u8>>(&row, 0)?.try_into().map_err(|_| damaged("idempotency_keys.content"))?;
-            let once = Once { content, ..once.clone() };
+            let once = IdempotencyKey { content, ..once.clone() };
             let (answer, at) = (column(&row, 1)?, Time::from_millis(column(&row, 2)?));
-            Ok(OnceRow { once, answer, people: BTreeSet::new(), at })
+            Ok(IdempotencyRow { once, answer, people: BTreeSet::new(), at })
         })
         .transpose()
     }
@@ -182,7 +182,7 @@ impl Source for SqliteWriter {
         }))
     }
 
-    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, Packed)>, StoreError> {
+    async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, PackedEvent)>, StoreError> {
         let rows = events(&mut self.reading, ids, Decided::Without).await?;
         Ok(rows.into_iter().map(|row| (row.event.id(), row.packed)).collect())
     }
@@ -268,7 +268,7 @@ fn due_in_place(connection: &Connection, from: (i64, i64), now: Time, limit: usi
 }
 
 impl Reader for Sqlite {
-    async fn is_named(&self, once: &Once) -> Result<bool, StoreError> {
+    async fn is_named(&self, once: &IdempotencyKey) -> Result<bool, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM idempotency_keys WHERE token_id = $1 AND route = $2 AND name = $3)";
         let named = sqlx::query_scalar(sql).bind(&once.token_id).bind(&once.route).bind(&once.key);
         named.fetch_one(&self.pool).await.map_err(failure)
@@ -329,13 +329,13 @@ impl Reader for Sqlite {
 
     async fn trace(&self, token_owner: &str, id: &str) -> Result<Option<Trace>, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(failure)?;
-        let brought = sqlx::query("SELECT event_id FROM brought_ids WHERE token_owner = $1 AND id = $2")
+        let client_event_id = sqlx::query("SELECT event_id FROM brought_ids WHERE token_owner = $1 AND id = $2")
             .bind(token_owner)
             .bind(id)
             .fetch_optional(&mut *connection)
             .await
             .map_err(failure)?;
-        let id = match brought {
+        let id = match client_event_id {
             Some(row) => Some(EventId(uuid(&row, 0)?)),
             None => crate::event_id(id),
         };
@@ -470,9 +470,9 @@ fn event_row(row: &SqliteRow) -> Result<EventRow, StoreError> {
         agent: column(row, 8)?,
         user_id: column(row, 9)?,
         correlation_id: column(row, 10)?,
-        cause: Cause::parse(column(row, 11)?).ok_or_else(|| damaged("events.cause"))?,
+        cause: EventCause::parse(column(row, 11)?).ok_or_else(|| damaged("events.cause"))?,
     };
-    let packed = Packed::of_stored(&stored);
+    let packed = PackedEvent::of_stored(&stored);
     let event = Event::from_stored(stored).map_err(|error| damaged(&error.to_string()))?;
     Ok(EventRow {
         packed,

@@ -28,7 +28,7 @@ pub(super) async fn rows(connection: &mut SqliteConnection) -> Result<Vec<String
 }
 
 fn settings(row: &SqliteRow) -> Result<(), StoreError> {
-    parse_json::<bellwire_core::person::Settings>(column(row, 1)?, "user_settings.settings_json")?;
+    parse_json::<bellwire_core::person::PersonSettings>(column(row, 1)?, "user_settings.settings_json")?;
     parse_json::<Vec<String>>(column(row, 2)?, "user_settings.disabled_subscribers_json").map(drop)
 }
 

@@ -8,7 +8,7 @@ use super::insert::{self, json};
 use super::{SqliteWriter, failed, failure, people_write, prune, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
-use crate::writer::{Backend, Before, Erased};
+use crate::writer::{Backend, PruneCutoffs, Erased};
 
 /// A probe writes as much as the largest event's payload: where that fits, a commit fits.
 const PROBE_BYTES: i64 = 64 * 1024;
@@ -41,7 +41,7 @@ impl Backend for SqliteWriter {
         written.map(drop).map_err(failed)
     }
 
-    async fn prune(&mut self, before: &Before, limit: usize) -> Result<usize, StoreError> {
+    async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<usize, StoreError> {
         self.file.check()?;
         transaction::whole(&self.connection, |connection| prune::old_rows(connection, before, limit)).map_err(failed)
     }

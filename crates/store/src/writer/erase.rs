@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Backend, Report, Writer};
+use super::{Backend, CommitReport, Writer};
 use crate::error::StoreError;
-use crate::reply::Reply;
+use crate::reply::PendingReply;
 use crate::work::Work;
 
 /// The rows one step erases, about. 5,000 would be allowed; so many take some 20 ms.
@@ -47,7 +47,7 @@ pub(super) struct Erasures {
 struct Erasure {
     user_id: String,
     /// Those who are answered when it is done.
-    replies: Vec<Reply<()>>,
+    replies: Vec<PendingReply<()>>,
 }
 
 impl Erasure {
@@ -74,7 +74,7 @@ impl Erasures {
 
 impl<B: Backend> Writer<B> {
     /// Begins to erase a person with a first step; joins an erasure that is under way. A small one ends with that step.
-    pub(super) async fn begin_erasing(&mut self, user_id: String, reply: Reply<()>) {
+    pub(super) async fn begin_erasing(&mut self, user_id: String, reply: PendingReply<()>) {
         if let Some(known) = self.erasures.queue.iter_mut().find(|known| known.user_id == user_id) {
             return known.replies.push(reply);
         }
@@ -118,7 +118,7 @@ impl<B: Backend> Writer<B> {
         if let Some(observer) = &self.observer {
             let failed = erased.as_ref().err().map(|error| error.kind);
             let work = Work { written: erased.as_ref().map_or(0, |erased| erased.rows), ..Work::default() };
-            observer(&Report { commands: 1, took: started.elapsed(), work, failed, ..Report::default() });
+            observer(&CommitReport { commands: 1, took: started.elapsed(), work, failed, ..CommitReport::default() });
         }
         let erased = erased?;
         self.waiting.fetch_sub(i64::try_from(erased.pending).unwrap_or(0), Ordering::SeqCst);

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 use bellwire_store::{
-    Brought, Caller, Clock, Given, Incoming, MemoryStore, Observer, Opening, PeopleRules, Publish, Receipt,
-    SqliteStore, Store, StoreError, Take,
+    ClientEventId, Caller, Clock, InjectResult, Incoming, MemoryStore, Observer, StoreOptions, PeopleRules, Publish, Receipt,
+    SqliteStore, Store, StoreError, InjectCommand,
 };
 use serde_json::{Value, json};
 
@@ -97,9 +97,9 @@ impl Backend {
         Ok(())
     }
 
-    pub(crate) fn opening(&self) -> Opening {
+    pub(crate) fn opening(&self) -> StoreOptions {
         let clock = self.clock.clone();
-        Opening {
+        StoreOptions {
             subscribers: Arc::new(Subscribers::bundled()),
             randomness: Randomness::repeatable(self.seed),
             clock: Clock::set_by(move || Time::from_millis(clock.load(Ordering::SeqCst))),
@@ -131,13 +131,13 @@ impl Backend {
         &self,
         caller: Caller,
         event: Event,
-        brought: Option<Brought>,
+        client_event_id: Option<ClientEventId>,
     ) -> Result<Receipt, StoreError> {
-        let publish = Publish { caller, events: vec![Incoming::new(event, brought)], once: None };
+        let publish = Publish { caller, events: vec![Incoming::new(event, client_event_id)], once: None };
         self.store().publish(publish).await.map(|mut receipts| receipts.remove(0))
     }
 
-    pub(crate) async fn take(&self, point: InjectionPoint, call_id: &str) -> Given {
+    pub(crate) async fn take(&self, point: InjectionPoint, call_id: &str) -> InjectResult {
         self.store().take(take(point, call_id)).await.expect("the injection is answered")
     }
 }
@@ -147,8 +147,8 @@ fn rules() -> PeopleRules {
     PeopleRules { notifications_per_hour: 5, email: true, ..PeopleRules::default() }
 }
 
-pub(crate) fn take(point: InjectionPoint, call_id: &str) -> Take {
-    Take {
+pub(crate) fn take(point: InjectionPoint, call_id: &str) -> InjectCommand {
+    InjectCommand {
         caller: Caller::user("ada"),
         conversation_id: "chat".into(),
         agent: AgentName::main(),

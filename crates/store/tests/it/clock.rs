@@ -9,8 +9,8 @@ use bellwire_core::person::MessageType;
 use bellwire_core::subscriber::SubscriberFile;
 use bellwire_core::{Severity, Subscribers, Time};
 use bellwire_store::{
-    Caller, Clock, InboxQuery, InboxState, MemoryStore, NewReminder, NotificationDraft, Opening, People, PeopleRules,
-    Saying, Sent, SqliteStore, Store,
+    Caller, Clock, InboxQuery, InboxState, MemoryStore, NewReminder, NotificationDraft, StoreOptions, People, PeopleRules,
+    NotificationContent, SendResult, SqliteStore, Store,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -35,7 +35,7 @@ impl Virtual {
         let wall = move || Time::from_millis(START + offset.load(Ordering::SeqCst)).plus(millis(start.elapsed()));
         let people = PeopleRules { notifications_per_hour: 1, email: true, ..PeopleRules::default() };
         let clock = Clock::new(wall, move || start.elapsed());
-        Self { store: MemoryStore::open(Opening { timers: true, ..opening(clock, people) }), set }
+        Self { store: MemoryStore::open(StoreOptions { timers: true, ..opening(clock, people) }), set }
     }
 
     async fn remind_in(&self, delay_ms: u64) {
@@ -61,8 +61,8 @@ impl Virtual {
     }
 }
 
-fn opening(clock: Clock, people: PeopleRules) -> Opening {
-    Opening {
+fn opening(clock: Clock, people: PeopleRules) -> StoreOptions {
+    StoreOptions {
         subscribers: Arc::new(Subscribers::bundled()),
         randomness: bellwire_core::Randomness::repeatable(1),
         clock,
@@ -97,14 +97,14 @@ async fn remind(store: &dyn Store, at: Time) {
     store.remind(reminder).await.unwrap();
 }
 
-async fn send(store: &dyn Store) -> Sent {
+async fn send(store: &dyn Store) -> SendResult {
     let draft = NotificationDraft {
         caller: Caller::user("ada"),
         user_id: "ada".into(),
         origin: "butler".into(),
         conversation_id: None,
         correlation_id: None,
-        saying: Saying::Message { kind: MessageType::Info, message: "done".into() },
+        content: NotificationContent::Message { kind: MessageType::Info, message: "done".into() },
         once: None,
     };
     store.send(draft).await.unwrap()
@@ -130,14 +130,14 @@ async fn a_window_closes_when_it_is_due_whenever_its_event_came() {
 #[tokio::test(start_paused = true)]
 async fn a_wall_clock_that_is_set_back_holds_up_neither_windows_nor_reminders_nor_people() {
     let hub = Virtual::open();
-    assert!(matches!(send(&hub.store).await, Sent::Told { .. }));
+    assert!(matches!(send(&hub.store).await, SendResult::Stored { .. }));
     publish(&hub.store, "grep").await;
     hub.set.store(-3 * DAY_MS, Ordering::SeqCst);
     let took = hub.until(|| async { hub.pending().await == 1 }).await;
     assert!((2_000..=2_000 + LATE_MS).contains(&took), "the window closed after {took} ms");
-    assert!(matches!(send(&hub.store).await, Sent::Limited { .. }));
+    assert!(matches!(send(&hub.store).await, SendResult::Limited { .. }));
     tokio::time::sleep(Duration::from_secs(60 * 60)).await;
-    assert!(matches!(send(&hub.store).await, Sent::Told { .. }), "the hour's allowance is free after an hour");
+    assert!(matches!(send(&hub.store).await, SendResult::Stored { .. }), "the hour's allowance is free after an hour");
     tokio::time::sleep(Duration::from_secs(60 * 60)).await;
     hub.remind_in(10 * 60_000).await;
     let took = hub.until(|| async { hub.told().await == 3 }).await;
@@ -162,7 +162,7 @@ async fn the_outbox_is_told_when_a_lease_ends() {
         email_address: Some(Some("ada@example.org".into())),
         ..Default::default()
     };
-    hub.store.change_settings(bellwire_store::NewSettings { user_id: "ada".into(), change }).await.unwrap();
+    hub.store.change_settings(bellwire_store::SettingsRequest { user_id: "ada".into(), change }).await.unwrap();
     assert_eq!(hub.store.claim(1).await.unwrap().len(), 1);
     let mut changes = hub.store.outbox_changes();
     changes.mark_unchanged();
@@ -187,7 +187,7 @@ async fn in_real_time_a_timer_that_fires_does_not_delay_the_next_one() {
     let late = subscriber("\"late\"", "\"tool.call.timeout\"", "window_ms = 300");
     let start = std::time::Instant::now();
     let wall = || Time::from_millis(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as i64);
-    let opening = Opening {
+    let opening = StoreOptions {
         subscribers: Arc::new(Subscribers::new([early, late])),
         timers: true,
         ..opening(Clock::new(wall, move || start.elapsed()), PeopleRules::default())
@@ -216,7 +216,7 @@ async fn after_a_restart_with_the_clock_set_back_rows_from_the_future_count_as_n
     backend.pass(3 * DAY_MS);
     let receipt = backend.publish(failure("grep")).await;
     backend.publish(failure("grep")).await;
-    assert!(matches!(send(&*backend.store()).await, Sent::Told { .. }));
+    assert!(matches!(send(&*backend.store()).await, SendResult::Stored { .. }));
     remind(&*backend.store(), backend.now().plus(2 * HOUR_MS as u64)).await;
     backend.close().await;
     backend.pass(-3 * DAY_MS);
@@ -230,9 +230,9 @@ async fn after_a_restart_with_the_clock_set_back_rows_from_the_future_count_as_n
     assert_eq!(trace.notifications[0].state, "pending");
     assert!(backend.take(AfterTool, "c1").await.block.contains("grep"));
     // A person is told again when an hour has passed, and reminded two hours after it was asked for.
-    assert!(matches!(send(&*backend.store()).await, Sent::Limited { .. }));
+    assert!(matches!(send(&*backend.store()).await, SendResult::Limited { .. }));
     backend.pass(HOUR_MS);
-    assert!(matches!(send(&*backend.store()).await, Sent::Told { .. }));
+    assert!(matches!(send(&*backend.store()).await, SendResult::Stored { .. }));
     backend.pass(HOUR_MS);
     backend.store().tick().await.unwrap();
     assert_eq!(inbox(&*backend.store()).await, 3);

@@ -68,7 +68,7 @@ on_every_store! {
         assert!(blocks.iter().next().unwrap().contains("grep"));
     }
 
-    async fn what_is_accepted_behind_an_erasure_stays(backend: Backend) {
+    async fn events_accepted_after_an_erasure_stay(backend: Backend) {
         backend.publish(failure("grep")).await;
         let store = backend.store();
         // All three wait for the writer when it looks: they would share a commit.

@@ -47,7 +47,7 @@ async fn two_processes_cannot_serve_the_same_file() {
 }
 
 #[tokio::test]
-async fn what_was_told_before_a_restart_and_never_seen_is_told_in_full_after_it() {
+async fn unseen_notifications_are_shown_in_full_after_a_restart() {
     let mut backend = Backend::sqlite().await;
     // A message opens no window of repeats, which would keep its event in the mailbox for a while.
     backend.publish(Event::user_message("look here").unwrap().in_conversation("chat")).await;
@@ -152,7 +152,7 @@ async fn a_call_for_a_person_whose_mailbox_is_damaged_is_refused_before_anything
 }
 
 #[tokio::test]
-async fn a_damaged_mailbox_stops_nobody_elses_clock() {
+async fn a_damaged_mailbox_does_not_stop_other_timers() {
     let mut backend = Backend::sqlite().await;
     backend.publish(failure("grep")).await;
     let other = backend.publish(failure("sed").in_conversation("other")).await;
@@ -216,7 +216,7 @@ async fn of_a_commit_that_failed_nothing_is_remembered_however_many_shared_it() 
 }
 
 #[tokio::test]
-async fn a_damaged_answer_concerns_whoever_asks_for_it_and_nobody_else() {
+async fn a_damaged_answer_fails_only_its_own_call() {
     let mut backend = Backend::sqlite().await;
     backend.publish(failure("grep")).await;
     backend.take(AfterTool, "c1").await;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, NotificationId, Severity};
 use bellwire_store::{
-    Brought, Caller, Claim, ErrorKind, Incoming, Kept, NewReminder, Once, PeopleRules, Publish, Report, StoreError,
+    ClientEventId, Caller, Claim, ErrorKind, Incoming, RetentionCutoffs, NewReminder, IdempotencyKey, PeopleRules, Publish, CommitReport, StoreError,
     Token,
 };
 use serde_json::json;
@@ -68,13 +68,13 @@ fn asks(question: &str) -> Event {
     event("agent.input.needed", Severity::Info, json!({ "message": question }))
 }
 
-fn once(key: &str) -> Once {
-    Once { token_id: "t".into(), route: "r".into(), key: key.into(), content: [1; 32] }
+fn once(key: &str) -> IdempotencyKey {
+    IdempotencyKey { token_id: "t".into(), route: "r".into(), key: key.into(), content: [1; 32] }
 }
 
 fn named(user: &str) -> Publish {
-    let brought = Some(Brought { id: "mine".into(), content: [1; 16] });
-    let events = vec![Incoming::new(failure("grep"), brought)];
+    let client_event_id = Some(ClientEventId { id: "mine".into(), content: [1; 16] });
+    let events = vec![Incoming::new(failure("grep"), client_event_id)];
     Publish { caller: Caller::user(user), events, once: Some(once(user)) }
 }
 
@@ -194,7 +194,7 @@ async fn bobs_claim(backend: &Backend) -> Vec<Claim> {
 }
 
 #[tokio::test]
-async fn whatever_is_damaged_of_one_person_everything_of_the_others_goes_on() {
+async fn damage_of_one_user_does_not_affect_others() {
     let mut backend = template().await;
     let whole = std::fs::read(backend.path()).unwrap();
     let mut refused = 0;
@@ -222,7 +222,7 @@ async fn whatever_is_damaged_of_one_person_everything_of_the_others_goes_on() {
             let told = backend.store().catch_up("bob".into(), Some(0), 100).await.unwrap().changes;
             let reminded = told.iter().any(|change| change.item.message == "Buy milk");
             assert!(reminded, "{what}: Bob's reminder is told");
-            let kept = Kept { events: backend.now(), answers: backend.now(), inbox: backend.now() };
+            let kept = RetentionCutoffs { events: backend.now(), answers: backend.now(), inbox: backend.now() };
             backend.store().prune(kept, 100).await.unwrap_or_else(|error| panic!("{what}: retention: {error}"));
             backend.store().check().await.unwrap_or_else(|error| panic!("{what}: the writer: {error}"));
             backend.close().await;
@@ -247,7 +247,7 @@ async fn each_damaged_row_is_counted_once_and_found_by_an_inspection() {
     let counted = Arc::new(AtomicUsize::new(0));
     let count = counted.clone();
     backend.open().await;
-    let observer = move |report: &Report| {
+    let observer = move |report: &CommitReport| {
         count.fetch_add(report.damaged, Ordering::SeqCst);
     };
     backend.observe(Arc::new(observer)).await;

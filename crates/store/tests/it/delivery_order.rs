@@ -2,8 +2,8 @@
 
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_store::{
-    Caller, Claim, DeliveryState, Finish, Letter, NewSettings, NotificationDraft, Outcome, PeopleRules, Purpose,
-    Saying, Sent,
+    Caller, Claim, DeliveryState, AttemptEnd, AttemptStart, SettingsRequest, NotificationDraft, AttemptOutcome, PeopleRules, Purpose,
+    NotificationContent, SendResult,
 };
 
 use crate::backends::Backend;
@@ -17,7 +17,7 @@ async fn stores() -> [Backend; 2] {
 }
 
 async fn change(backend: &Backend, user: &str, change: SettingsChange) {
-    backend.store().change_settings(NewSettings { user_id: user.into(), change }).await.unwrap();
+    backend.store().change_settings(SettingsRequest { user_id: user.into(), change }).await.unwrap();
 }
 
 /// This person reads mail.
@@ -28,7 +28,7 @@ pub(crate) async fn mails(backend: &Backend, user: &str) {
     let claim = one(backend).await;
     assert_eq!((claim.user_id.as_str(), &claim.purpose), (user, &Purpose::Confirmation));
     start(backend, &claim).await;
-    assert!(finish(backend, &claim, Outcome::Sent).await);
+    assert!(finish(backend, &claim, AttemptOutcome::Sent).await);
     assert!(backend.store().confirm_address(user.into(), b"code".to_vec(), None).await.unwrap().email.confirmed);
 }
 
@@ -39,10 +39,10 @@ pub(crate) async fn tell(backend: &Backend, user: &str, text: &str) {
         origin: "butler".into(),
         conversation_id: Some("chat".into()),
         correlation_id: None,
-        saying: Saying::Message { kind: MessageType::Info, message: text.to_owned() },
+        content: NotificationContent::Message { kind: MessageType::Info, message: text.to_owned() },
         once: None,
     };
-    assert!(matches!(backend.store().send(draft).await.unwrap(), Sent::Told { .. }));
+    assert!(matches!(backend.store().send(draft).await.unwrap(), SendResult::Stored { .. }));
 }
 
 /// The one letter there is room for.
@@ -54,19 +54,19 @@ async fn one(backend: &Backend) -> Claim {
 
 async fn start(backend: &Backend, claim: &Claim) {
     let code = (claim.purpose == Purpose::Confirmation).then(|| b"code".to_vec());
-    let letter = Letter { letter_id: claim.letter_id, fence: claim.fence, code };
+    let letter = AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code };
     assert!(backend.store().start(letter).await.unwrap());
 }
 
-async fn finish(backend: &Backend, claim: &Claim, outcome: Outcome) -> bool {
-    let finish = Finish { letter_id: claim.letter_id, fence: claim.fence, outcome, jitter: 0 };
+async fn finish(backend: &Backend, claim: &Claim, outcome: AttemptOutcome) -> bool {
+    let finish = AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome, jitter: 0 };
     backend.store().finish(finish).await.unwrap()
 }
 
 /// Its attempt fails, and may be made again.
 async fn defer(backend: &Backend, claim: &Claim) {
     start(backend, claim).await;
-    assert!(finish(backend, claim, Outcome::TryAgain { reason: "451 greylisted".into(), retry_after_ms: None }).await);
+    assert!(finish(backend, claim, AttemptOutcome::TryAgain { reason: "451 greylisted".into(), retry_after_ms: None }).await);
 }
 
 fn texts(claim: &Claim) -> Vec<&str> {
@@ -105,7 +105,7 @@ async fn a_digest_that_is_tried_again_carries_all_that_it_carried() {
         assert_eq!(texts(&again), texts(&first)[1..]);
         assert!(backend.store().claim(10).await.unwrap().is_empty(), "no part of it is claimed besides");
         start(&backend, &again).await;
-        assert!(finish(&backend, &again, Outcome::Sent).await);
+        assert!(finish(&backend, &again, AttemptOutcome::Sent).await);
         assert_eq!(in_state(&backend, DeliveryState::Sent).await, MANY - 1, "what was in the mail, and nothing else");
         assert_eq!(in_state(&backend, DeliveryState::Skipped).await, 1);
     }
@@ -119,7 +119,7 @@ fn first_item(claim: &Claim) -> bellwire_core::NotificationId {
 }
 
 #[tokio::test]
-async fn whoever_has_waited_longest_is_sent_to_first() {
+async fn the_longest_waiting_delivery_is_claimed_first() {
     for backend in stores().await {
         let people = ["zoe", "ada", "mia"];
         for person in people {
@@ -136,7 +136,7 @@ async fn whoever_has_waited_longest_is_sent_to_first() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_the_backlog_of_another() {
+async fn one_persons_backlog_does_not_delay_others() {
     for backend in stores().await {
         for person in ["ada", "bob", "zoe"] {
             mails(&backend, person).await;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwire_store::{Caller, Ended, ErrorKind, Observer, Report, Store};
+use bellwire_store::{Caller, Ended, ErrorKind, Observer, CommitReport, Store};
 
 use crate::backends::{Backend, failure, on_every_store};
 
 /// Panics in the writer, right after a commit that took in an event.
 fn panics_at_the_first_event() -> Observer {
-    Arc::new(|report: &Report| assert_eq!(report.events, 0, "on purpose"))
+    Arc::new(|report: &CommitReport| assert_eq!(report.events, 0, "on purpose"))
 }
 
 async fn ended(store: &dyn Store) -> Ended {
@@ -37,6 +37,6 @@ on_every_store! {
         assert!(message.contains("on purpose"), "{message}");
         assert_eq!(store.check().await.unwrap_err(), asked, "whoever comes later hears the same");
         assert!(!doorbell.rings().await);
-        assert_eq!(hints.next().await, bellwire_store::Heard::Closed);
+        assert_eq!(hints.next().await, bellwire_store::HintEvent::Closed);
     }
 }

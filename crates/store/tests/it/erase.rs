@@ -9,8 +9,8 @@ use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_core::person::{MessageType, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    Brought, Caller, ErrorKind, InboxQuery, InboxState, Incoming, Kept, NewReminder, NewSettings, NotificationDraft,
-    Once, Publish, Saying, Store, Token,
+    ClientEventId, Caller, ErrorKind, InboxQuery, InboxState, Incoming, RetentionCutoffs, NewReminder, SettingsRequest, NotificationDraft,
+    IdempotencyKey, Publish, NotificationContent, Store, Token,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -39,7 +39,7 @@ fn mark_of(user: &str) -> &str {
 async fn publish(store: &dyn Store, user: &str, numbers: std::ops::Range<usize>) {
     let incoming = |number: usize| {
         let id = format!("{}-{number}", mark_of(user));
-        Incoming::new(event(user, number), Some(Brought { id, content: [1; 16] }))
+        Incoming::new(event(user, number), Some(ClientEventId { id, content: [1; 16] }))
     };
     let publish = Publish { caller: Caller::user(user), events: numbers.map(incoming).collect(), once: None };
     store.publish(publish).await.unwrap();
@@ -63,7 +63,7 @@ async fn live(backend: &Backend, user: &str, events: usize) {
     store.put_token(token).await.unwrap();
     let once = |key: &str| {
         let [token_id, route, key] = ["admin", "POST", &format!("{mark}-{key}")].map(str::to_owned);
-        Once { token_id, route, key, content: [7; 32] }
+        IdempotencyKey { token_id, route, key, content: [7; 32] }
     };
     store.answer_once(once("one"), format!("{mark} {}", "y".repeat(2_000)), Some(user.into())).await.unwrap();
     let change = SettingsChange {
@@ -71,17 +71,17 @@ async fn live(backend: &Backend, user: &str, events: usize) {
         email_address: Some(Some(format!("{mark}@example.org"))),
         ..SettingsChange::default()
     };
-    store.change_settings(NewSettings { user_id: user.into(), change }).await.unwrap();
+    store.change_settings(SettingsRequest { user_id: user.into(), change }).await.unwrap();
     for number in 0..4 {
         let message = format!("{mark} {number} {}", "z".repeat(number * 900));
-        let saying = Saying::Message { kind: MessageType::Info, message: message.clone() };
+        let content = NotificationContent::Message { kind: MessageType::Info, message: message.clone() };
         let draft = NotificationDraft {
             caller: Caller::user(user),
             user_id: user.into(),
             origin: "butler".into(),
             conversation_id: None,
             correlation_id: None,
-            saying,
+            content,
             once: None,
         };
         store.send(draft).await.unwrap();
@@ -139,7 +139,7 @@ async fn of_an_erased_person_no_text_is_left_in_the_file_or_its_log() {
         live(&backend, "bob", 400).await;
         let before = Time::from_millis(START + 1_000_000);
         // Some of it is deleted for its age, before anybody asks to erase it.
-        backend.store().prune(Kept { events: before, answers: before, inbox: before }, 100).await.unwrap();
+        backend.store().prune(RetentionCutoffs { events: before, answers: before, inbox: before }, 100).await.unwrap();
         assert!(found_in(&folder, MARK).len() > 100);
         backend.store().erase_user(ADA.into()).await.unwrap();
         assert_eq!(found_in(&folder, MARK), [""; 0], "in round {round}");
@@ -154,7 +154,7 @@ async fn other_commands_go_between_the_steps_and_calls_about_the_person_are_refu
     let mut backend = Backend::sqlite().await;
     let steps = Arc::new(AtomicUsize::new(0));
     let count = steps.clone();
-    let observer = move |_: &bellwire_store::Report| {
+    let observer = move |_: &bellwire_store::CommitReport| {
         count.fetch_add(1, Ordering::SeqCst);
     };
     backend.observe(Arc::new(observer)).await;
@@ -206,7 +206,7 @@ async fn an_erasure_that_a_crash_interrupted_goes_on_by_itself() {
     let (armed, steps) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
     let is_armed = armed.clone();
     // The writer waits for its observer: between two steps, the copy is what a crash would leave.
-    let crash = move |_: &bellwire_store::Report| {
+    let crash = move |_: &bellwire_store::CommitReport| {
         if is_armed.load(Ordering::SeqCst) == 1 && steps.fetch_add(1, Ordering::SeqCst) == 1 {
             for name in ["bellwire.db", "bellwire.db-wal"] {
                 std::fs::copy(from.join(name), to.join(name)).unwrap();

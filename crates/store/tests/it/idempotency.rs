@@ -1,13 +1,13 @@
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_store::{Brought, Caller, DeliveryState, ErrorKind, Incoming, Once, Publish};
+use bellwire_store::{ClientEventId, Caller, DeliveryState, ErrorKind, Incoming, IdempotencyKey, Publish};
 use serde_json::json;
 
 use crate::backends::{Backend, failure, on_every_store};
 use crate::notify::{message, toast, told};
 use crate::outbox::{claim, finish, mail_to, only, start};
 
-fn once(route: &str, content: u8) -> Once {
-    Once { token_id: "t".into(), route: route.into(), key: "k".into(), content: [content; 32] }
+fn once(route: &str, content: u8) -> IdempotencyKey {
+    IdempotencyKey { token_id: "t".into(), route: route.into(), key: "k".into(), content: [content; 32] }
 }
 
 fn publish(tool: &str, content: u8) -> Publish {
@@ -15,18 +15,18 @@ fn publish(tool: &str, content: u8) -> Publish {
     Publish { caller: Caller::user("ada"), events, once: Some(once("POST /v1/events", content)) }
 }
 
-fn brought(content: u8) -> Option<Brought> {
-    Some(Brought { id: "build-17".into(), content: [content; 16] })
+fn client_event_id(content: u8) -> Option<ClientEventId> {
+    Some(ClientEventId { id: "build-17".into(), content: [content; 16] })
 }
 
 on_every_store! {
     async fn the_same_event_sent_twice_happens_once(backend: Backend) {
         let caller = Caller::user("ada");
-        let first = backend.publish_as(caller.clone(), failure("grep"), brought(1)).await.unwrap();
+        let first = backend.publish_as(caller.clone(), failure("grep"), client_event_id(1)).await.unwrap();
         if backend.is_durable() {
             backend.restart().await;
         }
-        let again = backend.publish_as(caller, failure("grep"), brought(1)).await.unwrap();
+        let again = backend.publish_as(caller, failure("grep"), client_event_id(1)).await.unwrap();
         assert_eq!(first, again);
         let answer = backend.take(AfterTool, "c1").await;
         assert!(!answer.block.contains(" x2]"), "{}", answer.block);
@@ -34,21 +34,21 @@ on_every_store! {
 
     async fn one_name_for_two_events_is_a_conflict(backend: Backend) {
         let caller = Caller::user("ada");
-        backend.publish_as(caller.clone(), failure("grep"), brought(1)).await.unwrap();
-        let refused = backend.publish_as(caller, failure("sed"), brought(2)).await.unwrap_err();
+        backend.publish_as(caller.clone(), failure("grep"), client_event_id(1)).await.unwrap();
+        let refused = backend.publish_as(caller, failure("sed"), client_event_id(2)).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
     }
 
     async fn the_names_of_one_sender_never_block_anothers(backend: Backend) {
         let store = backend.store();
         store.put_conversation(Caller::user("bob"), "bobs".into(), "bob".into(), None).await.unwrap();
-        backend.publish_as(Caller::user("ada"), failure("grep"), brought(1)).await.unwrap();
-        let other = backend.publish_as(Caller::user("bob"), failure("sed").in_conversation("bobs"), brought(2)).await;
+        backend.publish_as(Caller::user("ada"), failure("grep"), client_event_id(1)).await.unwrap();
+        let other = backend.publish_as(Caller::user("bob"), failure("sed").in_conversation("bobs"), client_event_id(2)).await;
         assert!(other.is_ok());
     }
 
     async fn the_same_name_twice_in_one_call_is_one_event(backend: Backend) {
-        let twice = || Incoming::new(failure("grep"), brought(1));
+        let twice = || Incoming::new(failure("grep"), client_event_id(1));
         let publish = Publish { caller: Caller::user("ada"), events: vec![twice(), twice()], once: None };
         let receipts = backend.store().publish(publish).await.unwrap();
         assert_eq!(receipts[0], receipts[1]);
@@ -101,7 +101,7 @@ on_every_store! {
     async fn a_delivery_that_is_retried_under_a_name_is_retried_once(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         told(&backend, message("news")).await;
-        let refused = || bellwire_store::Outcome::Refused { reason: "550 no such user".into() };
+        let refused = || bellwire_store::AttemptOutcome::Refused { reason: "550 no such user".into() };
         let refuse = async |backend: &Backend| {
             let letter = claim(backend).await;
             assert!(start(backend, &letter).await && finish(backend, &letter, refused()).await);

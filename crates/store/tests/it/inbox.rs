@@ -2,7 +2,7 @@
 
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{NotificationId, Time};
-use bellwire_store::{ErrorKind, InboxState, Kept, NotificationDraft};
+use bellwire_store::{ErrorKind, InboxState, RetentionCutoffs, NotificationDraft};
 use serde_json::json;
 
 use crate::backends::{Backend, START, on_every_store};
@@ -44,7 +44,7 @@ on_every_store! {
         assert_eq!((store.read_all("ada".into(), None).await.unwrap(), unread(&backend).await), (0, 0));
     }
 
-    async fn what_is_not_theirs_is_not_there(backend: Backend) {
+    async fn other_users_items_are_not_found(backend: Backend) {
         let store = backend.store();
         let id = told(&backend, build_failed()).await;
         for error in [
@@ -111,19 +111,19 @@ on_every_store! {
         assert_eq!(after.changes.len(), 1);
     }
 
-    async fn what_was_read_long_ago_goes_and_what_is_unread_stays(backend: Backend) {
+    async fn old_read_items_are_deleted_and_unread_ones_stay(backend: Backend) {
         let read = told(&backend, message("read")).await;
         told(&backend, message("unread")).await;
         backend.store().mark("ada".into(), read, true).await.unwrap();
         backend.pass(60_000);
         let before = Time::from_millis(START + 1);
-        let kept = Kept { events: before, answers: before, inbox: before };
+        let kept = RetentionCutoffs { events: before, answers: before, inbox: before };
         assert_eq!(backend.store().prune(kept, 10).await.unwrap(), 1);
         let left = inbox(&backend, InboxState::All).await;
         assert_eq!((left.len(), left[0].message.as_str()), (1, "unread"));
     }
 
-    async fn whoever_follows_an_inbox_is_told_after_the_commit(backend: Backend) {
+    async fn the_doorbell_rings_after_the_commit(backend: Backend) {
         let (mut hers, mut his) = (backend.store().doorbell("ada"), backend.store().doorbell("bob"));
         told(&backend, message("news")).await;
         assert!(hers.rings().await);

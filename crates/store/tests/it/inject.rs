@@ -1,16 +1,16 @@
 use bellwire_core::InjectionPoint::{AfterTool, TurnEnd, TurnStart};
-use bellwire_core::conversation::{Observed, Outcome};
+use bellwire_core::conversation::{ObservedCall, CallOutcome};
 use bellwire_core::event::AgentName;
-use bellwire_core::inject::Limits;
+use bellwire_core::inject::InjectLimits;
 use bellwire_core::{Event, Severity};
-use bellwire_store::{Caller, ErrorKind, Heard, HintKind, Incoming, Publish};
+use bellwire_store::{Caller, ErrorKind, HintEvent, HintKind, Incoming, Publish};
 use serde_json::json;
 
 use crate::backends::{Backend, event, failure, on_every_store, take};
 
 on_every_store! {
     /// The store of these tests keeps some 256 KB of mailboxes in memory; this fills it twice over with others.
-    async fn what_has_left_memory_is_told_all_the_same(backend: Backend) {
+    async fn an_evicted_mailbox_is_loaded_and_shown(backend: Backend) {
         let done = |task: &str| event("task.background.complete", Severity::Info, json!({ "task_id": task }));
         backend.publish(done("early")).await;
         let unseen = backend.take(AfterTool, "c0").await;
@@ -41,12 +41,12 @@ on_every_store! {
 
     async fn the_observed_call_is_published_with_the_injection(backend: Backend) {
         let mut ask = take(AfterTool, "c1");
-        ask.observed = Some(Observed::new("vault_search", Outcome::Failure));
+        ask.observed = Some(ObservedCall::new("vault_search", CallOutcome::Failure));
         let answer = backend.store().take(ask).await.unwrap();
         assert!(answer.block.contains("vault_search"), "{}", answer.block);
     }
 
-    async fn what_the_model_never_saw_waits_again(backend: Backend) {
+    async fn unseen_notifications_become_pending_again(backend: Backend) {
         backend.publish(failure("grep")).await;
         let lost = backend.take(AfterTool, "c1").await;
         if backend.is_durable() {
@@ -107,7 +107,7 @@ on_every_store! {
         let mut hints = backend.store().hints("ada", "chat");
         backend.publish(event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": "b"}))).await;
         let mut kinds = Vec::new();
-        while let Some(Heard::Hint(hint)) = hints.try_next() {
+        while let Some(HintEvent::Hint(hint)) = hints.try_next() {
             assert_eq!(&*hint.conversation_id, "chat");
             kinds.push(hint.kind);
         }
@@ -125,7 +125,7 @@ on_every_store! {
         let mut heard = || {
             let hints = std::iter::from_fn(|| hints.try_next());
             hints.filter_map(|heard| match heard {
-                Heard::Hint(hint) if hint.kind == HintKind::Pending => Some((hint.notifications.len(), hint.count)),
+                HintEvent::Hint(hint) if hint.kind == HintKind::Pending => Some((hint.notifications.len(), hint.count)),
                 _ => None,
             }).collect::<Vec<_>>()
         };
@@ -136,7 +136,7 @@ on_every_store! {
         }
         assert_eq!(heard(), [(1, 1), (1, 2)]);
         let mut ask = take(TurnStart, "c1");
-        ask.request.limits = Limits::new(1, 1000).unwrap();
+        ask.request.limits = InjectLimits::new(1, 1000).unwrap();
         backend.store().take(ask).await.unwrap();
         assert_eq!(heard(), [(0, 1)], "one was taken, one still waits");
         backend.take(TurnStart, "c2").await;
@@ -151,7 +151,7 @@ on_every_store! {
         let events = (0..20).map(|task| Incoming::new(done(task), None)).collect();
         backend.store().publish(Publish { caller: Caller::user("ada"), events, once: None }).await.unwrap();
         let mut heard = Vec::new();
-        while let Some(Heard::Hint(hint)) = hints.try_next() {
+        while let Some(HintEvent::Hint(hint)) = hints.try_next() {
             heard.push((hint.kind, hint.notifications.len(), hint.count));
         }
         assert_eq!(heard, [(HintKind::Pending, 20, 20), (HintKind::Wake, 6, 20)]);

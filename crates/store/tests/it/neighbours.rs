@@ -8,7 +8,7 @@ use std::task::Poll;
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, Severity};
 use bellwire_store::{
-    Brought, Caller, ErrorKind, Incoming, Observer, Once, Publish, Receipt, Report, Store, StoreError,
+    ClientEventId, Caller, ErrorKind, Incoming, Observer, IdempotencyKey, Publish, Receipt, CommitReport, Store, StoreError,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -31,7 +31,7 @@ impl Held {
         let (mut backend, gate) = (Backend::sqlite().await, Arc::new(Mutex::new(())));
         let (seen, commits) = mpsc::unbounded_channel();
         let at_gate = gate.clone();
-        let observer: Observer = Arc::new(move |_: &Report| {
+        let observer: Observer = Arc::new(move |_: &CommitReport| {
             let _ = seen.send(());
             drop(at_gate.lock());
         });
@@ -122,7 +122,7 @@ async fn a_command_that_fails_after_it_began_to_decide_fails_alone_and_leaves_no
 #[tokio::test]
 async fn a_damaged_remembered_answer_fails_the_repeat_alone_every_time() {
     let mut held = Held::open().await;
-    let once = Once { token_id: "t".into(), route: "r".into(), key: "k".into(), content: [1; 32] };
+    let once = IdempotencyKey { token_id: "t".into(), route: "r".into(), key: "k".into(), content: [1; 32] };
     let named = || Publish { once: Some(once.clone()), ..publish("ada", vec![failure("grep")]) };
     held.backend.store().publish(named()).await.unwrap();
     held.sql("UPDATE idempotency_keys SET answer = 'nonsense'").await;
@@ -140,8 +140,8 @@ async fn a_damaged_remembered_answer_fails_the_repeat_alone_every_time() {
 async fn a_command_whose_rows_the_database_refuses_fails_alone() {
     let mut held = Held::open().await;
     held.sql("CREATE TRIGGER fault BEFORE INSERT ON brought_ids BEGIN SELECT RAISE(ABORT, 'on purpose'); END").await;
-    let brought = Some(Brought { id: "mine".into(), content: [1; 16] });
-    let poisoned = Publish { events: vec![Incoming::new(failure("poisoned"), brought)], ..publish("ada", Vec::new()) };
+    let client_event_id = Some(ClientEventId { id: "mine".into(), content: [1; 16] });
+    let poisoned = Publish { events: vec![Incoming::new(failure("poisoned"), client_event_id)], ..publish("ada", Vec::new()) };
     let neighbour = |number: usize| publish("ada", vec![failure(&format!("tool_{number}"))]);
     let mut asked: Vec<Publish> = (0..9).map(neighbour).collect();
     asked.insert(4, poisoned);

@@ -1,10 +1,10 @@
 //! Telling a person: once per call, never more than the hour allows.
 
-use bellwire_core::person::{Arguments, MessageType, SettingsChange, ShowNotification};
+use bellwire_core::person::{ToolArguments, MessageType, SettingsChange, ShowNotification};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    Caller, ErrorKind, InboxItem, InboxQuery, InboxState, Level, NotificationDraft, Once, PeopleRules, Saying, Sent,
-    Shelf,
+    Caller, ErrorKind, InboxItem, InboxQuery, InboxState, InboxItemType, NotificationDraft, IdempotencyKey, PeopleRules, NotificationContent, SendResult,
+    InboxItemKind,
 };
 use serde_json::{Value, json};
 
@@ -13,30 +13,30 @@ use crate::settings::change;
 
 const HOUR: i64 = 3_600_000;
 
-pub(crate) fn draft(saying: Saying) -> NotificationDraft {
+pub(crate) fn draft(content: NotificationContent) -> NotificationDraft {
     NotificationDraft {
         caller: Caller::user("ada"),
         user_id: "ada".into(),
         origin: "butler".into(),
         conversation_id: Some("chat".into()),
         correlation_id: Some("thread".into()),
-        saying,
+        content,
         once: None,
     }
 }
 
 pub(crate) fn message(text: &str) -> NotificationDraft {
-    draft(Saying::Message { kind: MessageType::Info, message: text.to_owned() })
+    draft(NotificationContent::Message { kind: MessageType::Info, message: text.to_owned() })
 }
 
 pub(crate) fn toast(arguments: Value) -> NotificationDraft {
-    let show = ShowNotification::parse(&Arguments::parse(arguments).unwrap()).unwrap();
-    draft(Saying::Toast(show))
+    let show = ShowNotification::parse(&ToolArguments::parse(arguments).unwrap()).unwrap();
+    draft(NotificationContent::Toast(show))
 }
 
 pub(crate) async fn told(backend: &Backend, draft: NotificationDraft) -> bellwire_core::NotificationId {
     match backend.store().send(draft).await.unwrap() {
-        Sent::Told { id, .. } => id,
+        SendResult::Stored { id, .. } => id,
         limited => panic!("{limited:?}"),
     }
 }
@@ -47,13 +47,13 @@ pub(crate) async fn inbox(backend: &Backend, state: InboxState) -> Vec<InboxItem
 }
 
 on_every_store! {
-    async fn what_was_told_is_in_the_inbox_with_who_told_it(backend: Backend) {
+    async fn a_sent_notification_is_in_the_inbox_with_its_origin(backend: Backend) {
         let id = told(&backend, message("Buy milk")).await;
         if backend.is_durable() {
             backend.restart().await;
         }
         let item = inbox(&backend, InboxState::Unread).await.remove(0);
-        assert_eq!((item.id, item.shelf, item.level), (id, Shelf::Message, Level::Info));
+        assert_eq!((item.id, item.kind, item.level), (id, InboxItemKind::Message, InboxItemType::Info));
         assert_eq!((item.message.as_str(), item.origin.as_str()), ("Buy milk", "butler"));
         assert_eq!(item.conversation_id.as_deref(), Some("chat"));
         assert_eq!(item.correlation_id.as_deref(), Some("thread"));
@@ -61,7 +61,7 @@ on_every_store! {
     }
 
     async fn the_same_call_tells_once_and_another_call_under_its_name_is_refused(backend: Backend) {
-        let once = |content: u8| Once {
+        let once = |content: u8| IdempotencyKey {
             token_id: "t".into(),
             route: "send_notification".into(),
             key: "k".into(),
@@ -83,7 +83,7 @@ on_every_store! {
             told(&backend, message(&format!("{minute}"))).await;
             backend.pass(60_000);
         }
-        let limited = |seconds| Sent::Limited { retry_after_seconds: seconds };
+        let limited = |seconds| SendResult::Limited { retry_after_seconds: seconds };
         assert_eq!(backend.store().send(message("too much")).await.unwrap(), limited(55 * 60));
         if backend.is_durable() {
             backend.restart().await;
@@ -102,7 +102,7 @@ on_every_store! {
             let id = told(&backend, message(&format!("{number}"))).await;
             backend.store().dismiss("ada".into(), id).await.unwrap();
         }
-        assert!(matches!(backend.store().send(message("x")).await.unwrap(), Sent::Limited { .. }));
+        assert!(matches!(backend.store().send(message("x")).await.unwrap(), SendResult::Limited { .. }));
         told(&backend, toast(json!({"message": "Saved", "severity": "success"}))).await;
     }
 
@@ -113,12 +113,12 @@ on_every_store! {
         });
         let mut admitted = 0;
         for call in calls.collect::<Vec<_>>() {
-            admitted += usize::from(matches!(call.await.unwrap(), Sent::Told { .. }));
+            admitted += usize::from(matches!(call.await.unwrap(), SendResult::Stored { .. }));
         }
         assert_eq!((admitted, inbox(&backend, InboxState::All).await.len()), (5, 5));
     }
 
-    async fn nobody_tells_a_person_that_is_not_theirs_or_of_a_conversation_that_is_not(backend: Backend) {
+    async fn a_caller_cannot_notify_other_users_or_for_other_conversations(backend: Backend) {
         let theirs = NotificationDraft { caller: Caller::user("bob"), ..message("x") };
         assert_eq!(backend.store().send(theirs).await.unwrap_err().kind, ErrorKind::NotFound);
         let caller = Caller { conversation_id: Some("chat".into()), ..Caller::user("ada") };
@@ -169,7 +169,7 @@ on_every_store! {
         let items = inbox(&backend, InboxState::All).await;
         assert_eq!(items.len(), 1);
         assert_eq!(items[0].message, "butler needs you: May I?");
-        assert_eq!((items[0].level, items[0].origin.as_str()), (Level::Warning, "butler"));
+        assert_eq!((items[0].level, items[0].origin.as_str()), (InboxItemType::Warning, "butler"));
         assert_eq!(Some(items[0].id.0), decided[0].notification_id);
     }
 
@@ -205,7 +205,7 @@ async fn a_thousand_calls_of_fifty_clients_with_repeated_names_make_exactly_the_
             for call in 0..20_u32 {
                 // Every name is used by two calls of this client, and by the same call of its neighbour.
                 let name = (client / 2) * 10 + call / 2;
-                let once = Once {
+                let once = IdempotencyKey {
                     token_id: "t".into(),
                     route: "send_notification".into(),
                     key: name.to_string(),

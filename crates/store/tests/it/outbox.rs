@@ -4,8 +4,8 @@ use bellwire_core::InjectionPoint::TurnStart;
 use bellwire_core::Time;
 use bellwire_core::person::{QuietChange, SettingsChange};
 use bellwire_store::{
-    Claim, Delivery, DeliveryState, ErrorKind, Finish, Hold, InboxState, Letter, NotificationDraft, Outcome, Purpose,
-    Shelf,
+    Claim, Delivery, DeliveryState, ErrorKind, AttemptEnd, Hold, InboxState, AttemptStart, NotificationDraft, AttemptOutcome, Purpose,
+    InboxItemKind,
 };
 
 use crate::backends::{Backend, on_every_store};
@@ -25,7 +25,7 @@ pub(crate) async fn mail_to(backend: &Backend, address: &str) {
     let claim = claim(backend).await;
     assert_eq!((claim.target.as_str(), &claim.purpose), (address, &Purpose::Confirmation));
     assert!(start(backend, &claim).await);
-    assert!(finish(backend, &claim, Outcome::Sent).await);
+    assert!(finish(backend, &claim, AttemptOutcome::Sent).await);
     let settings = backend.store().confirm_address("ada".into(), CODE.to_vec(), None).await.unwrap();
     assert!(settings.email.confirmed);
 }
@@ -48,11 +48,11 @@ pub(crate) async fn claim(backend: &Backend) -> Claim {
 
 pub(crate) async fn start(backend: &Backend, claim: &Claim) -> bool {
     let code = (claim.purpose == Purpose::Confirmation).then(|| CODE.to_vec());
-    backend.store().start(Letter { letter_id: claim.letter_id, fence: claim.fence, code }).await.unwrap()
+    backend.store().start(AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code }).await.unwrap()
 }
 
-pub(crate) async fn finish(backend: &Backend, claim: &Claim, outcome: Outcome) -> bool {
-    let finish = Finish { letter_id: claim.letter_id, fence: claim.fence, outcome, jitter: 0 };
+pub(crate) async fn finish(backend: &Backend, claim: &Claim, outcome: AttemptOutcome) -> bool {
+    let finish = AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome, jitter: 0 };
     backend.store().finish(finish).await.unwrap()
 }
 
@@ -103,8 +103,8 @@ on_every_store! {
         assert!(claims(&backend).await.is_empty(), "it is claimed");
         assert!(start(&backend, &claim).await);
         assert!(claims(&backend).await.is_empty(), "it is tried");
-        assert!(finish(&backend, &claim, Outcome::Sent).await);
-        assert!(!finish(&backend, &claim, Outcome::Unknown { reason: "late".into() }).await);
+        assert!(finish(&backend, &claim, AttemptOutcome::Sent).await);
+        assert!(!finish(&backend, &claim, AttemptOutcome::Unknown { reason: "late".into() }).await);
         assert!(claims(&backend).await.is_empty());
         let sent = only(&backend).await;
         assert_eq!((sent.state, sent.attempts), (DeliveryState::Sent, 1));
@@ -122,8 +122,8 @@ on_every_store! {
         assert_eq!((quick.letter_id, quick.fence), (slow.letter_id, slow.fence + 1), "the same letter, a later claim");
         assert!(!start(&backend, &slow).await, "the first worker is too late");
         assert!(start(&backend, &quick).await);
-        assert!(!finish(&backend, &slow, Outcome::Refused { reason: "no".into() }).await);
-        assert!(finish(&backend, &quick, Outcome::Sent).await);
+        assert!(!finish(&backend, &slow, AttemptOutcome::Refused { reason: "no".into() }).await);
+        assert!(finish(&backend, &quick, AttemptOutcome::Sent).await);
         assert_eq!(only(&backend).await.state, DeliveryState::Sent);
     }
 
@@ -139,16 +139,16 @@ on_every_store! {
         assert!(claims(&backend).await.is_empty());
         assert_eq!(only(&backend).await.state, DeliveryState::Unknown);
         let note = inbox(&backend, InboxState::Unread).await.remove(0);
-        assert_eq!(note.shelf, Shelf::Note);
+        assert_eq!(note.kind, InboxItemKind::Note);
         assert!(note.message.contains("may not have arrived"), "{}", note.message);
-        assert!(!finish(&backend, &claim, Outcome::Sent).await);
+        assert!(!finish(&backend, &claim, AttemptOutcome::Sent).await);
         assert!(claims(&backend).await.is_empty(), "what the hub says of itself is not mailed");
     }
 
-    async fn what_may_have_arrived_is_retried_under_its_name_unless_it_went_with_others(backend: Backend) {
+    async fn an_unknown_delivery_is_retried_with_its_letter_id_unless_it_was_a_digest(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
-        let silence = || Outcome::Unknown { reason: "silence".into() };
-        let lost = |letter: Claim, outcome: Outcome| {
+        let silence = || AttemptOutcome::Unknown { reason: "silence".into() };
+        let lost = |letter: Claim, outcome: AttemptOutcome| {
             let backend = &backend;
             async move {
                 assert!(start(backend, &letter).await);
@@ -160,9 +160,9 @@ on_every_store! {
         let alone = lost(claim(&backend).await, silence()).await;
         let id = only(&backend).await.id;
         backend.store().retry_delivery(None, id, None).await.unwrap();
-        assert_eq!(lost(claim(&backend).await, Outcome::Refused { reason: "no".into() }).await, alone, "a copy is known as one");
+        assert_eq!(lost(claim(&backend).await, AttemptOutcome::Refused { reason: "no".into() }).await, alone, "a copy is known as one");
         backend.store().retry_delivery(None, id, None).await.unwrap();
-        assert_ne!(lost(claim(&backend).await, Outcome::Sent).await, alone, "what was refused is sent anew");
+        assert_ne!(lost(claim(&backend).await, AttemptOutcome::Sent).await, alone, "what was refused is sent anew");
 
         told(&backend, message("first")).await;
         told(&backend, message("second")).await;
@@ -190,7 +190,7 @@ on_every_store! {
         told(&backend, message("news")).await;
         let first = claim(&backend).await;
         assert!(start(&backend, &first).await);
-        let again = || Outcome::TryAgain { reason: "busy".into(), retry_after_ms: None };
+        let again = || AttemptOutcome::TryAgain { reason: "busy".into(), retry_after_ms: None };
         assert!(finish(&backend, &first, again()).await);
         assert!(claims(&backend).await.is_empty(), "not at once");
         told(&backend, message("meanwhile")).await;
@@ -200,26 +200,26 @@ on_every_store! {
         let second = both.iter().find(|claim| claim.letter_id == first.letter_id).unwrap();
         assert_eq!((texts(second), second.created_at), (vec!["news"], first.created_at));
         assert!(start(&backend, second).await);
-        assert!(finish(&backend, second, Outcome::TryAgain { reason: "busy".into(), retry_after_ms: Some(3_600_000) }).await);
+        assert!(finish(&backend, second, AttemptOutcome::TryAgain { reason: "busy".into(), retry_after_ms: Some(3_600_000) }).await);
         backend.pass(3_599_999);
         assert!(claims(&backend).await.iter().all(|claim| claim.letter_id != first.letter_id), "as long as it was asked to");
         backend.pass(1);
         assert!(claims(&backend).await.iter().any(|claim| claim.letter_id == first.letter_id));
     }
 
-    async fn what_is_refused_is_a_dead_letter_that_the_person_and_the_agent_hear_of(backend: Backend) {
+    async fn a_refused_delivery_fails_and_is_reported_to_person_and_agent(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         told(&backend, message("news")).await;
         let claim_one = claim(&backend).await;
         assert!(start(&backend, &claim_one).await);
         backend.pass(1);
-        assert!(finish(&backend, &claim_one, Outcome::Refused { reason: "550 no such user".into() }).await);
+        assert!(finish(&backend, &claim_one, AttemptOutcome::Refused { reason: "550 no such user".into() }).await);
         let dead = only(&backend).await;
         assert_eq!((dead.state, dead.reason.as_deref()), (DeliveryState::Failed, Some("550 no such user")));
         let listed = backend.store().deliveries(None, Some(DeliveryState::Failed), None, 10).await.unwrap().0;
         assert_eq!(listed, std::slice::from_ref(&dead));
         let note = inbox(&backend, InboxState::Unread).await.remove(0);
-        assert_eq!((note.shelf, note.origin.as_str()), (Shelf::Note, "bellwire"));
+        assert_eq!((note.kind, note.origin.as_str()), (InboxItemKind::Note, "bellwire"));
         assert!(note.message.contains("550 no such user"), "{}", note.message);
         let block = backend.take(TurnStart, "c1").await.block;
         assert!(block.contains("delivery_failed: email") && block.contains("550 no such user"), "{block}");
@@ -239,7 +239,7 @@ on_every_store! {
         for _ in 0..10 {
             let claim = claim(&backend).await;
             assert!(start(&backend, &claim).await);
-            finish(&backend, &claim, Outcome::TryAgain { reason: "busy".into(), retry_after_ms: None }).await;
+            finish(&backend, &claim, AttemptOutcome::TryAgain { reason: "busy".into(), retry_after_ms: None }).await;
             backend.pass(7 * 3_600_000);
         }
         let dead = only(&backend).await;
@@ -277,7 +277,7 @@ on_every_store! {
         assert_eq!(only(&backend).await.reason.as_deref(), Some("the address has changed"));
     }
 
-    async fn what_quiet_hours_hold_goes_as_one_digest_when_they_end(backend: Backend) {
+    async fn deliveries_held_by_quiet_hours_go_as_one_digest(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         // The clock stands at 15:30 UTC.
         quiet(&backend, "15:00", "16:00", "UTC").await;
@@ -319,7 +319,7 @@ on_every_store! {
         change(&backend, address(0)).await.unwrap();
         let letter = claim(&backend).await;
         assert!(start(&backend, &letter).await);
-        finish(&backend, &letter, Outcome::Sent).await;
+        finish(&backend, &letter, AttemptOutcome::Sent).await;
         let store = backend.store();
         for _ in 0..5 {
             let guess = store.confirm_address("ada".into(), b"wrong".to_vec(), None).await.unwrap();
@@ -367,7 +367,7 @@ on_every_store! {
 }
 
 #[tokio::test]
-async fn whoever_opens_the_store_need_not_wait_for_the_leases_of_who_had_it_before() {
+async fn opening_the_store_ends_the_leases_of_the_previous_process() {
     let mut backend = Backend::sqlite().await;
     mail_to(&backend, "ada@example.org").await;
     told(&backend, message("claimed")).await;
@@ -379,5 +379,5 @@ async fn whoever_opens_the_store_need_not_wait_for_the_leases_of_who_had_it_befo
     backend.restart().await;
     assert!(claims(&backend).await.is_empty(), "it may have been sent");
     assert_eq!(only(&backend).await.state, DeliveryState::Unknown, "and that is known at once");
-    assert!(!finish(&backend, &again, Outcome::Sent).await);
+    assert!(!finish(&backend, &again, AttemptOutcome::Sent).await);
 }

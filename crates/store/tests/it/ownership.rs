@@ -1,6 +1,6 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, EventDraft, Ids, Time};
-use bellwire_store::{Caller, ErrorKind, Heard, Take};
+use bellwire_store::{Caller, ErrorKind, HintEvent, InjectCommand};
 use serde_json::json;
 
 use crate::backends::{Backend, failure, on_every_store, take};
@@ -16,7 +16,7 @@ fn for_user(user_id: &str) -> Event {
 }
 
 on_every_store! {
-    async fn nobody_reaches_what_is_not_theirs_nor_learns_that_it_is_there(backend: Backend) {
+    async fn other_owners_rows_look_like_missing_ones(backend: Backend) {
         let receipt = backend.publish(failure("grep")).await;
         let (store, bob) = (backend.store(), Caller::user("bob"));
         let refused = [
@@ -44,7 +44,7 @@ on_every_store! {
         backend.pass(2_000);
         store.tick().await.unwrap();
         let heard: Vec<_> = std::iter::from_fn(|| hints.try_next()).collect();
-        assert!(matches!(&heard[..], [Heard::Hint(hint)] if &*hint.user_id == "ada"), "{heard:?}");
+        assert!(matches!(&heard[..], [HintEvent::Hint(hint)] if &*hint.user_id == "ada"), "{heard:?}");
         for (caller, tool) in [(&ada, "grep"), (&bob, "sed")] {
             let mut ask = take(AfterTool, "c1");
             ask.caller = caller.clone();
@@ -63,7 +63,7 @@ on_every_store! {
         assert!(store.conversation(ada, "chat".into()).await.is_err());
     }
 
-    async fn who_speaks_for_everyone_says_whose_conversation_is_meant_where_it_is_not_clear(backend: Backend) {
+    async fn an_unbound_caller_must_name_the_owner_of_an_ambiguous_conversation(backend: Backend) {
         let (store, anyone) = (backend.store(), Caller::anyone());
         backend.publish_as(Caller::user("ada"), failure("grep"), None).await.unwrap();
         let view = store.conversation(anyone.clone(), "chat".into()).await.unwrap();
@@ -77,7 +77,7 @@ on_every_store! {
         assert_eq!(store.trace(Caller::user("bob"), receipt.event_id.to_string()).await.unwrap().owner, "bob");
     }
 
-    async fn nobody_takes_the_place_of_a_conversation_that_was_registered(backend: Backend) {
+    async fn a_registered_conversation_cannot_be_replaced(backend: Backend) {
         let (store, anyone) = (backend.store(), Caller::anyone());
         // Somebody uses an id before the service that speaks for everyone gives it to somebody else.
         backend.publish_as(Caller::user("mallory"), failure("grep"), None).await.unwrap();
@@ -99,7 +99,7 @@ on_every_store! {
         backend.publish_as(anyone.clone(), for_user("bob"), None).await.unwrap();
         assert_eq!(store.conversation(anyone, "chat".into()).await.unwrap().user_id, "ada");
         for user in ["ada", "bob"] {
-            let ask = Take { caller: Caller::user(user), ..take(AfterTool, "c1") };
+            let ask = InjectCommand { caller: Caller::user(user), ..take(AfterTool, "c1") };
             assert!(store.take(ask).await.unwrap().block.contains("awk"), "{user}");
         }
     }

@@ -2,14 +2,14 @@
 
 use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_core::{Severity, Time};
-use bellwire_store::{Caller, InboxQuery, InboxState, Level, NewReminder};
+use bellwire_store::{Caller, InboxQuery, InboxState, InboxItemType, NewReminder};
 use serde_json::json;
 
 use crate::backends::{Backend, START, event, failure, on_every_store};
 use crate::notify::{message, toast, told};
 
 on_every_store! {
-    async fn what_was_shown_is_oldest_first_and_goes_on_where_it_ended(backend: Backend) {
+    async fn messages_are_paged_oldest_first(backend: Backend) {
         for number in 1..=5 {
             backend.publish(failure(&format!("tool_{number}"))).await;
             backend.take(AfterTool, &format!("c{number}")).await;
@@ -68,7 +68,7 @@ on_every_store! {
         assert_eq!((items[0].message.as_str(), items[1].message.as_str()), ("2", "1"));
         let (items, next) = page(None, next).await;
         assert_eq!((items.len(), items[0].message.as_str(), next), (1, "0", None));
-        let (items, next) = page(Some(Level::Success), None).await;
+        let (items, next) = page(Some(InboxItemType::Success), None).await;
         assert_eq!((items.len(), next), (1, None));
     }
 

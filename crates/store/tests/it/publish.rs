@@ -70,12 +70,12 @@ on_every_store! {
         assert_eq!(open(Caller::anyone(), "ada").await, Ok(0), "a day later they are no longer open");
     }
 
-    async fn a_conversation_nobody_made_is_not_found_for_a_caller_without_a_person(backend: Backend) {
+    async fn an_unbound_caller_cannot_create_a_conversation(backend: Backend) {
         let refused = backend.publish_as(Caller::anyone(), failure("grep"), None).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::NotFound);
     }
 
-    async fn what_a_detector_shows_is_an_event_of_its_own(backend: Backend) {
+    async fn a_detected_event_is_stored_as_an_event(backend: Backend) {
         let usage = json!({"usage": {"tokens_used": 100, "token_limit": 100}});
         backend.publish(event("agent.turn.start", Severity::Info, usage)).await;
         let answer = backend.take(bellwire_core::InjectionPoint::Immediate, "c1").await;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bellwire_core::person::MessageType;
 use bellwire_core::{Randomness, Subscribers, Time};
 use bellwire_store::{
-    Allowance, Clock, ErrorKind, InboxQuery, InboxState, Nearby, NotificationDraft, Once, Opening, PeopleRules, Quota,
-    RedisRefusals, Refusals, Saying, Sent, SqliteStore, Store, Unremembered,
+    Allowance, Clock, ErrorKind, InboxQuery, InboxState, LocalRefusalCache, NotificationDraft, IdempotencyKey, StoreOptions, PeopleRules, Quota,
+    RedisRefusalCache, RefusalCache, NotificationContent, SendResult, SqliteStore, Store, NoRefusalCache,
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -33,7 +33,7 @@ struct Limited {
 }
 
 impl Limited {
-    async fn open(rules: PeopleRules, refusals: Arc<dyn Refusals>) -> Self {
+    async fn open(rules: PeopleRules, refusals: Arc<dyn RefusalCache>) -> Self {
         let real = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
         let clock = Arc::new(AtomicI64::new(i64::try_from(real).unwrap()));
         Self::open_in(tempfile::tempdir().unwrap(), clock, rules, refusals).await
@@ -43,11 +43,11 @@ impl Limited {
         folder: tempfile::TempDir,
         clock: Arc<AtomicI64>,
         people: PeopleRules,
-        refusals: Arc<dyn Refusals>,
+        refusals: Arc<dyn RefusalCache>,
     ) -> Self {
         let commands = Arc::new(AtomicUsize::new(0));
         let (counted, read) = (commands.clone(), clock.clone());
-        let opening = Opening {
+        let opening = StoreOptions {
             subscribers: Arc::new(Subscribers::bundled()),
             randomness: Randomness::repeatable(1),
             clock: Clock::set_by(move || Time::from_millis(read.load(Ordering::SeqCst))),
@@ -62,13 +62,13 @@ impl Limited {
         Self { store: Arc::new(store), commands, clock, folder }
     }
 
-    async fn send(&self, draft: NotificationDraft) -> Sent {
+    async fn send(&self, draft: NotificationDraft) -> SendResult {
         self.store.send(draft).await.unwrap()
     }
 
     async fn fill(&self, count: usize) {
         for number in 0..count {
-            assert!(matches!(self.send(message(&format!("{number}"))).await, Sent::Told { .. }), "{number} fits");
+            assert!(matches!(self.send(message(&format!("{number}"))).await, SendResult::Stored { .. }), "{number} fits");
         }
     }
 
@@ -91,36 +91,36 @@ fn hourly(count: u64) -> PeopleRules {
 
 fn named(key: &str, content: u8) -> NotificationDraft {
     let once =
-        Once { token_id: "t".into(), route: "send_notification".into(), key: key.into(), content: [content; 32] };
+        IdempotencyKey { token_id: "t".into(), route: "send_notification".into(), key: key.into(), content: [content; 32] };
     NotificationDraft { once: Some(once), ..message("Buy milk") }
 }
 
-fn limited(retry_after_seconds: u64) -> Sent {
-    Sent::Limited { retry_after_seconds }
+fn limited(retry_after_seconds: u64) -> SendResult {
+    SendResult::Limited { retry_after_seconds }
 }
 
 /// A memory in this Redis that can be used.
-async fn connected(redis: &RedisServer, scope: &str, patience: Duration) -> Arc<RedisRefusals> {
-    let refusals = Arc::new(RedisRefusals::open(&redis.url(), scope, patience).unwrap());
+async fn connected(redis: &RedisServer, scope: &str, patience: Duration) -> Arc<RedisRefusalCache> {
+    let refusals = Arc::new(RedisRefusalCache::open(&redis.url(), scope, patience).unwrap());
     back(&refusals).await;
     refusals
 }
 
 /// Waits until Redis is used again.
-async fn back(refusals: &RedisRefusals) {
+async fn back(refusals: &RedisRefusalCache) {
     timeout(LONG, refusals.away().wait_for(Option::is_none)).await.expect("Redis is back").unwrap();
 }
 
 /// Waits until Redis was found missing.
-async fn away(refusals: &RedisRefusals) {
+async fn away(refusals: &RedisRefusalCache) {
     timeout(LONG, refusals.away().wait_for(Option::is_some)).await.expect("Redis is away").unwrap();
 }
 
 /// Waits until two more attempts to connect have failed: whatever was to be written before is set aside by then.
-async fn failed_twice(refusals: &RedisRefusals) {
-    let failed = refusals.standing().failed;
+async fn failed_twice(refusals: &RedisRefusalCache) {
+    let failed = refusals.status().failed;
     let twice = async {
-        while refusals.standing().failed < failed + 2 {
+        while refusals.status().failed < failed + 2 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -128,18 +128,18 @@ async fn failed_twice(refusals: &RedisRefusals) {
 }
 
 /// Waits until a refusal can be recalled: it is written behind the answers.
-async fn written(full: &Limited, refusals: &dyn Refusals) {
+async fn written(full: &Limited, refusals: &dyn RefusalCache) {
     let recalled = async {
-        let before = refusals.standing().recalled;
-        while refusals.standing().recalled == before {
-            assert!(matches!(full.send(message("too much")).await, Sent::Limited { .. }));
+        let before = refusals.status().recalled;
+        while refusals.status().recalled == before {
+            assert!(matches!(full.send(message("too much")).await, SendResult::Limited { .. }));
         }
     };
     timeout(LONG, recalled).await.expect("the refusal is remembered");
 }
 
 /// The duties of every memory: same answers as without one, and the database is left alone.
-async fn a_refusal_is_recalled(refusals: Arc<dyn Refusals>, asks: bool) {
+async fn a_refusal_is_recalled(refusals: Arc<dyn RefusalCache>, asks: bool) {
     let full = Limited::open(hourly(5), refusals.clone()).await;
     let first = full.send(named("first", 1)).await;
     full.fill(4).await;
@@ -161,7 +161,7 @@ async fn a_refusal_is_recalled(refusals: Arc<dyn Refusals>, asks: bool) {
     assert_eq!(other.kind, ErrorKind::Conflict, "another call under its name");
     let strange = NotificationDraft { caller: bellwire_store::Caller::user("bob"), ..message("x") };
     assert_eq!(full.store.send(strange).await.unwrap_err().kind, ErrorKind::NotFound);
-    assert!(matches!(full.send(toast(json!({"message": "Saved", "severity": "success"}))).await, Sent::Told { .. }));
+    assert!(matches!(full.send(toast(json!({"message": "Saved", "severity": "success"}))).await, SendResult::Stored { .. }));
     full.clock.fetch_add(HOUR_MS - 60_500 - 1, Ordering::SeqCst);
     assert_eq!(full.send(message("a moment too early")).await, limited(1));
     full.clock.fetch_add(1, Ordering::SeqCst);
@@ -170,12 +170,12 @@ async fn a_refusal_is_recalled(refusals: Arc<dyn Refusals>, asks: bool) {
 
 #[tokio::test]
 async fn without_a_memory_the_rows_refuse() {
-    a_refusal_is_recalled(Arc::new(Unremembered), true).await;
+    a_refusal_is_recalled(Arc::new(NoRefusalCache), true).await;
 }
 
 #[tokio::test]
 async fn a_refusal_is_recalled_in_the_process() {
-    a_refusal_is_recalled(Arc::new(Nearby::default()), false).await;
+    a_refusal_is_recalled(Arc::new(LocalRefusalCache::default()), false).await;
 }
 
 #[tokio::test]
@@ -185,9 +185,9 @@ async fn a_refusal_is_recalled_from_redis() {
 }
 
 #[tokio::test]
-async fn whoever_was_erased_is_not_refused_for_what_they_were_told_before() {
+async fn an_erased_user_is_not_refused_for_earlier_notifications() {
     let redis = RedisServer::start();
-    let memories: [Arc<dyn Refusals>; 2] = [Arc::new(Nearby::default()), connected(&redis, "hub", LONG).await];
+    let memories: [Arc<dyn RefusalCache>; 2] = [Arc::new(LocalRefusalCache::default()), connected(&redis, "hub", LONG).await];
     for refusals in memories {
         let full = Limited::open(hourly(5), refusals.clone()).await;
         for _ in 0..3 {
@@ -201,7 +201,7 @@ async fn whoever_was_erased_is_not_refused_for_what_they_were_told_before() {
 
 /// On one thread the question is on its way before Redis can be told to forget, so that it still answers what it knows.
 #[tokio::test(flavor = "current_thread")]
-async fn what_is_to_be_forgotten_is_not_recalled_even_before_redis_hears_of_it() {
+async fn forgotten_refusals_are_hidden_before_redis_deletes_them() {
     let redis = RedisServer::start();
     let refusals = connected(&redis, "hub", LONG).await;
     let quota = Quota { user_id: "ada".into(), allowance: Allowance::Messages, per_hour: 5 };
@@ -221,7 +221,7 @@ async fn what_is_to_be_forgotten_is_not_recalled_even_before_redis_hears_of_it()
 }
 
 #[tokio::test]
-async fn whoever_is_erased_while_redis_hangs_is_not_refused_when_it_goes_on() {
+async fn a_user_erased_while_redis_hangs_is_not_refused_later() {
     for known in [false, true] {
         let redis = RedisServer::start();
         let refusals = connected(&redis, "hub", SHORT).await;
@@ -231,8 +231,8 @@ async fn whoever_is_erased_while_redis_hangs_is_not_refused_when_it_goes_on() {
         redis.freeze();
         if known {
             // Nothing is sent to a Redis that is known to be away, so nothing waits for it that could still be read.
-            while refusals.standing().away.is_none() {
-                assert!(matches!(full.send(message("too much")).await, Sent::Limited { .. }));
+            while refusals.status().away.is_none() {
+                assert!(matches!(full.send(message("too much")).await, SendResult::Limited { .. }));
             }
         }
         full.store.erase_user("ada".into()).await.unwrap();
@@ -244,7 +244,7 @@ async fn whoever_is_erased_while_redis_hangs_is_not_refused_when_it_goes_on() {
         redis.thaw();
         back(&refusals).await;
         full.fill(4).await;
-        assert!(matches!(full.send(message("the sixth")).await, Sent::Limited { .. }));
+        assert!(matches!(full.send(message("the sixth")).await, SendResult::Limited { .. }));
     }
 }
 
@@ -258,11 +258,11 @@ async fn a_refusal_under_another_cap_says_nothing() {
     full.store.close().await.unwrap();
     let raised = Limited::open_in(full.folder, full.clock, hourly(6), refusals).await;
     raised.fill(1).await;
-    assert!(matches!(raised.send(message("the seventh")).await, Sent::Limited { .. }));
+    assert!(matches!(raised.send(message("the seventh")).await, SendResult::Limited { .. }));
 }
 
 #[tokio::test]
-async fn what_others_wrote_into_redis_is_not_believed() {
+async fn foreign_values_in_redis_are_ignored() {
     let redis = RedisServer::start();
     let refusals = connected(&redis, "hub", LONG).await;
     let full = Limited::open(hourly(5), refusals.clone()).await;
@@ -309,7 +309,7 @@ async fn two_hundred_calls(per_hour: u64, blow: Blow) {
             if answered.fetch_add(1, Ordering::SeqCst) == 100 {
                 half.notify_one();
             }
-            usize::from(matches!(sent.unwrap(), Sent::Told { .. }))
+            usize::from(matches!(sent.unwrap(), SendResult::Stored { .. }))
         })
     });
     let calls: Vec<_> = calls.collect();
@@ -338,10 +338,10 @@ async fn two_hundred_calls(per_hour: u64, blow: Blow) {
     }
     back(&refusals).await;
     written(&full, &*refusals).await;
-    let recalled = refusals.standing().recalled;
+    let recalled = refusals.status().recalled;
     let asked = full.asked(async {
-        while refusals.standing().recalled < recalled + 50 {
-            assert!(matches!(full.send(message("too much")).await, Sent::Limited { .. }));
+        while refusals.status().recalled < recalled + 50 {
+            assert!(matches!(full.send(message("too much")).await, SendResult::Limited { .. }));
         }
     });
     // With so little patience a busy machine may miss a moment; whatever Redis did not answer, the rows did.
@@ -374,18 +374,18 @@ async fn a_redis_that_is_not_there_costs_no_call_any_time() {
     let redis = RedisServer::start();
     let url = redis.url();
     drop(redis);
-    let refusals = Arc::new(RedisRefusals::open(&url, "hub", LONG).unwrap());
+    let refusals = Arc::new(RedisRefusalCache::open(&url, "hub", LONG).unwrap());
     let full = Limited::open(hourly(5), refusals.clone()).await;
     full.fill(5).await;
     for _ in 0..20 {
         let sent = timeout(LONG, full.send(message("too much"))).await.expect("nobody waits for Redis");
-        assert!(matches!(sent, Sent::Limited { .. }));
+        assert!(matches!(sent, SendResult::Limited { .. }));
     }
-    assert!(refusals.standing().away.is_some());
-    assert_eq!(refusals.standing().recalled, 0);
-    assert!(RedisRefusals::probe(&url).await.is_err());
+    assert!(refusals.status().away.is_some());
+    assert_eq!(refusals.status().recalled, 0);
+    assert!(RedisRefusalCache::probe(&url).await.is_err());
     assert!(
-        RedisRefusals::open("http://secret@127.0.0.1", "hub", LONG).is_err_and(|why| !why.message.contains("secret"))
+        RedisRefusalCache::open("http://secret@127.0.0.1", "hub", LONG).is_err_and(|why| !why.message.contains("secret"))
     );
 }
 
@@ -393,7 +393,7 @@ async fn a_redis_that_is_not_there_costs_no_call_any_time() {
 async fn a_type_with_a_cap_of_its_own_is_counted_apart_and_survives_a_restart() {
     let rules = PeopleRules { notifications_per_hour: 2, warnings_per_hour: Some(1), ..PeopleRules::default() };
     for mut backend in [Backend::memory_with(rules).await, Backend::sqlite_with(rules).await] {
-        let of = |kind| draft(Saying::Message { kind, message: "news".into() });
+        let of = |kind| draft(NotificationContent::Message { kind, message: "news".into() });
         let expected = [
             (MessageType::Warning, true),
             (MessageType::Warning, false),
@@ -404,7 +404,7 @@ async fn a_type_with_a_cap_of_its_own_is_counted_apart_and_survives_a_restart() 
         ];
         for (kind, fits) in expected {
             let sent = backend.store().send(of(kind)).await.unwrap();
-            assert_eq!(matches!(sent, Sent::Told { .. }), fits, "{kind:?}: {sent:?}");
+            assert_eq!(matches!(sent, SendResult::Stored { .. }), fits, "{kind:?}: {sent:?}");
         }
         if backend.is_durable() {
             backend.restart().await;

@@ -1,5 +1,5 @@
 use bellwire_core::Time;
-use bellwire_store::{Caller, ErrorKind, InboxState, Level, NewReminder, Once};
+use bellwire_store::{Caller, ErrorKind, InboxState, InboxItemType, NewReminder, IdempotencyKey};
 
 use crate::backends::{Backend, START, on_every_store};
 use crate::notify::{inbox, message, told};
@@ -32,7 +32,7 @@ on_every_store! {
         backend.store().tick().await.unwrap();
         backend.store().tick().await.unwrap();
         let items = inbox(&backend, InboxState::All).await;
-        assert_eq!((items.len(), items[0].level, items[0].message.as_str()), (1, Level::Reminder, "Call Ada"));
+        assert_eq!((items.len(), items[0].level, items[0].message.as_str()), (1, InboxItemType::Reminder, "Call Ada"));
         assert!(backend.store().reminders(None, None, 10).await.unwrap().0.is_empty());
     }
 
@@ -67,7 +67,7 @@ on_every_store! {
     }
 
     async fn the_same_call_makes_one_reminder(backend: Backend) {
-        let once = Once { token_id: "t".into(), route: "remind".into(), key: "k".into(), content: [0; 32] };
+        let once = IdempotencyKey { token_id: "t".into(), route: "remind".into(), key: "k".into(), content: [0; 32] };
         let call = || NewReminder { once: Some(once.clone()), ..call_ada(60_000) };
         let first = backend.store().remind(call()).await.unwrap();
         assert_eq!(backend.store().remind(call()).await.unwrap(), first);

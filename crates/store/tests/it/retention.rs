@@ -1,15 +1,15 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::Time;
-use bellwire_store::{Brought, Caller, ErrorKind, Incoming, Kept, Once, Publish};
+use bellwire_store::{ClientEventId, Caller, ErrorKind, Incoming, RetentionCutoffs, IdempotencyKey, Publish};
 
 use crate::backends::{Backend, START, failure, on_every_store};
 
-fn kept(events: Time, answers: Time) -> Kept {
-    Kept { events, answers, inbox: events }
+fn kept(events: Time, answers: Time) -> RetentionCutoffs {
+    RetentionCutoffs { events, answers, inbox: events }
 }
 
 on_every_store! {
-    async fn what_is_old_goes_in_small_steps_and_what_waits_stays(backend: Backend) {
+    async fn old_rows_are_deleted_in_small_steps_and_pending_ones_stay(backend: Backend) {
         for number in 0..6 {
             backend.publish(failure(&format!("tool_{number}"))).await;
         }
@@ -28,7 +28,7 @@ on_every_store! {
         assert!(backend.take(AfterTool, "c2").await.block.contains("waiting"));
     }
 
-    async fn what_waits_keeps_its_events_however_old_it_is(backend: Backend) {
+    async fn pending_notifications_keep_their_events(backend: Backend) {
         backend.publish(failure("grep")).await;
         backend.pass(3_000);
         backend.store().tick().await.unwrap();
@@ -42,7 +42,7 @@ on_every_store! {
         backend.store().prune(kept(later, later), 100).await.unwrap();
     }
 
-    async fn what_was_shown_is_history_for_as_long_as_the_events_are(backend: Backend) {
+    async fn injections_are_kept_as_long_as_events(backend: Backend) {
         backend.publish(failure("grep")).await;
         backend.take(AfterTool, "c1").await;
         backend.take(AfterTool, "c2").await;
@@ -56,12 +56,12 @@ on_every_store! {
     }
 
     async fn a_name_whose_event_was_forgotten_may_be_used_again(backend: Backend) {
-        let brought = |content: u8| Some(Brought { id: "build-17".into(), content: [content; 16] });
-        backend.publish_as(Caller::user("ada"), failure("grep"), brought(1)).await.unwrap();
+        let client_event_id = |content: u8| Some(ClientEventId { id: "build-17".into(), content: [content; 16] });
+        backend.publish_as(Caller::user("ada"), failure("grep"), client_event_id(1)).await.unwrap();
         backend.take(AfterTool, "c1").await;
         let later = Time::from_millis(START + 1_000_000);
         backend.store().prune(kept(later, Time::from_millis(START)), 100).await.unwrap();
-        assert!(backend.publish_as(Caller::user("ada"), failure("sed"), brought(2)).await.is_ok());
+        assert!(backend.publish_as(Caller::user("ada"), failure("sed"), client_event_id(2)).await.is_ok());
     }
 
     async fn an_erased_person_leaves_nothing(backend: Backend) {
@@ -76,12 +76,12 @@ on_every_store! {
         assert_eq!(again.verdicts[0].verdict, "held", "the old window is forgotten with the rest");
     }
 
-    async fn what_others_were_answered_about_an_erased_person_goes_with_them(backend: Backend) {
+    async fn idempotency_records_about_an_erased_user_are_erased(backend: Backend) {
         let store = backend.store();
         let once = |key: &str| {
             let names = ["admin", "POST /v1/events", key].map(str::to_owned);
             let [token_id, route, key] = names;
-            Some(Once { token_id, route, key, content: [7; 32] })
+            Some(IdempotencyKey { token_id, route, key, content: [7; 32] })
         };
         let say = |key: &str, conversations: &[&str]| {
             let told = |id: &&str| Incoming::new(failure("grep").in_conversation(id), None);

@@ -1,6 +1,6 @@
 use bellwire_core::Severity;
 use bellwire_core::person::{QuietChange, SettingsChange};
-use bellwire_store::{ErrorKind, NewSettings, StoreError};
+use bellwire_store::{ErrorKind, SettingsRequest, StoreError};
 use serde_json::json;
 
 use crate::backends::{Backend, event, on_every_store};
@@ -8,8 +8,8 @@ use crate::backends::{Backend, event, on_every_store};
 pub(crate) async fn change(
     backend: &Backend,
     change: SettingsChange,
-) -> Result<bellwire_core::person::Settings, StoreError> {
-    backend.store().change_settings(NewSettings { user_id: "ada".into(), change }).await
+) -> Result<bellwire_core::person::PersonSettings, StoreError> {
+    backend.store().change_settings(SettingsRequest { user_id: "ada".into(), change }).await
 }
 
 fn disabling(ids: &[&str]) -> SettingsChange {

@@ -11,13 +11,13 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use bellwire_core::InjectionPoint::{AfterTool, Immediate, TurnEnd, TurnStart};
-use bellwire_core::conversation::{Observed, Outcome};
+use bellwire_core::conversation::{ObservedCall, CallOutcome};
 use bellwire_core::event::AgentName;
-use bellwire_core::person::{MessageType, Settings, SettingsChange};
+use bellwire_core::person::{MessageType, PersonSettings, SettingsChange};
 use bellwire_core::{Event, Severity};
 use bellwire_store::{
-    Brought, Caller, Delivery, ErrorKind, Finish, InboxItem, InboxQuery, InboxState, Incoming, Letter, NewSettings,
-    NotificationDraft, Publish, Purpose, Saying, Store, StoreError, Take,
+    ClientEventId, Caller, Delivery, ErrorKind, AttemptEnd, InboxItem, InboxQuery, InboxState, Incoming, AttemptStart, SettingsRequest,
+    NotificationDraft, Publish, Purpose, NotificationContent, Store, StoreError, InjectCommand,
 };
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -157,17 +157,17 @@ async fn execute(file: &mut SqliteConnection, sql: String) {
 enum Command {
     Publish(Vec<Incoming>),
     Say(String),
-    Take(Box<Take>),
+    InjectCommand(Box<InjectCommand>),
     Tick,
     View,
     Messages,
-    Settings(Vec<String>),
+    PersonSettings(Vec<String>),
     Mail(String),
     Tell(String),
     ReadAll,
     Dismiss,
     Inbox,
-    Deliver(bellwire_store::Outcome),
+    Deliver(bellwire_store::AttemptOutcome),
     Erase,
     Trace(String),
 }
@@ -178,18 +178,18 @@ impl Command {
             0..30 => Self::Publish((0..1 + dice.below(3)).map(|at| happening(number * 10 + at, dice)).collect()),
             30..40 => Self::for_people(number, dice),
             40..45 => Self::Say(format!("word {number}")),
-            45..70 => Self::Take(Box::new(asking(number, dice))),
+            45..70 => Self::InjectCommand(Box::new(asking(number, dice))),
             70..80 => Self::Tick,
             80..85 => Self::View,
             85..90 => Self::Messages,
-            90..93 => Self::Settings(if dice.percent(50) { vec!["source_stale".into()] } else { Vec::new() }),
+            90..93 => Self::PersonSettings(if dice.percent(50) { vec!["source_stale".into()] } else { Vec::new() }),
             93..94 => Self::Erase,
             _ => Self::Trace(format!("name-{}", dice.below(number * 10 + 1))),
         }
     }
 
     fn for_people(number: u64, dice: &mut Dice) -> Self {
-        use bellwire_store::Outcome::{Refused, Sent, TryAgain, Unknown};
+        use bellwire_store::AttemptOutcome::{Refused, Sent, TryAgain, Unknown};
         let reason = || "because".to_owned();
         match dice.below(12) {
             0..4 => Self::Tell(format!("news {number}")),
@@ -227,13 +227,13 @@ impl Command {
                 let said = Event::user_message(text).expect("a person may say this").in_conversation("chat");
                 words(&backend.publish_as(ada(), said, None).await?)
             }
-            Self::Take(take) => words(&store.take(Take::clone(take)).await?),
+            Self::InjectCommand(take) => words(&store.take(InjectCommand::clone(take)).await?),
             Self::Tick => words(&store.tick().await?),
             Self::View => words(&store.conversation(ada(), "chat".into()).await?),
             Self::Messages => words(&store.messages(ada(), "chat".into(), None, 1_000).await?.0),
-            Self::Settings(disabled) => {
+            Self::PersonSettings(disabled) => {
                 let change = SettingsChange { disabled_subscribers: Some(disabled.clone()), ..Default::default() };
-                words(&store.change_settings(NewSettings { user_id: "ada".into(), change }).await?)
+                words(&store.change_settings(SettingsRequest { user_id: "ada".into(), change }).await?)
             }
             Self::Tell(text) => words(&store.send(telling(text)).await?),
             Self::ReadAll => words(&store.read_all("ada".into(), None).await?),
@@ -250,16 +250,16 @@ impl Command {
 }
 
 /// An address that is confirmed at once: the code is whatever the letter was started with.
-async fn mail_to(backend: &Backend, address: &str, fault: &Fault) -> Result<Settings, StoreError> {
+async fn mail_to(backend: &Backend, address: &str, fault: &Fault) -> Result<PersonSettings, StoreError> {
     let store = backend.store();
     let change = SettingsChange {
         email_enabled: Some(true),
         email_address: Some(Some(address.to_owned())),
         ..SettingsChange::default()
     };
-    let change = NewSettings { user_id: "ada".into(), change };
+    let change = SettingsRequest { user_id: "ada".into(), change };
     fault.step(backend, async || store.change_settings(change.clone()).await).await?;
-    deliver(backend, &bellwire_store::Outcome::Sent, fault).await?;
+    deliver(backend, &bellwire_store::AttemptOutcome::Sent, fault).await?;
     match fault.step(backend, async || store.confirm_address("ada".into(), b"code".to_vec(), None).await).await {
         Err(error) if error.kind == ErrorKind::Conflict => store.settings("ada".into()).await,
         settled => settled,
@@ -273,7 +273,7 @@ fn telling(text: &str) -> NotificationDraft {
         origin: "butler".into(),
         conversation_id: Some("chat".into()),
         correlation_id: None,
-        saying: Saying::Message { kind: MessageType::Info, message: text.to_owned() },
+        content: NotificationContent::Message { kind: MessageType::Info, message: text.to_owned() },
         once: None,
     }
 }
@@ -291,16 +291,16 @@ fn anywhere(item: InboxItem) -> InboxItem {
 /// Everything that is due, to this end.
 async fn deliver(
     backend: &Backend,
-    outcome: &bellwire_store::Outcome,
+    outcome: &bellwire_store::AttemptOutcome,
     fault: &Fault,
 ) -> Result<Vec<Delivery>, StoreError> {
     let store = backend.store();
     for claim in fault.step(backend, async || store.claim(10).await).await? {
         let (letter_id, fence) = (claim.letter_id, claim.fence);
         let code = (claim.purpose == Purpose::Confirmation).then(|| b"code".to_vec());
-        let start = async || store.start(Letter { letter_id, fence, code: code.clone() }).await;
+        let start = async || store.start(AttemptStart { letter_id, fence, code: code.clone() }).await;
         fault.step(backend, start).await?;
-        let finish = async || store.finish(Finish { letter_id, fence, outcome: outcome.clone(), jitter: 0 }).await;
+        let finish = async || store.finish(AttemptEnd { letter_id, fence, outcome: outcome.clone(), jitter: 0 }).await;
         fault.step(backend, finish).await?;
     }
     Ok(store.deliveries(Some("ada".into()), None, None, 100).await?.0)
@@ -323,11 +323,11 @@ fn happening(number: u64, dice: &mut Dice) -> Incoming {
     // Now and then a name comes twice, with the same content or another.
     let name = if dice.percent(10) { dice.below(number + 1) } else { number };
     let content = [if dice.percent(90) { 1 } else { 2 }; 16];
-    let brought = dice.percent(50).then(|| Brought { id: format!("name-{name}"), content });
-    Incoming::new(event, brought)
+    let client_event_id = dice.percent(50).then(|| ClientEventId { id: format!("name-{name}"), content });
+    Incoming::new(event, client_event_id)
 }
 
-fn asking(number: u64, dice: &mut Dice) -> Take {
+fn asking(number: u64, dice: &mut Dice) -> InjectCommand {
     let call = if dice.percent(15) { dice.below(number + 1) } else { number };
     let mut asked = take(dice.choose(&[AfterTool, AfterTool, Immediate, TurnEnd, TurnStart]), &format!("c{call}"));
     asked.agent = agent(dice);
@@ -336,9 +336,9 @@ fn asking(number: u64, dice: &mut Dice) -> Take {
         asked.unseen = (earlier..number).map(|number| format!("c{number}")).collect();
     }
     if dice.percent(20) {
-        asked.observed = Some(Observed {
+        asked.observed = Some(ObservedCall {
             tool_name: "grep".into(),
-            outcome: Outcome::Failure,
+            outcome: CallOutcome::Failure,
             arguments: Some(json!({ "pattern": "x" })),
             error_type: None,
             error_message: None,

@@ -17,7 +17,7 @@ on_every_store! {
         assert_eq!(trace.notifications[0].state, "pending");
     }
 
-    async fn windows_that_elapsed_while_nobody_ran_fire_afterwards(backend: Backend) {
+    async fn windows_that_elapsed_while_stopped_fire_after_the_start(backend: Backend) {
         let receipt = backend.publish(failure("grep")).await;
         backend.pass(60_000);
         if backend.is_durable() {
@@ -29,7 +29,7 @@ on_every_store! {
         assert!(backend.take(AfterTool, "c1").await.block.contains("grep"));
     }
 
-    async fn what_waits_too_long_expires_with_a_reason(backend: Backend) {
+    async fn notifications_expire_with_a_reason(backend: Backend) {
         let receipt = backend.publish(failure("grep")).await;
         backend.pass(3_000);
         backend.store().tick().await.unwrap();
@@ -40,7 +40,7 @@ on_every_store! {
         assert!(trace.notifications[0].reason.is_some());
     }
 
-    async fn what_waits_is_counted_with_its_age(backend: Backend) {
+    async fn pending_notifications_are_counted_with_their_age(backend: Backend) {
         assert_eq!(backend.store().waiting().await.unwrap(), (0, None));
         backend.publish(failure("grep")).await;
         backend.pass(5_000);

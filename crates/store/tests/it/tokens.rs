@@ -1,5 +1,5 @@
 use bellwire_core::Time;
-use bellwire_store::{ErrorKind, Once, Token};
+use bellwire_store::{ErrorKind, IdempotencyKey, Token};
 
 use crate::backends::{Backend, START, on_every_store};
 
@@ -42,7 +42,7 @@ on_every_store! {
     }
 
     async fn a_token_is_made_once_and_its_secret_never_shown_again(backend: Backend) {
-        let once = || Once { token_id: "t".into(), route: "tokens".into(), key: "k".into(), content: [1; 32] };
+        let once = || IdempotencyKey { token_id: "t".into(), route: "tokens".into(), key: "k".into(), content: [1; 32] };
         backend.store().put_token_once(token("first", 1), once()).await.unwrap();
         let refused = backend.store().put_token_once(token("second", 2), once()).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);

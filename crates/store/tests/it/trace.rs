@@ -1,6 +1,6 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{EventDraft, Ids, Severity, Time};
-use bellwire_store::{Brought, Caller, ErrorKind};
+use bellwire_store::{ClientEventId, Caller, ErrorKind};
 use serde_json::json;
 
 use crate::backends::{Backend, START, event, failure, on_every_store};
@@ -51,8 +51,8 @@ on_every_store! {
     }
 
     async fn an_event_is_also_found_by_the_name_its_sender_brought(backend: Backend) {
-        let brought = Some(Brought { id: "build-17".into(), content: [1; 16] });
-        backend.publish_as(Caller::user("ada"), failure("grep"), brought).await.unwrap();
+        let client_event_id = Some(ClientEventId { id: "build-17".into(), content: [1; 16] });
+        backend.publish_as(Caller::user("ada"), failure("grep"), client_event_id).await.unwrap();
         let trace = backend.store().trace(Caller::user("ada"), "build-17".into()).await;
         assert!(trace.is_ok());
         let refused = backend.store().trace(Caller::user("bob"), "build-17".into()).await.unwrap_err();

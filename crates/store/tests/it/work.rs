@@ -8,8 +8,8 @@ use bellwire_core::event::AgentName;
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Inject, Severity};
 use bellwire_store::{
-    Brought, Caller, ErrorKind, Finish, Incoming, Letter, NewSettings, NotificationDraft, Once, Opening, Outcome,
-    PeopleRules, Publish, Purpose, Report, Saying, SqliteStore, Store, Take,
+    ClientEventId, Caller, ErrorKind, AttemptEnd, Incoming, AttemptStart, SettingsRequest, NotificationDraft, IdempotencyKey, StoreOptions, AttemptOutcome,
+    PeopleRules, Publish, Purpose, CommitReport, NotificationContent, SqliteStore, Store, InjectCommand,
 };
 use serde_json::json;
 
@@ -20,7 +20,7 @@ const STEP_MAX: usize = 5_000;
 
 /// What every commit of a store did.
 #[derive(Clone, Default)]
-struct Reports(Arc<Mutex<Vec<Report>>>);
+struct Reports(Arc<Mutex<Vec<CommitReport>>>);
 
 impl Reports {
     /// Opens the store anew, with nothing in memory where it has a file, and listens.
@@ -31,7 +31,7 @@ impl Reports {
         reports
     }
 
-    fn take(&self) -> Vec<Report> {
+    fn take(&self) -> Vec<CommitReport> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
@@ -79,7 +79,7 @@ async fn a_publish_that_reaches_thousands_of_full_mailboxes_is_done_in_small_ste
     hundred_full_mailboxes(&backend).await;
     let reports = Reports::of(&mut backend).await;
     let events = (1_000..1_050).map(to_person).map(|event| Incoming::new(event, None)).collect();
-    let once = Once { token_id: "t".into(), route: "events".into(), key: "k".into(), content: [1; 32] };
+    let once = IdempotencyKey { token_id: "t".into(), route: "events".into(), key: "k".into(), content: [1; 32] };
     let call = Publish { caller: Caller::anyone(), events, once: Some(once) };
     let store = backend.store();
     // The same call twice at once, and another one meanwhile.
@@ -128,8 +128,8 @@ async fn a_publish_that_fails_in_its_last_event_has_published_nothing() {
 on_every_store! {
     async fn the_largest_call_for_one_conversation_is_done_in_small_steps(backend: Backend) {
         let reports = Reports::of(&mut backend).await;
-        let brought = |number: usize| Some(Brought { id: format!("e{number}"), content: [1; 16] });
-        let events: Vec<Incoming> = (0..1_000).map(|number| Incoming::new(task(number), brought(number))).collect();
+        let client_event_id = |number: usize| Some(ClientEventId { id: format!("e{number}"), content: [1; 16] });
+        let events: Vec<Incoming> = (0..1_000).map(|number| Incoming::new(task(number), client_event_id(number))).collect();
         let publish = Publish { caller: Caller::user("ada"), events, once: None };
         let receipts = backend.store().publish(publish.clone()).await.unwrap();
         reports.check("1000 events");
@@ -141,7 +141,7 @@ on_every_store! {
         reports.check("an injection");
     }
 
-    async fn what_twenty_answers_took_comes_back_within_a_step(backend: Backend) {
+    async fn twenty_unseen_answers_are_requeued_within_a_step(backend: Backend) {
         let reports = Reports::of(&mut backend).await;
         let mut unseen = Vec::new();
         for round in 0..20 {
@@ -155,7 +155,7 @@ on_every_store! {
         if backend.is_durable() {
             backend.restart().await;
         }
-        let last = Take { request: wide("last"), unseen, ..take(AfterTool, "last") };
+        let last = InjectCommand { request: wide("last"), unseen, ..take(AfterTool, "last") };
         backend.store().take(last).await.unwrap();
         reports.check("an injection with 20 unseen calls");
     }
@@ -172,7 +172,7 @@ on_every_store! {
             at_work(&backend, "helper-1", "c1").await;
         }
         reports.take();
-        let unsure = |call_id: &str| Take { unsure: true, ..take(AfterTool, call_id) };
+        let unsure = |call_id: &str| InjectCommand { unsure: true, ..take(AfterTool, call_id) };
         let given = backend.store().take(unsure("c1")).await.unwrap();
         assert!(given.withheld.is_some(), "a sub-agent works");
         let (steps, read) = reports.check("a call of nobody in particular");
@@ -234,7 +234,7 @@ async fn after_a_pause_overdue_mailboxes_are_handled_in_small_steps_between_requ
     let reports = Reports::default();
     let (go, wait) = mpsc::channel::<()>();
     let (kept, wait) = (reports.clone(), Mutex::new(wait));
-    let observer = move |report: &Report| {
+    let observer = move |report: &CommitReport| {
         let mut kept = kept.0.lock().unwrap();
         kept.push(report.clone());
         let is_first = kept.len() == 1;
@@ -244,7 +244,7 @@ async fn after_a_pause_overdue_mailboxes_are_handled_in_small_steps_between_requ
             wait.lock().unwrap().recv().unwrap();
         }
     };
-    let opening = Opening { timers: true, observer: Some(Arc::new(observer)), ..backend.opening() };
+    let opening = StoreOptions { timers: true, observer: Some(Arc::new(observer)), ..backend.opening() };
     let store = SqliteStore::open(&backend.path(), opening).await.unwrap();
     let publish =
         Publish { caller: Caller::user("bob"), events: vec![Incoming::new(failure("grep"), None)], once: None };
@@ -257,7 +257,7 @@ async fn after_a_pause_overdue_mailboxes_are_handled_in_small_steps_between_requ
     asked.await.unwrap();
     let answered = reports.0.lock().unwrap().iter().position(|report| report.commands == 1).unwrap();
     assert!(answered <= 2, "it was answered by step {answered}");
-    let handled = |reports: &[Report]| reports.iter().map(|report| report.work.handled).sum::<usize>();
+    let handled = |reports: &[CommitReport]| reports.iter().map(|report| report.work.handled).sum::<usize>();
     assert!(handled(&reports.0.lock().unwrap()[..answered]) < MAILBOXES / 2, "most mailboxes were still overdue then");
     while handled(&reports.0.lock().unwrap()) < MAILBOXES {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -282,9 +282,9 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
             quiet_hours: Some(Some(quiet("14:00", "23:00"))),
             ..SettingsChange::default()
         };
-        store.change_settings(NewSettings { user_id: "ada".into(), change: address }).await.unwrap();
+        store.change_settings(SettingsRequest { user_id: "ada".into(), change: address }).await.unwrap();
         let code = store.claim(1).await.unwrap().remove(0);
-        let letter = Letter { letter_id: code.letter_id, fence: code.fence, code: Some(vec![7]) };
+        let letter = AttemptStart { letter_id: code.letter_id, fence: code.fence, code: Some(vec![7]) };
         assert!(store.start(letter).await.unwrap());
         store.confirm_address("ada".into(), vec![7], None).await.unwrap();
         let mut sending = tokio::task::JoinSet::new();
@@ -296,7 +296,7 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
         assert!(store.claim(4).await.unwrap().is_empty(), "quiet hours hold it back");
         reports.check("2500 messages in quiet hours");
         let none = SettingsChange { quiet_hours: Some(None), ..SettingsChange::default() };
-        store.change_settings(NewSettings { user_id: "ada".into(), change: none }).await.unwrap();
+        store.change_settings(SettingsRequest { user_id: "ada".into(), change: none }).await.unwrap();
         let (steps, _) = reports.check("settings without quiet hours");
         assert!(steps >= 3, "{steps} steps");
         let mut claimed = 0;
@@ -305,10 +305,10 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
                 let Purpose::News(items) = &claim.purpose else { panic!("{claim:?}") };
                 claimed += items.len();
                 assert!(
-                    store.start(Letter { letter_id: claim.letter_id, fence: claim.fence, code: None }).await.unwrap()
+                    store.start(AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code: None }).await.unwrap()
                 );
                 let finish =
-                    Finish { letter_id: claim.letter_id, fence: claim.fence, outcome: Outcome::Sent, jitter: 0 };
+                    AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
                 assert!(store.finish(finish).await.unwrap());
             }
         }
@@ -330,7 +330,7 @@ async fn publish_in(backend: &Backend, events: Vec<Event>) {
 /// An agent of the conversation `chat` shows that it is at work.
 async fn at_work(backend: &Backend, agent: &str, call_id: &str) {
     let agent = AgentName::parse(agent).unwrap();
-    backend.store().take(Take { agent, ..take(AfterTool, call_id) }).await.unwrap();
+    backend.store().take(InjectCommand { agent, ..take(AfterTool, call_id) }).await.unwrap();
 }
 
 /// A request that takes as much as one can.
@@ -348,7 +348,7 @@ fn message(number: usize) -> NotificationDraft {
         origin: "butler".into(),
         conversation_id: None,
         correlation_id: None,
-        saying: Saying::Message { kind: MessageType::Info, message: format!("message {number}") },
+        content: NotificationContent::Message { kind: MessageType::Info, message: format!("message {number}") },
         once: None,
     }
 }

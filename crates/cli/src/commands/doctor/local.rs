@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use bellwire_server::config::{Loaded, Redis};
-use bellwire_store::RedisRefusals;
+use bellwire_server::config::{LoadedConfig, RedisConfig};
+use bellwire_store::RedisRefusalCache;
 
 use super::CheckResult;
 use crate::commands::folder;
@@ -14,7 +14,7 @@ const FREE_WARN: u64 = 1024 * 1024 * 1024;
 /// Free bytes below which the check fails.
 const FREE_FAIL: u64 = 64 * 1024 * 1024;
 
-pub(super) fn check(loaded: &Loaded) -> Vec<CheckResult> {
+pub(super) fn check(loaded: &LoadedConfig) -> Vec<CheckResult> {
     let mut results = Vec::new();
     if let Some(dir) = loaded.config.data_dir.as_deref() {
         match dir.is_dir() {
@@ -35,14 +35,14 @@ pub(super) fn check(loaded: &Loaded) -> Vec<CheckResult> {
 }
 
 /// Whether the configured Redis answers. A hub works without it, so an unreachable one is only a warning.
-fn redis(settings: &Redis) -> Option<CheckResult> {
+fn redis(settings: &RedisConfig) -> Option<CheckResult> {
     const CHECK: &str = "redis";
     let address = match settings.address() {
         Ok(address) => address?,
         Err(why) => return Some(CheckResult::fail(CHECK, why, "correct the file, or redis.url_file")),
     };
     let runtime = tokio::runtime::Runtime::new().ok()?;
-    Some(match runtime.block_on(RedisRefusals::probe(address.reveal())) {
+    Some(match runtime.block_on(RedisRefusalCache::probe(address.reveal())) {
         Ok(()) => CheckResult::ok(CHECK, "answers"),
         Err(error) => {
             let message = format!("is away: {error}; a hub counts in its database meanwhile");

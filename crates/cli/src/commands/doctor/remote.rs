@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bellwire_server::config::Loaded;
+use bellwire_server::config::LoadedConfig;
 use bellwire_store::SqliteStore;
 use jiff::Timestamp;
 use reqwest::Method;
@@ -17,7 +17,7 @@ const SKEW_WARN_SECONDS: i64 = 5;
 /// A clock difference with which tokens expire and windows close noticeably at the wrong time.
 const SKEW_FAIL_SECONDS: i64 = 60;
 
-pub(super) fn check(connection: &Connection, loaded: Option<&Loaded>) -> Vec<CheckResult> {
+pub(super) fn check(connection: &Connection, loaded: Option<&LoadedConfig>) -> Vec<CheckResult> {
     let Ok(url) = connection.url() else { return Vec::new() };
     let client = match Client::open(url, None) {
         Ok(client) => client,

@@ -17,28 +17,28 @@ const SHOWN_MAX: usize = 60;
 /// The domain is kept in its ASCII form, so that every server understands it.
 ///
 /// ```
-/// use bellwire_server::deliver::email::Address;
+/// use bellwire_server::deliver::email::EmailAddress;
 ///
-/// assert_eq!(Address::parse("Ada@Bücher.example")?.to_string(), "Ada@xn--bcher-kva.example");
-/// assert!(Address::parse("ada@example.org, eve@example.org").is_err());
+/// assert_eq!(EmailAddress::parse("Ada@Bücher.example")?.to_string(), "Ada@xn--bcher-kva.example");
+/// assert!(EmailAddress::parse("ada@example.org, eve@example.org").is_err());
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Address {
+pub struct EmailAddress {
     local: String,
     domain: String,
 }
 
 /// An address and, perhaps, the name of who is behind it: `Bellwire <bell@example.org>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mailbox {
+pub struct NamedAddress {
     /// The name, on one line.
     pub name: Option<String>,
     /// The address.
-    pub address: Address,
+    pub address: EmailAddress,
 }
 
-impl Address {
+impl EmailAddress {
     /// Reads one bare address. The error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| format!("'{}' {why}; write one address, like ada@example.org", shown(text));
@@ -64,29 +64,29 @@ impl Address {
     }
 }
 
-impl Mailbox {
+impl NamedAddress {
     /// Reads `Name <address>`, `"Name, with comma" <address>` or a bare address.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let Some((name, address)) = text.strip_suffix('>').and_then(|text| text.rsplit_once('<')) else {
-            return Ok(Self { name: None, address: Address::parse(text)? });
+            return Ok(Self { name: None, address: EmailAddress::parse(text)? });
         };
         let name = one_line(&unquoted(name.trim()));
         if name.chars().count() > NAME_MAX {
             return Err(format!("the name '{}' is longer than {NAME_MAX} characters", shown(&name)));
         }
-        Ok(Self { name: Some(name).filter(|name| !name.is_empty()), address: Address::parse(address)? })
+        Ok(Self { name: Some(name).filter(|name| !name.is_empty()), address: EmailAddress::parse(address)? })
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for EmailAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.local, self.domain)
     }
 }
 
-/// As [`Mailbox::parse`] reads it, for a configuration file.
-impl fmt::Display for Mailbox {
+/// As [`NamedAddress::parse`] reads it, for a configuration file.
+impl fmt::Display for NamedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             None => write!(f, "{}", self.address),
@@ -144,12 +144,12 @@ mod tests {
             ("bellwire@localhost", "bellwire@localhost"),
             ("ada@例え.jp", "ada@xn--r8jz45g.jp"),
         ] {
-            assert_eq!(Address::parse(text).map(|address| address.to_string()), Ok(read.to_owned()), "{text}");
+            assert_eq!(EmailAddress::parse(text).map(|address| address.to_string()), Ok(read.to_owned()), "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_single_address_is_refused_with_the_reason() {
+    fn anything_but_one_address_is_refused_with_the_reason() {
         let long = format!("{}@example.org", "x".repeat(65));
         let longer = format!("{}@{}.org", "x".repeat(64), vec!["y".repeat(60); 4].join("."));
         for (text, why) in [
@@ -174,7 +174,7 @@ mod tests {
             (&long, "more than 64"),
             (&longer, "254 are the most"),
         ] {
-            let error = Address::parse(text).expect_err(text);
+            let error = EmailAddress::parse(text).expect_err(text);
             assert!(error.contains(why), "{text}: {error}");
             assert!(error.ends_with("write one address, like ada@example.org"), "{error}");
             assert!(!error.contains(['\r', '\n', '\0']), "{error}");
@@ -191,11 +191,11 @@ mod tests {
             ("\"a \\\"b\\\" \\\\ c\" <ada@example.org>", Some("a \"b\" \\ c")),
             ("Zoë\u{202e} <ada@example.org>", Some("Zoë")),
         ] {
-            let mailbox = Mailbox::parse(text).expect(text);
+            let mailbox = NamedAddress::parse(text).expect(text);
             assert_eq!(mailbox.name.as_deref(), name, "{text}");
-            assert_eq!(Mailbox::parse(&mailbox.to_string()), Ok(mailbox), "{text} is read again as it is written");
+            assert_eq!(NamedAddress::parse(&mailbox.to_string()), Ok(mailbox), "{text} is read again as it is written");
         }
-        assert!(Mailbox::parse("Bellwire").is_err());
-        assert!(Mailbox::parse(&format!("{} <ada@example.org>", "x".repeat(101))).is_err());
+        assert!(NamedAddress::parse("Bellwire").is_err());
+        assert!(NamedAddress::parse(&format!("{} <ada@example.org>", "x".repeat(101))).is_err());
     }
 }

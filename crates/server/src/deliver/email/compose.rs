@@ -5,14 +5,14 @@ use jiff::{Timestamp, Zoned};
 use bellwire_core::Time;
 
 use super::header::Headers;
-use super::{Letter, Mailbox, html, plain, quoted_printable, subject};
+use super::{MailMessage, NamedAddress, html, plain, quoted_printable, subject};
 
 /// The bodies are quoted-printable, in which `=_` cannot occur: no text can contain the boundary.
 const BOUNDARY: &str = "=_bellwire_alternative";
 
 /// The bytes of the message: headers, the text, and the same as a page. The same letter always gives the same bytes, so
 /// that every attempt of a delivery sends the same message. All of it is ASCII in lines that every server takes.
-pub fn compose(letter: &Letter) -> Vec<u8> {
+pub fn compose(letter: &MailMessage) -> Vec<u8> {
     let subject = subject::subject(&letter.content);
     let parts = [("text/plain", plain::plain(letter)), ("text/html", html::html(letter, &subject))];
     let mut message = headers(letter, &subject);
@@ -27,8 +27,8 @@ pub fn compose(letter: &Letter) -> Vec<u8> {
     message.into_bytes()
 }
 
-fn headers(letter: &Letter, subject: &str) -> String {
-    let to = Mailbox { name: None, address: letter.to.clone() };
+fn headers(letter: &MailMessage, subject: &str) -> String {
+    let to = NamedAddress { name: None, address: letter.to.clone() };
     let mut headers = Headers::default()
         .known("Date", &date(letter.at))
         .mailbox("From", &letter.from)
@@ -48,7 +48,7 @@ fn headers(letter: &Letter, subject: &str) -> String {
         .finish()
 }
 
-impl Letter {
+impl MailMessage {
     /// A moment as its reader's clock shows it.
     pub(super) fn shown(&self, at: Time) -> String {
         let zone = self.zone.as_deref().and_then(|name| TimeZoneDatabase::bundled().get(name).ok());

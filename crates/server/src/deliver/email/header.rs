@@ -7,7 +7,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::Mailbox;
+use super::NamedAddress;
 
 /// Where lines with encoded words should end, and an encoded word must (RFC 2047, 2).
 const LINE_MAX: usize = 76;
@@ -36,7 +36,7 @@ impl Headers {
     }
 
     /// A field that holds a name and an address.
-    pub(super) fn mailbox(mut self, name: &'static str, mailbox: &Mailbox) -> Self {
+    pub(super) fn mailbox(mut self, name: &'static str, mailbox: &NamedAddress) -> Self {
         let room = LINE_MAX - name.len() - 2;
         let shown = mailbox.name.as_deref().map(|shown| match is_plain(shown) && shown.len() <= room / 2 {
             true => quoted(shown),
@@ -83,7 +83,7 @@ fn words(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Address;
+    use super::super::EmailAddress;
     use super::*;
 
     fn subject(value: &str) -> String {
@@ -91,8 +91,8 @@ mod tests {
     }
 
     fn from(name: &str) -> String {
-        let address = Address::parse("ada@example.org").expect("an address");
-        Headers::default().mailbox("From", &Mailbox { name: Some(name.to_owned()), address }).finish()
+        let address = EmailAddress::parse("ada@example.org").expect("an address");
+        Headers::default().mailbox("From", &NamedAddress { name: Some(name.to_owned()), address }).finish()
     }
 
     #[test]

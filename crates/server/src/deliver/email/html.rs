@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use bellwire_core::person::one_line;
 use minijinja::{AutoEscape, Environment, Value};
 
-use super::letter::{Content, Item, Letter, Link};
+use super::mail_message::{Content, MailItem, MailMessage, Link};
 use super::plain::{CONFIRM, CONFIRM_NOT, ITEMS_MAX, REASON, more};
 
 const NAME: &str = "letter";
@@ -12,15 +12,15 @@ const NAME: &str = "letter";
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_auto_escape_callback(|_| AutoEscape::Html);
-    templates.add_template(NAME, include_str!("letter.html.j2")).expect("the template is part of the program");
+    templates.add_template(NAME, include_str!("mail_message.html.j2")).expect("the template is part of the program");
     templates
 });
 
 /// The mail as a page. Every value is escaped by the renderer; the template marks none as safe.
-pub(super) fn html(letter: &Letter, subject: &str) -> String {
+pub(super) fn html(letter: &MailMessage, subject: &str) -> String {
     let links = letter.links();
     let link = |link: Option<Link>| link.map(|link| link.as_str().to_owned());
-    let items: &[Item] = match &letter.content {
+    let items: &[MailItem] = match &letter.content {
         Content::Notification { item, .. } => std::slice::from_ref(item),
         Content::Digest(items) => items,
         Content::Confirmation { .. } => &[],
@@ -45,7 +45,7 @@ pub(super) fn html(letter: &Letter, subject: &str) -> String {
     template.render(context).expect("the template uses only what it is given")
 }
 
-fn card(item: &Item, letter: &Letter) -> Value {
+fn card(item: &MailItem, letter: &MailMessage) -> Value {
     fields([
         ("origin", Value::from(item.origin.as_str())),
         ("source", Value::from(item.source.clone())),

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::smtp::{Cause, Reply, Stopped};
+use super::smtp::{SmtpErrorCause, SmtpReply, SmtpError};
 
 /// How long a server that greylists wants to be left alone when it does not say it.
 const GREYLISTED: Duration = Duration::from_secs(300);
@@ -10,7 +10,7 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What became of a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SmtpOutcome {
     /// The server has taken it and answers for it from here.
     Sent {
         /// What it said, often with the name under which it knows the mail.
@@ -18,8 +18,8 @@ pub enum Outcome {
     },
     /// The server will not have this mail, and asking again would change nothing.
     Refused {
-        /// Where it said no. Only [`Step::Recipient`] is about the address.
-        step: Step,
+        /// Where it said no. Only [`SmtpStep::Recipient`] is about the address.
+        step: SmtpStep,
         /// Its three digits, from 500 up.
         code: u16,
         /// The finer code of RFC 3463, such as `5.1.1`, where it gave one.
@@ -48,7 +48,7 @@ pub enum Outcome {
 
 /// A step of handing a mail over, in the order in which they are taken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum SmtpStep {
     /// Reaching the server.
     Connect,
     /// Agreeing on encryption.
@@ -73,53 +73,53 @@ pub enum Step {
     Answer,
 }
 
-impl Outcome {
+impl SmtpOutcome {
     /// What the answer to the final dot means.
-    pub(super) fn answered(reply: &Reply) -> Self {
+    pub(super) fn answered(reply: &SmtpReply) -> Self {
         match reply.code {
             200..=299 => Self::Sent { reply: reply.to_string() },
-            _ => Stopped::at(Step::Answer, Cause::Answered(reply.clone())).into(),
+            _ => SmtpError::at(SmtpStep::Answer, SmtpErrorCause::Answered(reply.clone())).into(),
         }
     }
 }
 
-impl From<Stopped> for Outcome {
-    fn from(stopped: Stopped) -> Self {
+impl From<SmtpError> for SmtpOutcome {
+    fn from(stopped: SmtpError) -> Self {
         let step = stopped.step;
-        let said = |reply: &Reply| format!("the server said {reply} at {step}");
+        let said = |reply: &SmtpReply| format!("the server said {reply} at {step}");
         match stopped.cause {
-            Cause::Setup(reason) => Self::Misconfigured { reason },
-            Cause::Answered(reply) => match reply.code {
+            SmtpErrorCause::Setup(reason) => Self::Misconfigured { reason },
+            SmtpErrorCause::Answered(reply) => match reply.code {
                 400..=499 => Self::TryAgain { reason: said(&reply), retry_after: retry_after(&reply) },
-                500..=599 if is_operators(step, reply.code) => {
+                500..=599 if is_configuration_error(step, reply.code) => {
                     let reason = format!("{}; check the settings of [email]", said(&reply));
                     Self::Misconfigured { reason }
                 }
                 500..=599 => Self::Refused { step, code: reply.code, enhanced: reply.enhanced(), text: reply.text },
                 _ => Self::silence(step, format!("{}, which is no answer to it", said(&reply))),
             },
-            Cause::TimedOut(limit) => Self::silence(step, format!("no answer within {} s at {step}", limit.as_secs())),
-            Cause::Lost(error) => Self::silence(step, format!("the connection broke at {step}: {error}")),
+            SmtpErrorCause::TimedOut(limit) => Self::silence(step, format!("no answer within {} s at {step}", limit.as_secs())),
+            SmtpErrorCause::Lost(error) => Self::silence(step, format!("the connection broke at {step}: {error}")),
         }
     }
 }
 
-impl Outcome {
-    fn silence(step: Step, reason: String) -> Self {
+impl SmtpOutcome {
+    fn silence(step: SmtpStep, reason: String) -> Self {
         match step {
-            Step::Answer => Self::Unknown { reason },
+            SmtpStep::Answer => Self::Unknown { reason },
             _ => Self::TryAgain { reason, retry_after: None },
         }
     }
 }
 
 /// Before a sender is named nothing has been said about this mail, and those codes are about us wherever they come.
-fn is_operators(step: Step, code: u16) -> bool {
-    step < Step::Sender || matches!(code, 530 | 534 | 535 | 538)
+fn is_configuration_error(step: SmtpStep, code: u16) -> bool {
+    step < SmtpStep::Sender || matches!(code, 530 | 534 | 535 | 538)
 }
 
 /// "try again in 300 seconds", or the usual time where a server only says that it greylists.
-fn retry_after(reply: &Reply) -> Option<Duration> {
+fn retry_after(reply: &SmtpReply) -> Option<Duration> {
     let text = reply.text.to_ascii_lowercase();
     let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let asked = words.windows(2).find_map(|pair| {
@@ -136,7 +136,7 @@ fn retry_after(reply: &Reply) -> Option<Duration> {
 }
 
 /// As it is written down with a delivery.
-impl fmt::Display for Outcome {
+impl fmt::Display for SmtpOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sent { reply } => write!(f, "sent: {reply}"),
@@ -148,7 +148,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for SmtpStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Connect => "connecting",
@@ -170,42 +170,42 @@ impl fmt::Display for Step {
 mod tests {
     use super::*;
 
-    fn outcome(step: Step, code: u16, text: &str) -> Outcome {
-        Stopped::at(step, Cause::Answered(Reply { code, text: text.to_owned() })).into()
+    fn outcome(step: SmtpStep, code: u16, text: &str) -> SmtpOutcome {
+        SmtpError::at(step, SmtpErrorCause::Answered(SmtpReply { code, text: text.to_owned() })).into()
     }
 
     #[test]
     fn only_silence_after_the_end_of_the_mail_is_unknown() {
-        let lost = || Cause::Lost(std::io::ErrorKind::ConnectionReset.into());
-        let steps = [Step::Connect, Step::Tls, Step::Greeting, Step::Hello, Step::StartTls, Step::Auth, Step::Sender];
-        for step in steps.into_iter().chain([Step::Recipient, Step::Data, Step::Body]) {
-            for cause in [lost(), Cause::TimedOut(Duration::from_secs(1))] {
-                assert!(matches!(Stopped::at(step, cause).into(), Outcome::TryAgain { .. }), "{step}");
+        let lost = || SmtpErrorCause::Lost(std::io::ErrorKind::ConnectionReset.into());
+        let steps = [SmtpStep::Connect, SmtpStep::Tls, SmtpStep::Greeting, SmtpStep::Hello, SmtpStep::StartTls, SmtpStep::Auth, SmtpStep::Sender];
+        for step in steps.into_iter().chain([SmtpStep::Recipient, SmtpStep::Data, SmtpStep::Body]) {
+            for cause in [lost(), SmtpErrorCause::TimedOut(Duration::from_secs(1))] {
+                assert!(matches!(SmtpError::at(step, cause).into(), SmtpOutcome::TryAgain { .. }), "{step}");
             }
         }
-        for cause in [lost(), Cause::TimedOut(Duration::from_secs(1))] {
-            assert!(matches!(Stopped::at(Step::Answer, cause).into(), Outcome::Unknown { .. }));
+        for cause in [lost(), SmtpErrorCause::TimedOut(Duration::from_secs(1))] {
+            assert!(matches!(SmtpError::at(SmtpStep::Answer, cause).into(), SmtpOutcome::Unknown { .. }));
         }
-        assert!(matches!(outcome(Step::Answer, 354, "go on"), Outcome::Unknown { .. }));
+        assert!(matches!(outcome(SmtpStep::Answer, 354, "go on"), SmtpOutcome::Unknown { .. }));
     }
 
     #[test]
-    fn a_refusal_keeps_its_codes_and_what_is_ours_blames_nobody() {
-        let refused = outcome(Step::Recipient, 550, "5.1.1 no such user");
-        let Outcome::Refused { step, code, enhanced, text } = refused else { panic!("{refused:?}") };
-        assert_eq!((step, code, enhanced.as_deref()), (Step::Recipient, 550, Some("5.1.1")));
+    fn a_refusal_keeps_its_codes_and_configuration_errors_are_not_the_recipients() {
+        let refused = outcome(SmtpStep::Recipient, 550, "5.1.1 no such user");
+        let SmtpOutcome::Refused { step, code, enhanced, text } = refused else { panic!("{refused:?}") };
+        assert_eq!((step, code, enhanced.as_deref()), (SmtpStep::Recipient, 550, Some("5.1.1")));
         assert_eq!(text, "5.1.1 no such user");
-        assert_eq!(outcome(Step::Recipient, 550, "no").to_string(), "refused at RCPT TO: 550 no");
-        for (step, code) in [(Step::Auth, 535), (Step::Greeting, 554), (Step::Hello, 550), (Step::Sender, 530)] {
-            assert!(matches!(outcome(step, code, "no"), Outcome::Misconfigured { .. }), "{step} {code}");
+        assert_eq!(outcome(SmtpStep::Recipient, 550, "no").to_string(), "refused at RCPT TO: 550 no");
+        for (step, code) in [(SmtpStep::Auth, 535), (SmtpStep::Greeting, 554), (SmtpStep::Hello, 550), (SmtpStep::Sender, 530)] {
+            assert!(matches!(outcome(step, code, "no"), SmtpOutcome::Misconfigured { .. }), "{step} {code}");
         }
-        assert!(matches!(outcome(Step::Answer, 451, "later"), Outcome::TryAgain { .. }));
+        assert!(matches!(outcome(SmtpStep::Answer, 451, "later"), SmtpOutcome::TryAgain { .. }));
     }
 
     #[test]
     fn a_server_is_left_alone_as_long_as_it_asks() {
-        let wait = |text: &str| match outcome(Step::Recipient, 451, text) {
-            Outcome::TryAgain { retry_after, .. } => retry_after.map(|wait| wait.as_secs()),
+        let wait = |text: &str| match outcome(SmtpStep::Recipient, 451, text) {
+            SmtpOutcome::TryAgain { retry_after, .. } => retry_after.map(|wait| wait.as_secs()),
             other => panic!("{other:?}"),
         };
         assert_eq!(wait("4.7.1 Greylisted, try again in 90 seconds"), Some(90));

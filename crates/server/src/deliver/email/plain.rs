@@ -1,6 +1,6 @@
 use bellwire_core::person::one_line;
 
-use super::letter::{Content, Item, Letter};
+use super::mail_message::{Content, MailItem, MailMessage};
 
 /// What stands before every line of an agent's own text. The hub's lines never begin with it, so that no text can pass for
 /// the frame around it.
@@ -16,7 +16,7 @@ pub(super) const CONFIRM: &str =
 pub(super) const CONFIRM_NOT: &str = "If it was not you, do nothing: without the code no further mail comes.";
 
 /// The mail as plain text.
-pub(super) fn plain(letter: &Letter) -> String {
+pub(super) fn plain(letter: &MailMessage) -> String {
     let mut text = match &letter.content {
         Content::Notification { item, .. } => one(item, letter),
         Content::Digest(items) => digest(items, letter),
@@ -36,7 +36,7 @@ pub(super) fn plain(letter: &Letter) -> String {
     text
 }
 
-fn one(item: &Item, letter: &Letter) -> String {
+fn one(item: &MailItem, letter: &MailMessage) -> String {
     let mut text = format!("{} from {}\n", item.kind.label(), item.origin);
     if let Some(source) = &item.source {
         text.push_str(&format!("Source: {source}\n"));
@@ -53,7 +53,7 @@ fn one(item: &Item, letter: &Letter) -> String {
     text
 }
 
-fn digest(items: &[Item], letter: &Letter) -> String {
+fn digest(items: &[MailItem], letter: &MailMessage) -> String {
     let shown: Vec<String> = items.iter().take(ITEMS_MAX).map(|item| one(item, letter)).collect();
     let mut text = match items.len() {
         1 => String::new(),

@@ -9,8 +9,8 @@ mod reply;
 mod session;
 mod tls;
 
-pub(super) use reply::Reply;
-pub(super) use session::{Cause, Stopped};
+pub(super) use reply::SmtpReply;
+pub(super) use session::{SmtpErrorCause, SmtpError};
 
 use std::fmt;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::{Address, Letter, Outcome, Step, compose};
-use crate::config::{Email, EmailTls};
+use super::{EmailAddress, MailMessage, SmtpOutcome, SmtpStep, compose};
+use crate::config::{EmailConfig, EmailTls};
 use auth::Credentials;
-use session::{Session, within};
+use session::{SmtpSession, within};
 use tls::Tls;
 
 /// How long a server may take to say goodbye, which nobody waits for.
@@ -46,7 +46,7 @@ pub struct SetupError(pub(super) String);
 
 impl Smtp {
     /// Reads what the settings name (a password file, certificates). None where email is off.
-    pub fn new(settings: &Email) -> Result<Option<Self>, SetupError> {
+    pub fn new(settings: &EmailConfig) -> Result<Option<Self>, SetupError> {
         if settings.host.is_empty() {
             return Ok(None);
         }
@@ -63,23 +63,23 @@ impl Smtp {
     }
 
     /// Composes a letter and hands it over, once.
-    pub async fn deliver(&self, letter: &Letter) -> Outcome {
+    pub async fn deliver(&self, letter: &MailMessage) -> SmtpOutcome {
         self.send(&letter.from.address, &letter.to, &compose(letter)).await
     }
 
     /// Hands over a message, once, and tells what became of it. Dropping this future ends the connection at once; if that
     /// happens after the body went out, the outcome is as unknown as any other silence.
-    pub async fn send(&self, from: &Address, to: &Address, message: &[u8]) -> Outcome {
-        let mut session = match self.greeted().await {
+    pub async fn send(&self, from: &EmailAddress, to: &EmailAddress, message: &[u8]) -> SmtpOutcome {
+        let mut session = match self.open_session().await {
             Ok(session) => session,
             Err(stopped) => return stopped.into(),
         };
-        let outcome = match self.hand_over(&mut session, from, to, message).await {
-            Ok(reply) => Outcome::answered(&reply),
+        let outcome = match self.transmit(&mut session, from, to, message).await {
+            Ok(reply) => SmtpOutcome::answered(&reply),
             Err(stopped) => stopped.into(),
         };
         // Nobody needs the answer to QUIT, and the outcome should be written down without waiting for it.
-        tokio::spawn(async move { drop(within(QUIT_MAX, Step::Answer, session.quit()).await) });
+        tokio::spawn(async move { drop(within(QUIT_MAX, SmtpStep::Answer, session.quit()).await) });
         outcome
     }
 
@@ -91,17 +91,17 @@ impl Smtp {
     }
 
     /// A connection that is encrypted as configured, introduced and logged in.
-    async fn greeted(&self) -> Result<Session, Stopped> {
+    async fn open_session(&self) -> Result<SmtpSession, SmtpError> {
         let socket = TcpStream::connect((self.host.as_str(), self.port));
-        let socket = within(self.step_max, Step::Connect, socket).await?;
+        let socket = within(self.step_max, SmtpStep::Connect, socket).await?;
         let hello = self.hello.clone().unwrap_or_else(|| own_name(&socket));
         // Small commands must not wait for one another's acknowledgement.
-        socket.set_nodelay(true).map_err(|error| Stopped::at(Step::Connect, Cause::Lost(error)))?;
-        let mut session = Session::new(socket, self.step_max);
+        socket.set_nodelay(true).map_err(|error| SmtpError::at(SmtpStep::Connect, SmtpErrorCause::Lost(error)))?;
+        let mut session = SmtpSession::new(socket, self.step_max);
         if self.mode == EmailTls::Implicit {
             session = self.tls.encrypt(session).await?;
         }
-        session.answer(Step::Greeting).await?.expect(Step::Greeting, 220)?;
+        session.answer(SmtpStep::Greeting).await?.expect(SmtpStep::Greeting, 220)?;
         let mut offers = session.hello(&hello).await?;
         if self.mode == EmailTls::Starttls {
             session = self.tls.start(session, &offers).await?;
@@ -114,17 +114,17 @@ impl Smtp {
         Ok(session)
     }
 
-    async fn hand_over(
+    async fn transmit(
         &self,
-        session: &mut Session,
-        from: &Address,
-        to: &Address,
+        session: &mut SmtpSession,
+        from: &EmailAddress,
+        to: &EmailAddress,
         message: &[u8],
-    ) -> Result<Reply, Stopped> {
-        session.command(Step::Sender, &format!("MAIL FROM:<{from}>")).await?.expect(Step::Sender, 250)?;
-        let recipient = session.command(Step::Recipient, &format!("RCPT TO:<{to}>")).await?;
-        recipient.expect_any(Step::Recipient, &[250, 251, 252])?;
-        session.command(Step::Data, "DATA").await?.expect(Step::Data, 354)?;
+    ) -> Result<SmtpReply, SmtpError> {
+        session.command(SmtpStep::Sender, &format!("MAIL FROM:<{from}>")).await?.expect(SmtpStep::Sender, 250)?;
+        let recipient = session.command(SmtpStep::Recipient, &format!("RCPT TO:<{to}>")).await?;
+        recipient.expect_any(SmtpStep::Recipient, &[250, 251, 252])?;
+        session.command(SmtpStep::Data, "DATA").await?.expect(SmtpStep::Data, 354)?;
         session.body(message).await?;
         session.end_of_body(self.answer_max).await
     }
@@ -144,7 +144,7 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
-impl Session {
+impl SmtpSession {
     async fn quit(&mut self) -> std::io::Result<()> {
         self.stream().write_all(b"QUIT\r\n").await?;
         self.stream().flush().await?;

@@ -1,6 +1,6 @@
 use bellwire_core::person::one_line;
 
-use super::letter::{Content, Item, cut};
+use super::mail_message::{Content, MailItem, cut};
 
 /// How much of a notification's text its subject shows, in characters.
 const EXCERPT_MAX: usize = 60;
@@ -22,7 +22,7 @@ pub(super) fn subject(content: &Content) -> String {
 }
 
 /// Put in front unless it stands there already; no other name's brackets count.
-fn with_origin(item: &Item, chosen: &str) -> String {
+fn with_origin(item: &MailItem, chosen: &str) -> String {
     let front = format!("[{}] ", item.origin);
     match chosen {
         "" => format!("{front}Notification"),
@@ -31,12 +31,12 @@ fn with_origin(item: &Item, chosen: &str) -> String {
     }
 }
 
-fn of_item(item: &Item) -> String {
+fn of_item(item: &MailItem) -> String {
     let text = item.title.as_deref().map_or_else(|| one_line(&item.message), str::to_owned);
     format!("[{}] {}: {}", item.origin, item.kind.label(), cut(&text, EXCERPT_MAX))
 }
 
-fn of_digest(items: &[Item]) -> String {
+fn of_digest(items: &[MailItem]) -> String {
     let mut origins: Vec<&str> = items.iter().map(|item| item.origin.as_str()).collect();
     origins.sort_unstable();
     origins.dedup();
@@ -53,11 +53,11 @@ fn of_digest(items: &[Item]) -> String {
 mod tests {
     use bellwire_core::Time;
 
-    use super::super::letter::Kind;
+    use super::super::mail_message::MailItemKind;
     use super::*;
 
-    fn item(origin: &str, message: &str) -> Item {
-        Item::new(origin, Kind::Warning, message, Time::ZERO)
+    fn item(origin: &str, message: &str) -> MailItem {
+        MailItem::new(origin, MailItemKind::Warning, message, Time::ZERO)
     }
 
     fn chosen(subject: &str) -> String {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_notification_is_named_by_origin_kind_and_its_first_words() {
-        let of = |item: Item| subject(&Content::Notification { item, subject: None });
+        let of = |item: MailItem| subject(&Content::Notification { item, subject: None });
         assert_eq!(of(item("butler", "Disk\nfull")), "[butler] Warning: Disk full");
         let long = of(item("butler", &"é".repeat(61)));
         assert_eq!(long, format!("[butler] Warning: {}…", "é".repeat(59)));

@@ -1,12 +1,12 @@
-use bellwire_server::config::{Email, EmailTls, Secret};
-use bellwire_server::deliver::email::{Content, Item, Kind, Outcome};
+use bellwire_server::config::{EmailConfig, EmailTls, Secret};
+use bellwire_server::deliver::email::{Content, MailItem, MailItemKind, SmtpOutcome};
 use serde_json::{Value, json};
 
 use super::peer::{MailServer, listener, smtp, unencrypted};
 use super::{at, letter, note};
 
-fn logged_in(settings: Email) -> Email {
-    Email { username: "bell".into(), password: Some(Secret::new("pass word:1")), ..settings }
+fn logged_in(settings: EmailConfig) -> EmailConfig {
+    EmailConfig { username: "bell".into(), password: Some(Secret::new("pass word:1")), ..settings }
 }
 
 fn part<'a>(mail: &'a Value, kind: &str) -> &'a str {
@@ -24,9 +24,9 @@ async fn a_mail_arrives_whole_over_every_kind_of_connection() {
         json!({"name": "open", "tls": "none"}),
         listener("nobody", json!([])),
     ]);
-    let implicit = Email { tls: EmailTls::Implicit, ..logged_in(server.settings("implicit")) };
+    let implicit = EmailConfig { tls: EmailTls::Implicit, ..logged_in(server.settings("implicit")) };
     let from_file =
-        Email { password: None, password_file: Some(password_file()), ..logged_in(server.settings("login")) };
+        EmailConfig { password: None, password_file: Some(password_file()), ..logged_in(server.settings("login")) };
     for (name, settings) in [
         ("plain", logged_in(server.settings("plain"))),
         ("login", from_file),
@@ -35,7 +35,7 @@ async fn a_mail_arrives_whole_over_every_kind_of_connection() {
         ("nobody", server.settings("nobody")),
     ] {
         let sent = smtp(&settings).deliver(&note("Buy milk")).await;
-        assert_eq!(sent, Outcome::Sent { reply: "250 2.0.0 taken as 42".into() }, "{name}");
+        assert_eq!(sent, SmtpOutcome::Sent { reply: "250 2.0.0 taken as 42".into() }, "{name}");
         let received = server.received(name);
         assert_eq!(received.len(), 1, "{name}");
         assert_eq!(
@@ -58,7 +58,7 @@ fn password_file() -> std::path::PathBuf {
 async fn a_mail_has_the_headers_mail_must_have_and_no_others() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let sent = server.smtp("x").deliver(&note("Buy milk")).await;
-    assert!(matches!(sent, Outcome::Sent { .. }), "{sent:?}");
+    assert!(matches!(sent, SmtpOutcome::Sent { .. }), "{sent:?}");
     let mail = server.received("x").remove(0);
     let headers = json!([
         ["Date", "Sun, 15 Nov 2026 21:05:00 +0000"],
@@ -82,15 +82,15 @@ async fn a_mail_has_the_headers_mail_must_have_and_no_others() {
 #[tokio::test]
 async fn one_notification_goes_as_itself_and_several_as_a_digest_with_each_origin_outside_the_text() {
     let server = MailServer::start(&[listener("x", json!([]))]);
-    let first = Item::new("butler", Kind::Warning, "Disk is full.\nNinety-nine percent.", at());
+    let first = MailItem::new("butler", MailItemKind::Warning, "Disk is full.\nNinety-nine percent.", at());
     let first = first.titled("Disk").in_conversation("Weekly report");
-    let second = Item::new("coder", Kind::Info, "Tests pass.", at().plus(60_000));
+    let second = MailItem::new("coder", MailItemKind::Info, "Tests pass.", at().plus(60_000));
     let smtp = server.smtp("x");
     let mut digest = letter(Content::Digest(vec![first.clone(), second]));
     digest.zone = Some("Europe/Berlin".into());
     for letter in [digest, letter(Content::Digest(vec![first]))] {
         let sent = smtp.deliver(&letter).await;
-        assert!(matches!(sent, Outcome::Sent { .. }), "{sent:?}");
+        assert!(matches!(sent, SmtpOutcome::Sent { .. }), "{sent:?}");
     }
     let received = server.received("x");
     assert_eq!(received[0]["headers"][3], json!(["Subject", "2 notifications from butler and coder"]));
@@ -112,10 +112,10 @@ async fn one_notification_goes_as_itself_and_several_as_a_digest_with_each_origi
 async fn a_confirmation_shows_the_code_and_a_long_digest_counts_what_it_leaves_out() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let smtp = server.smtp("x");
-    let item = |number: usize| Item::new("butler", Kind::Info, &format!("Item {number}."), at());
+    let item = |number: usize| MailItem::new("butler", MailItemKind::Info, &format!("Item {number}."), at());
     for content in [Content::Confirmation { code: "4711-0815".into() }, Content::Digest((1..=53).map(item).collect())] {
         let sent = smtp.deliver(&letter(content)).await;
-        assert!(matches!(sent, Outcome::Sent { .. }), "{sent:?}");
+        assert!(matches!(sent, SmtpOutcome::Sent { .. }), "{sent:?}");
     }
     let received = server.received("x");
     assert_eq!(received[0]["headers"][3], json!(["Subject", "4711-0815 is your Bellwire code"]));

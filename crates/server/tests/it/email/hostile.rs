@@ -1,5 +1,5 @@
 use bellwire_core::person::{clean, one_line};
-use bellwire_server::deliver::email::{Content, Item, Kind, Letter, Mailbox, Outcome};
+use bellwire_server::deliver::email::{Content, MailItem, MailItemKind, MailMessage, NamedAddress, SmtpOutcome};
 use serde_json::{Value, json};
 
 use super::peer::{MailServer, listener};
@@ -31,11 +31,11 @@ pub(crate) fn texts() -> Vec<String> {
 }
 
 /// The same text in every place that an agent, a conversation or an operator fills.
-fn everywhere(text: &str) -> Letter {
-    let item = Item::new(text, Kind::Warning, text, at()).titled(text).in_conversation(text);
+fn everywhere(text: &str) -> MailMessage {
+    let item = MailItem::new(text, MailItemKind::Warning, text, at()).titled(text).in_conversation(text);
     let mut letter = letter(Content::Notification { item, subject: Some(text.to_owned()) });
     let name = one_line(text).chars().take(100).collect();
-    letter.from = Mailbox { name: Some(name), address: letter.from.address };
+    letter.from = NamedAddress { name: Some(name), address: letter.from.address };
     letter
 }
 
@@ -50,14 +50,14 @@ fn header<'a>(mail: &'a Value, name: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn whatever_a_text_is_the_reader_of_the_mail_finds_only_our_headers_parts_and_elements() {
+async fn hostile_text_adds_no_headers_parts_or_elements() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let smtp = server.smtp("x");
     let harmless = everywhere("harmless");
     let all = texts();
     for letter in std::iter::once(&harmless).chain(&all.iter().map(|text| everywhere(text)).collect::<Vec<_>>()) {
         let sent = smtp.deliver(letter).await;
-        assert!(matches!(sent, Outcome::Sent { .. }), "{sent:?}");
+        assert!(matches!(sent, SmtpOutcome::Sent { .. }), "{sent:?}");
     }
     let mut received = server.received("x");
     let harmless = received.remove(0);
@@ -91,7 +91,7 @@ async fn a_text_arrives_as_it_was_said_inside_its_frame() {
     let smtp = server.smtp("x");
     for text in &texts() {
         let sent = smtp.deliver(&note(text)).await;
-        assert!(matches!(sent, Outcome::Sent { .. }), "{sent:?}");
+        assert!(matches!(sent, SmtpOutcome::Sent { .. }), "{sent:?}");
     }
     for (text, mail) in texts().iter().zip(server.received("x")) {
         let plain = mail["parts"][0][1].as_str().expect("a text").to_owned();

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
-use bellwire_server::config::{Email, EmailTls, Secret};
-use bellwire_server::deliver::email::{Address, Outcome, Step};
+use bellwire_server::config::{EmailConfig, EmailTls, Secret};
+use bellwire_server::deliver::email::{EmailAddress, SmtpOutcome, SmtpStep};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -21,9 +21,9 @@ const STEPS: [(&str, &str); 6] = [
 /// Long enough that no busy machine takes a step for silence, short enough to wait for.
 const SILENCE_SECONDS: u64 = 5;
 
-fn reason(outcome: &Outcome) -> &str {
+fn reason(outcome: &SmtpOutcome) -> &str {
     match outcome {
-        Outcome::TryAgain { reason, .. } | Outcome::Unknown { reason } | Outcome::Misconfigured { reason } => reason,
+        SmtpOutcome::TryAgain { reason, .. } | SmtpOutcome::Unknown { reason } | SmtpOutcome::Misconfigured { reason } => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -32,14 +32,14 @@ fn big_message() -> Vec<u8> {
     [b"Subject: big\r\n\r\n".to_vec(), b"0123456789\r\n".repeat(1_500_000)].concat()
 }
 
-async fn send_big(settings: &Email) -> Outcome {
-    let address = |text| Address::parse(text).expect("an address");
+async fn send_big(settings: &EmailConfig) -> SmtpOutcome {
+    let address = |text| EmailAddress::parse(text).expect("an address");
     smtp(settings).send(&address("bell@example.org"), &address("ada@example.org"), &big_message()).await
 }
 
 #[tokio::test]
 async fn a_refusal_for_now_is_tried_again_and_a_refusal_for_good_is_not() {
-    let cases = [("mail", Step::Sender), ("rcpt", Step::Recipient), ("data", Step::Data), ("end", Step::Answer)];
+    let cases = [("mail", SmtpStep::Sender), ("rcpt", SmtpStep::Recipient), ("data", SmtpStep::Data), ("end", SmtpStep::Answer)];
     let faults = |code: &str| {
         let named = |at: &str| listener(&format!("{at}-{code}"), json!([{"at": at, "do": format!("{code} 9.9.9 no")}]));
         cases.iter().map(|(at, _)| named(at)).collect::<Vec<Value>>()
@@ -49,11 +49,11 @@ async fn a_refusal_for_now_is_tried_again_and_a_refusal_for_good_is_not() {
         for code in ["451", "452"] {
             let outcome = server.smtp(&format!("{at}-{code}")).deliver(&note("x")).await;
             let expected = format!("the server said {code} 9.9.9 no at {step}");
-            assert_eq!(outcome, Outcome::TryAgain { reason: expected, retry_after: None });
+            assert_eq!(outcome, SmtpOutcome::TryAgain { reason: expected, retry_after: None });
         }
         for code in [550, 554] {
             let outcome = server.smtp(&format!("{at}-{code}")).deliver(&note("x")).await;
-            assert_eq!(outcome, Outcome::Refused { step, code, enhanced: None, text: "9.9.9 no".into() });
+            assert_eq!(outcome, SmtpOutcome::Refused { step, code, enhanced: None, text: "9.9.9 no".into() });
         }
         for code in ["451", "452", "550", "554"] {
             assert_eq!(server.received(&format!("{at}-{code}")).len(), 0, "{at} {code}");
@@ -62,12 +62,12 @@ async fn a_refusal_for_now_is_tried_again_and_a_refusal_for_good_is_not() {
 }
 
 #[tokio::test]
-async fn what_a_server_refuses_before_the_mail_is_named_is_the_operators_to_mend() {
+async fn refusals_before_mail_from_are_configuration_errors() {
     let faults = ["greeting", "ehlo", "starttls"].map(|at| listener(at, json!([{"at": at, "do": "554 5.3.2 closed"}])));
     let server = MailServer::start(&faults);
     for at in ["greeting", "ehlo", "starttls"] {
         let outcome = server.smtp(at).deliver(&note("x")).await;
-        assert!(matches!(outcome, Outcome::Misconfigured { .. }), "{at}: {outcome:?}");
+        assert!(matches!(outcome, SmtpOutcome::Misconfigured { .. }), "{at}: {outcome:?}");
         assert!(reason(&outcome).contains("554 5.3.2 closed"), "{outcome:?}");
     }
 }
@@ -86,10 +86,10 @@ async fn silence_ends_every_step_in_time_and_only_after_the_dot_it_leaves_doubt(
     let steps = STEPS.into_iter().chain([("end", "the end of the mail"), ("drip", "its greeting")]);
     let steps: Vec<_> = steps.chain([("auth", "AUTH"), ("tls", "the TLS handshake")]).collect();
     let attempts = steps.iter().map(|(at, _)| {
-        let settings = Email { step_seconds: SILENCE_SECONDS, answer_seconds: SILENCE_SECONDS, ..server.settings(at) };
+        let settings = EmailConfig { step_seconds: SILENCE_SECONDS, answer_seconds: SILENCE_SECONDS, ..server.settings(at) };
         let settings = match *at {
-            "auth" => Email { username: "a".into(), password: Some(Secret::new("b")), ..settings },
-            "tls" => Email { tls: EmailTls::Implicit, ..settings },
+            "auth" => EmailConfig { username: "a".into(), password: Some(Secret::new("b")), ..settings },
+            "tls" => EmailConfig { tls: EmailTls::Implicit, ..settings },
             _ => settings,
         };
         async move { smtp(&settings).deliver(&note("x")).await }
@@ -100,8 +100,8 @@ async fn silence_ends_every_step_in_time_and_only_after_the_dot_it_leaves_doubt(
     for ((at, step), outcome) in steps.iter().zip(outcomes) {
         let expected = format!("no answer within {SILENCE_SECONDS} s at {step}");
         let expected = match *at {
-            "end" => Outcome::Unknown { reason: expected },
-            _ => Outcome::TryAgain { reason: expected, retry_after: None },
+            "end" => SmtpOutcome::Unknown { reason: expected },
+            _ => SmtpOutcome::TryAgain { reason: expected, retry_after: None },
         };
         assert_eq!(outcome, expected);
         assert_eq!(server.received(at).len(), usize::from(*at == "end"), "{at}");
@@ -111,9 +111,9 @@ async fn silence_ends_every_step_in_time_and_only_after_the_dot_it_leaves_doubt(
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_is_tried_again() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
-    let settings = Email { host: "127.0.0.1".into(), port: closed.port(), ..bellwire_server::Config::default().email };
+    let settings = EmailConfig { host: "127.0.0.1".into(), port: closed.port(), ..bellwire_server::Config::default().email };
     let refused = smtp(&settings).deliver(&note("x")).await;
-    assert!(matches!(&refused, Outcome::TryAgain { retry_after: None, .. }), "{refused:?}");
+    assert!(matches!(&refused, SmtpOutcome::TryAgain { retry_after: None, .. }), "{refused:?}");
     assert!(reason(&refused).starts_with("the connection broke at connecting: "), "{refused:?}");
 
     // A queue that is full lets nobody in and turns nobody away.
@@ -126,9 +126,9 @@ async fn a_server_that_cannot_be_reached_is_tried_again() {
         waiting.push(connected);
         assert!(waiting.len() < 100, "the queue never fills");
     }
-    let settings = Email { port: address.port(), step_seconds: 1, ..settings };
+    let settings = EmailConfig { port: address.port(), step_seconds: 1, ..settings };
     let hung = smtp(&settings).deliver(&note("x")).await;
-    let expected = Outcome::TryAgain { reason: "no answer within 1 s at connecting".into(), retry_after: None };
+    let expected = SmtpOutcome::TryAgain { reason: "no answer within 1 s at connecting".into(), retry_after: None };
     assert_eq!(hung, expected);
 }
 
@@ -139,7 +139,7 @@ async fn a_connection_lost_before_the_dot_is_tried_again() {
         let server = MailServer::start(&listeners);
         for (at, step) in STEPS {
             let outcome = server.smtp(at).deliver(&note("x")).await;
-            assert!(matches!(outcome, Outcome::TryAgain { .. }), "{at}: {outcome:?}");
+            assert!(matches!(outcome, SmtpOutcome::TryAgain { .. }), "{at}: {outcome:?}");
             assert!(reason(&outcome).starts_with(&format!("the connection broke at {step}: ")), "{outcome:?}");
             assert_eq!(server.received(at).len(), 0);
         }
@@ -152,7 +152,7 @@ async fn a_connection_lost_in_the_middle_of_a_mail_is_tried_again() {
     let server = MailServer::start(&[lost("open", "none"), lost("encrypted", "starttls")]);
     for settings in [unencrypted(server.settings("open")), server.settings("encrypted")] {
         let outcome = send_big(&settings).await;
-        assert!(matches!(outcome, Outcome::TryAgain { .. }), "{outcome:?}");
+        assert!(matches!(outcome, SmtpOutcome::TryAgain { .. }), "{outcome:?}");
         assert!(reason(&outcome).starts_with("the connection broke at the text of the mail: "), "{outcome:?}");
     }
 }
@@ -162,7 +162,7 @@ async fn a_server_that_refuses_in_the_middle_of_a_mail_does_not_get_its_end() {
     let server = MailServer::start(&[listener("x", json!([{"at": "body", "do": "552 5.3.4 too big"}]))]);
     let outcome = send_big(&server.settings("x")).await;
     let text = "5.3.4 too big".to_owned();
-    assert_eq!(outcome, Outcome::Refused { step: Step::Body, code: 552, enhanced: Some("5.3.4".into()), text });
+    assert_eq!(outcome, SmtpOutcome::Refused { step: SmtpStep::Body, code: 552, enhanced: Some("5.3.4".into()), text });
     assert_eq!(server.received("x").len(), 0);
 }
 
@@ -177,7 +177,7 @@ async fn a_connection_lost_after_the_dot_leaves_the_outcome_unknown_whether_it_a
     ]);
     for (name, arrived) in [("drop-taken", 1), ("close-taken", 1), ("drop-not", 0), ("close-not", 0)] {
         let outcome = server.smtp(name).deliver(&note("x")).await;
-        assert!(matches!(outcome, Outcome::Unknown { .. }), "{name}: {outcome:?}");
+        assert!(matches!(outcome, SmtpOutcome::Unknown { .. }), "{name}: {outcome:?}");
         assert!(reason(&outcome).starts_with("the connection broke at the end of the mail: "), "{outcome:?}");
         assert_eq!(server.received(name).len(), arrived, "{name}");
     }
@@ -196,12 +196,12 @@ async fn words_that_are_no_smtp_are_never_taken_for_success() {
     ]);
     for name in ["greeting-garbage", "rcpt-garbage", "ehlo-endless"] {
         let outcome = server.smtp(name).deliver(&note("x")).await;
-        assert!(matches!(outcome, Outcome::TryAgain { .. }), "{name}: {outcome:?}");
+        assert!(matches!(outcome, SmtpOutcome::TryAgain { .. }), "{name}: {outcome:?}");
         assert!(reason(&outcome).chars().all(|c| !c.is_control()), "{outcome:?}");
     }
     for name in ["end-garbage", "end-endless", "end-354 go on"] {
         let outcome = server.smtp(name).deliver(&note("x")).await;
-        assert!(matches!(outcome, Outcome::Unknown { .. }), "{name}: {outcome:?}");
+        assert!(matches!(outcome, SmtpOutcome::Unknown { .. }), "{name}: {outcome:?}");
         assert_eq!(server.received(name).len(), 1, "{name}");
     }
 }
@@ -210,7 +210,7 @@ async fn words_that_are_no_smtp_are_never_taken_for_success() {
 async fn a_very_long_answer_is_understood_and_cut() {
     let server = MailServer::start(&[listener("x", json!([{"at": "end", "do": "long", "take": true}]))]);
     let outcome = server.smtp("x").deliver(&note("x")).await;
-    let Outcome::Sent { reply } = outcome else { panic!("{outcome:?}") };
+    let SmtpOutcome::Sent { reply } = outcome else { panic!("{outcome:?}") };
     assert_eq!(reply, format!("250 {}", "x".repeat(300)));
 }
 
@@ -220,10 +220,10 @@ async fn a_greylisted_mail_arrives_once_at_the_third_attempt() {
     let server = MailServer::start(&[listener("x", fault)]);
     let smtp = server.smtp("x");
     for _ in 0..2 {
-        let Outcome::TryAgain { retry_after, .. } = smtp.deliver(&note("x")).await else { panic!("it is greylisted") };
+        let SmtpOutcome::TryAgain { retry_after, .. } = smtp.deliver(&note("x")).await else { panic!("it is greylisted") };
         assert_eq!(retry_after, Some(Duration::from_secs(90)));
     }
-    assert!(matches!(smtp.deliver(&note("x")).await, Outcome::Sent { .. }));
+    assert!(matches!(smtp.deliver(&note("x")).await, SmtpOutcome::Sent { .. }));
     assert_eq!(server.received("x").len(), 1);
 }
 
@@ -231,8 +231,8 @@ async fn a_greylisted_mail_arrives_once_at_the_third_attempt() {
 async fn every_attempt_sends_the_same_bytes() {
     let server = MailServer::start(&[listener("x", json!([{"at": "end", "do": "drop", "take": true, "times": 1}]))]);
     let smtp = server.smtp("x");
-    assert!(matches!(smtp.deliver(&note("x")).await, Outcome::Unknown { .. }));
-    assert!(matches!(smtp.deliver(&note("x")).await, Outcome::Sent { .. }));
+    assert!(matches!(smtp.deliver(&note("x")).await, SmtpOutcome::Unknown { .. }));
+    assert!(matches!(smtp.deliver(&note("x")).await, SmtpOutcome::Sent { .. }));
     let received = server.received("x");
     assert_eq!((received.len(), &received[0]["raw"]), (2, &received[1]["raw"]), "a copy can be known as one");
 }
@@ -242,10 +242,10 @@ async fn every_attempt_sends_the_same_bytes() {
 async fn a_mail_that_timed_out_does_not_answer_for_the_next_one() {
     let faults = json!([{"at": "data", "do": "hang", "times": 1}, {"at": "end", "do": "554 5.7.1 spam"}]);
     let server = MailServer::start(&[listener("x", faults)]);
-    let smtp = smtp(&Email { step_seconds: SILENCE_SECONDS, ..server.settings("x") });
-    assert!(matches!(smtp.deliver(&note("first")).await, Outcome::TryAgain { .. }));
+    let smtp = smtp(&EmailConfig { step_seconds: SILENCE_SECONDS, ..server.settings("x") });
+    assert!(matches!(smtp.deliver(&note("first")).await, SmtpOutcome::TryAgain { .. }));
     let second = smtp.deliver(&note("second")).await;
-    assert!(matches!(second, Outcome::Refused { step: Step::Answer, code: 554, .. }), "{second:?}");
+    assert!(matches!(second, SmtpOutcome::Refused { step: SmtpStep::Answer, code: 554, .. }), "{second:?}");
     assert_eq!(server.received("x").len(), 0);
 }
 
@@ -257,7 +257,7 @@ async fn an_attempt_that_was_abandoned_leaves_nothing_behind() {
     let smtp = server.smtp("x");
     let given_up = tokio::time::timeout(Duration::from_secs(SILENCE_SECONDS), smtp.deliver(&note("first"))).await;
     assert!(given_up.is_err(), "the server hangs");
-    assert!(matches!(smtp.deliver(&note("second")).await, Outcome::Sent { .. }));
+    assert!(matches!(smtp.deliver(&note("second")).await, SmtpOutcome::Sent { .. }));
     let received = server.received("x");
     assert_eq!((received.len(), &received[0]["to"]), (1, &json!(["ada@example.org"])));
     assert_eq!(received[0]["headers"][3], json!(["Subject", "[butler] Reminder: second"]));
@@ -267,6 +267,6 @@ async fn an_attempt_that_was_abandoned_leaves_nothing_behind() {
 async fn a_server_that_does_not_say_goodbye_changes_nothing() {
     let server = MailServer::start(&[listener("x", json!([{"at": "quit", "do": "hang"}]))]);
     let sent = tokio::time::timeout(Duration::from_secs(30), server.smtp("x").deliver(&note("x"))).await;
-    assert!(matches!(sent, Ok(Outcome::Sent { .. })), "{sent:?}");
+    assert!(matches!(sent, Ok(SmtpOutcome::Sent { .. })), "{sent:?}");
     assert_eq!(server.received("x").len(), 1);
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use bellwire_server::Config;
-use bellwire_server::config::{Email, EmailTls};
+use bellwire_server::config::{EmailConfig, EmailTls};
 use bellwire_server::deliver::email::Smtp;
 use serde_json::{Value, json};
 
@@ -42,8 +42,8 @@ impl MailServer {
     }
 
     /// Settings that reach this port as it is meant to be reached.
-    pub(crate) fn settings(&self, name: &str) -> Email {
-        Email {
+    pub(crate) fn settings(&self, name: &str) -> EmailConfig {
+        EmailConfig {
             host: "127.0.0.1".into(),
             port: self.ports[name],
             ca_file: Some(self.folder.path().join("cert.pem")),
@@ -84,12 +84,12 @@ impl Drop for MailServer {
     }
 }
 
-pub(crate) fn smtp(settings: &Email) -> Smtp {
+pub(crate) fn smtp(settings: &EmailConfig) -> Smtp {
     Smtp::new(settings).expect("the settings are right").expect("email is on")
 }
 
-pub(crate) fn unencrypted(settings: Email) -> Email {
-    Email { tls: EmailTls::None, ca_file: None, ..settings }
+pub(crate) fn unencrypted(settings: EmailConfig) -> EmailConfig {
+    EmailConfig { tls: EmailTls::None, ca_file: None, ..settings }
 }
 
 /// The interpreter of an environment that has the server, made on first use.

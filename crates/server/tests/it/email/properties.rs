@@ -1,5 +1,5 @@
 use bellwire_core::person::one_line;
-use bellwire_server::deliver::email::{Address, Content, Item, Kind, Letter, Mailbox, compose};
+use bellwire_server::deliver::email::{EmailAddress, Content, MailItem, MailItemKind, MailMessage, NamedAddress, compose};
 use proptest::prelude::*;
 
 use super::{at, letter};
@@ -31,10 +31,10 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..5).prop_map(|pieces| pieces.concat())
 }
 
-fn item() -> impl Strategy<Value = Item> {
-    let kind = prop::sample::select(vec![Kind::Reminder, Kind::Info, Kind::Success, Kind::Warning, Kind::Error]);
+fn item() -> impl Strategy<Value = MailItem> {
+    let kind = prop::sample::select(vec![MailItemKind::Reminder, MailItemKind::Info, MailItemKind::Success, MailItemKind::Warning, MailItemKind::Error]);
     (text(), text(), text(), text(), kind).prop_map(|(origin, message, title, conversation, kind)| {
-        Item::new(&origin, kind, &message, at()).titled(&title).in_conversation(&conversation)
+        MailItem::new(&origin, kind, &message, at()).titled(&title).in_conversation(&conversation)
     })
 }
 
@@ -46,7 +46,7 @@ fn content() -> impl Strategy<Value = Content> {
     ]
 }
 
-fn letters() -> impl Strategy<Value = Letter> {
+fn letters() -> impl Strategy<Value = MailMessage> {
     (content(), prop::option::of(text()), text()).prop_map(|(content, name, zone)| {
         let mut letter = letter(content);
         letter.zone = Some(zone);
@@ -59,7 +59,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_comes_in_the_header_block_has_exactly_our_headers(letter in letters()) {
+    fn any_input_gives_exactly_our_headers(letter in letters()) {
         let bytes = compose(&letter);
         prop_assert!(bytes.is_ascii());
         let message = String::from_utf8(bytes).expect("it is ASCII");
@@ -82,11 +82,11 @@ proptest! {
     #[test]
     fn an_address_that_is_taken_is_one_word_and_is_read_again_as_itself(text in text(), domain in "[a-zé.-]{0,12}") {
         for candidate in [text.clone(), format!("{text}@{domain}"), format!("ada@{text}"), format!("{text}@example.org")] {
-            let Ok(address) = Address::parse(&candidate) else { continue };
+            let Ok(address) = EmailAddress::parse(&candidate) else { continue };
             let written = address.to_string();
             prop_assert!(written.chars().all(|c| c.is_ascii_graphic() && !"<>,;:\"()[]\\".contains(c)), "{written:?}");
             prop_assert_eq!(written.matches('@').count(), 1);
-            prop_assert_eq!(Address::parse(&written), Ok(address));
+            prop_assert_eq!(EmailAddress::parse(&written), Ok(address));
         }
     }
 
@@ -94,7 +94,7 @@ proptest! {
     fn a_mailbox_is_read_again_as_it_is_written(name in text()) {
         let name = one_line(&name).chars().take(100).collect::<String>();
         let name = Some(one_line(&name)).filter(|name| !name.is_empty());
-        let mailbox = Mailbox { name, address: Address::parse("ada@example.org").expect("an address") };
-        prop_assert_eq!(Mailbox::parse(&mailbox.to_string()), Ok(mailbox));
+        let mailbox = NamedAddress { name, address: EmailAddress::parse("ada@example.org").expect("an address") };
+        prop_assert_eq!(NamedAddress::parse(&mailbox.to_string()), Ok(mailbox));
     }
 }

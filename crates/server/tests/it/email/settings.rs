@@ -1,13 +1,13 @@
 use std::path::PathBuf;
 
-use bellwire_server::config::{EmailTls, Loaded, Sources, load};
+use bellwire_server::config::{EmailTls, LoadedConfig, ConfigSources, load};
 
-fn file(text: &str) -> Sources {
+fn file(text: &str) -> ConfigSources {
     let text = format!("[email]\n{text}\n");
-    Sources { file: Some((PathBuf::from("/etc/bellwire/bellwire.toml"), text)), ..Sources::default() }
+    ConfigSources { file: Some((PathBuf::from("/etc/bellwire/bellwire.toml"), text)), ..ConfigSources::default() }
 }
 
-fn loaded(text: &str) -> Loaded {
+fn loaded(text: &str) -> LoadedConfig {
     load(&file(text)).unwrap_or_else(|problems| panic!("{problems}"))
 }
 

@@ -1,19 +1,19 @@
-use bellwire_server::config::{Email, EmailTls, Secret};
-use bellwire_server::deliver::email::{Outcome, Smtp};
+use bellwire_server::config::{EmailConfig, EmailTls, Secret};
+use bellwire_server::deliver::email::{SmtpOutcome, Smtp};
 use serde_json::json;
 
 use super::note;
 use super::peer::{MailServer, listener, smtp, unencrypted};
 
-fn misconfigured(outcome: Outcome) -> String {
+fn misconfigured(outcome: SmtpOutcome) -> String {
     match outcome {
-        Outcome::Misconfigured { reason } => reason,
+        SmtpOutcome::Misconfigured { reason } => reason,
         other => panic!("{other:?}"),
     }
 }
 
-fn logged_in(settings: Email, password: &str) -> Email {
-    Email { username: "bell".into(), password: Some(Secret::new(password)), ..settings }
+fn logged_in(settings: EmailConfig, password: &str) -> EmailConfig {
+    EmailConfig { username: "bell".into(), password: Some(Secret::new(password)), ..settings }
 }
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn a_login_that_fails_for_now_is_tried_again() {
     let fault = json!([{"at": "auth", "do": "454 4.7.0 the directory sleeps"}]);
     let server = MailServer::start(&[json!({"name": "x", "tls": "starttls", "login": "bell:right", "faults": fault})]);
     let outcome = smtp(&logged_in(server.settings("x"), "right")).deliver(&note("x")).await;
-    assert!(matches!(outcome, Outcome::TryAgain { .. }), "{outcome:?}");
+    assert!(matches!(outcome, SmtpOutcome::TryAgain { .. }), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -54,15 +54,15 @@ async fn neither_password_nor_mail_goes_out_in_the_clear() {
 }
 
 #[tokio::test]
-async fn a_certificate_nobody_vouches_for_gets_nothing() {
+async fn an_untrusted_certificate_gets_no_data() {
     let server = MailServer::start(&[listener("x", json!([])), json!({"name": "implicit", "tls": "implicit"})]);
-    let implicit = Email { tls: EmailTls::Implicit, ..server.settings("implicit") };
+    let implicit = EmailConfig { tls: EmailTls::Implicit, ..server.settings("implicit") };
     for settings in [server.settings("x"), implicit] {
-        let public = Email { ca_file: None, ..settings.clone() };
+        let public = EmailConfig { ca_file: None, ..settings.clone() };
         let reason = misconfigured(smtp(&public).deliver(&note("x")).await);
         assert!(reason.contains("certificate is not trusted") && reason.contains("email.ca_file"), "{reason}");
         // The certificate is trusted, but it is that of another name.
-        let other_name = Email { host: "localhost".into(), ..settings };
+        let other_name = EmailConfig { host: "localhost".into(), ..settings };
         let reason = misconfigured(smtp(&other_name).deliver(&note("x")).await);
         assert!(reason.contains("certificate is not trusted") && reason.contains("email.host"), "{reason}");
     }
@@ -73,7 +73,7 @@ async fn a_certificate_nobody_vouches_for_gets_nothing() {
 #[tokio::test]
 async fn a_port_that_speaks_no_tls_says_so() {
     let server = MailServer::start(&[json!({"name": "x", "tls": "none"})]);
-    let settings = Email { tls: EmailTls::Implicit, ..server.settings("x") };
+    let settings = EmailConfig { tls: EmailTls::Implicit, ..server.settings("x") };
     let reason = misconfigured(smtp(&settings).deliver(&note("x")).await);
     assert!(reason.contains("does not speak TLS") && reason.contains("email.port"), "{reason}");
 }
@@ -82,7 +82,7 @@ async fn a_port_that_speaks_no_tls_says_so() {
 async fn words_slipped_in_before_the_encryption_end_the_conversation() {
     let server = MailServer::start(&[listener("x", json!([{"at": "starttls", "do": "inject"}]))]);
     let outcome = server.smtp("x").deliver(&note("x")).await;
-    let Outcome::TryAgain { reason, .. } = &outcome else { panic!("{outcome:?}") };
+    let SmtpOutcome::TryAgain { reason, .. } = &outcome else { panic!("{outcome:?}") };
     assert!(reason.contains("somebody spoke before the encryption began"), "{reason}");
     assert_eq!(server.received("x").len(), 0);
 }
@@ -98,13 +98,13 @@ async fn a_login_the_server_does_not_offer_is_the_operators() {
 
 #[test]
 fn settings_that_name_files_are_checked_when_they_are_read() {
-    let on = Email { host: "127.0.0.1".into(), ..bellwire_server::Config::default().email };
+    let on = EmailConfig { host: "127.0.0.1".into(), ..bellwire_server::Config::default().email };
     let missing = Some(std::path::PathBuf::from("no-such-file"));
-    let refused = |settings: Email| Smtp::new(&settings).expect_err("it is refused").to_string();
-    let no_password = refused(Email { username: "bell".into(), password_file: missing.clone(), ..on.clone() });
+    let refused = |settings: EmailConfig| Smtp::new(&settings).expect_err("it is refused").to_string();
+    let no_password = refused(EmailConfig { username: "bell".into(), password_file: missing.clone(), ..on.clone() });
     assert!(no_password.starts_with("email.password_file no-such-file cannot be read: "), "{no_password}");
-    assert!(refused(Email { ca_file: missing, ..on.clone() }).starts_with("email.ca_file no-such-file: "));
+    assert!(refused(EmailConfig { ca_file: missing, ..on.clone() }).starts_with("email.ca_file no-such-file: "));
     let no_certificate = Some(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
-    assert!(refused(Email { ca_file: no_certificate, ..on.clone() }).contains("no certificate in it"));
-    assert!(Smtp::new(&Email { host: String::new(), ..on }).expect("it is off").is_none());
+    assert!(refused(EmailConfig { ca_file: no_certificate, ..on.clone() }).contains("no certificate in it"));
+    assert!(Smtp::new(&EmailConfig { host: String::new(), ..on }).expect("it is off").is_none());
 }

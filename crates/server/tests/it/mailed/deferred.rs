@@ -31,7 +31,7 @@ fn texts(deliveries: &[Value], name: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_was_held_goes_as_one_digest_and_the_inbox_was_never_held() {
+async fn held_deliveries_go_as_one_digest_and_the_inbox_has_them_at_once() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = quiet(&server, -60, 60).await;
     for text in ["The report is ready", "Two tests failed on main", "Call the dentist"] {
@@ -95,7 +95,7 @@ async fn a_digest_that_is_greylisted_goes_again_as_a_whole() {
 }
 
 #[tokio::test]
-async fn what_was_read_dismissed_answered_or_muted_meanwhile_is_not_mailed() {
+async fn items_read_dismissed_answered_or_muted_meanwhile_are_not_mailed() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = quiet(&server, -60, 60).await;
     let hub = &post.hub;
@@ -127,7 +127,7 @@ async fn what_was_read_dismissed_answered_or_muted_meanwhile_is_not_mailed() {
 }
 
 #[tokio::test]
-async fn what_was_held_for_an_address_that_changed_or_is_switched_off_is_not_mailed() {
+async fn deliveries_to_a_changed_or_disabled_address_are_skipped() {
     let server = MailServer::start(&[listener("x", json!([])), listener("y", json!([]))]);
     let moved = quiet(&server, -60, 60).await;
     send(&moved.hub, &moved.agent, "for the old address").await;

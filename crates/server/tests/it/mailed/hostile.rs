@@ -2,8 +2,8 @@
 //! side, the inbox, the frames of the stream, the agent's block. It stays what somebody said, everywhere.
 
 use bellwire_core::person::{clean, one_line};
-use bellwire_server::config::Email;
-use bellwire_server::deliver::email::Mailbox;
+use bellwire_server::config::EmailConfig;
+use bellwire_server::deliver::email::NamedAddress;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use super::{Post, header, plain};
 use crate::email::hostile::{names, texts};
 use crate::email::peer::{MailServer, listener};
 use crate::people::tool;
-use crate::person_stream::{Heard, Listener};
+use crate::person_stream::{HintEvent, Listener};
 
 /// What an agent can say at most, in characters.
 fn cut(text: &str, max: usize) -> String {
@@ -49,17 +49,17 @@ async fn name_conversation(post: &Post<'_>, title: &str) {
 }
 
 /// The next two things a stream says: the news and the count.
-async fn news(stream: &mut Listener) -> Heard {
+async fn news(stream: &mut Listener) -> HintEvent {
     let heard = stream.next().await.unwrap();
     stream.hear("unread").await;
     heard
 }
 
 #[tokio::test]
-async fn whatever_is_said_in_whatever_field_the_mail_the_inbox_and_the_stream_have_it_as_text() {
+async fn hostile_text_in_any_field_stays_text_in_mail_inbox_and_stream() {
     let server = MailServer::start(&[listener("x", json!([]))]);
-    let from = Mailbox::parse("\"Lovelace, Ada\" <bell@example.org>").unwrap();
-    let post = Post::open_with(&server, "x", Email { from, ..server.settings("x") }).await;
+    let from = NamedAddress::parse("\"Lovelace, Ada\" <bell@example.org>").unwrap();
+    let post = Post::open_with(&server, "x", EmailConfig { from, ..server.settings("x") }).await;
     let mut stream = Listener::open(&post.hub, &post.ada, None).await;
     stream.hear("unread").await;
     let mut harmless: Option<(Value, Value)> = None;
@@ -135,7 +135,7 @@ async fn a_pressed_button_says_to_the_agent_one_item_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_text_is_refused_by_name_before_anybody_reads_it() {
+async fn invalid_text_is_refused_with_the_field() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = Post::open(&server, "x").await;
     for address in [

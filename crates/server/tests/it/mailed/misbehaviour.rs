@@ -1,7 +1,7 @@
 //! A mail server that misbehaves, from the agent's call to what everybody is told: what arrived and how often, where the
 //! delivery stands, and who hears of it.
 
-use bellwire_server::config::{Email, Secret};
+use bellwire_server::config::{EmailConfig, Secret};
 use futures_util::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ async fn play(cases: Vec<Case>) {
 }
 
 async fn one(server: &MailServer, case: &Case) {
-    let email = Email { step_seconds: SILENCE_SECONDS, answer_seconds: SILENCE_SECONDS, ..server.settings(case.name) };
+    let email = EmailConfig { step_seconds: SILENCE_SECONDS, answer_seconds: SILENCE_SECONDS, ..server.settings(case.name) };
     let post = Post::open_with(server, case.name, email).await;
     send(&post.hub, &post.agent, "Buy milk").await;
     let delivery = post.until(case.state, case.attempts).await;
@@ -90,7 +90,7 @@ async fn is_told(post: &Post<'_>, case: &Case) {
 }
 
 #[tokio::test]
-async fn what_is_refused_for_now_or_lost_before_the_final_dot_is_tried_again_and_arrives_once() {
+async fn a_temporary_failure_before_the_final_dot_is_retried_and_arrives_once() {
     let once = || json!({"times": 1});
     play(vec![
         case("rcpt-4xx", "sent", 2, 1, "").by("rcpt", "451 4.3.0 later", once()),
@@ -104,7 +104,7 @@ async fn what_is_refused_for_now_or_lost_before_the_final_dot_is_tried_again_and
 }
 
 #[tokio::test]
-async fn what_is_refused_for_good_is_a_dead_letter_and_everybody_hears_of_it() {
+async fn a_permanent_refusal_fails_and_is_reported() {
     play(vec![
         case("rcpt-5xx", "failed", 1, 0, "550 5.1.1 no such user").by("rcpt", "550 5.1.1 no such user", json!({})),
         case("mail-5xx", "failed", 1, 0, "550 5.7.1 not you").by("mail", "550 5.7.1 not you", json!({})),
@@ -148,7 +148,7 @@ async fn silence_after_the_final_dot_is_unknown_and_never_a_second_mail() {
 }
 
 #[tokio::test]
-async fn what_the_operator_must_mend_waits_and_blames_nobody() {
+async fn a_configuration_error_is_retried_and_does_not_fail_the_delivery() {
     play(vec![
         case("starttls-5xx", "waiting", 1, 0, "check the settings of [email]").by(
             "starttls",
@@ -167,7 +167,7 @@ async fn a_refused_password_waits_for_the_operator_and_the_mail_goes_when_it_is_
     let port = json!({"name": "x", "tls": "starttls", "login": "bell:secret", "faults": fault});
     let server = MailServer::start(&[port]);
     let password = Some(Secret::new("secret"));
-    let email = Email { username: "bell".into(), password, ..server.settings("x") };
+    let email = EmailConfig { username: "bell".into(), password, ..server.settings("x") };
     let post = Post::open_with(&server, "x", email).await;
     send(&post.hub, &post.agent, "Buy milk").await;
     let waiting = post.until("waiting", 1).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwire_core::Time;
-use bellwire_store::Sent;
+use bellwire_store::SendResult;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -26,12 +26,12 @@ async fn allowed_calls_do_not_renew_the_limits_window() {
             post.tell("in time").await;
         }
         at(60 * MINUTE_MS - 1);
-        assert_eq!(post.try_to_tell("too early").await, Sent::Limited { retry_after_seconds: 1 });
+        assert_eq!(post.try_to_tell("too early").await, SendResult::Limited { retry_after_seconds: 1 });
         // Each of the first three frees its place an hour after it, and not an hour after the last.
         for minute in [60, 80, 100, 120] {
             at(minute * MINUTE_MS);
             post.tell("in time again").await;
-            assert!(matches!(post.try_to_tell("one too many").await, Sent::Limited { .. }));
+            assert!(matches!(post.try_to_tell("one too many").await, SendResult::Limited { .. }));
         }
     }
 }
@@ -74,7 +74,7 @@ async fn the_unread_count_is_of_what_the_list_shows_as_unread() {
 
 /// There, the count was read when the page was opened and never again.
 #[tokio::test]
-async fn the_count_is_told_as_it_changes_and_not_only_when_somebody_looks() {
+async fn the_unread_count_is_streamed_as_it_changes() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let mut stream = Listener::open(&hub, &ada, None).await;

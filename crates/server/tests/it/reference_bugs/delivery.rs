@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use bellwire_core::Time;
 use bellwire_core::person::SettingsChange;
-use bellwire_store::{DeliveryState, Outcome};
+use bellwire_store::{DeliveryState, AttemptOutcome};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ async fn quiet_hours_hold_their_first_moment_and_not_their_last_also_when_clocks
     // Germany, the night of 29 March 2026: 02:00 is followed by 03:00, so that this night is nine hours less one.
     let post = Post::open(true, "2026-03-28T20:59:59.999Z").await;
     post.quiet("22:00", "07:00", "Europe/Berlin").await;
-    let outbox = post.outbox(Outcome::Sent);
+    let outbox = post.outbox(AttemptOutcome::Sent);
     post.tell("just before").await;
     assert_eq!(outbox.step().await, 1);
     post.set(time("2026-03-28T21:00:00Z"));
@@ -75,7 +75,7 @@ async fn deferred_mail_is_not_sent_after_it_was_read_or_dismissed_or_mail_was_sw
         (moved, DeliveryState::Waiting),
     ] {
         post.set(time("2026-01-04T07:00:00Z"));
-        assert_eq!((post.outbox(Outcome::Sent).step().await, post.states().await), (0, vec![state]));
+        assert_eq!((post.outbox(AttemptOutcome::Sent).step().await, post.states().await), (0, vec![state]));
     }
 }
 
@@ -85,7 +85,7 @@ async fn two_workers_do_not_double_send() {
     let post = Post::open(true, "2026-01-03T12:00:00Z").await;
     for number in 0..20 {
         post.tell(&format!("{number:02}")).await;
-        let (one, other) = (post.outbox(Outcome::Sent), post.outbox(Outcome::Sent));
+        let (one, other) = (post.outbox(AttemptOutcome::Sent), post.outbox(AttemptOutcome::Sent));
         let begun = tokio::join!(one.step(), other.step());
         assert_eq!(begun.0 + begun.1, 1, "one of them has it");
     }
@@ -97,11 +97,11 @@ async fn two_workers_do_not_double_send() {
 async fn a_single_failure_of_the_mail_server_is_not_the_end() {
     let post = Post::open(true, "2026-01-03T12:00:00Z").await;
     post.tell("news").await;
-    let busy = || Outcome::TryAgain { reason: "451 busy".into(), retry_after_ms: None };
+    let busy = || AttemptOutcome::TryAgain { reason: "451 busy".into(), retry_after_ms: None };
     assert_eq!(post.outbox(busy()).step().await, 1);
     assert_eq!(post.states().await, [DeliveryState::Waiting]);
     post.clock.fetch_add(6_000, Ordering::SeqCst);
-    assert_eq!(post.outbox(Outcome::Sent).step().await, 1);
+    assert_eq!(post.outbox(AttemptOutcome::Sent).step().await, 1);
     assert_eq!(post.states().await, [DeliveryState::Sent]);
 }
 
@@ -112,7 +112,7 @@ async fn immediate_mail_is_not_lost_in_a_crash() {
     post.tell("news").await;
     post.restart().await;
     assert_eq!(post.states().await, [DeliveryState::Waiting], "that it is due is on disk");
-    assert_eq!(post.outbox(Outcome::Sent).step().await, 1);
+    assert_eq!(post.outbox(AttemptOutcome::Sent).step().await, 1);
     assert_eq!(post.sent(), [["news"]]);
 }
 
@@ -126,19 +126,19 @@ async fn a_restart_does_not_send_a_digest_again() {
     }
     post.restart().await;
     post.set(time("2026-01-04T07:00:00Z"));
-    assert_eq!(post.outbox(Outcome::Sent).step().await, 1);
+    assert_eq!(post.outbox(AttemptOutcome::Sent).step().await, 1);
     assert_eq!(post.sent(), [["first", "second", "third"]]);
     for hour in 1..=24 {
         post.restart().await;
         post.set(Time::from_millis(time("2026-01-04T07:00:00Z").as_millis() + hour * 3_600_000));
-        assert_eq!(post.outbox(Outcome::Sent).step().await, 0);
+        assert_eq!(post.outbox(AttemptOutcome::Sent).step().await, 0);
     }
     assert_eq!(post.states().await, [DeliveryState::Sent; 3]);
 }
 
 /// There, the acknowledgement that every delivered message asked for was answered 404.
 #[tokio::test]
-async fn what_was_delivered_can_be_acknowledged() {
+async fn a_delivered_notification_can_be_marked_as_read() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = mailed::Post::open(&server, "x").await;
     let button = json!({"label": "Got it", "action": "prompt", "prompt": "I have read it"});

@@ -47,7 +47,7 @@ impl Image {
 
 /// One mailbox's part of a commit, as it stands in the log.
 #[derive(Debug)]
-pub(super) struct Change<'a> {
+pub(super) struct MailboxChange<'a> {
     owner: &'a str,
     conversation: &'a str,
     agent: &'a str,
@@ -56,7 +56,7 @@ pub(super) struct Change<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Change<'a> {
+impl<'a> MailboxChange<'a> {
     /// Adds a change to a commit's record; how many bytes it took.
     pub(super) fn write(key: &MailboxKey, image: &Image, before: Option<(i64, &Image)>, record: &mut Vec<u8>) -> usize {
         let from = record.len();
@@ -142,28 +142,28 @@ mod tests {
     fn a_record_gives_back_the_changes_that_were_written() {
         let (old, new) = (image(b"what it was", &[], 1), image(b"what it was, and more", &[], 2));
         let mut record = Vec::new();
-        let took = Change::write(&key(), &old, None, &mut record);
-        let then = Change::write(&key(), &new, Some((7, &old)), &mut record);
-        let changes = Change::read(&record).unwrap();
+        let took = MailboxChange::write(&key(), &old, None, &mut record);
+        let then = MailboxChange::write(&key(), &new, Some((7, &old)), &mut record);
+        let changes = MailboxChange::read(&record).unwrap();
         assert_eq!(
             changes.iter().map(|(change, bytes)| (change.before, *bytes)).collect::<Vec<_>>(),
             [(0, took), (7, then)]
         );
         assert!(changes.iter().all(|(change, _)| change.key() == key()));
         assert_eq!((changes[0].0.whole(), changes[1].0.apply(&old)), (old, new));
-        assert!(Change::read(&record[..record.len() - 1]).is_none());
+        assert!(MailboxChange::read(&record[..record.len() - 1]).is_none());
     }
 
     #[test]
     fn a_record_that_was_damaged_is_never_more_than_wrong() {
         let (old, new) = (image(b"one two three four five six", &[], 1), image(b"one two 3 four five six 7", &[], 2));
         let mut record = Vec::new();
-        Change::write(&key(), &new, Some((1, &old)), &mut record);
+        MailboxChange::write(&key(), &new, Some((1, &old)), &mut record);
         for at in 0..record.len() {
             for byte in [0, 1, 0x7f, 0xff] {
                 let mut damaged = record.clone();
                 damaged[at] = byte;
-                for (change, _) in Change::read(&damaged).unwrap_or_default() {
+                for (change, _) in MailboxChange::read(&damaged).unwrap_or_default() {
                     change.apply(&old).parts();
                 }
             }

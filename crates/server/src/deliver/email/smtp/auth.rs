@@ -1,10 +1,10 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::super::Step;
+use super::super::SmtpStep;
 use super::SetupError;
-use super::session::{Cause, Session, Stopped};
-use crate::config::{Email, Secret};
+use super::session::{SmtpErrorCause, SmtpSession, SmtpError};
+use crate::config::{EmailConfig, Secret};
 
 /// Who we are to the server.
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub(super) struct Credentials {
 
 impl Credentials {
     /// What the settings say; none where they name nobody.
-    pub(super) fn new(settings: &Email) -> Result<Option<Self>, SetupError> {
+    pub(super) fn new(settings: &EmailConfig) -> Result<Option<Self>, SetupError> {
         if settings.username.is_empty() {
             return Ok(None);
         }
@@ -40,26 +40,26 @@ impl Credentials {
     }
 
     /// Logs in by PLAIN, else LOGIN. Called only once the connection is as safe as it was configured to be.
-    pub(super) async fn log_in(&self, session: &mut Session, offers: &[String]) -> Result<(), Stopped> {
+    pub(super) async fn log_in(&self, session: &mut SmtpSession, offers: &[String]) -> Result<(), SmtpError> {
         let offered = offers.iter().find_map(|line| line.strip_prefix("AUTH")).unwrap_or_default();
         // Some old servers write `AUTH=LOGIN`.
         let mechanisms: Vec<&str> = offered.split([' ', '=']).filter(|word| !word.is_empty()).collect();
         if mechanisms.contains(&"PLAIN") {
             let both = format!("\0{}\0{}", self.username, self.password.reveal());
-            let reply = session.command(Step::Auth, &format!("AUTH PLAIN {}", BASE64_STANDARD.encode(both))).await?;
-            return reply.expect(Step::Auth, 235).map(drop);
+            let reply = session.command(SmtpStep::Auth, &format!("AUTH PLAIN {}", BASE64_STANDARD.encode(both))).await?;
+            return reply.expect(SmtpStep::Auth, 235).map(drop);
         }
         if mechanisms.contains(&"LOGIN") {
-            session.command(Step::Auth, "AUTH LOGIN").await?.expect(Step::Auth, 334)?;
+            session.command(SmtpStep::Auth, "AUTH LOGIN").await?.expect(SmtpStep::Auth, 334)?;
             let name = BASE64_STANDARD.encode(&self.username);
-            session.command(Step::Auth, &name).await?.expect(Step::Auth, 334)?;
+            session.command(SmtpStep::Auth, &name).await?.expect(SmtpStep::Auth, 334)?;
             let password = BASE64_STANDARD.encode(self.password.reveal());
-            return session.command(Step::Auth, &password).await?.expect(Step::Auth, 235).map(drop);
+            return session.command(SmtpStep::Auth, &password).await?.expect(SmtpStep::Auth, 235).map(drop);
         }
         let reason = match mechanisms.as_slice() {
             [] => "the server offers no AUTH; empty email.username or ask its operator".to_owned(),
             list => format!("the server offers AUTH {}, of which Bellwire knows none (PLAIN, LOGIN)", list.join(" ")),
         };
-        Err(Stopped::at(Step::Auth, Cause::Setup(reason)))
+        Err(SmtpError::at(SmtpStep::Auth, SmtpErrorCause::Setup(reason)))
     }
 }

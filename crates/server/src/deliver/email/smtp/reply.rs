@@ -2,27 +2,27 @@ use std::fmt;
 
 use bellwire_core::person::one_line;
 
-use super::super::Step;
-use super::session::{Cause, Stopped};
+use super::super::SmtpStep;
+use super::session::{SmtpErrorCause, SmtpError};
 
 /// How much of a server's words is kept, in characters.
 const TEXT_MAX: usize = 300;
 
 /// What a server said: three digits and words, cleaned and on one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Reply {
+pub(in super::super) struct SmtpReply {
     pub(in super::super) code: u16,
     pub(in super::super) text: String,
 }
 
 /// One line of a reply.
-pub(super) struct Line {
+pub(super) struct ReplyLine {
     pub(super) code: u16,
     pub(super) text: String,
     pub(super) last: bool,
 }
 
-impl Reply {
+impl SmtpReply {
     /// From the texts of its lines.
     pub(super) fn new(code: u16, lines: &[String]) -> Self {
         let mut text = one_line(&lines.join(" "));
@@ -43,19 +43,19 @@ impl Reply {
         fits.then(|| first.to_owned())
     }
 
-    pub(super) fn expect(self, step: Step, code: u16) -> Result<Self, Stopped> {
+    pub(super) fn expect(self, step: SmtpStep, code: u16) -> Result<Self, SmtpError> {
         self.expect_any(step, &[code])
     }
 
-    pub(super) fn expect_any(self, step: Step, codes: &[u16]) -> Result<Self, Stopped> {
+    pub(super) fn expect_any(self, step: SmtpStep, codes: &[u16]) -> Result<Self, SmtpError> {
         match codes.contains(&self.code) {
             true => Ok(self),
-            false => Err(Stopped::at(step, Cause::Answered(self))),
+            false => Err(SmtpError::at(step, SmtpErrorCause::Answered(self))),
         }
     }
 }
 
-impl Line {
+impl ReplyLine {
     /// Reads `250-text` or `250 text`; anything else is no SMTP.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let digits = line.get(..3).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
@@ -70,7 +70,7 @@ impl Line {
     }
 }
 
-impl fmt::Display for Reply {
+impl fmt::Display for SmtpReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.code, self.text)
     }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn lines_are_three_digits_and_a_sign() {
-        let read = |line: &str| Line::parse(line.as_bytes()).map(|line| (line.code, line.text, line.last));
+        let read = |line: &str| ReplyLine::parse(line.as_bytes()).map(|line| (line.code, line.text, line.last));
         assert_eq!(read("250 ok"), Some((250, "ok".into(), true)));
         assert_eq!(read("250-SIZE 10"), Some((250, "SIZE 10".into(), false)));
         assert_eq!(read("250"), Some((250, String::new(), true)));
@@ -93,12 +93,12 @@ mod tests {
 
     #[test]
     fn words_are_cleaned_and_bounded_and_the_finer_code_is_found() {
-        let reply = Reply::new(550, &["5.1.1 no\u{1b}[31m such".into(), "5.1.1 user\u{202e}".into()]);
+        let reply = SmtpReply::new(550, &["5.1.1 no\u{1b}[31m such".into(), "5.1.1 user\u{202e}".into()]);
         assert_eq!(reply.to_string(), "550 5.1.1 no[31m such 5.1.1 user");
         assert_eq!(reply.enhanced().as_deref(), Some("5.1.1"));
         for text in ["4.1.1 other class", "5.1 short", "5.1.x", "no", "5.1.1111 long"] {
-            assert_eq!(Reply::new(550, &[text.into()]).enhanced(), None, "{text}");
+            assert_eq!(SmtpReply::new(550, &[text.into()]).enhanced(), None, "{text}");
         }
-        assert_eq!(Reply::new(250, &["x".repeat(100_000)]).text.len(), TEXT_MAX);
+        assert_eq!(SmtpReply::new(250, &["x".repeat(100_000)]).text.len(), TEXT_MAX);
     }
 }

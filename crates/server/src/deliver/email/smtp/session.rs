@@ -5,35 +5,35 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::super::Step;
-use super::reply::{Line, Reply};
+use super::super::SmtpStep;
+use super::reply::{ReplyLine, SmtpReply};
 
 /// How much of one line is kept, and how much a whole reply may bring. Real servers stay far below.
 const LINE_KEPT: usize = 1024;
 const REPLY_MAX: usize = 64 * 1024;
 
 /// Anything a conversation can be held over.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+pub(super) trait SmtpStream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> SmtpStream for S {}
 
 /// A conversation with a server, one command and one answer at a time.
-pub(super) struct Session {
-    stream: BufReader<Box<dyn Stream>>,
+pub(super) struct SmtpSession {
+    stream: BufReader<Box<dyn SmtpStream>>,
     step_max: Duration,
 }
 
 /// Where a conversation ended before it was over, and why.
 #[derive(Debug)]
-pub(in super::super) struct Stopped {
-    pub(in super::super) step: Step,
-    pub(in super::super) cause: Cause,
+pub(in super::super) struct SmtpError {
+    pub(in super::super) step: SmtpStep,
+    pub(in super::super) cause: SmtpErrorCause,
 }
 
 /// Why a conversation ended.
 #[derive(Debug)]
-pub(in super::super) enum Cause {
+pub(in super::super) enum SmtpErrorCause {
     /// The server answered, and not what was hoped for.
-    Answered(Reply),
+    Answered(SmtpReply),
     /// It said nothing for this long.
     TimedOut(Duration),
     /// The connection broke, or what came was no SMTP.
@@ -42,8 +42,8 @@ pub(in super::super) enum Cause {
     Setup(String),
 }
 
-impl Stopped {
-    pub(in super::super) fn at(step: Step, cause: Cause) -> Self {
+impl SmtpError {
+    pub(in super::super) fn at(step: SmtpStep, cause: SmtpErrorCause) -> Self {
         Self { step, cause }
     }
 }
@@ -51,18 +51,18 @@ impl Stopped {
 /// Waits for something of this step, and no longer than this.
 pub(super) async fn within<T>(
     limit: Duration,
-    step: Step,
+    step: SmtpStep,
     doing: impl Future<Output = io::Result<T>>,
-) -> Result<T, Stopped> {
+) -> Result<T, SmtpError> {
     match tokio::time::timeout(limit, doing).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(error)) => Err(Stopped::at(step, Cause::Lost(error))),
-        Err(_) => Err(Stopped::at(step, Cause::TimedOut(limit))),
+        Ok(Err(error)) => Err(SmtpError::at(step, SmtpErrorCause::Lost(error))),
+        Err(_) => Err(SmtpError::at(step, SmtpErrorCause::TimedOut(limit))),
     }
 }
 
-impl Session {
-    pub(super) fn new(stream: impl Stream + 'static, step_max: Duration) -> Self {
+impl SmtpSession {
+    pub(super) fn new(stream: impl SmtpStream + 'static, step_max: Duration) -> Self {
         Self { stream: BufReader::new(Box::new(stream)), step_max }
     }
 
@@ -70,18 +70,18 @@ impl Session {
         self.step_max
     }
 
-    pub(super) fn stream(&mut self) -> &mut BufReader<Box<dyn Stream>> {
+    pub(super) fn stream(&mut self) -> &mut BufReader<Box<dyn SmtpStream>> {
         &mut self.stream
     }
 
     /// The bare connection. Bytes that were read ahead are given too: whoever changes the encryption must see them.
-    pub(super) fn into_parts(self) -> (Box<dyn Stream>, Vec<u8>) {
+    pub(super) fn into_parts(self) -> (Box<dyn SmtpStream>, Vec<u8>) {
         let ahead = self.stream.buffer().to_vec();
         (self.stream.into_inner(), ahead)
     }
 
     /// Says a line and hears the answer.
-    pub(super) async fn command(&mut self, step: Step, line: &str) -> Result<Reply, Stopped> {
+    pub(super) async fn command(&mut self, step: SmtpStep, line: &str) -> Result<SmtpReply, SmtpError> {
         let (limit, text) = (self.step_max, format!("{line}\r\n"));
         within(limit, step, async {
             self.stream.write_all(text.as_bytes()).await?;
@@ -92,28 +92,28 @@ impl Session {
     }
 
     /// Hears what the server says of its own accord.
-    pub(super) async fn answer(&mut self, step: Step) -> Result<Reply, Stopped> {
+    pub(super) async fn answer(&mut self, step: SmtpStep) -> Result<SmtpReply, SmtpError> {
         within(self.step_max, step, self.reply()).await
     }
 
     /// Introduces us and hears what is offered, a line each, in capitals.
-    pub(super) async fn hello(&mut self, name: &str) -> Result<Vec<String>, Stopped> {
+    pub(super) async fn hello(&mut self, name: &str) -> Result<Vec<String>, SmtpError> {
         let text = format!("EHLO {name}\r\n");
-        let lines = within(self.step_max, Step::Hello, async {
+        let lines = within(self.step_max, SmtpStep::Hello, async {
             self.stream.write_all(text.as_bytes()).await?;
             self.stream.flush().await?;
             self.reply_lines().await
         });
         let (code, lines) = lines.await?;
-        Reply::new(code, &lines).expect(Step::Hello, 250)?;
+        SmtpReply::new(code, &lines).expect(SmtpStep::Hello, 250)?;
         Ok(lines.iter().skip(1).map(|line| line.trim().to_ascii_uppercase()).collect())
     }
 
     /// Writes the message, all but the dot that ends it.
-    pub(super) async fn body(&mut self, message: &[u8]) -> Result<(), Stopped> {
-        let stuffed = stuffed(message);
-        within(self.step_max, Step::Body, async {
-            self.stream.write_all(&stuffed).await?;
+    pub(super) async fn body(&mut self, message: &[u8]) -> Result<(), SmtpError> {
+        let dot_stuffed = dot_stuffed(message);
+        within(self.step_max, SmtpStep::Body, async {
+            self.stream.write_all(&dot_stuffed).await?;
             self.stream.flush().await
         })
         .await?;
@@ -121,8 +121,8 @@ impl Session {
     }
 
     /// Writes the dot and waits for the answer. From the first byte of it on, silence means that nothing is known.
-    pub(super) async fn end_of_body(&mut self, answer_max: Duration) -> Result<Reply, Stopped> {
-        within(answer_max, Step::Answer, async {
+    pub(super) async fn end_of_body(&mut self, answer_max: Duration) -> Result<SmtpReply, SmtpError> {
+        within(answer_max, SmtpStep::Answer, async {
             self.stream.write_all(b".\r\n").await?;
             self.stream.flush().await?;
             self.reply().await
@@ -137,21 +137,21 @@ impl Session {
 
     /// A server that has hung up, or has spoken before the message ended, does not get the end of it: as long as the dot is
     /// not written, nothing was sent.
-    async fn still_listening(&mut self) -> Result<(), Stopped> {
+    async fn still_listening(&mut self) -> Result<(), SmtpError> {
         match self.stream.fill_buf().now_or_never().map(|read| read.map(<[u8]>::is_empty)) {
             None => Ok(()),
-            Some(Ok(true)) => Err(Stopped::at(Step::Body, Cause::Lost(ErrorKind::UnexpectedEof.into()))),
-            Some(Err(error)) => Err(Stopped::at(Step::Body, Cause::Lost(error))),
+            Some(Ok(true)) => Err(SmtpError::at(SmtpStep::Body, SmtpErrorCause::Lost(ErrorKind::UnexpectedEof.into()))),
+            Some(Err(error)) => Err(SmtpError::at(SmtpStep::Body, SmtpErrorCause::Lost(error))),
             Some(Ok(false)) => {
-                let reply = self.answer(Step::Body).await?;
-                Err(Stopped::at(Step::Body, Cause::Answered(reply)))
+                let reply = self.answer(SmtpStep::Body).await?;
+                Err(SmtpError::at(SmtpStep::Body, SmtpErrorCause::Answered(reply)))
             }
         }
     }
 
-    async fn reply(&mut self) -> io::Result<Reply> {
+    async fn reply(&mut self) -> io::Result<SmtpReply> {
         let (code, lines) = self.reply_lines().await?;
-        Ok(Reply::new(code, &lines))
+        Ok(SmtpReply::new(code, &lines))
     }
 
     async fn reply_lines(&mut self) -> io::Result<(u16, Vec<String>)> {
@@ -160,7 +160,7 @@ impl Session {
         let mut first = None;
         loop {
             let bytes = self.line(&mut left).await?;
-            let line = Line::parse(&bytes).ok_or_else(|| no_smtp(&bytes))?;
+            let line = ReplyLine::parse(&bytes).ok_or_else(|| no_smtp(&bytes))?;
             if *first.get_or_insert(line.code) != line.code {
                 return Err(no_smtp(&bytes));
             }
@@ -201,17 +201,17 @@ fn no_smtp(line: &[u8]) -> io::Error {
 }
 
 /// The message with every line ended by CRLF and a second dot where a line begins with one (RFC 5321, 4.5.2).
-fn stuffed(message: &[u8]) -> Vec<u8> {
-    let mut stuffed = Vec::with_capacity(message.len() + 64);
+fn dot_stuffed(message: &[u8]) -> Vec<u8> {
+    let mut dot_stuffed = Vec::with_capacity(message.len() + 64);
     let text = message.strip_suffix(b"\n").unwrap_or(message);
     for line in text.split(|byte| *byte == b'\n') {
         if line.first() == Some(&b'.') {
-            stuffed.push(b'.');
+            dot_stuffed.push(b'.');
         }
-        stuffed.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
-        stuffed.extend_from_slice(b"\r\n");
+        dot_stuffed.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+        dot_stuffed.extend_from_slice(b"\r\n");
     }
-    stuffed
+    dot_stuffed
 }
 
 #[cfg(test)]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_dot_at_the_start_of_a_line_cannot_end_the_message() {
-        assert_eq!(stuffed(b"a\r\n.\r\n..b\nc"), b"a\r\n..\r\n...b\r\nc\r\n");
-        assert_eq!(stuffed(b"a\r\n"), b"a\r\n");
+        assert_eq!(dot_stuffed(b"a\r\n.\r\n..b\nc"), b"a\r\n..\r\n...b\r\nc\r\n");
+        assert_eq!(dot_stuffed(b"a\r\n"), b"a\r\n");
     }
 }

@@ -7,9 +7,9 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, crypto};
 
-use super::super::Step;
+use super::super::SmtpStep;
 use super::SetupError;
-use super::session::{Cause, Session, Stopped};
+use super::session::{SmtpErrorCause, SmtpSession, SmtpError};
 
 /// How a connection is encrypted and whom we believe to be who they say.
 #[derive(Clone)]
@@ -35,47 +35,47 @@ impl Tls {
     }
 
     /// Asks for encryption and begins it. A server that does not offer it gets neither password nor mail.
-    pub(super) async fn start(&self, mut session: Session, offers: &[String]) -> Result<Session, Stopped> {
+    pub(super) async fn start(&self, mut session: SmtpSession, offers: &[String]) -> Result<SmtpSession, SmtpError> {
         if !offers.iter().any(|offer| offer == "STARTTLS") {
             let reason = "the server does not offer STARTTLS, and nothing is sent unencrypted; set email.tls to \
                           \"implicit\" if it encrypts from the first byte (port 465), or to \"none\" if it is yours"
                 .to_owned();
-            return Err(Stopped::at(Step::StartTls, Cause::Setup(reason)));
+            return Err(SmtpError::at(SmtpStep::StartTls, SmtpErrorCause::Setup(reason)));
         }
-        session.command(Step::StartTls, "STARTTLS").await?.expect(Step::StartTls, 220)?;
+        session.command(SmtpStep::StartTls, "STARTTLS").await?.expect(SmtpStep::StartTls, 220)?;
         self.encrypt(session).await
     }
 
     /// Encrypts a connection from here on.
-    pub(super) async fn encrypt(&self, session: Session) -> Result<Session, Stopped> {
+    pub(super) async fn encrypt(&self, session: SmtpSession) -> Result<SmtpSession, SmtpError> {
         let limit = session.step_max();
         let (stream, ahead) = session.into_parts();
         // What was said in the clear behind the go-ahead would be read as said under encryption.
         if !ahead.is_empty() {
             let error = io::Error::new(io::ErrorKind::InvalidData, "somebody spoke before the encryption began");
-            return Err(Stopped::at(Step::Tls, Cause::Lost(error)));
+            return Err(SmtpError::at(SmtpStep::Tls, SmtpErrorCause::Lost(error)));
         }
         match tokio::time::timeout(limit, self.connector.connect(self.name.clone(), stream)).await {
-            Ok(Ok(stream)) => Ok(Session::new(stream, limit)),
-            Ok(Err(error)) => Err(Stopped::at(Step::Tls, cause(error))),
-            Err(_) => Err(Stopped::at(Step::Tls, Cause::TimedOut(limit))),
+            Ok(Ok(stream)) => Ok(SmtpSession::new(stream, limit)),
+            Ok(Err(error)) => Err(SmtpError::at(SmtpStep::Tls, cause(error))),
+            Err(_) => Err(SmtpError::at(SmtpStep::Tls, SmtpErrorCause::TimedOut(limit))),
         }
     }
 }
 
 /// A certificate we do not believe, or no TLS at all, is for the operator to mend; a lost connection is not.
-fn cause(error: io::Error) -> Cause {
+fn cause(error: io::Error) -> SmtpErrorCause {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(rustls::Error::InvalidCertificate(why)) => Cause::Setup(format!(
+        Some(rustls::Error::InvalidCertificate(why)) => SmtpErrorCause::Setup(format!(
             "the server's certificate is not trusted ({why}); check email.host, or name the certificates to trust in \
              email.ca_file"
         )),
-        Some(rustls::Error::InvalidMessage(_)) => Cause::Setup(
+        Some(rustls::Error::InvalidMessage(_)) => SmtpErrorCause::Setup(
             "the server does not speak TLS on this port; check email.port and email.tls (465 is usually \"implicit\", \
              587 \"starttls\")"
                 .to_owned(),
         ),
-        _ => Cause::Lost(error),
+        _ => SmtpErrorCause::Lost(error),
     }
 }
 

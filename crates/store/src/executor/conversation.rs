@@ -11,8 +11,8 @@ use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
 use bellwire_core::{InjectionPoint, NotificationId, Time};
 
-use super::{PostRoom, Source};
-use crate::command::{Caller, ConversationView, Hint, HintKind, Once};
+use super::{Executor, RowSource};
+use crate::command::{Caller, ConversationView, Hint, HintKind, IdempotencyKey};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{ConversationKey, ConversationRow, MailboxKey};
 
@@ -25,25 +25,25 @@ const WORKERS_MAX: usize = 64;
 const SUB_AGENTS_TOLD: usize = 20;
 
 /// A hot conversation, and the mailbox of its own agent, which nearly everything is for.
-pub(super) struct Hot {
+pub(super) struct HotConversation {
     pub(super) row: ConversationRow,
     main: MailboxKey,
 }
 
-impl Hot {
+impl HotConversation {
     fn of(row: ConversationRow) -> Self {
         Self { main: MailboxKey::new(&row.key, "main"), row }
     }
 }
 
-impl PostRoom {
+impl Executor {
     pub(crate) async fn put_conversation(
         &mut self,
         caller: &Caller,
         id: &str,
         user_id: &str,
         title: Option<String>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<ConversationView, StoreError> {
         if !caller.may_see(id, user_id) {
             return Err(StoreError::not_found("conversation"));
@@ -54,7 +54,7 @@ impl PostRoom {
         match self.conversation(&key, source).await?.cloned() {
             Some(mut known) => {
                 known.title = title.or(known.title);
-                known.seen_at = self.desk.now;
+                known.seen_at = self.context.now;
                 known.registered |= registers && !taken;
                 self.names.remove(id);
                 self.put(known);
@@ -71,25 +71,25 @@ impl PostRoom {
         &mut self,
         caller: &Caller,
         id: &str,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<ConversationView, StoreError> {
-        let row = self.owned(caller, id, source).await?;
+        let row = self.require_conversation(caller, id, source).await?;
         self.view_of(&row.key, source).await
     }
 
     async fn view_of(
         &mut self,
         key: &ConversationKey,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<ConversationView, StoreError> {
         let main = MailboxKey::new(key, "main");
-        self.enter(&main, source).await?;
-        let (row, mailbox) = (&self.conversations[key].row, &self.rooms[&main].mailbox);
+        self.load_mailbox(&main, source).await?;
+        let (row, mailbox) = (&self.conversations[key].row, &self.hot_mailboxes[&main].mailbox);
         Ok(ConversationView {
             id: row.key.id.to_string(),
             user_id: row.key.owner.to_string(),
             title: row.title.clone(),
-            working: mailbox.is_working(self.desk.now),
+            working: mailbox.is_working(self.context.now),
             pending: mailbox.pending().len(),
             boundary: row.boundary.clone(),
         })
@@ -98,16 +98,16 @@ impl PostRoom {
     /// Whether a sub-agent of this conversation, which is hot, is at work.
     pub(super) fn sub_agent_works(&self, key: &ConversationKey) -> bool {
         let conversation = self.conversations.get(key);
-        conversation.is_some_and(|hot| hot.row.workers.iter().any(|(_, until)| *until > self.desk.now))
+        conversation.is_some_and(|hot| hot.row.workers.iter().any(|(_, until)| *until > self.context.now))
     }
 
     /// Notes in the conversation's row whether a sub-agent whose mailbox was just handled is at work.
-    pub(super) async fn note_worker(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+    pub(super) async fn note_worker(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<(), StoreError> {
         let Some((conversation, name)) = key.conversation().zip(key.agent()).filter(|_| key.is_sub_agents()) else {
             return Ok(());
         };
-        let now = self.desk.now;
-        let until = self.rooms.get(key).and_then(|room| room.mailbox.works_until(now));
+        let now = self.context.now;
+        let until = self.hot_mailboxes.get(key).and_then(|hot_mailbox| hot_mailbox.mailbox.works_until(now));
         let Some(row) = self.conversation(conversation, source).await? else { return Ok(()) };
         let noted = row.workers.iter().find(|(agent, _)| agent == name).map(|(_, until)| *until);
         if noted.filter(|noted| *noted > now) == until {
@@ -127,10 +127,10 @@ impl PostRoom {
         &mut self,
         caller: &Caller,
         id: &str,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Vec<Hint>, StoreError> {
-        let key = self.owned(caller, id, source).await?.key;
-        self.saw(&key);
+        let key = self.require_conversation(caller, id, source).await?.key;
+        self.touch_last_seen(&key);
         let agents = self.sub_agents_with_mail(&key, source).await?;
         let mut hints = self.state_of(&key, "main".into(), source).await?;
         for agent in agents {
@@ -144,7 +144,7 @@ impl PostRoom {
     async fn sub_agents_with_mail(
         &self,
         key: &ConversationKey,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Vec<Arc<str>>, StoreError> {
         let mut agents = source.sub_agents(key, SUB_AGENTS_TOLD).await?;
         // What this very commit made is there too.
@@ -157,7 +157,7 @@ impl PostRoom {
     }
 
     fn has_mail(&self, key: &MailboxKey) -> bool {
-        self.rooms.get(key).is_some_and(|room| !room.mailbox.pending().is_empty())
+        self.hot_mailboxes.get(key).is_some_and(|hot_mailbox| !hot_mailbox.mailbox.pending().is_empty())
     }
 
     /// What there is to know about one agent's mailbox.
@@ -165,16 +165,16 @@ impl PostRoom {
         &mut self,
         conversation: &ConversationKey,
         agent: Arc<str>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Vec<Hint>, StoreError> {
         let name = AgentName::parse(&agent).unwrap_or_else(|_| AgentName::main());
         let key = MailboxKey::new(conversation, agent);
-        self.enter(&key, source).await?;
-        let mailbox = &self.rooms[&key].mailbox;
+        self.load_mailbox(&key, source).await?;
+        let mailbox = &self.hot_mailboxes[&key].mailbox;
         let pending: Vec<_> = mailbox.pending().iter().map(|one| one.id).collect();
         let urgent = mailbox.pending().iter().filter(|one| one.inject_at == InjectionPoint::Immediate);
         let urgent: Vec<_> = urgent.map(|one| one.id).collect();
-        let wake = mailbox.waiting_wakes(self.desk.now);
+        let wake = mailbox.waiting_wakes(self.context.now);
         let count = pending.len();
         let hint = |kind, notifications: Vec<NotificationId>| Hint {
             user_id: conversation.owner.clone(),
@@ -194,11 +194,11 @@ impl PostRoom {
         &mut self,
         caller: &Caller,
         id: &str,
-        once: Option<&Once>,
-        source: &mut impl Source,
+        once: Option<&IdempotencyKey>,
+        source: &mut impl RowSource,
     ) -> Result<Boundary, StoreError> {
-        let mut row = self.owned(caller, id, source).await?;
-        if let Some(known) = self.answered::<String>(once, source).await? {
+        let mut row = self.require_conversation(caller, id, source).await?;
+        if let Some(known) = self.remembered_answer::<String>(once, source).await? {
             return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Damaged, "a boundary is damaged"));
         }
         row.boundary = self.new_boundary();
@@ -211,25 +211,25 @@ impl PostRoom {
     }
 
     /// A conversation that the caller may touch.
-    async fn owned(
+    async fn require_conversation(
         &mut self,
         caller: &Caller,
         id: &str,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<ConversationRow, StoreError> {
-        let main = self.meant(caller, id, None, source).await?;
+        let main = self.resolve_conversation(caller, id, None, source).await?;
         let hot = main.as_ref().and_then(MailboxKey::conversation).and_then(|key| self.conversations.get(key));
         hot.map(|hot| hot.row.clone()).ok_or_else(|| StoreError::not_found("conversation"))
     }
 
     /// The conversation of this id that the caller means and may touch, hot, by the mailbox of its own agent; none where
     /// there is none. `owner` is the person whose it has to be, if the caller named one.
-    pub(super) async fn meant(
+    pub(super) async fn resolve_conversation(
         &mut self,
         caller: &Caller,
         id: &str,
         owner: Option<&str>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Option<MailboxKey>, StoreError> {
         if caller.conversation_id.as_deref().is_some_and(|bound| bound != id) {
             return Ok(None);
@@ -250,15 +250,15 @@ impl PostRoom {
             return Ok(Some(known.clone()));
         }
         let rows = self.named(id, source).await?;
-        let Some(row) = only(id, rows, |row| row.registered)? else { return Ok(None) };
+        let Some(row) = pick_unambiguous(id, rows, |row| row.registered)? else { return Ok(None) };
         self.erasing.check(&row.key.owner)?;
-        let hot = self.conversations.entry(row.key.clone()).or_insert_with(|| Hot::of(row));
+        let hot = self.conversations.entry(row.key.clone()).or_insert_with(|| HotConversation::of(row));
         self.names.insert(hot.row.key.id.clone(), hot.main.clone());
         Ok(Some(hot.main.clone()))
     }
 
     /// Conversations of this id, the registered one first: enough of them to tell whether there is more than one.
-    async fn named(&self, id: &str, source: &mut impl Source) -> Result<Vec<ConversationRow>, StoreError> {
+    async fn named(&self, id: &str, source: &mut impl RowSource) -> Result<Vec<ConversationRow>, StoreError> {
         let mut rows: Vec<ConversationRow> =
             self.changes.conversations.values().filter(|row| &*row.key.id == id).cloned().collect();
         for row in source.conversations_named(id).await? {
@@ -270,28 +270,28 @@ impl PostRoom {
     }
 
     /// Whether this id alone means a conversation that a caller who may speak for everyone made.
-    pub(super) async fn is_registered(&self, id: &str, source: &mut impl Source) -> Result<bool, StoreError> {
+    pub(super) async fn is_registered(&self, id: &str, source: &mut impl RowSource) -> Result<bool, StoreError> {
         Ok(self.named(id, source).await?.iter().any(|row| row.registered))
     }
 
     pub(super) async fn conversation(
         &mut self,
         key: &ConversationKey,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Option<&ConversationRow>, StoreError> {
         Ok(self.hot(key, source).await?.map(|hot| &hot.row))
     }
 
-    async fn hot(&mut self, key: &ConversationKey, source: &mut impl Source) -> Result<Option<&Hot>, StoreError> {
+    async fn hot(&mut self, key: &ConversationKey, source: &mut impl RowSource) -> Result<Option<&HotConversation>, StoreError> {
         match self.conversations.entry(key.clone()) {
             Entry::Occupied(known) => Ok(Some(known.into_mut())),
-            Entry::Vacant(free) => Ok(source.conversation(key).await?.map(|row| &*free.insert(Hot::of(row)))),
+            Entry::Vacant(free) => Ok(source.conversation(key).await?.map(|row| &*free.insert(HotConversation::of(row)))),
         }
     }
 
     /// Creates a conversation that a point or a PUT opens.
     pub(super) fn create(&mut self, key: &ConversationKey, title: Option<String>, registered: bool) {
-        self.create_seen(key, title, registered, self.desk.now);
+        self.create_seen(key, title, registered, self.context.now);
     }
 
     /// Creates a conversation for an event. It is open once a point, a stream or a PUT comes.
@@ -300,7 +300,7 @@ impl PostRoom {
     }
 
     fn create_seen(&mut self, key: &ConversationKey, title: Option<String>, registered: bool, seen_at: Time) {
-        let now = self.desk.now;
+        let now = self.context.now;
         let boundary = self.new_boundary();
         // What the id alone means is to be found out anew.
         self.names.remove(&key.id);
@@ -337,14 +337,14 @@ impl PostRoom {
         self.changes.conversations.insert(row.key.clone(), row.clone());
         match self.conversations.entry(row.key.clone()) {
             Entry::Occupied(mut known) => known.get_mut().row = row,
-            Entry::Vacant(free) => drop(free.insert(Hot::of(row))),
+            Entry::Vacant(free) => drop(free.insert(HotConversation::of(row))),
         }
     }
 
     /// A point, a stream or a PUT: the conversation is open for another day. Written once a minute at most.
-    pub(super) fn saw(&mut self, key: &ConversationKey) {
-        let now = self.desk.now;
-        let Some(Hot { row, .. }) = self.conversations.get(key) else { return };
+    pub(super) fn touch_last_seen(&mut self, key: &ConversationKey) {
+        let now = self.context.now;
+        let Some(HotConversation { row, .. }) = self.conversations.get(key) else { return };
         if now.millis_since(row.seen_at) >= SEEN_STEP_MS {
             let row = ConversationRow { seen_at: now, ..row.clone() };
             self.put(row);
@@ -353,7 +353,7 @@ impl PostRoom {
 }
 
 /// What an id alone means: the one that is registered, or the only one there is.
-pub(crate) fn only<T>(id: &str, mut rows: Vec<T>, registered: impl Fn(&T) -> bool) -> Result<Option<T>, StoreError> {
+pub(crate) fn pick_unambiguous<T>(id: &str, mut rows: Vec<T>, registered: impl Fn(&T) -> bool) -> Result<Option<T>, StoreError> {
     match rows.iter().position(registered) {
         Some(at) => Ok(Some(rows.swap_remove(at))),
         None if rows.len() > 1 => {

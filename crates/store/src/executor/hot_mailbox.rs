@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
 
 use bellwire_core::event::AgentName;
-use bellwire_core::{EventId, InjectionPoint, Keeper, Mailbox, NotificationId, Time};
+use bellwire_core::{EventId, InjectionPoint, MailboxKind, Mailbox, NotificationId, Time};
 
 use super::LoadedMailbox;
-use super::drawer::Drawer;
+use super::event_cache::EventCache;
 use super::staged::Staged;
 use crate::command::{Hint, HintKind};
-use crate::packed::Packed;
+use crate::packed_event::PackedEvent;
 use crate::rows::{Changes, InjectionRow, MailboxKey, MailboxRow, NotificationRow};
 
 /// How many answers a mailbox remembers without asking the database.
@@ -19,17 +19,17 @@ const ANSWERS_HOT: usize = 32;
 /// How many calls a mailbox that was never put away knows for certain; four bytes each.
 const CALLS_MAX: usize = 1024;
 
-pub(super) struct Room {
+pub(super) struct HotMailbox {
     pub(super) key: MailboxKey,
     agent: AgentName,
     pub(super) mailbox: Mailbox,
-    pub(super) drawer: Drawer,
+    pub(super) event_cache: EventCache,
     /// Whether events from before it was loaded may not be in memory.
     lacks_events: bool,
     /// Those that were looked for and are gone.
     gone: HashSet<EventId>,
     answers: Vec<InjectionRow>,
-    calls: Calls,
+    calls: AnsweredCalls,
     /// When it was last used, for whoever has to make room.
     pub(super) used: u64,
     /// How much it took when it was saved last.
@@ -44,28 +44,28 @@ pub(super) struct Room {
     hints: Vec<Hint>,
 }
 
-impl Room {
+impl HotMailbox {
     /// A mailbox that was never saved, and so has never answered a call.
     pub(super) fn empty(key: &MailboxKey, secret: [u8; 16]) -> Self {
-        let calls = Calls(Some(Vec::new()));
-        Self { calls, ..Self::with(key, Mailbox::new(keeper(key), secret), Drawer::default()) }
+        let calls = AnsweredCalls(Some(Vec::new()));
+        Self { calls, ..Self::with(key, Mailbox::new(mailbox_kind(key), secret), EventCache::default()) }
     }
 
     pub(super) fn load(key: &MailboxKey, loaded: LoadedMailbox) -> Self {
         let LoadedMailbox { mailbox, saved, .. } = loaded;
-        Self { saved, lacks_events: true, ..Self::with(key, mailbox, Drawer::default()) }
+        Self { saved, lacks_events: true, ..Self::with(key, mailbox, EventCache::default()) }
     }
 
-    fn with(key: &MailboxKey, mailbox: Mailbox, drawer: Drawer) -> Self {
+    fn with(key: &MailboxKey, mailbox: Mailbox, event_cache: EventCache) -> Self {
         Self {
             key: key.clone(),
             // A person's mailbox is no agent's, and tells no stream.
             agent: key.agent().and_then(|agent| AgentName::parse(agent).ok()).unwrap_or_else(AgentName::main),
-            drawer,
+            event_cache,
             lacks_events: false,
             gone: HashSet::new(),
             answers: Vec::new(),
-            calls: Calls(None),
+            calls: AnsweredCalls(None),
             used: 0,
             saved: 0,
             counted: mailbox.pending().len(),
@@ -120,14 +120,14 @@ impl Room {
     pub(super) fn bytes(&self) -> usize {
         let answers = self.answers.iter().map(InjectionRow::bytes).sum::<usize>();
         let waiting = size_of_val(self.mailbox.pending());
-        size_of::<Self>() + self.saved + waiting + self.drawer.bytes() + answers
+        size_of::<Self>() + self.saved + waiting + self.event_cache.bytes() + answers
     }
 
     /// Keeps an event that the mailbox has decided on, if it may have to show it.
-    pub(super) fn keep(&mut self, id: EventId, packed: &Packed, to_show: bool) {
+    pub(super) fn keep(&mut self, id: EventId, packed: &PackedEvent, to_show: bool) {
         debug_assert!(to_show || self.mailbox.references().all(|kept| kept != id));
         if to_show {
-            self.drawer.keep(id, packed.clone());
+            self.event_cache.keep(id, packed.clone());
         }
     }
 
@@ -141,23 +141,23 @@ impl Room {
 
     /// Which of these events are stored and not in memory, in order.
     pub(super) fn lacking(&self, events: impl Iterator<Item = EventId>) -> Vec<EventId> {
-        let mut wanted: Vec<EventId> = events.filter(|id| !self.drawer.has(*id) && !self.gone.contains(id)).collect();
+        let mut wanted: Vec<EventId> = events.filter(|id| !self.event_cache.has(*id) && !self.gone.contains(id)).collect();
         wanted.sort();
         wanted.dedup();
         wanted
     }
 
     /// These events were looked for, and these were found.
-    pub(super) fn loaded(&mut self, wanted: &[EventId], found: Vec<(EventId, Packed)>) {
-        found.into_iter().for_each(|(id, packed)| self.drawer.keep(id, packed));
-        let (drawer, gone) = (&self.drawer, &mut self.gone);
-        gone.extend(wanted.iter().filter(|id| !drawer.has(**id)));
-        self.lacks_events = self.mailbox.references().any(|id| !drawer.has(id) && !gone.contains(&id));
+    pub(super) fn loaded(&mut self, wanted: &[EventId], found: Vec<(EventId, PackedEvent)>) {
+        found.into_iter().for_each(|(id, packed)| self.event_cache.keep(id, packed));
+        let (event_cache, gone) = (&self.event_cache, &mut self.gone);
+        gone.extend(wanted.iter().filter(|id| !event_cache.has(**id)));
+        self.lacks_events = self.mailbox.references().any(|id| !event_cache.has(id) && !gone.contains(&id));
     }
 
     /// Forgets events nobody refers to, once there are many.
-    pub(super) fn tidy(&mut self) {
-        self.drawer.tidy(&self.mailbox);
+    pub(super) fn drop_unreferenced(&mut self) {
+        self.event_cache.drop_unreferenced(&self.mailbox);
     }
 
     /// Gathers what streams will be told of a change in what waits, once per kind however often it changes within a
@@ -205,7 +205,7 @@ impl Room {
     }
 
     /// What this commit writes of it.
-    pub(super) fn seal(&mut self) -> MailboxRow {
+    pub(super) fn build_rows(&mut self) -> MailboxRow {
         self.changed = false;
         let pending = self.mailbox.pending().iter().map(|one| one.id).collect();
         let state = self.mailbox.save();
@@ -239,9 +239,9 @@ impl Room {
 
 /// A mark of each call that was ever answered; none where they are not known, or too many. Two calls may have the same
 /// mark, so that one that is here says nothing. One that is not here tells a new call without a look at the database.
-struct Calls(Option<Vec<u32>>);
+struct AnsweredCalls(Option<Vec<u32>>);
 
-impl Calls {
+impl AnsweredCalls {
     fn has_not(&self, call_id: &str) -> bool {
         self.0.as_ref().is_some_and(|marks| !marks.contains(&mark(call_id)))
     }
@@ -262,11 +262,11 @@ fn mark(call_id: &str) -> u32 {
 }
 
 /// Whose mailbox it is.
-fn keeper(key: &MailboxKey) -> Keeper {
+fn mailbox_kind(key: &MailboxKey) -> MailboxKind {
     match key.agent().map(|agent| &**agent) {
-        None => Keeper::Person,
-        Some("main") => Keeper::MainAgent,
-        Some(_) => Keeper::SubAgent,
+        None => MailboxKind::Person,
+        Some("main") => MailboxKind::MainAgent,
+        Some(_) => MailboxKind::SubAgent,
     }
 }
 
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn only_a_mailbox_that_knows_all_its_calls_is_sure_that_one_is_new() {
-        let mut calls = Calls(Some(Vec::new()));
+        let mut calls = AnsweredCalls(Some(Vec::new()));
         assert!(calls.has_not("call_1"));
         calls.add("call_1");
         assert!(!calls.has_not("call_1"));
@@ -286,6 +286,6 @@ mod tests {
         calls.add("one more");
         calls.add("one too many");
         assert!(!calls.has_not("another"));
-        assert!(!Calls(None).has_not("any"));
+        assert!(!AnsweredCalls(None).has_not("any"));
     }
 }

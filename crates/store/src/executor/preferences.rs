@@ -1,14 +1,14 @@
 //! What a person prefers: changed in one place, one change after the other.
 
 use bellwire_core::Time;
-use bellwire_core::person::{EmailSettings, Settings};
+use bellwire_core::person::{EmailSettings, PersonSettings};
 use uuid::Uuid;
 
 use super::people::HOUR_MS;
-use super::{PostRoom, Source};
-use crate::command::Once;
+use super::{Executor, RowSource};
+use crate::command::IdempotencyKey;
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, NewSettings};
+use crate::people::{Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, SettingsRequest};
 
 /// How long a code that was mailed can be used.
 const CODE_MS: u64 = 24 * HOUR_MS;
@@ -17,17 +17,17 @@ const TRIES_MAX: i64 = 5;
 /// How many codes may be asked for within an hour, so that nobody is flooded with mail they did not ask for.
 const CODES_PER_HOUR: usize = 5;
 
-impl PostRoom {
+impl Executor {
     /// Makes a change, or refuses it whole. Two changes at once are both made. Some = deliveries behind this id are still to
     /// be planned anew.
     pub(crate) async fn change_settings(
         &mut self,
-        change: Box<NewSettings>,
-        source: &mut impl Source,
-    ) -> Result<(Settings, Option<Uuid>), StoreError> {
-        let NewSettings { user_id, change } = *change;
+        change: Box<SettingsRequest>,
+        source: &mut impl RowSource,
+    ) -> Result<(PersonSettings, Option<Uuid>), StoreError> {
+        let SettingsRequest { user_id, change } = *change;
         let before = self.person(&user_id, source).await?.settings.clone();
-        let after = before.changed_by(&change);
+        let after = before.apply(&change);
         let after = after.map_err(|invalid| StoreError::invalid(invalid.field, invalid.message))?;
         let asked = after.email.address.is_some() && !after.email.confirmed && change.email_address.is_some();
         if asked && self.rules.email {
@@ -36,7 +36,7 @@ impl PostRoom {
         let replan = after.quiet_hours != before.quiet_hours;
         self.put_settings(&user_id, after.clone());
         let rest = match replan {
-            true => self.plan_anew(user_id, Uuid::nil(), source).await?,
+            true => self.replan(user_id, Uuid::nil(), source).await?,
             false => None,
         };
         Ok((after, rest))
@@ -47,10 +47,10 @@ impl PostRoom {
         &mut self,
         user_id: String,
         code: Vec<u8>,
-        once: Option<Once>,
-        source: &mut impl Source,
-    ) -> Result<Settings, StoreError> {
-        if let Some(known) = self.answered(once.as_ref(), source).await? {
+        once: Option<IdempotencyKey>,
+        source: &mut impl RowSource,
+    ) -> Result<PersonSettings, StoreError> {
+        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
             return Ok(known);
         }
         let mut settings = self.person(&user_id, source).await?.settings.clone();
@@ -58,7 +58,7 @@ impl PostRoom {
             Some(known) => known.clone(),
             None => source.confirmation(&user_id).await?,
         };
-        let now = self.desk.now;
+        let now = self.context.now;
         let fits = |row: &ConfirmationRow| {
             row.expires_at > now
                 && row.tries < TRIES_MAX
@@ -87,30 +87,30 @@ impl PostRoom {
         &mut self,
         user_id: String,
         address: String,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let settings = self.person(&user_id, source).await?.settings.clone();
         if settings.email.address.as_deref() == Some(&address) && settings.email.enabled {
             let email = EmailSettings { enabled: false, ..settings.email };
-            self.put_settings(&user_id, Settings { email, ..settings });
+            self.put_settings(&user_id, PersonSettings { email, ..settings });
         }
         Ok(())
     }
 
-    fn put_settings(&mut self, user_id: &str, settings: Settings) {
+    fn put_settings(&mut self, user_id: &str, settings: PersonSettings) {
         self.preferences.remove(user_id);
         let person = self.people.get_mut(user_id).expect("a person is loaded before they change");
         person.settings = settings.clone();
-        self.changes.settings.insert(user_id.to_owned(), (settings, self.desk.now));
+        self.changes.settings.insert(user_id.to_owned(), (settings, self.context.now));
     }
 
     async fn ask_for_confirmation(
         &mut self,
         user_id: &str,
-        settings: &Settings,
-        source: &mut impl Source,
+        settings: &PersonSettings,
+        source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
-        let now = self.desk.now;
+        let now = self.context.now;
         let since = Time::from_millis(now.as_millis().saturating_sub_unsigned(HOUR_MS));
         let stored = source.codes_since(user_id, since).await?;
         let fresh = self.changes.people.deliveries.values();
@@ -123,7 +123,7 @@ impl PostRoom {
         }
         let target = settings.email.address.clone().unwrap_or_default();
         let delivery = Delivery {
-            id: self.desk.ids.next(now),
+            id: self.context.ids.next(now),
             content: DeliveryContent::ConfirmationCode,
             user_id: user_id.to_owned(),
             channel: Channel::Email,
@@ -148,7 +148,7 @@ impl PostRoom {
         let row = ConfirmationRow {
             address: delivery.target.clone(),
             code,
-            expires_at: self.desk.now.plus(CODE_MS),
+            expires_at: self.context.now.plus(CODE_MS),
             tries: 0,
         };
         self.changes.people.confirmations.insert(delivery.user_id.as_str().into(), Some(row));

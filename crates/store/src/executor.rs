@@ -6,43 +6,43 @@
 
 mod bound;
 mod conversation;
-mod drawer;
+mod event_cache;
 mod inbox;
-mod once;
+mod idempotency;
 mod outbox;
 mod outcome;
 mod people;
 mod preferences;
 mod publish;
 mod remind;
-mod room;
+mod hot_mailbox;
 mod staged;
 mod take;
 
-pub(crate) use conversation::only;
-pub(crate) use people::PeopleSource;
+pub(crate) use conversation::pick_unambiguous;
+pub(crate) use people::PeopleRowSource;
 pub(crate) use publish::Publishing;
-use room::Room;
+use hot_mailbox::HotMailbox;
 use staged::Staged;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::future::Future;
 use std::sync::Arc;
 
-use bellwire_core::notification::{Fate, Kind};
-use bellwire_core::person::{Words, words};
+use bellwire_core::notification::{EndReason, NotificationKind};
+use bellwire_core::person::{PersonMessage, words};
 use bellwire_core::subscriber::{Preferences, Subscribers};
-use bellwire_core::{Answer, Desk, Effect, Event, EventId, Ids, Input, Mailbox, NotificationId, Randomness, Time};
+use bellwire_core::{Injection, MailboxContext, Effect, Event, EventId, Ids, Input, Mailbox, NotificationId, Randomness, Time};
 
-use crate::command::{Hint, Once, Token};
+use crate::command::{Hint, IdempotencyKey, Token};
 use crate::damage::{Damage, Found};
 use crate::erasing::Erasing;
 use crate::error::{ErrorKind, StoreError};
 use crate::keys::KeyedMap;
-use crate::packed::Packed;
+use crate::packed_event::PackedEvent;
 use crate::people::{Delivery, PeopleRules};
 use crate::rows::{
-    BroughtRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow, OnceRow,
+    ClientEventIdRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow, IdempotencyRow,
     SupersededRow,
 };
 use crate::verdicts::Decision;
@@ -60,7 +60,7 @@ pub(crate) fn open_since(now: Time) -> Time {
 }
 
 /// Where rows come from.
-pub(crate) trait Source: PeopleSource {
+pub(crate) trait RowSource: PeopleRowSource {
     /// Whether as many rows were read as the command being decided may read in one step.
     fn is_spent(&self) -> bool {
         false
@@ -89,19 +89,19 @@ pub(crate) trait Source: PeopleSource {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn disabled(&mut self, user_id: &str) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
-    fn brought(
+    fn client_event_id(
         &mut self,
         owner: &str,
         id: &str,
-    ) -> impl Future<Output = Result<Option<(BroughtRow, EventRow)>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Option<(ClientEventIdRow, EventRow)>, StoreError>> + Send;
     /// What a call was answered under this name, however long ago.
-    fn once(&mut self, once: &Once) -> impl Future<Output = Result<Option<OnceRow>, StoreError>> + Send;
+    fn once(&mut self, once: &IdempotencyKey) -> impl Future<Output = Result<Option<IdempotencyRow>, StoreError>> + Send;
     fn injection(
         &mut self,
         key: &MailboxKey,
         call_id: &str,
     ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
-    fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<(EventId, Packed)>, StoreError>> + Send;
+    fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<(EventId, PackedEvent)>, StoreError>> + Send;
     /// The mailboxes that are due by now, oldest first, without those that are known to be damaged.
     fn due(
         &mut self,
@@ -131,20 +131,20 @@ impl LoadedMailbox {
     }
 }
 
-/// The hot state and the desk it is handled at.
-pub(crate) struct PostRoom {
-    desk: Desk,
+/// The hot state, and the context with which mailboxes handle inputs.
+pub(crate) struct Executor {
+    context: MailboxContext,
     /// Where secrets come from.
     randomness: Randomness,
-    conversations: HashMap<ConversationKey, conversation::Hot>,
+    conversations: HashMap<ConversationKey, conversation::HotConversation>,
     /// What an id alone means to callers who may speak for everyone: the mailbox of that conversation's own agent.
     names: HashMap<Arc<str>, MailboxKey>,
-    rooms: KeyedMap<MailboxKey, Room>,
+    hot_mailboxes: KeyedMap<MailboxKey, HotMailbox>,
     preferences: HashMap<Arc<str>, Arc<Preferences>>,
     people: HashMap<Arc<str>, people::Person>,
     rules: PeopleRules,
     /// What detectors found, for the person's own mailbox to decide on.
-    came_up: Vec<(Arc<str>, Arc<Event>, Packed)>,
+    detected_events: Vec<(Arc<str>, Arc<Event>, PackedEvent)>,
     /// What timers and deliveries came across that cannot be read.
     pub(crate) damage: Damage,
     /// Mailboxes and people among it: their timers do not fire, and nothing is sent to them, until the store is opened
@@ -170,19 +170,19 @@ pub(crate) struct PostRoom {
     pub(crate) erasing: Arc<Erasing>,
 }
 
-impl PostRoom {
+impl Executor {
     pub(crate) fn new(subscribers: Arc<Subscribers>, mut randomness: Randomness, rules: PeopleRules) -> Self {
         let ids = Ids::seeded(u128::from_le_bytes(randomness.draw()));
         Self {
-            desk: Desk::new(subscribers, ids),
+            context: MailboxContext::new(subscribers, ids),
             randomness,
             conversations: HashMap::new(),
             names: HashMap::new(),
-            rooms: KeyedMap::default(),
+            hot_mailboxes: KeyedMap::default(),
             preferences: HashMap::new(),
             people: HashMap::new(),
             rules,
-            came_up: Vec::new(),
+            detected_events: Vec::new(),
             damage: Damage::default(),
             damaged_mailboxes: HashSet::new(),
             damaged_people: BTreeSet::new(),
@@ -199,24 +199,24 @@ impl PostRoom {
     }
 
     pub(crate) fn set_subscribers(&mut self, subscribers: Arc<Subscribers>) {
-        self.desk.subscribers = subscribers;
+        self.context.subscribers = subscribers;
         self.preferences.clear();
     }
 
     /// Everything must be committed at this time, which never runs backwards for a mailbox.
     pub(crate) fn set_now(&mut self, now: Time) {
-        self.desk.now = now;
+        self.context.now = now;
     }
 
     /// The rows of what was touched, made once per commit.
-    pub(crate) fn seal(&mut self) {
-        self.changes.at = self.desk.now;
+    pub(crate) fn build_rows(&mut self) {
+        self.changes.at = self.context.now;
         for key in std::mem::take(&mut self.changes.mailboxes) {
-            let Some(room) = self.rooms.get_mut(&key) else { continue };
-            self.changes.waiting += room.waiting_change();
-            let waiting = room.waiting_rows().map(|row| (row.notification.id, row));
+            let Some(hot_mailbox) = self.hot_mailboxes.get_mut(&key) else { continue };
+            self.changes.waiting += hot_mailbox.waiting_change();
+            let waiting = hot_mailbox.waiting_rows().map(|row| (row.notification.id, row));
             self.changes.notifications.extend(waiting);
-            self.changes.mailbox_rows.push((key, room.seal()));
+            self.changes.mailbox_rows.push((key, hot_mailbox.build_rows()));
         }
     }
 
@@ -225,12 +225,12 @@ impl PostRoom {
         let changes = self.changes.take();
         let mut hints = Vec::new();
         for (key, _) in &changes.mailbox_rows {
-            if let Some(room) = self.rooms.get_mut(key) {
-                room.committed(&mut hints);
+            if let Some(hot_mailbox) = self.hot_mailboxes.get_mut(key) {
+                hot_mailbox.committed(&mut hints);
             }
         }
         self.unweighed += changes.events.iter().map(|row| row.packed.bytes()).sum::<usize>();
-        self.keep_bound();
+        self.evict_over_bound();
         hints
     }
 
@@ -239,16 +239,16 @@ impl PostRoom {
         self.dropped += 1;
         let changes = self.changes.take();
         for (key, _) in &changes.mailbox_rows {
-            self.rooms.remove(key);
+            self.hot_mailboxes.remove(key);
         }
         for key in &changes.mailboxes {
-            self.rooms.remove(key);
+            self.hot_mailboxes.remove(key);
         }
         for injection in &changes.injections {
-            self.rooms.remove(&injection.key);
+            self.hot_mailboxes.remove(&injection.key);
         }
         for (key, _) in &changes.unseen {
-            self.rooms.remove(key);
+            self.hot_mailboxes.remove(key);
         }
         for key in changes.conversations.keys() {
             self.conversations.remove(key);
@@ -261,9 +261,9 @@ impl PostRoom {
         for person in changes.people.positions.keys() {
             self.people.remove(person);
         }
-        self.came_up.clear();
+        self.detected_events.clear();
         // A command that failed may have left effects behind that nobody asked for.
-        while self.desk.poll().is_some() {}
+        while self.context.poll().is_some() {}
     }
 
     /// When the next hot mailbox has something to do by itself.
@@ -284,9 +284,9 @@ impl PostRoom {
         &mut self,
         limit: usize,
         work: usize,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<bool, StoreError> {
-        let due = source.due(self.desk.now, limit, &self.damaged_mailboxes).await?;
+        let due = source.due(self.context.now, limit, &self.damaged_mailboxes).await?;
         let due = self.damage.readable(due);
         let mut more = due.len() == limit;
         for key in due {
@@ -317,22 +317,22 @@ impl PostRoom {
             }
         }
         // Telling a person may load all they were told within the hour.
-        more |= self.tell_what_is_due((limit / 8).max(1), source).await?;
+        more |= self.send_due_reminders((limit / 8).max(1), source).await?;
         Ok(more)
     }
 
-    async fn let_time_pass(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
-        self.enter(key, source).await?;
+    async fn let_time_pass(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<(), StoreError> {
+        self.load_mailbox(key, source).await?;
         if key.origin().is_some() {
             self.person(key.owner(), source).await?;
         }
         self.handle(key, Input::Time)?;
         let drained = self.drain(key);
-        self.hand_over(key, drained.ready, source).await
+        self.deliver_to_inbox(key, drained.ready, source).await
     }
 
     /// Whether a person can be read. Nothing is told or sent to one that cannot, and the others are not held up.
-    async fn is_readable(&mut self, user_id: &str, source: &mut impl Source) -> Result<bool, StoreError> {
+    async fn is_readable(&mut self, user_id: &str, source: &mut impl RowSource) -> Result<bool, StoreError> {
         match self.person(user_id, source).await {
             Err(error) if error.kind == ErrorKind::Damaged => {
                 self.damage.note(format!("what is stored of the person {user_id}"), &error);
@@ -347,10 +347,10 @@ impl PostRoom {
     pub(crate) async fn put_token(
         &mut self,
         token: Token,
-        once: Option<&Once>,
-        source: &mut impl Source,
+        once: Option<&IdempotencyKey>,
+        source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
-        if let Some(id) = self.answered::<String>(once, source).await? {
+        if let Some(id) = self.remembered_answer::<String>(once, source).await? {
             let message = format!("this call made token {id} before; its secret cannot be shown again");
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
@@ -359,38 +359,38 @@ impl PostRoom {
         Ok(())
     }
 
-    /// Makes sure a mailbox is hot, and that the desk has its person's preferences. Gives the room's own key, which is
+    /// Makes sure a mailbox is hot, and that the context has its person's preferences. Returns the hot mailbox's own key, which is
     /// found again by its address alone.
-    async fn enter(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<MailboxKey, StoreError> {
+    async fn load_mailbox(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<MailboxKey, StoreError> {
         self.erasing.check(key.owner())?;
-        self.desk.preferences = self.preferences_of(key.owner(), source).await?;
+        self.context.preferences = self.preferences_of(key.owner(), source).await?;
         self.uses += 1;
-        if let Some(room) = self.rooms.get_mut(key) {
-            room.used = self.uses;
-            let key = room.key.clone();
+        if let Some(hot_mailbox) = self.hot_mailboxes.get_mut(key) {
+            hot_mailbox.used = self.uses;
+            let key = hot_mailbox.key.clone();
             self.load_persons_events(&key, source).await?;
             return Ok(key);
         }
         self.check_budget(source)?;
-        let mut room = match source.mailbox(key).await? {
+        let mut hot_mailbox = match source.mailbox(key).await? {
             Some(mut loaded) => {
                 if loaded.has_guessable_secret {
                     loaded.mailbox.set_secret(self.randomness.draw());
                 }
-                Room::load(key, loaded)
+                HotMailbox::load(key, loaded)
             }
-            None => Room::empty(key, self.randomness.draw()),
+            None => HotMailbox::empty(key, self.randomness.draw()),
         };
-        room.used = self.uses;
-        room.set_back(self.desk.now, &mut self.changes);
-        self.unweighed += room.bytes();
-        self.rooms.insert(key.clone(), room);
+        hot_mailbox.used = self.uses;
+        hot_mailbox.set_back(self.context.now, &mut self.changes);
+        self.unweighed += hot_mailbox.bytes();
+        self.hot_mailboxes.insert(key.clone(), hot_mailbox);
         self.load_persons_events(key, source).await?;
         Ok(key.clone())
     }
 
     /// Whatever a person's mailbox closes is put into words at once, so its events are needed; it holds few.
-    async fn load_persons_events(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
+    async fn load_persons_events(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<(), StoreError> {
         match key.origin().is_some() {
             true => self.load_events(key, source).await,
             false => Ok(()),
@@ -398,27 +398,27 @@ impl PostRoom {
     }
 
     /// Loads the events that a mailbox may have to show and that are not in memory.
-    async fn load_events(&mut self, key: &MailboxKey, source: &mut impl Source) -> Result<(), StoreError> {
-        let room = self.rooms.get(key).expect("a mailbox is entered before its events are loaded");
-        let wanted = room.unloaded_events();
+    async fn load_events(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<(), StoreError> {
+        let hot_mailbox = self.hot_mailboxes.get(key).expect("a mailbox is entered before its events are loaded");
+        let wanted = hot_mailbox.unloaded_events();
         self.load(key, &wanted, source).await
     }
 
     /// Loads these events of a mailbox, in portions that fit into a step.
-    async fn load(&mut self, key: &MailboxKey, wanted: &[EventId], source: &mut impl Source) -> Result<(), StoreError> {
+    async fn load(&mut self, key: &MailboxKey, wanted: &[EventId], source: &mut impl RowSource) -> Result<(), StoreError> {
         for ids in wanted.chunks(EVENTS_AT_ONCE) {
             self.check_budget(source)?;
             let found = source.events(ids).await?;
             self.unweighed += found.iter().map(|(_, packed)| packed.bytes()).sum::<usize>();
-            let room = self.rooms.get_mut(key).expect("it was entered before");
-            room.loaded(ids, found);
+            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+            hot_mailbox.loaded(ids, found);
         }
         Ok(())
     }
 
     /// Stops a command that has read as much as one step may. What it loaded stays in memory; it is decided again in a
     /// later step, which then reads the rest.
-    fn check_budget(&mut self, source: &impl Source) -> Result<(), StoreError> {
+    fn check_budget(&mut self, source: &impl RowSource) -> Result<(), StoreError> {
         if !source.is_spent() {
             return Ok(());
         }
@@ -434,7 +434,7 @@ impl PostRoom {
     async fn preferences_of(
         &mut self,
         owner: &Arc<str>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Arc<Preferences>, StoreError> {
         if let Some(known) = self.preferences.get(owner) {
             return Ok(known.clone());
@@ -447,8 +447,8 @@ impl PostRoom {
         // A subscriber that is gone or became core meanwhile is simply not switched off.
         let known = disabled
             .iter()
-            .filter(|id| self.desk.subscribers.find(id).is_some_and(|subscriber| !subscriber.output.core));
-        let preferences = Preferences::disabling(known.map(String::as_str), &self.desk.subscribers)
+            .filter(|id| self.context.subscribers.find(id).is_some_and(|subscriber| !subscriber.output.core));
+        let preferences = Preferences::disabling(known.map(String::as_str), &self.context.subscribers)
             .map_err(|refused| StoreError::new(ErrorKind::Broken, refused.to_string()))?;
         let preferences = Arc::new(preferences);
         self.preferences.insert(owner.clone(), preferences.clone());
@@ -456,20 +456,20 @@ impl PostRoom {
     }
 
     fn handle(&mut self, key: &MailboxKey, input: Input<'_>) -> Result<(), StoreError> {
-        let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is handled");
-        room.change(&mut self.changes);
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("a mailbox is entered before it is handled");
+        hot_mailbox.change(&mut self.changes);
         self.changes.handled += 1;
-        let handled = room.mailbox.handle(input, &mut self.desk);
+        let handled = hot_mailbox.mailbox.handle(input, &mut self.context);
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
     }
 
     /// Turns effects into rows and hints.
-    fn drain(&mut self, key: &MailboxKey) -> Drained {
-        let now = self.desk.now;
-        let room = self.rooms.get_mut(key).expect("a mailbox is entered before it is drained");
-        let (mut drained, mut moved, mut wake) = (Drained::default(), false, Vec::new());
+    fn drain(&mut self, key: &MailboxKey) -> DrainedEffects {
+        let now = self.context.now;
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("a mailbox is entered before it is drained");
+        let (mut drained, mut moved, mut wake) = (DrainedEffects::default(), false, Vec::new());
         let mut detected: Vec<EventRow> = Vec::new();
-        while let Some(effect) = self.desk.poll() {
+        while let Some(effect) = self.context.poll() {
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => {
                     let decision = Decision::new(&subscriber, key, &verdict);
@@ -486,9 +486,9 @@ impl PostRoom {
                     None => drained.filtered = unmatched,
                 },
                 Effect::Detected(event) => {
-                    let packed = Packed::of(&event);
+                    let packed = PackedEvent::of(&event);
                     let owner = key.owner().clone();
-                    self.came_up.push((owner.clone(), event.clone(), packed.clone()));
+                    self.detected_events.push((owner.clone(), event.clone(), packed.clone()));
                     detected.push(EventRow {
                         event,
                         packed,
@@ -503,32 +503,32 @@ impl PostRoom {
                     self.changes.superseded.push(SupersededRow { event_id: event, subscriber, by, at: now });
                 }
                 Effect::Ready(notification) => {
-                    let words = words(&notification, &self.desk.subscribers, &room.drawer);
+                    let words = words(&notification, &self.context.subscribers, &hot_mailbox.event_cache);
                     drained.ready.push((notification.id, words));
                     // It waited as a row of its own while it was counted; now the inbox has it.
-                    if matches!(notification.kind, Kind::LeftOut(_)) {
-                        self.changes.end(NotificationRow::ended(key, *notification, Fate::Injected, now));
+                    if matches!(notification.kind, NotificationKind::LeftOut(_)) {
+                        self.changes.end(NotificationRow::ended(key, *notification, EndReason::Injected, now));
                     }
                 }
                 Effect::Waiting(id) => {
-                    room.wait(id);
+                    hot_mailbox.wait(id);
                     moved = true;
                 }
-                Effect::Ended(notification, fate) => {
-                    self.changes.end(NotificationRow::ended(key, *notification, fate, now));
+                Effect::Ended(notification, end_reason) => {
+                    self.changes.end(NotificationRow::ended(key, *notification, end_reason, now));
                     moved = true;
                 }
                 Effect::Wake(ids) => wake = ids,
-                Effect::Answer(answer) => drained.answer = Some(*answer),
+                Effect::Injection(answer) => drained.answer = Some(*answer),
             }
         }
         for row in &detected {
-            room.keep(row.event.id(), &row.packed, row.verdicts.iter().any(Decision::is_told));
+            hot_mailbox.keep(row.event.id(), &row.packed, row.verdicts.iter().any(Decision::is_told));
         }
         self.changes.events.extend(detected);
         // Only what begins or ends to wait changes what a stream is told; most events do neither.
         if moved {
-            room.hint(wake);
+            hot_mailbox.hint(wake);
         }
         drained
     }
@@ -536,7 +536,7 @@ impl PostRoom {
     /// Drops everything about a person from memory.
     pub(crate) fn evict_user(&mut self, user_id: &str) {
         self.dropped += 1;
-        self.rooms.retain(|key, _| &**key.owner() != user_id);
+        self.hot_mailboxes.retain(|key, _| &**key.owner() != user_id);
         self.people.remove(user_id);
         self.conversations.retain(|key, _| &*key.owner != user_id);
         self.names.retain(|_, key| &**key.owner() != user_id);
@@ -546,12 +546,12 @@ impl PostRoom {
 
 /// What one mailbox's effects came to.
 #[derive(Default)]
-struct Drained {
+struct DrainedEffects {
     verdicts: Vec<Decision>,
     filtered: u32,
     /// Whether the mailbox may still have to show the event.
     to_show: bool,
-    answer: Option<Answer>,
+    answer: Option<Injection>,
     /// What a person's mailbox is done with.
-    ready: Vec<(NotificationId, Words)>,
+    ready: Vec<(NotificationId, PersonMessage)>,
 }

@@ -8,26 +8,26 @@ use bellwire_core::{Event, Severity, Time};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::people::Draft;
-use super::{PostRoom, Source};
-use crate::command::{Caller, Incoming, Once};
+use super::people::InboxDraft;
+use super::{Executor, RowSource};
+use crate::command::{Caller, Incoming, IdempotencyKey};
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{Delivery, DeliveryState, Finish, InboxItem, Outcome};
+use crate::people::{Delivery, DeliveryState, AttemptEnd, InboxItem, AttemptOutcome};
 
-impl PostRoom {
+impl Executor {
     /// Records what became of an attempt, if it is still this attempt that counts.
-    pub(crate) async fn finish(&mut self, finish: Finish, source: &mut impl Source) -> Result<bool, StoreError> {
+    pub(crate) async fn finish(&mut self, finish: AttemptEnd, source: &mut impl RowSource) -> Result<bool, StoreError> {
         let ours = self.leased(finish.letter_id, finish.fence, DeliveryState::Started, source).await?;
         if ours.is_empty() {
             return Ok(false);
         }
-        let now = self.desk.now;
+        let now = self.context.now;
         let attempts = ours.iter().map(|one| one.attempts).max().unwrap_or(1);
         let (state, reason, not_before) = match finish.outcome {
-            Outcome::Sent => (DeliveryState::Sent, None, None),
-            Outcome::Refused { reason } => (DeliveryState::Failed, Some(reason), None),
-            Outcome::Unknown { reason } => (DeliveryState::Unknown, Some(reason), None),
-            Outcome::TryAgain { reason, retry_after_ms } => {
+            AttemptOutcome::Sent => (DeliveryState::Sent, None, None),
+            AttemptOutcome::Refused { reason } => (DeliveryState::Failed, Some(reason), None),
+            AttemptOutcome::Unknown { reason } => (DeliveryState::Unknown, Some(reason), None),
+            AttemptOutcome::TryAgain { reason, retry_after_ms } => {
                 match self.rules.retry.next(attempts, now, retry_after_ms, finish.jitter) {
                     Next::At(at) => (DeliveryState::Waiting, Some(reason), Some(at)),
                     Next::GiveUp { attempts } => {
@@ -39,7 +39,7 @@ impl PostRoom {
         };
         self.settle(&ours, state, reason.as_deref(), not_before);
         if matches!(state, DeliveryState::Failed | DeliveryState::Unknown) {
-            self.tell_failure(&ours, state, reason.as_deref().unwrap_or_default(), source).await?;
+            self.notify_failure(&ours, state, reason.as_deref().unwrap_or_default(), source).await?;
         }
         Ok(true)
     }
@@ -49,11 +49,11 @@ impl PostRoom {
         &mut self,
         user_id: Option<String>,
         id: Uuid,
-        once: Option<Once>,
-        source: &mut impl Source,
+        once: Option<IdempotencyKey>,
+        source: &mut impl RowSource,
     ) -> Result<Delivery, StoreError> {
         use DeliveryState::{Cancelled, Failed, Skipped, Unknown};
-        if let Some(known) = self.answered(once.as_ref(), source).await? {
+        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
             return Ok(known);
         }
         let delivery = self.own_delivery(user_id, id, source).await?;
@@ -62,13 +62,13 @@ impl PostRoom {
                 format!("this delivery is {}; only one that has failed can be retried", delivery.state.as_str());
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
-        let letter_id = self.letter_again(&delivery, source).await?;
+        let letter_id = self.letter_id_for_retry(&delivery, source).await?;
         let delivery = Delivery {
             state: DeliveryState::Waiting,
             held_by: None,
             reason: None,
             attempts: 0,
-            not_before: self.desk.now,
+            not_before: self.context.now,
             letter_id,
             ended_at: None,
             ..delivery
@@ -83,10 +83,10 @@ impl PostRoom {
         &mut self,
         user_id: Option<String>,
         id: Uuid,
-        once: Option<Once>,
-        source: &mut impl Source,
+        once: Option<IdempotencyKey>,
+        source: &mut impl RowSource,
     ) -> Result<Delivery, StoreError> {
-        if let Some(known) = self.answered(once.as_ref(), source).await? {
+        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
             return Ok(known);
         }
         let delivery = self.give_up(user_id, id, source).await?;
@@ -98,7 +98,7 @@ impl PostRoom {
         &mut self,
         user_id: Option<String>,
         id: Uuid,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Delivery, StoreError> {
         let delivery = self.own_delivery(user_id, id, source).await?;
         if delivery.state == DeliveryState::Cancelled {
@@ -114,10 +114,10 @@ impl PostRoom {
 
     /// What may have arrived goes as the same letter, so that a copy can be known as one. What has not gets a new one, and
     /// so does one of several that went together: the same name must not stand for another text.
-    async fn letter_again(
+    async fn letter_id_for_retry(
         &mut self,
         delivery: &Delivery,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Option<Uuid>, StoreError> {
         let Some(letter_id) = delivery.letter_id.filter(|_| delivery.state == DeliveryState::Unknown) else {
             return Ok(None);
@@ -125,7 +125,7 @@ impl PostRoom {
         let in_it = |one: &Delivery| one.letter_id == Some(letter_id);
         let stored = source.letter(&delivery.user_id, letter_id).await?;
         let stored = self.damage.readable(stored);
-        let alone = self.as_changed(stored, in_it).into_iter().all(|one| one.id == delivery.id);
+        let alone = self.with_commit_changes(stored, in_it).into_iter().all(|one| one.id == delivery.id);
         Ok(alone.then_some(letter_id))
     }
 
@@ -133,7 +133,7 @@ impl PostRoom {
         &mut self,
         user_id: Option<String>,
         id: Uuid,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Delivery, StoreError> {
         let delivery = match self.changes.people.deliveries.get(&id) {
             Some(delivery) => Some(delivery.clone()),
@@ -146,12 +146,12 @@ impl PostRoom {
     }
 
     /// A claim that ran out goes back; an attempt that ran out may have been sent, and nobody knows.
-    pub(super) async fn settle_leases(&mut self, source: &mut impl Source) -> Result<(), StoreError> {
-        let now = self.desk.now;
+    pub(super) async fn settle_leases(&mut self, source: &mut impl RowSource) -> Result<(), StoreError> {
+        let now = self.context.now;
         let leased = source.leased_deliveries().await?;
         let leased = self.damage.readable(leased);
         let ran_out = |one: &Delivery| one.is_leased() && one.lease_until.is_none_or(|until| until <= now);
-        let over: Vec<Delivery> = self.as_changed(leased, |_| false).into_iter().filter(ran_out).collect();
+        let over: Vec<Delivery> = self.with_commit_changes(leased, |_| false).into_iter().filter(ran_out).collect();
         let (claimed, started): (Vec<_>, Vec<_>) =
             over.into_iter().partition(|one| one.state == DeliveryState::Claimed);
         self.settle(&claimed, DeliveryState::Waiting, None, Some(now));
@@ -162,7 +162,7 @@ impl PostRoom {
             self.settle(&letter, DeliveryState::Unknown, Some(reason), None);
             // Whoever cannot be read cannot be told, and must not stop the deliveries of everybody else.
             if self.is_readable(&letter[0].user_id, source).await? {
-                self.tell_failure(&letter, DeliveryState::Unknown, reason, source).await?;
+                self.notify_failure(&letter, DeliveryState::Unknown, reason, source).await?;
             }
         }
         Ok(())
@@ -182,7 +182,7 @@ impl PostRoom {
                 reason: reason.map(str::to_owned),
                 not_before: next.unwrap_or(delivery.not_before),
                 lease_until: None,
-                ended_at: next.is_none().then_some(self.desk.now),
+                ended_at: next.is_none().then_some(self.context.now),
                 ..delivery.clone()
             };
             self.changes.people.deliveries.insert(settled.id, settled);
@@ -190,12 +190,12 @@ impl PostRoom {
     }
 
     /// Tells the person, in the inbox, and each conversation that had asked.
-    async fn tell_failure(
+    async fn notify_failure(
         &mut self,
         deliveries: &[Delivery],
         state: DeliveryState,
         reason: &str,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let Some(first) = deliveries.first() else { return Ok(()) };
         let what = match state {
@@ -217,22 +217,22 @@ impl PostRoom {
             }
         }
         self.person(&first.user_id, source).await?;
-        let note = Draft::note(&first.user_id, asking.first().and_then(|item| item.conversation_id.clone()), message);
+        let note = InboxDraft::note(&first.user_id, asking.first().and_then(|item| item.conversation_id.clone()), message);
         // A note needs no allowance, so it is always taken.
         let _ = self.admit(note, source).await?;
         for item in asking {
-            self.tell_conversation(first, &item, state, reason, source).await?;
+            self.publish_failure_event(first, &item, state, reason, source).await?;
         }
         Ok(())
     }
 
-    async fn tell_conversation(
+    async fn publish_failure_event(
         &mut self,
         delivery: &Delivery,
         item: &InboxItem,
         state: DeliveryState,
         reason: &str,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let Some(conversation) = item.conversation_id.as_deref() else { return Ok(()) };
         let shown: String = item.message.chars().take(80).collect();
@@ -245,7 +245,7 @@ impl PostRoom {
         });
         let event = Event::from_hub("delivery.failed", Severity::Warning, payload)
             .map_err(|invalid| StoreError::new(ErrorKind::Broken, invalid.to_string()))?;
-        let event = event.in_conversation(conversation).at(self.desk.now);
+        let event = event.in_conversation(conversation).at(self.context.now);
         let caller = Caller { origin: Some(HUB.to_owned()), ..Caller::user(&item.user_id) };
         let address = match self.open_address(&caller, &event, source).await {
             // The conversation went to somebody else's hands, or away: then nobody there is to be told.
@@ -257,6 +257,6 @@ impl PostRoom {
             }
             address => address?,
         };
-        self.take_in(&caller, &mut Incoming::new(event, None), address, source).await.map(drop)
+        self.accept_event(&caller, &mut Incoming::new(event, None), address, source).await.map(drop)
     }
 }

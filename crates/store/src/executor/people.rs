@@ -1,26 +1,26 @@
-//! People as the post room knows them: their settings, how far their inbox is, and what they were told within the hour.
+//! People as the executor knows them: their settings, how far their inbox is, and what they were told within the hour.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
 
 use bellwire_core::event::HUB;
-use bellwire_core::person::Settings;
+use bellwire_core::person::PersonSettings;
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
-use super::{PostRoom, Source};
+use super::{Executor, RowSource};
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::people::{
-    Allowance, ConfirmationRow, Delivery, InboxItem, Level, LoadedPerson, NotificationDraft, PeopleRules, Quota,
-    Reminder, Saying, Sent, Shelf, Toast,
+    Allowance, ConfirmationRow, Delivery, InboxItem, InboxItemType, LoadedPerson, NotificationDraft, PeopleRules, Quota,
+    Reminder, NotificationContent, SendResult, InboxItemKind, Toast,
 };
 
 pub(super) const HOUR_MS: u64 = 60 * 60 * 1000;
 
 /// Where the rows of people come from.
-pub(crate) trait PeopleSource {
+pub(crate) trait PeopleRowSource {
     fn person(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<LoadedPerson, StoreError>> + Send;
     fn inbox_item(
         &mut self,
@@ -77,7 +77,7 @@ pub(crate) trait PeopleSource {
 
 /// One person, hot.
 pub(super) struct Person {
-    pub(super) settings: Settings,
+    pub(super) settings: PersonSettings,
     position: i64,
     /// When they were told something within the hour, oldest first.
     told: BTreeMap<Allowance, VecDeque<Time>>,
@@ -86,8 +86,8 @@ pub(super) struct Person {
 impl Person {
     fn of(loaded: LoadedPerson, rules: &PeopleRules, now: Time) -> Self {
         let mut told = BTreeMap::<Allowance, VecDeque<Time>>::new();
-        for (shelf, level, at) in loaded.told {
-            if let Some(allowance) = rules.allowance(shelf, level) {
+        for (kind, level, at) in loaded.told {
+            if let Some(allowance) = rules.allowance(kind, level) {
                 told.entry(allowance).or_default().push_back(at);
             }
         }
@@ -118,11 +118,11 @@ impl Person {
 }
 
 /// Something for an inbox that was not admitted yet.
-pub(super) struct Draft {
+pub(super) struct InboxDraft {
     pub(super) id: Option<NotificationId>,
     pub(super) user_id: Arc<str>,
-    pub(super) shelf: Shelf,
-    pub(super) level: Level,
+    pub(super) kind: InboxItemKind,
+    pub(super) level: InboxItemType,
     pub(super) origin: String,
     pub(super) source: Option<String>,
     pub(super) conversation_id: Option<String>,
@@ -132,39 +132,39 @@ pub(super) struct Draft {
     pub(super) toast: Option<Toast>,
 }
 
-impl PostRoom {
+impl Executor {
     /// Tells a person, or says when there is room to; the same call is carried out once.
     pub(crate) async fn send(
         &mut self,
         draft: Box<NotificationDraft>,
-        source: &mut impl Source,
-    ) -> Result<Sent, StoreError> {
+        source: &mut impl RowSource,
+    ) -> Result<SendResult, StoreError> {
         draft.caller.check_person(&draft.user_id, draft.conversation_id.as_deref())?;
-        if let Some(known) = self.answered(draft.once.as_ref(), source).await? {
+        if let Some(known) = self.remembered_answer(draft.once.as_ref(), source).await? {
             return Ok(known);
         }
         let (once, person) = (draft.once.clone(), draft.user_id.clone());
-        let now = self.desk.now;
-        match self.admit(Draft::of(*draft), source).await? {
+        let now = self.context.now;
+        match self.admit(InboxDraft::of(*draft), source).await? {
             Ok(id) => {
-                let sent = Sent::Told { id, at: now };
+                let sent = SendResult::Stored { id, at: now };
                 self.remember(once.as_ref(), &sent, [&*person]);
                 Ok(sent)
             }
-            Err(free) => Ok(Sent::Limited { retry_after_seconds: free.millis_since(now).div_ceil(1000).max(1) }),
+            Err(free) => Ok(SendResult::Limited { retry_after_seconds: free.millis_since(now).div_ceil(1000).max(1) }),
         }
     }
 
     /// Puts it into the inbox and plans how else it goes out; or says when the hour's allowance has room again.
     pub(super) async fn admit(
         &mut self,
-        draft: Draft,
-        source: &mut impl Source,
+        draft: InboxDraft,
+        source: &mut impl RowSource,
     ) -> Result<Result<NotificationId, Time>, StoreError> {
-        let now = self.desk.now;
+        let now = self.context.now;
         let rules = self.rules;
         let person = self.person(&draft.user_id, source).await?;
-        let quota = rules.allowance(draft.shelf, draft.level);
+        let quota = rules.allowance(draft.kind, draft.level);
         let quota = quota.and_then(|allowance| rules.quota_of(&draft.user_id, allowance));
         if let Some(Err(free)) = quota.as_ref().map(|quota| person.spend(quota, now)) {
             self.changes.people.refused.extend(quota.map(|quota| (quota, free)));
@@ -172,12 +172,12 @@ impl PostRoom {
         }
         let muted = person.settings.mutes(&draft.origin);
         let shown = person.settings.toasts.enabled && !muted;
-        let id = draft.id.unwrap_or_else(|| self.desk.ids.notification(now));
+        let id = draft.id.unwrap_or_else(|| self.context.ids.notification(now));
         let position = self.advance(&draft.user_id);
         let item = InboxItem {
             id,
             user_id: draft.user_id.to_string(),
-            shelf: draft.shelf,
+            kind: draft.kind,
             level: draft.level,
             origin: draft.origin,
             source: draft.source,
@@ -200,10 +200,10 @@ impl PostRoom {
     }
 
     /// The person, hot.
-    pub(super) async fn person(&mut self, user_id: &str, source: &mut impl Source) -> Result<&mut Person, StoreError> {
+    pub(super) async fn person(&mut self, user_id: &str, source: &mut impl RowSource) -> Result<&mut Person, StoreError> {
         self.erasing.check(user_id)?;
         if !self.people.contains_key(user_id) {
-            let now = self.desk.now;
+            let now = self.context.now;
             let since = Time::from_millis(now.as_millis().saturating_sub_unsigned(HOUR_MS));
             let loaded = source.person(user_id, since).await?;
             self.people.insert(user_id.into(), Person::of(loaded, &self.rules, now));
@@ -225,7 +225,7 @@ impl PostRoom {
         &mut self,
         name: String,
         fresh: Vec<u8>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Vec<u8>, StoreError> {
         let known = match self.changes.people.secrets.get(&name) {
             Some(known) => Some(known.clone()),
@@ -242,7 +242,7 @@ impl PostRoom {
         &mut self,
         user_id: &str,
         id: NotificationId,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Option<InboxItem>, StoreError> {
         self.person(user_id, source).await?;
         match self.changes.people.inbox.get(&id) {
@@ -252,26 +252,26 @@ impl PostRoom {
     }
 
     /// Keeps an item that has changed, at the next position.
-    pub(super) fn keep_item(&mut self, mut item: InboxItem) -> InboxItem {
+    pub(super) fn put_item(&mut self, mut item: InboxItem) -> InboxItem {
         item.changed_sequence = self.advance(&item.user_id);
         self.changes.people.inbox.insert(item.id, item.clone());
         item
     }
 }
 
-impl Draft {
+impl InboxDraft {
     fn of(draft: NotificationDraft) -> Self {
-        let (shelf, level, title, message, toast) = match draft.saying {
-            Saying::Message { kind, message } => (Shelf::Message, kind.into(), None, message, None),
-            Saying::Toast(show) => {
+        let (kind, level, title, message, toast) = match draft.content {
+            NotificationContent::Message { kind, message } => (InboxItemKind::Message, kind.into(), None, message, None),
+            NotificationContent::Toast(show) => {
                 let toast = Toast::of(&show, true);
-                (Shelf::Toast, show.severity.into(), show.title, show.message, Some(toast))
+                (InboxItemKind::Toast, show.severity.into(), show.title, show.message, Some(toast))
             }
         };
         Self {
             id: None,
             user_id: draft.user_id.as_str().into(),
-            shelf,
+            kind,
             level,
             origin: draft.origin,
             source: None,
@@ -288,8 +288,8 @@ impl Draft {
         Self {
             id: None,
             user_id: user_id.into(),
-            shelf: Shelf::Note,
-            level: Level::Warning,
+            kind: InboxItemKind::Note,
+            level: InboxItemType::Warning,
             origin: HUB.to_owned(),
             source: None,
             conversation_id,

@@ -3,20 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::PostRoom;
+use super::Executor;
 use crate::rows::{ConversationKey, MailboxKey};
 
 /// The most mailboxes kept in memory.
 const HOT_MAX: usize = 20_000;
 
-impl PostRoom {
+impl Executor {
     /// Sets how many bytes mailboxes take in memory.
     pub(crate) fn keeping(self, cache_bytes: usize) -> Self {
         Self { cache_bytes, ..self }
     }
 
     /// Lets the mailboxes that were not used for longest go, half of what there may be, once there is too much.
-    pub(super) fn keep_bound(&mut self) {
+    pub(super) fn evict_over_bound(&mut self) {
         if self.keeps_all {
             return;
         }
@@ -31,8 +31,8 @@ impl PostRoom {
         if self.people.len() > HOT_MAX {
             self.people.clear();
         }
-        if self.rooms.len() > HOT_MAX || self.is_heavy() {
-            self.keep_the_latest();
+        if self.hot_mailboxes.len() > HOT_MAX || self.is_heavy() {
+            self.evict_least_recent();
         }
     }
 
@@ -42,22 +42,22 @@ impl PostRoom {
             return false;
         }
         self.unweighed = 0;
-        self.rooms.values().map(|room| room.bytes()).sum::<usize>() > self.cache_bytes
+        self.hot_mailboxes.values().map(|hot_mailbox| hot_mailbox.bytes()).sum::<usize>() > self.cache_bytes
     }
 
-    fn keep_the_latest(&mut self) {
-        let mut rooms: Vec<_> = self.rooms.values().map(|room| (Reverse(room.used), room.bytes())).collect();
-        rooms.sort_unstable();
+    fn evict_least_recent(&mut self) {
+        let mut hot_mailboxes: Vec<_> = self.hot_mailboxes.values().map(|hot_mailbox| (Reverse(hot_mailbox.used), hot_mailbox.bytes())).collect();
+        hot_mailboxes.sort_unstable();
         let mut bytes = 0;
         // One that is too large goes by itself, and not with all that are older.
-        rooms.retain(|(_, more)| {
+        hot_mailboxes.retain(|(_, more)| {
             let fits = bytes + more <= self.cache_bytes / 2;
             bytes += if fits { *more } else { 0 };
             fits
         });
-        let latest: HashSet<u64> = rooms.iter().take(HOT_MAX / 2).map(|(Reverse(used), _)| *used).collect();
-        self.rooms.retain(|_, room| latest.contains(&room.used));
-        let kept: HashSet<&ConversationKey> = self.rooms.keys().filter_map(MailboxKey::conversation).collect();
+        let latest: HashSet<u64> = hot_mailboxes.iter().take(HOT_MAX / 2).map(|(Reverse(used), _)| *used).collect();
+        self.hot_mailboxes.retain(|_, hot_mailbox| latest.contains(&hot_mailbox.used));
+        let kept: HashSet<&ConversationKey> = self.hot_mailboxes.keys().filter_map(MailboxKey::conversation).collect();
         self.conversations.retain(|key, _| kept.contains(key));
         self.names.retain(|_, key| key.conversation().is_some_and(|conversation| kept.contains(conversation)));
         self.preferences.clear();
@@ -74,13 +74,13 @@ mod tests {
     use crate::command::{Caller, Incoming, Publish};
     use crate::memory::Memory;
     use crate::people::PeopleRules;
-    use crate::postroom::Publishing;
+    use crate::executor::Publishing;
 
     const CACHE_BYTES: usize = 256 * 1024;
 
     #[tokio::test]
     async fn few_mailboxes_of_many_events_go_too_the_oldest_first() -> Result<(), Box<dyn std::error::Error>> {
-        let post = PostRoom::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default());
+        let post = Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default());
         let mut post = post.keeping(CACHE_BYTES);
         let mut rows = Memory::default();
         post.set_now(Time::from_millis(1_000));
@@ -91,14 +91,14 @@ mod tests {
             let events = vec![Incoming::new(event, None)];
             let publish = Publish { caller: Caller::user("ada"), events, once: None };
             post.publish(&mut Publishing::new(publish), &mut rows).await?;
-            post.seal();
+            post.build_rows();
             post.committed();
-            let bytes: usize = post.rooms.values().map(|room| room.bytes()).sum();
+            let bytes: usize = post.hot_mailboxes.values().map(|hot_mailbox| hot_mailbox.bytes()).sum();
             assert!(bytes <= CACHE_BYTES * 9 / 8 + CACHE_BYTES / 18, "{bytes} after {number}");
         }
         let hot = |number: u32| {
             let conversation = ConversationKey::new("ada", &format!("chat-{number}"));
-            post.rooms.contains_key(&MailboxKey::new(&conversation, "main"))
+            post.hot_mailboxes.contains_key(&MailboxKey::new(&conversation, "main"))
         };
         assert!(hot(19) && !hot(0));
         Ok(())

@@ -5,7 +5,7 @@ use bellwire_core::mailbox::EventLookup;
 use bellwire_core::{Event, EventId, Mailbox};
 
 use crate::keys::KeyedMap;
-use crate::packed::Packed;
+use crate::packed_event::PackedEvent;
 
 /// Below so many events nobody looks for those that are no longer needed.
 const TIDY_FROM: usize = 64;
@@ -14,15 +14,15 @@ const EACH: usize = 96;
 
 /// The events a mailbox may still have to show.
 #[derive(Default)]
-pub(super) struct Drawer {
-    events: KeyedMap<EventId, Packed>,
+pub(super) struct EventCache {
+    events: KeyedMap<EventId, PackedEvent>,
     /// How many were needed when it was tidied last.
     needed: usize,
     bytes: usize,
 }
 
-impl Drawer {
-    pub(super) fn keep(&mut self, id: EventId, packed: Packed) {
+impl EventCache {
+    pub(super) fn keep(&mut self, id: EventId, packed: PackedEvent) {
         self.bytes += packed.bytes();
         if let Some(known) = self.events.insert(id, packed) {
             self.bytes -= known.bytes();
@@ -44,7 +44,7 @@ impl Drawer {
     }
 
     /// Forgets what the mailbox does not refer to, once there is twice as much as it needed the last time.
-    pub(super) fn tidy(&mut self, mailbox: &Mailbox) {
+    pub(super) fn drop_unreferenced(&mut self, mailbox: &Mailbox) {
         if self.events.len() <= TIDY_FROM.max(2 * self.needed) {
             return;
         }
@@ -52,11 +52,11 @@ impl Drawer {
         self.events.retain(|id, _| kept.contains(id));
         self.needed = self.events.len();
         self.events.shrink_to(2 * self.needed);
-        self.bytes = self.events.values().map(Packed::bytes).sum();
+        self.bytes = self.events.values().map(PackedEvent::bytes).sum();
     }
 }
 
-impl EventLookup for Drawer {
+impl EventLookup for EventCache {
     fn event(&self, id: EventId) -> Option<Arc<Event>> {
         self.events.get(&id)?.unpack(id).map(Arc::new)
     }

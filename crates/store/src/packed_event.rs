@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use bellwire_core::event::{Cause, StoredEvent};
+use bellwire_core::event::{EventCause, StoredEvent};
 use bellwire_core::{Event, EventId, Severity, Time};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ const ROOM: usize = 1024;
 
 /// An event but for its name.
 #[derive(Clone, Debug)]
-pub(crate) struct Packed {
+pub(crate) struct PackedEvent {
     /// The columns, then the payload's JSON.
     bytes: Arc<[u8]>,
     /// Where the payload begins.
@@ -42,7 +42,7 @@ impl Columns<'_> {
     }
 }
 
-impl Packed {
+impl PackedEvent {
     pub(crate) fn of(event: &Event) -> Self {
         let columns = Columns {
             kind: event.kind().as_str(),
@@ -103,7 +103,7 @@ impl Packed {
             conversation_id: owned(columns.conversation_id),
             user_id: owned(columns.user_id),
             correlation_id: owned(columns.correlation_id),
-            cause: Cause::parse(columns.cause)?,
+            cause: EventCause::parse(columns.cause)?,
         };
         Event::from_stored(stored).ok()
     }
@@ -121,19 +121,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unpacked_is_what_was_packed() -> Result<(), Box<dyn std::error::Error>> {
+    fn packing_and_unpacking_keeps_the_event() -> Result<(), Box<dyn std::error::Error>> {
         let numbers = json!({"big": u64::MAX, "fine": 9.2681893583e-241});
         let payload = json!({"b": [1, 2.5, null], "a": {"text": "line\nline"}, "": "é", "numbers": numbers});
         let event = Event::new("ci.build.failed", "ci", Severity::Error, payload)?;
         let id = EventId(uuid::Uuid::from_u128(7));
         let event = event.with_dedupe_key("k")?.at(Time::from_millis(-5)).by_agent().with_id(id);
         let event = event.in_conversation("chat").for_person("ada").correlated("c");
-        let packed = Packed::of(&event);
+        let packed = PackedEvent::of(&event);
         assert_eq!(packed.unpack(id), Some(event.clone()));
-        assert_eq!(Packed::of_stored(&event.to_stored()).bytes, packed.bytes);
+        assert_eq!(PackedEvent::of_stored(&event.to_stored()).bytes, packed.bytes);
         assert_eq!(packed.payload(), serde_json::to_string(event.payload().as_map())?);
         let message = Event::user_message("hello")?;
-        assert_eq!(Packed::of(&message).unpack(message.id()), Some(message));
+        assert_eq!(PackedEvent::of(&message).unpack(message.id()), Some(message));
         Ok(())
     }
 }

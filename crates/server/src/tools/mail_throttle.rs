@@ -13,20 +13,20 @@ const EVERY: Duration = Duration::from_secs(1);
 const AGENTS_MAX: usize = 10_000;
 
 /// Whose mail: the person, the conversation, the agent.
-type Whose = (Option<String>, Option<String>, Option<String>);
+type AgentKey = (Option<String>, Option<String>, Option<String>);
 
 /// When each agent's mail was last taken with a refusal.
 #[derive(Debug, Default)]
-pub(crate) struct Seldom(Mutex<HashMap<Whose, Instant>>);
+pub(crate) struct MailThrottle(Mutex<HashMap<AgentKey, Instant>>);
 
-impl Seldom {
+impl MailThrottle {
     /// Whether a refusal may carry mail again.
     pub(super) fn permits(&self, context: &Context, now: Instant) -> bool {
         let agent = context.agent.as_ref().map(|agent| agent.as_str().to_owned());
         self.permits_to((context.user_id.clone(), context.conversation_id.clone(), agent), now)
     }
 
-    fn permits_to(&self, whose: Whose, now: Instant) -> bool {
+    fn permits_to(&self, whose: AgentKey, now: Instant) -> bool {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.get(&whose).is_some_and(|at| now.duration_since(*at) < EVERY) {
             return false;
@@ -45,12 +45,12 @@ mod tests {
 
     #[test]
     fn an_agent_has_its_mail_once_a_second_and_another_is_not_held_back_by_it() {
-        let (seldom, start) = (Seldom::default(), Instant::now());
+        let (mail_throttle, start) = (MailThrottle::default(), Instant::now());
         let of = |agent: &str| (Some("ada".to_owned()), Some("chat".to_owned()), Some(agent.to_owned()));
         let at = |millis: u64| start + Duration::from_millis(millis);
-        assert!(seldom.permits_to(of("main"), at(0)));
-        assert!(!seldom.permits_to(of("main"), at(999)));
-        assert!(seldom.permits_to(of("scout"), at(999)));
-        assert!(seldom.permits_to(of("main"), at(1000)));
+        assert!(mail_throttle.permits_to(of("main"), at(0)));
+        assert!(!mail_throttle.permits_to(of("main"), at(999)));
+        assert!(mail_throttle.permits_to(of("scout"), at(999)));
+        assert!(mail_throttle.permits_to(of("main"), at(1000)));
     }
 }

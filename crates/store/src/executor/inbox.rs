@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use bellwire_core::person::pressed;
 use bellwire_core::{Event, NotificationId};
 
-use super::{PostRoom, Source};
-use crate::command::{Caller, Incoming, Once};
+use super::{Executor, RowSource};
+use crate::command::{Caller, Incoming, IdempotencyKey};
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{Acted, InboxItem, Pressed, ToastButton};
+use crate::people::{ButtonPress, InboxItem, PressResult, ToastButton};
 
 /// How many items one step marks as read; a person may have left a year's unread.
 const READ_STEP: usize = 1_000;
 
-impl PostRoom {
+impl Executor {
     /// Marks an item as read or not. What it is already changes nothing.
     pub(crate) async fn mark(
         &mut self,
         user_id: String,
         id: NotificationId,
         read: bool,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<InboxItem, StoreError> {
         let mut item = self.found(&user_id, id, source).await?;
         if item.read_at.is_some() == read {
@@ -29,8 +29,8 @@ impl PostRoom {
         if item.dismissed_at.is_some() {
             return Err(StoreError::new(ErrorKind::Conflict, "a dismissed notification stays read"));
         }
-        item.read_at = read.then_some(self.desk.now);
-        Ok(self.keep_item(item))
+        item.read_at = read.then_some(self.context.now);
+        Ok(self.put_item(item))
     }
 
     /// Marks what is not read as read, a bounded number of items; how many with those before, and whether there may be
@@ -39,10 +39,10 @@ impl PostRoom {
         &mut self,
         user_id: String,
         before: usize,
-        once: Option<Once>,
-        source: &mut impl Source,
+        once: Option<IdempotencyKey>,
+        source: &mut impl RowSource,
     ) -> Result<(usize, bool), StoreError> {
-        if let Some(known) = self.answered(once.as_ref(), source).await? {
+        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
             return Ok((known, false));
         }
         self.person(&user_id, source).await?;
@@ -55,7 +55,7 @@ impl PostRoom {
         items.retain(|_, item| item.read_at.is_none());
         let count = items.len();
         for (_, item) in items {
-            self.keep_item(InboxItem { read_at: Some(self.desk.now), ..item });
+            self.put_item(InboxItem { read_at: Some(self.context.now), ..item });
         }
         let all = before + count;
         if !more {
@@ -69,10 +69,10 @@ impl PostRoom {
         &mut self,
         user_id: String,
         id: NotificationId,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<InboxItem, StoreError> {
         let item = self.found(&user_id, id, source).await?;
-        Ok(self.put_away(item))
+        Ok(self.dismiss_item(item))
     }
 
     /// Presses a button: a prompt is said to the agent, once; anything else dismisses.
@@ -81,10 +81,10 @@ impl PostRoom {
         user_id: String,
         id: NotificationId,
         index: usize,
-        once: Option<Once>,
-        source: &mut impl Source,
-    ) -> Result<Pressed, StoreError> {
-        if let Some(known) = self.answered(once.as_ref(), source).await? {
+        once: Option<IdempotencyKey>,
+        source: &mut impl RowSource,
+    ) -> Result<PressResult, StoreError> {
+        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
             return Ok(known);
         }
         let pressed = self.press(&user_id, id, index, source).await?;
@@ -97,27 +97,27 @@ impl PostRoom {
         user_id: &str,
         id: NotificationId,
         index: usize,
-        source: &mut impl Source,
-    ) -> Result<Pressed, StoreError> {
+        source: &mut impl RowSource,
+    ) -> Result<PressResult, StoreError> {
         let item = self.found(user_id, id, source).await?;
         let button = item.toast.as_ref().and_then(|toast| toast.buttons.get(index)).cloned();
         let button = button.ok_or_else(|| StoreError::not_found("action"))?;
         if let Some(acted) = item.acted.iter().find(|acted| acted.index == index) {
-            return Ok(Pressed { button, acted: acted.clone() });
+            return Ok(PressResult { button, acted: acted.clone() });
         }
         let event_id = match &button.prompt {
             Some(prompt) => Some(self.say(&item, &button, prompt, source).await?),
             None => None,
         };
-        let acted = Acted { index, at: self.desk.now, event_id };
+        let acted = ButtonPress { index, at: self.context.now, event_id };
         let mut item = item;
         item.acted.push(acted.clone());
-        item.read_at = item.read_at.or(Some(self.desk.now));
+        item.read_at = item.read_at.or(Some(self.context.now));
         if button.prompt.is_none() {
-            item.dismissed_at = item.dismissed_at.or(Some(self.desk.now));
+            item.dismissed_at = item.dismissed_at.or(Some(self.context.now));
         }
-        self.keep_item(item);
-        Ok(Pressed { button, acted })
+        self.put_item(item);
+        Ok(PressResult { button, acted })
     }
 
     /// What a button says is the person's own word, and it says so who offered it.
@@ -126,7 +126,7 @@ impl PostRoom {
         item: &InboxItem,
         button: &ToastButton,
         prompt: &str,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<bellwire_core::EventId, StoreError> {
         let conflict = |message: &str| StoreError::new(ErrorKind::Conflict, message);
         if item.dismissed_at.is_some() {
@@ -137,14 +137,14 @@ impl PostRoom {
             conversation.ok_or_else(|| conflict("this notification is of no conversation to answer in"))?;
         let text = pressed(&button.label, &item.origin, prompt);
         let event = Event::user_message(&text).map_err(|invalid| conflict(&invalid.to_string()))?;
-        let event = event.in_conversation(conversation).at(self.desk.now);
+        let event = event.in_conversation(conversation).at(self.context.now);
         let event = match &item.correlation_id {
             Some(id) => event.correlated(id),
             None => event,
         };
         let caller = Caller::user(&item.user_id);
         let address = self.address(&caller, &event, source).await?;
-        let receipt = self.take_in(&caller, &mut Incoming::new(event, None), address, source).await?;
+        let receipt = self.accept_event(&caller, &mut Incoming::new(event, None), address, source).await?;
         Ok(receipt.event_id)
     }
 
@@ -152,17 +152,17 @@ impl PostRoom {
         &mut self,
         user_id: &str,
         id: NotificationId,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<InboxItem, StoreError> {
         let item = self.inbox_item(user_id, id, source).await?;
         item.ok_or_else(|| StoreError::not_found("notification"))
     }
 
-    fn put_away(&mut self, item: InboxItem) -> InboxItem {
+    fn dismiss_item(&mut self, item: InboxItem) -> InboxItem {
         if item.dismissed_at.is_some() {
             return item;
         }
-        let now = Some(self.desk.now);
-        self.keep_item(InboxItem { read_at: item.read_at.or(now), dismissed_at: now, ..item })
+        let now = Some(self.context.now);
+        self.put_item(InboxItem { read_at: item.read_at.or(now), dismissed_at: now, ..item })
     }
 }

@@ -1,4 +1,4 @@
-//! What the calls and the keeper share: the connection, what is to be written, and what must not be believed.
+//! What the calls and the worker share: the connection, what is to be written, and what must not be believed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::sync::{Notify, watch};
 
 use crate::people::Quota;
-use crate::refusals::Standing;
+use crate::refusals::RefusalCacheStatus;
 
 /// How many answers in a row may be late before nobody waits any more.
 const SLOW_MAX: u32 = 3;
@@ -17,12 +17,12 @@ const SLOW_MAX: u32 = 3;
 const NOTES_MAX: usize = 4096;
 
 /// The state of things between this process and Redis.
-pub(super) struct Line {
+pub(super) struct SharedConnection {
     scope: String,
     /// None = nobody asks. Each has a number, so that a late failure of an old one does not end the new one.
     connection: Mutex<(u64, Option<MultiplexedConnection>)>,
     /// In the order of the commits.
-    notes: Mutex<VecDeque<Note>>,
+    writes: Mutex<VecDeque<RedisWrite>>,
     /// How often each quota was to be forgotten and is not yet.
     masked: Mutex<HashMap<Quota, usize>>,
     work: Notify,
@@ -34,17 +34,17 @@ pub(super) struct Line {
 
 /// Something to be written.
 #[derive(Clone)]
-pub(super) enum Note {
+pub(super) enum RedisWrite {
     Remember(Quota, Time),
     Forget(Vec<Quota>),
 }
 
-impl Line {
+impl SharedConnection {
     pub(super) fn new(scope: &str) -> Self {
         Self {
             scope: scope.to_owned(),
             connection: Mutex::default(),
-            notes: Mutex::default(),
+            writes: Mutex::default(),
             masked: Mutex::default(),
             work: Notify::new(),
             away: watch::channel(Some("not connected yet".to_owned())).0,
@@ -75,8 +75,8 @@ impl Line {
         connection.0
     }
 
-    /// From now on nobody asks, until the keeper has connected anew.
-    pub(super) fn hang_up(&self, number: u64, why: String) {
+    /// From now on nobody asks, until the worker has connected anew.
+    pub(super) fn disconnect(&self, number: u64, why: String) {
         let mut connection = lock(&self.connection);
         if connection.0 != number || connection.1.take().is_none() {
             return;
@@ -97,7 +97,7 @@ impl Line {
 
     pub(super) fn was_slow(&self, number: u64) {
         match self.slow.fetch_add(1, Ordering::Relaxed) + 1 {
-            slow if slow >= SLOW_MAX => self.hang_up(number, "it answers too slowly".to_owned()),
+            slow if slow >= SLOW_MAX => self.disconnect(number, "it answers too slowly".to_owned()),
             _ => drop(self.failed.fetch_add(1, Ordering::Relaxed)),
         }
     }
@@ -110,31 +110,31 @@ impl Line {
         self.recalled.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn standing(&self) -> Standing {
-        Standing {
+    pub(super) fn status(&self) -> RefusalCacheStatus {
+        RefusalCacheStatus {
             recalled: self.recalled.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             away: self.away.borrow().clone(),
         }
     }
 
-    /// Something for the keeper. What is to be forgotten is not recalled from this moment on; it is never left out.
-    pub(super) fn note(&self, note: Note) {
-        let mut notes = lock(&self.notes);
+    /// Something for the worker. What is to be forgotten is not recalled from this moment on; it is never left out.
+    pub(super) fn note(&self, note: RedisWrite) {
+        let mut writes = lock(&self.writes);
         match &note {
-            Note::Remember(..) if notes.len() >= NOTES_MAX => return,
-            Note::Remember(..) => {}
-            Note::Forget(quotas) => {
+            RedisWrite::Remember(..) if writes.len() >= NOTES_MAX => return,
+            RedisWrite::Remember(..) => {}
+            RedisWrite::Forget(quotas) => {
                 let mut masked = lock(&self.masked);
                 quotas.iter().for_each(|quota| *masked.entry(quota.clone()).or_default() += 1);
             }
         }
-        notes.push_back(note);
+        writes.push_back(note);
         self.work.notify_one();
     }
 
-    pub(super) fn next_note(&self) -> Option<Note> {
-        lock(&self.notes).pop_front()
+    pub(super) fn next_note(&self) -> Option<RedisWrite> {
+        lock(&self.writes).pop_front()
     }
 
     /// Waits for a note, or for the end of the connection.

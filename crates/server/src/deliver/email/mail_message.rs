@@ -3,7 +3,7 @@ use std::fmt;
 use bellwire_core::Time;
 use bellwire_core::person::{MessageType, ToastSeverity, clean, one_line};
 
-use super::{Address, Mailbox};
+use super::{EmailAddress, NamedAddress};
 
 /// A link has to fit into one line of a header, which ends at 998 characters.
 const LINK_MAX: usize = 900;
@@ -14,13 +14,13 @@ const NAME_MAX: usize = 100;
 
 /// A mail that is ready to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Letter {
+pub struct MailMessage {
     /// The same on every attempt of a delivery, so that a copy can be known as one.
     pub message_id: MessageId,
     /// Who sends: the hub, not the agent.
-    pub from: Mailbox,
+    pub from: NamedAddress,
     /// Who gets it.
-    pub to: Address,
+    pub to: EmailAddress,
     /// Its date; the same on every attempt.
     pub at: Time,
     /// The zone in which the person reads times, by its IANA name; none or an unknown one = UTC.
@@ -37,12 +37,12 @@ pub enum Content {
     /// One notification.
     Notification {
         /// What it says.
-        item: Item,
+        item: MailItem,
         /// The subject somebody chose; it gets the origin in front. None = made from the item.
         subject: Option<String>,
     },
     /// What gathered while nobody was to be disturbed, in this order. A single one goes as itself.
-    Digest(Vec<Item>),
+    Digest(Vec<MailItem>),
     /// The code that proves that mail to this address is read.
     Confirmation {
         /// What is to be typed in.
@@ -52,10 +52,10 @@ pub enum Content {
 
 /// A notification in a mail. The texts are cleaned when it is made: no controls, nothing that turns the reading direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct MailItem {
     pub(super) origin: String,
     pub(super) source: Option<String>,
-    pub(super) kind: Kind,
+    pub(super) kind: MailItemKind,
     pub(super) title: Option<String>,
     pub(super) message: String,
     pub(super) conversation: Option<String>,
@@ -64,7 +64,7 @@ pub struct Item {
 
 /// What sort of notification it is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MailItemKind {
     /// Something to remember.
     Reminder,
     /// Something worth knowing.
@@ -94,7 +94,7 @@ pub struct Link(String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageId(String);
 
-impl Letter {
+impl MailMessage {
     /// Before an address is confirmed there is nothing to lead to and nothing to stop.
     pub(super) fn links(&self) -> Links {
         match self.content {
@@ -104,9 +104,9 @@ impl Letter {
     }
 }
 
-impl Item {
+impl MailItem {
     /// What an agent, known by its authenticated name, said and when.
-    pub fn new(origin: &str, kind: Kind, message: &str, at: Time) -> Self {
+    pub fn new(origin: &str, kind: MailItemKind, message: &str, at: Time) -> Self {
         let origin = cut(&one_line(origin), NAME_MAX);
         Self { origin, source: None, kind, title: None, message: clean(message), conversation: None, at }
     }
@@ -130,7 +130,7 @@ impl Item {
     }
 }
 
-impl Kind {
+impl MailItemKind {
     /// As a person reads it.
     pub const fn label(self) -> &'static str {
         match self {
@@ -143,7 +143,7 @@ impl Kind {
     }
 }
 
-impl From<MessageType> for Kind {
+impl From<MessageType> for MailItemKind {
     fn from(kind: MessageType) -> Self {
         match kind {
             MessageType::Reminder => Self::Reminder,
@@ -153,7 +153,7 @@ impl From<MessageType> for Kind {
     }
 }
 
-impl From<ToastSeverity> for Kind {
+impl From<ToastSeverity> for MailItemKind {
     fn from(severity: ToastSeverity) -> Self {
         match severity {
             ToastSeverity::Info => Self::Info,
@@ -185,7 +185,7 @@ impl Link {
 
 impl MessageId {
     /// From an id that stays the same over all attempts, such as that of the delivery, and the sender's domain.
-    pub fn new(id: &str, from: &Address) -> Result<Self, String> {
+    pub fn new(id: &str, from: &EmailAddress) -> Result<Self, String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let dots = id.starts_with('.') || id.ends_with('.') || id.contains("..");
         if id.is_empty() || id.len() > ID_MAX || dots || !id.chars().all(plain) {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_message_id_is_the_deliverys_at_the_senders_domain() {
-        let from = Address::parse("bell@example.org").expect("an address");
+        let from = EmailAddress::parse("bell@example.org").expect("an address");
         assert_eq!(MessageId::new("019a-1", &from).map(|id| id.to_string()), Ok("<019a-1@example.org>".to_owned()));
         for id in ["", "a b", "a>\r\nBcc: x", "é", ".a", "a..b", &"x".repeat(129)] {
             assert!(MessageId::new(id, &from).is_err(), "{id}");
@@ -235,8 +235,8 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_says_is_cleaned_when_it_comes_in() {
-        let item = Item::new("but\r\nler\0", Kind::Info, "a\r\nb\u{202e}c", Time::ZERO);
+    fn agent_text_is_cleaned_on_construction() {
+        let item = MailItem::new("but\r\nler\0", MailItemKind::Info, "a\r\nb\u{202e}c", Time::ZERO);
         let item = item.titled("t\nu").in_conversation(&"x".repeat(200));
         assert_eq!((item.origin.as_str(), item.message.as_str()), ("but ler", "a\nbc"));
         assert_eq!(item.title.as_deref(), Some("t u"));

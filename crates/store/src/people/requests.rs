@@ -2,7 +2,7 @@ use bellwire_core::person::{MessageType, SettingsChange, ShowNotification};
 use bellwire_core::{NotificationId, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::command::{Caller, Once};
+use crate::command::{Caller, IdempotencyKey};
 
 /// Something an agent tells a person.
 #[derive(Clone, Debug)]
@@ -18,14 +18,14 @@ pub struct NotificationDraft {
     /// The thread of work it belongs to.
     pub correlation_id: Option<String>,
     /// What is said.
-    pub saying: Saying,
+    pub content: NotificationContent,
     /// The caller's name for this very call.
-    pub once: Option<Once>,
+    pub once: Option<IdempotencyKey>,
 }
 
 /// What is said, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Saying {
+pub enum NotificationContent {
     /// A message that stays until it is read.
     Message {
         /// What sort it is.
@@ -39,9 +39,10 @@ pub enum Saying {
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Sent {
+pub enum SendResult {
     /// It is in the inbox.
-    Told {
+    #[serde(rename = "Told")]
+    Stored {
         /// Its name.
         id: NotificationId,
         /// When.
@@ -72,12 +73,12 @@ pub struct NewReminder {
     /// When.
     pub at: Time,
     /// The caller's name for this very call.
-    pub once: Option<Once>,
+    pub once: Option<IdempotencyKey>,
 }
 
 /// What a person wants to be otherwise.
 #[derive(Clone, Debug)]
-pub struct NewSettings {
+pub struct SettingsRequest {
     /// Whose settings.
     pub user_id: String,
     /// What to change.

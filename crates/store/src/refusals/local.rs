@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bellwire_core::Time;
 
-use super::{Recalling, Refusals, Standing};
+use super::{RecallFuture, RefusalCache, RefusalCacheStatus};
 use crate::people::Quota;
 
 /// More people than this are not remembered; the database answers for the rest.
@@ -14,20 +14,20 @@ const QUOTAS_MAX: usize = 100_000;
 
 /// Remembers in this process, and as long as it lives.
 #[derive(Debug, Default)]
-pub struct Nearby {
+pub struct LocalRefusalCache {
     refused: Mutex<HashMap<Quota, Time>>,
     recalled: AtomicU64,
 }
 
-impl Nearby {
+impl LocalRefusalCache {
     /// Nothing panics while it is held, so a poisoned lock still guards a whole map.
     fn lock(&self) -> MutexGuard<'_, HashMap<Quota, Time>> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Refusals for Nearby {
-    fn until<'a>(&'a self, quota: &'a Quota) -> Recalling<'a> {
+impl RefusalCache for LocalRefusalCache {
+    fn until<'a>(&'a self, quota: &'a Quota) -> RecallFuture<'a> {
         let until = self.lock().get(quota).copied();
         self.recalled.fetch_add(u64::from(until.is_some()), Ordering::Relaxed);
         Box::pin(std::future::ready(until))
@@ -49,7 +49,7 @@ impl Refusals for Nearby {
         }
     }
 
-    fn standing(&self) -> Standing {
-        Standing { recalled: self.recalled.load(Ordering::Relaxed), ..Standing::default() }
+    fn status(&self) -> RefusalCacheStatus {
+        RefusalCacheStatus { recalled: self.recalled.load(Ordering::Relaxed), ..RefusalCacheStatus::default() }
     }
 }

@@ -1,6 +1,6 @@
 //! The one face of every store with a single writer: writes are asked of the writer, reads go beside it.
 
-mod early;
+mod early_refusal;
 mod people;
 
 pub(crate) use people::PeopleReader;
@@ -14,14 +14,14 @@ use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use tokio::sync::watch;
 
-use crate::command::{Caller, ConversationView, Given, Hint, Message, Once, Publish, Receipt, Take, Token, Trace};
+use crate::command::{Caller, ConversationView, InjectResult, Hint, Message, IdempotencyKey, Publish, Receipt, InjectCommand, Token, Trace};
 use crate::ended::Ended;
 use crate::error::StoreError;
-use crate::hints::Hints;
-use crate::postroom::{OPEN_MAX, Publishing, only, open_since};
+use crate::hints::HintReceiver;
+use crate::executor::{OPEN_MAX, Publishing, pick_unambiguous, open_since};
 use crate::rows::ConversationKey;
-use crate::writer::{Handle, Job};
-use crate::{Answering, Kept, Store};
+use crate::writer::{WriterHandle, Job};
+use crate::{StoreFuture, RetentionCutoffs, Store};
 
 /// What can be read without the writer, from committed rows only.
 pub trait Reader: PeopleReader + Send + Sync + 'static {
@@ -37,7 +37,7 @@ pub trait Reader: PeopleReader + Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<usize, StoreError>> + Send;
     /// Whether a call was made under this name and answered; which answer that was, the writer knows.
-    fn is_named(&self, once: &Once) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    fn is_named(&self, once: &IdempotencyKey) -> impl Future<Output = Result<bool, StoreError>> + Send;
     /// What was shown, oldest first, from behind `after` on.
     fn messages(
         &self,
@@ -59,12 +59,12 @@ pub trait Reader: PeopleReader + Send + Sync + 'static {
 }
 
 /// A store: a writer to ask and rows to read.
-pub struct Front<R> {
-    pub(crate) writer: Handle,
+pub struct SingleWriterStore<R> {
+    pub(crate) writer: WriterHandle,
     pub(crate) reader: R,
 }
 
-impl<R: Reader> Front<R> {
+impl<R: Reader> SingleWriterStore<R> {
     /// Whose conversation of this id the caller means, among those that are committed.
     async fn owner(&self, caller: &Caller, id: &str) -> Result<Option<String>, StoreError> {
         if caller.conversation_id.as_deref().is_some_and(|bound| bound != id) {
@@ -72,18 +72,18 @@ impl<R: Reader> Front<R> {
         }
         match &caller.user_id {
             Some(user) => Ok(self.reader.has(user, id).await?.then(|| user.clone())),
-            None => Ok(only(id, self.reader.owners(id).await?, |(_, registered)| *registered)?.map(|(owner, _)| owner)),
+            None => Ok(pick_unambiguous(id, self.reader.owners(id).await?, |(_, registered)| *registered)?.map(|(owner, _)| owner)),
         }
     }
 }
 
-impl<R: Reader> Store for Front<R> {
-    fn publish(&self, publish: Publish) -> Answering<'_, Vec<Receipt>> {
+impl<R: Reader> Store for SingleWriterStore<R> {
+    fn publish(&self, publish: Publish) -> StoreFuture<'_, Vec<Receipt>> {
         Box::pin(self.writer.ask(|reply| Job::Publish(Box::new(Publishing::new(publish)), reply)))
     }
 
-    fn take(&self, take: Take) -> Answering<'_, Given> {
-        Box::pin(self.writer.ask(|reply| Job::Take(Box::new(take), reply)))
+    fn take(&self, take: InjectCommand) -> StoreFuture<'_, InjectResult> {
+        Box::pin(self.writer.ask(|reply| Job::Inject(Box::new(take), reply)))
     }
 
     fn put_conversation(
@@ -92,11 +92,11 @@ impl<R: Reader> Store for Front<R> {
         id: String,
         user_id: String,
         title: Option<String>,
-    ) -> Answering<'_, ConversationView> {
+    ) -> StoreFuture<'_, ConversationView> {
         Box::pin(self.writer.ask(move |reply| Job::PutConversation(caller, id, user_id, title, reply)))
     }
 
-    fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> Answering<'_, usize> {
+    fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> StoreFuture<'_, usize> {
         Box::pin(async move {
             if caller.user_id.as_deref().is_some_and(|bound| bound != user_id) {
                 return Ok(0);
@@ -107,15 +107,15 @@ impl<R: Reader> Store for Front<R> {
         })
     }
 
-    fn conversation(&self, caller: Caller, id: String) -> Answering<'_, ConversationView> {
+    fn conversation(&self, caller: Caller, id: String) -> StoreFuture<'_, ConversationView> {
         Box::pin(self.writer.ask(move |reply| Job::Conversation(caller, id, reply)))
     }
 
-    fn connect(&self, caller: Caller, id: String) -> Answering<'_, Vec<Hint>> {
+    fn connect(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>> {
         Box::pin(self.writer.ask(move |reply| Job::Connect(caller, id, reply)))
     }
 
-    fn rotate_boundary(&self, caller: Caller, id: String, once: Option<Once>) -> Answering<'_, Boundary> {
+    fn rotate_boundary(&self, caller: Caller, id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, Boundary> {
         Box::pin(self.writer.ask(move |reply| Job::Rotate(caller, id, once, reply)))
     }
 
@@ -125,7 +125,7 @@ impl<R: Reader> Store for Front<R> {
         id: String,
         after: Option<i64>,
         limit: usize,
-    ) -> Answering<'_, (Vec<Message>, Option<i64>)> {
+    ) -> StoreFuture<'_, (Vec<Message>, Option<i64>)> {
         Box::pin(async move {
             let owner = self.owner(&caller, &id).await?.ok_or_else(|| StoreError::not_found("conversation"))?;
             self.writer.erasing.check(&owner)?;
@@ -133,7 +133,7 @@ impl<R: Reader> Store for Front<R> {
         })
     }
 
-    fn trace(&self, caller: Caller, id: String) -> Answering<'_, Trace> {
+    fn trace(&self, caller: Caller, id: String) -> StoreFuture<'_, Trace> {
         Box::pin(async move {
             let trace = self.reader.trace(&caller.token_owner, &id).await?;
             let mine = |trace: &Trace| match trace.event.conversation_id.as_deref() {
@@ -157,27 +157,27 @@ impl<R: Reader> Store for Front<R> {
         })
     }
 
-    fn put_token(&self, token: Token) -> Answering<'_, ()> {
+    fn put_token(&self, token: Token) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), None, reply)))
     }
 
-    fn put_token_once(&self, token: Token, once: Once) -> Answering<'_, ()> {
+    fn put_token_once(&self, token: Token, once: IdempotencyKey) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), Some(once), reply)))
     }
 
-    fn answer_once(&self, once: Once, answer: String, about: Option<String>) -> Answering<'_, String> {
+    fn answer_once(&self, once: IdempotencyKey, answer: String, about: Option<String>) -> StoreFuture<'_, String> {
         Box::pin(self.writer.ask(|reply| Job::AnswerOnce(once, answer, about, reply)))
     }
 
-    fn token_by_secret(&self, secret_hash: Vec<u8>) -> Answering<'_, Option<Token>> {
+    fn token_by_secret(&self, secret_hash: Vec<u8>) -> StoreFuture<'_, Option<Token>> {
         Box::pin(async move { self.reader.token_by_secret(&secret_hash).await })
     }
 
-    fn tokens(&self) -> Answering<'_, Vec<Token>> {
+    fn tokens(&self) -> StoreFuture<'_, Vec<Token>> {
         Box::pin(self.reader.tokens())
     }
 
-    fn erase_user(&self, user_id: String) -> Answering<'_, ()> {
+    fn erase_user(&self, user_id: String) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.ask(move |reply| Job::EraseUser(user_id, reply)))
     }
 
@@ -185,22 +185,22 @@ impl<R: Reader> Store for Front<R> {
         self.writer.erased.clone()
     }
 
-    fn prune(&self, kept: Kept, limit: usize) -> Answering<'_, usize> {
+    fn prune(&self, kept: RetentionCutoffs, limit: usize) -> StoreFuture<'_, usize> {
         Box::pin(self.writer.ask(move |reply| Job::Prune(kept, limit, reply)))
     }
 
-    fn waiting(&self) -> Answering<'_, (usize, Option<Time>)> {
+    fn waiting(&self) -> StoreFuture<'_, (usize, Option<Time>)> {
         Box::pin(async move {
             let count = self.writer.waiting.load(std::sync::atomic::Ordering::SeqCst);
             Ok((usize::try_from(count).unwrap_or(0), self.reader.oldest_waiting().await?))
         })
     }
 
-    fn tick(&self) -> Answering<'_, ()> {
+    fn tick(&self) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.ask(Job::Tick))
     }
 
-    fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> Answering<'_, ()> {
+    fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.ask(move |reply| Job::SetSubscribers(subscribers, reply)))
     }
 
@@ -208,11 +208,11 @@ impl<R: Reader> Store for Front<R> {
         self.writer.clock.now()
     }
 
-    fn check(&self) -> Answering<'_, ()> {
+    fn check(&self) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.ask(Job::Check))
     }
 
-    fn close(&self) -> Answering<'_, ()> {
+    fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             // The writer goes last: with it the file is left as one whole, without a log beside it.
             self.reader.close().await;
@@ -224,7 +224,7 @@ impl<R: Reader> Store for Front<R> {
         Box::pin(self.writer.ended())
     }
 
-    fn hints(&self, user_id: &str, conversation_id: &str) -> Hints {
+    fn hints(&self, user_id: &str, conversation_id: &str) -> HintReceiver {
         self.writer.hints(ConversationKey::new(user_id, conversation_id))
     }
 }

@@ -1,25 +1,25 @@
 use std::future::Future;
 
-use bellwire_core::person::Settings;
+use bellwire_core::person::PersonSettings;
 use bellwire_core::{NotificationId, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::{Front, Reader};
-use crate::Answering;
-use crate::command::Once;
+use super::{SingleWriterStore, Reader};
+use crate::StoreFuture;
+use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::people::{
-    Catchup, Claim, Delivery, DeliveryState, Doorbell, Errand, Finish, InboxItem, InboxQuery, Letter, NewReminder,
-    NewSettings, NotificationDraft, People, Pressed, Reminder, Sent,
+    Catchup, Claim, Delivery, DeliveryState, Doorbell, PeopleCommand, AttemptEnd, InboxItem, InboxQuery, AttemptStart, NewReminder,
+    SettingsRequest, NotificationDraft, People, PressResult, Reminder, SendResult,
 };
-use crate::reply::Reply;
+use crate::reply::PendingReply;
 use crate::writer::Job;
 
 /// What of people can be read without the writer, from committed rows only.
 pub trait PeopleReader {
     /// What a person prefers.
-    fn settings(&self, user_id: &str) -> impl Future<Output = Result<Settings, StoreError>> + Send;
+    fn settings(&self, user_id: &str) -> impl Future<Output = Result<PersonSettings, StoreError>> + Send;
     /// Newest first, one more than the page holds if there is one.
     fn inbox(
         &self,
@@ -54,23 +54,23 @@ pub trait PeopleReader {
     fn outbox(&self) -> impl Future<Output = Result<(usize, Option<Time>), StoreError>> + Send;
 }
 
-impl<R: Reader> Front<R> {
-    fn errand<'a, T: Send + 'a>(&'a self, errand: impl FnOnce(Reply<T>) -> Errand + Send + 'a) -> Answering<'a, T> {
-        Box::pin(self.writer.ask(|reply| Job::Errand(errand(reply))))
+impl<R: Reader> SingleWriterStore<R> {
+    fn command<'a, T: Send + 'a>(&'a self, command: impl FnOnce(PendingReply<T>) -> PeopleCommand + Send + 'a) -> StoreFuture<'a, T> {
+        Box::pin(self.writer.ask(|reply| Job::People(command(reply))))
     }
 }
 
-impl<R: Reader> People for Front<R> {
-    fn send(&self, draft: NotificationDraft) -> Answering<'_, Sent> {
+impl<R: Reader> People for SingleWriterStore<R> {
+    fn send(&self, draft: NotificationDraft) -> StoreFuture<'_, SendResult> {
         Box::pin(async move {
             match self.refused_before(&draft).await? {
                 Some(refused) => Ok(refused),
-                None => self.errand(|reply| Errand::Send { draft: Box::new(draft), reply }).await,
+                None => self.command(|reply| PeopleCommand::Send { draft: Box::new(draft), reply }).await,
             }
         })
     }
 
-    fn inbox(&self, user_id: String, query: InboxQuery) -> Answering<'_, (Vec<InboxItem>, Option<Uuid>)> {
+    fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)> {
         Box::pin(async move {
             self.writer.erasing.check(&user_id)?;
             let more = InboxQuery { limit: query.limit + 1, ..query };
@@ -79,31 +79,31 @@ impl<R: Reader> People for Front<R> {
         })
     }
 
-    fn unread_count(&self, user_id: String) -> Answering<'_, usize> {
+    fn unread_count(&self, user_id: String) -> StoreFuture<'_, usize> {
         Box::pin(async move {
             self.writer.erasing.check(&user_id)?;
             self.reader.unread_count(&user_id).await
         })
     }
 
-    fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> Answering<'_, Catchup> {
+    fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> StoreFuture<'_, Catchup> {
         Box::pin(async move {
             self.writer.erasing.check(&user_id)?;
             self.reader.catch_up(&user_id, after, limit).await
         })
     }
 
-    fn mark(&self, user_id: String, id: NotificationId, read: bool) -> Answering<'_, InboxItem> {
-        self.errand(move |reply| Errand::Mark { user_id, id, read, reply })
+    fn mark(&self, user_id: String, id: NotificationId, read: bool) -> StoreFuture<'_, InboxItem> {
+        self.command(move |reply| PeopleCommand::Mark { user_id, id, read, reply })
     }
 
-    fn read_all(&self, user_id: String, once: Option<Once>) -> Answering<'_, usize> {
+    fn read_all(&self, user_id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, usize> {
         Box::pin(async move {
             let mut before = 0;
             // Others have their turn between two steps.
             loop {
                 let (user_id, once) = (user_id.clone(), once.clone());
-                let (all, more) = self.errand(|reply| Errand::ReadSome { user_id, before, once, reply }).await?;
+                let (all, more) = self.command(|reply| PeopleCommand::ReadSome { user_id, before, once, reply }).await?;
                 if !more {
                     return Ok(all);
                 }
@@ -112,16 +112,16 @@ impl<R: Reader> People for Front<R> {
         })
     }
 
-    fn dismiss(&self, user_id: String, id: NotificationId) -> Answering<'_, InboxItem> {
-        self.errand(move |reply| Errand::Dismiss { user_id, id, reply })
+    fn dismiss(&self, user_id: String, id: NotificationId) -> StoreFuture<'_, InboxItem> {
+        self.command(move |reply| PeopleCommand::Dismiss { user_id, id, reply })
     }
 
-    fn act(&self, user_id: String, id: NotificationId, index: usize, once: Option<Once>) -> Answering<'_, Pressed> {
-        self.errand(move |reply| Errand::Act { user_id, id, index, once, reply })
+    fn act(&self, user_id: String, id: NotificationId, index: usize, once: Option<IdempotencyKey>) -> StoreFuture<'_, PressResult> {
+        self.command(move |reply| PeopleCommand::Act { user_id, id, index, once, reply })
     }
 
-    fn remind(&self, reminder: NewReminder) -> Answering<'_, Reminder> {
-        self.errand(|reply| Errand::Remind { reminder: Box::new(reminder), reply })
+    fn remind(&self, reminder: NewReminder) -> StoreFuture<'_, Reminder> {
+        self.command(|reply| PeopleCommand::Remind { reminder: Box::new(reminder), reply })
     }
 
     fn reminders(
@@ -129,7 +129,7 @@ impl<R: Reader> People for Front<R> {
         user_id: Option<String>,
         after: Option<Uuid>,
         limit: usize,
-    ) -> Answering<'_, (Vec<Reminder>, Option<Uuid>)> {
+    ) -> StoreFuture<'_, (Vec<Reminder>, Option<Uuid>)> {
         Box::pin(async move {
             user_id.as_deref().map_or(Ok(()), |user_id| self.writer.erasing.check(user_id))?;
             let reminders = self.reader.reminders(user_id.as_deref(), after, limit + 1).await?;
@@ -137,49 +137,49 @@ impl<R: Reader> People for Front<R> {
         })
     }
 
-    fn cancel_reminder(&self, user_id: Option<String>, id: Uuid) -> Answering<'_, ()> {
-        self.errand(move |reply| Errand::CancelReminder { user_id, id, reply })
+    fn cancel_reminder(&self, user_id: Option<String>, id: Uuid) -> StoreFuture<'_, ()> {
+        self.command(move |reply| PeopleCommand::CancelReminder { user_id, id, reply })
     }
 
-    fn settings(&self, user_id: String) -> Answering<'_, Settings> {
+    fn settings(&self, user_id: String) -> StoreFuture<'_, PersonSettings> {
         Box::pin(async move {
             self.writer.erasing.check(&user_id)?;
             self.reader.settings(&user_id).await
         })
     }
 
-    fn change_settings(&self, change: NewSettings) -> Answering<'_, Settings> {
+    fn change_settings(&self, change: SettingsRequest) -> StoreFuture<'_, PersonSettings> {
         Box::pin(async move {
             let user_id = change.user_id.clone();
             let change = Box::new(change);
-            let (settings, mut rest) = self.errand(|reply| Errand::ChangeSettings { change, reply }).await?;
+            let (settings, mut rest) = self.command(|reply| PeopleCommand::ChangeSettings { change, reply }).await?;
             // Others have their turn between two steps.
             while let Some(after) = rest {
                 let user_id = user_id.clone();
-                rest = self.errand(|reply| Errand::PlanAnew { user_id, after, reply }).await?;
+                rest = self.command(|reply| PeopleCommand::PlanAnew { user_id, after, reply }).await?;
             }
             Ok(settings)
         })
     }
 
-    fn confirm_address(&self, user_id: String, code: Vec<u8>, once: Option<Once>) -> Answering<'_, Settings> {
-        self.errand(|reply| Errand::ConfirmAddress { user_id, code, once, reply })
+    fn confirm_address(&self, user_id: String, code: Vec<u8>, once: Option<IdempotencyKey>) -> StoreFuture<'_, PersonSettings> {
+        self.command(|reply| PeopleCommand::ConfirmAddress { user_id, code, once, reply })
     }
 
-    fn unsubscribe(&self, user_id: String, address: String) -> Answering<'_, ()> {
-        self.errand(|reply| Errand::Unsubscribe { user_id, address, reply })
+    fn unsubscribe(&self, user_id: String, address: String) -> StoreFuture<'_, ()> {
+        self.command(|reply| PeopleCommand::Unsubscribe { user_id, address, reply })
     }
 
-    fn claim(&self, limit: usize) -> Answering<'_, Vec<Claim>> {
-        self.errand(move |reply| Errand::Claim { limit, reply })
+    fn claim(&self, limit: usize) -> StoreFuture<'_, Vec<Claim>> {
+        self.command(move |reply| PeopleCommand::Claim { limit, reply })
     }
 
-    fn start(&self, letter: Letter) -> Answering<'_, bool> {
-        self.errand(|reply| Errand::Start { letter, reply })
+    fn start(&self, letter: AttemptStart) -> StoreFuture<'_, bool> {
+        self.command(|reply| PeopleCommand::Start { letter, reply })
     }
 
-    fn finish(&self, finish: Finish) -> Answering<'_, bool> {
-        self.errand(|reply| Errand::Finish { finish, reply })
+    fn finish(&self, finish: AttemptEnd) -> StoreFuture<'_, bool> {
+        self.command(|reply| PeopleCommand::AttemptEnd { finish, reply })
     }
 
     fn deliveries(
@@ -188,7 +188,7 @@ impl<R: Reader> People for Front<R> {
         state: Option<DeliveryState>,
         before: Option<Uuid>,
         limit: usize,
-    ) -> Answering<'_, (Vec<Delivery>, Option<Uuid>)> {
+    ) -> StoreFuture<'_, (Vec<Delivery>, Option<Uuid>)> {
         Box::pin(async move {
             user_id.as_deref().map_or(Ok(()), |user_id| self.writer.erasing.check(user_id))?;
             let deliveries = self.reader.deliveries(user_id.as_deref(), state, before, limit + 1).await?;
@@ -196,23 +196,23 @@ impl<R: Reader> People for Front<R> {
         })
     }
 
-    fn retry_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<Once>) -> Answering<'_, Delivery> {
-        self.errand(move |reply| Errand::RetryDelivery { user_id, id, once, reply })
+    fn retry_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> StoreFuture<'_, Delivery> {
+        self.command(move |reply| PeopleCommand::RetryDelivery { user_id, id, once, reply })
     }
 
-    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<Once>) -> Answering<'_, Delivery> {
-        self.errand(move |reply| Errand::CancelDelivery { user_id, id, once, reply })
+    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> StoreFuture<'_, Delivery> {
+        self.command(move |reply| PeopleCommand::CancelDelivery { user_id, id, once, reply })
     }
 
-    fn recall(&self, once: Once) -> Answering<'_, Option<String>> {
-        self.errand(|reply| Errand::Recall { once, reply })
+    fn recall(&self, once: IdempotencyKey) -> StoreFuture<'_, Option<String>> {
+        self.command(|reply| PeopleCommand::Recall { once, reply })
     }
 
-    fn secret(&self, name: String, fresh: Vec<u8>) -> Answering<'_, Vec<u8>> {
-        self.errand(|reply| Errand::Secret { name, fresh, reply })
+    fn secret(&self, name: String, fresh: Vec<u8>) -> StoreFuture<'_, Vec<u8>> {
+        self.command(|reply| PeopleCommand::Secret { name, fresh, reply })
     }
 
-    fn outbox(&self) -> Answering<'_, (usize, Option<Time>)> {
+    fn outbox(&self) -> StoreFuture<'_, (usize, Option<Time>)> {
         Box::pin(self.reader.outbox())
     }
 

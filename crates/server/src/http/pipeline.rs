@@ -12,9 +12,9 @@ use futures_util::FutureExt as _;
 use tracing::Instrument as _;
 
 use super::correlation::Correlation;
-use super::error::in_our_words;
+use super::error::to_api_error;
 use super::intake::{BodyRoom, Intake};
-use super::origin::Doorkeeper;
+use super::origin::OriginCheck;
 use super::router::Route;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
@@ -22,17 +22,17 @@ use crate::config::Config;
 
 /// What every request passes but a browser's preflight. Whatever becomes of it, it and its answer carry a name, the answer has a place in the count,
 /// and an error is as we write it.
-pub(super) async fn pass(State(entrance): State<Arc<Entrance>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn handle(State(pipeline): State<Arc<RequestPipeline>>, mut request: Request, next: Next) -> Response {
     let route = Route::of(&request);
-    let correlation = Correlation::of(request.headers(), &entrance.hub.trace_names);
+    let correlation = Correlation::of(request.headers(), &pipeline.hub.trace_ids);
     let span = correlation.span(&request);
     request.extensions_mut().insert(correlation.clone());
     let answered = async {
         let started = Instant::now();
-        let response = in_our_words(unless_it_panics(entrance.enter(route, request, next)).await);
+        let response = to_api_error(catch_panic(pipeline.admit(route, request, next)).await);
         let (status, took) = (response.status().as_u16(), started.elapsed());
         if let Some(route) = route {
-            entrance.hub.metrics.answered(route.method, route.path, status, took);
+            pipeline.hub.metrics.answered(route.method, route.path, status, took);
         }
         tracing::debug!(status, elapsed_us = took.as_micros() as u64, "answered");
         response
@@ -43,30 +43,30 @@ pub(super) async fn pass(State(entrance): State<Arc<Entrance>>, mut request: Req
 }
 
 /// The answer, or that the hub failed. What a handler panicked about was printed when it did.
-async fn unless_it_panics(answer: impl Future<Output = Result<Response, ApiError>>) -> Response {
+async fn catch_panic(answer: impl Future<Output = Result<Response, ApiError>>) -> Response {
     let answered = AssertUnwindSafe(answer).catch_unwind().await;
     let failed = |_| Err(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR));
     answered.unwrap_or_else(failed).unwrap_or_else(ApiError::into_response)
 }
 
 /// What stands between a request and its handler.
-pub(super) struct Entrance {
+pub(super) struct RequestPipeline {
     hub: Hub,
-    door: Doorkeeper,
+    origin_check: OriginCheck,
     bodies: BodyRoom,
     timeout: Duration,
 }
 
-impl Entrance {
+impl RequestPipeline {
     pub(super) fn new(hub: Hub, config: &Config) -> Self {
         let (bodies, timeout) = (BodyRoom::new(config.limits.body_bytes), config.limits.request_timeout());
-        Self { hub, door: Doorkeeper::new(config), bodies, timeout }
+        Self { hub, origin_check: OriginCheck::new(config), bodies, timeout }
     }
 
     /// Lets a request in: for a host name that is ours, while there is room in the hub and in the token's share, with a token
     /// that may do this. Then it has so long to be answered. Probes are answered however busy the hub is.
-    async fn enter(&self, route: Option<&Route>, request: Request, next: Next) -> Result<Response, ApiError> {
-        self.door.check(route, &request)?;
+    async fn admit(&self, route: Option<&Route>, request: Request, next: Next) -> Result<Response, ApiError> {
+        self.origin_check.check(route, &request)?;
         let is_probe = route.is_some_and(Route::is_probe);
         let _room = (!is_probe).then(|| self.hub.overload.request()).transpose()?;
         let mut request = authorize(&self.hub, route, request).await?;
@@ -111,7 +111,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_handler_that_panics_is_an_answer_that_the_hub_failed() {
-        let response = unless_it_panics(async { panic!("on purpose") }).await;
+        let response = catch_panic(async { panic!("on purpose") }).await;
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body in memory");
         assert!(body.starts_with(br#"{"error":{"code":"internal_error""#), "{body:?}");

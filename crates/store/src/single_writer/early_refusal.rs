@@ -6,16 +6,16 @@
 //! before it is committed by then and is found; and until its time nothing else is admitted. A name that is found goes to
 //! the writer, which knows the answer, and whether it was the same call.
 
-use super::{Front, Reader};
+use super::{SingleWriterStore, Reader};
 use crate::error::StoreError;
-use crate::people::{NotificationDraft, Sent};
+use crate::people::{NotificationDraft, SendResult};
 
 /// No refusal lasts longer. One that says so was written by another clock, and is not believed.
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
-impl<R: Reader> Front<R> {
+impl<R: Reader> SingleWriterStore<R> {
     /// What this call is answered without the writer, if it can be.
-    pub(super) async fn refused_before(&self, draft: &NotificationDraft) -> Result<Option<Sent>, StoreError> {
+    pub(super) async fn refused_before(&self, draft: &NotificationDraft) -> Result<Option<SendResult>, StoreError> {
         let caller = &draft.caller;
         let speaks_for = caller.user_id.as_deref().is_none_or(|own| own == draft.user_id);
         let speaks_in = draft.conversation_id.as_deref().is_none_or(|id| caller.may_see(id, &draft.user_id));
@@ -31,6 +31,6 @@ impl<R: Reader> Front<R> {
         {
             return Ok(None);
         }
-        Ok(Some(Sent::Limited { retry_after_seconds: wait_ms.div_ceil(1000) }))
+        Ok(Some(SendResult::Limited { retry_after_seconds: wait_ms.div_ceil(1000) }))
     }
 }

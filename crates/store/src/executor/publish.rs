@@ -3,10 +3,10 @@ use std::sync::Arc;
 use bellwire_core::Input;
 use bellwire_core::event::{AgentName, Event};
 
-use super::{OPEN_MAX, PostRoom, Source, open_since};
-use crate::command::{Brought, Caller, Incoming, Once, Publish, Receipt};
+use super::{OPEN_MAX, Executor, RowSource, open_since};
+use crate::command::{ClientEventId, Caller, Incoming, IdempotencyKey, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
-use crate::rows::{BroughtRow, ConversationKey, EventRow, MailboxKey};
+use crate::rows::{ClientEventIdRow, ConversationKey, EventRow, MailboxKey};
 use crate::verdicts::{Decision, Verdicts};
 
 /// How many mailboxes the events of one call reach together, at most.
@@ -22,7 +22,7 @@ pub(crate) struct Publishing {
     /// What will be, when the step that is being decided is committed.
     part: Part,
     /// What is to be done with each event, as far as it was looked at.
-    plans: Vec<Plan>,
+    plans: Vec<EventPlan>,
     /// How often staged or stored rows had been dropped then.
     planned_at: u64,
 }
@@ -45,13 +45,13 @@ impl Publishing {
     }
 }
 
-fn in_parts(once: &Once) -> [String; 3] {
+fn in_parts(once: &IdempotencyKey) -> [String; 3] {
     [once.token_id.clone(), once.route.clone(), once.key.clone()]
 }
 
 /// Where an event goes: the mailboxes it reaches, and whose it is.
 #[derive(Clone)]
-pub(super) struct Address {
+pub(super) struct EventTargets {
     /// Of an event for all open conversations of a person: the agent in each of them.
     all_of: Option<AgentName>,
     owner: Arc<str>,
@@ -69,7 +69,7 @@ struct NewConversation {
     registered: bool,
 }
 
-impl Address {
+impl EventTargets {
     /// Whether it is that of an event for this agent in all open conversations of this person.
     fn is_for(&self, user: &str, agent: &AgentName) -> bool {
         &*self.owner == user && self.all_of.as_ref() == Some(agent)
@@ -91,14 +91,14 @@ impl Address {
 
 /// What is to be done with one event of a call.
 #[derive(Clone)]
-enum Plan {
+enum EventPlan {
     /// It was sent before under the same name; this is what it came to, and whose it is.
     Known(Receipt, Arc<str>),
     /// It is new, and goes there.
-    New(Address),
+    New(EventTargets),
 }
 
-impl Plan {
+impl EventPlan {
     fn owner(&self) -> &Arc<str> {
         match self {
             Self::Known(_, owner) => owner,
@@ -114,19 +114,19 @@ impl Plan {
     }
 }
 
-impl PostRoom {
+impl Executor {
     /// Takes in events: what could refuse one of them is looked at before anything is decided. A call that reaches many
     /// mailboxes is committed in parts; none = this was a part, and there is more.
     pub(crate) async fn publish(
         &mut self,
         publishing: &mut Publishing,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Option<Vec<Receipt>>, StoreError> {
         publishing.part = publishing.committed.clone();
         if publishing.part.receipts.is_empty() {
             let once = publishing.publish.once.as_ref();
             self.wait_for_parts(once)?;
-            if let Some(receipts) = self.answered(once, source).await? {
+            if let Some(receipts) = self.remembered_answer(once, source).await? {
                 return Ok(Some(receipts));
             }
         }
@@ -138,19 +138,19 @@ impl PostRoom {
             }
             let plan = match &plans[at] {
                 // Another call may have brought the same name since.
-                Plan::New(_) if at < planned_before => match self.known(caller, incoming, source).await? {
-                    Some((receipt, owner)) => Plan::Known(receipt, owner),
+                EventPlan::New(_) if at < planned_before => match self.known(caller, incoming, source).await? {
+                    Some((receipt, owner)) => EventPlan::Known(receipt, owner),
                     None => plans[at].clone(),
                 },
                 plan => plan.clone(),
             };
             part.people.extend(once.iter().map(|_| plan.owner().clone()));
             part.receipts.push(match plan {
-                Plan::Known(receipt, _) => receipt,
+                EventPlan::Known(receipt, _) => receipt,
                 // The same name twice in one call: the second finds what the first became.
-                Plan::New(address) => match self.just_brought(caller, incoming)? {
+                EventPlan::New(address) => match self.client_event_id_in_commit(caller, incoming)? {
                     Some((receipt, _)) => receipt,
-                    None => self.take_in(caller, incoming, address, source).await?,
+                    None => self.accept_event(caller, incoming, address, source).await?,
                 },
             });
         }
@@ -159,7 +159,7 @@ impl PostRoom {
     }
 
     /// A repeat of a call that is committed in part gets that call's answer, when there is one.
-    fn wait_for_parts(&mut self, once: Option<&Once>) -> Result<(), StoreError> {
+    fn wait_for_parts(&mut self, once: Option<&IdempotencyKey>) -> Result<(), StoreError> {
         if !once.is_some_and(|once| self.in_parts.contains(&in_parts(once))) {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl PostRoom {
     async fn prepare_all(
         &mut self,
         publishing: &mut Publishing,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<usize, StoreError> {
         let Publishing { publish: Publish { caller, events, .. }, committed, plans, planned_at, .. } = publishing;
         // What was planned by rows that were then dropped or erased is planned anew.
@@ -198,7 +198,7 @@ impl PostRoom {
             let plan = self.prepare(caller, incoming, plans.last(), source).await?;
             plans.push(plan);
         }
-        let reached = plans.iter().map(Plan::mailboxes).sum::<usize>();
+        let reached = plans.iter().map(EventPlan::mailboxes).sum::<usize>();
         if reached > REACHED_MAX {
             let message = format!(
                 "the call reaches {reached} conversations, and each counts as one event; at most {REACHED_MAX} are \
@@ -208,13 +208,13 @@ impl PostRoom {
         }
         // A mailbox that cannot be loaded refuses the call here, before anything is decided.
         for (plan, incoming) in plans.iter_mut().zip(events.iter()).skip(committed.receipts.len()) {
-            let Plan::New(address) = plan else { continue };
+            let EventPlan::New(address) = plan else { continue };
             for key in &mut address.mailboxes {
-                *key = self.enter(key, source).await?;
+                *key = self.load_mailbox(key, source).await?;
             }
-            let tells = self.desk.subscribers.tell_a_person_of(incoming.event.kind());
+            let tells = self.context.subscribers.reaches_person(incoming.event.kind());
             if let Some(origin) = caller.origin.as_deref().filter(|_| tells) {
-                self.enter(&MailboxKey::of_person(&address.owner, origin), source).await?;
+                self.load_mailbox(&MailboxKey::of_person(&address.owner, origin), source).await?;
             }
         }
         Ok(planned_before)
@@ -224,20 +224,20 @@ impl PostRoom {
         &mut self,
         caller: &Caller,
         incoming: &Incoming,
-        before: Option<&Plan>,
-        source: &mut impl Source,
-    ) -> Result<Plan, StoreError> {
+        before: Option<&EventPlan>,
+        source: &mut impl RowSource,
+    ) -> Result<EventPlan, StoreError> {
         if let Some((receipt, owner)) = self.known(caller, incoming, source).await? {
-            return Ok(Plan::Known(receipt, owner));
+            return Ok(EventPlan::Known(receipt, owner));
         }
         // Many events of a call are for one person: they reach the same conversations.
         let event = &incoming.event;
-        if let (None, Some(user), Some(Plan::New(before))) = (event.conversation_id(), event.user_id(), before)
+        if let (None, Some(user), Some(EventPlan::New(before))) = (event.conversation_id(), event.user_id(), before)
             && before.is_for(user, event.agent())
         {
-            return Ok(Plan::New(before.clone()));
+            return Ok(EventPlan::New(before.clone()));
         }
-        Ok(Plan::New(self.address(caller, event, source).await?))
+        Ok(EventPlan::New(self.address(caller, event, source).await?))
     }
 
     /// What an event came to when it was sent before under the same name, and whose it is.
@@ -245,24 +245,24 @@ impl PostRoom {
         &mut self,
         caller: &Caller,
         incoming: &Incoming,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Option<(Receipt, Arc<str>)>, StoreError> {
-        let Some(brought) = &incoming.brought else { return Ok(None) };
-        if let Some(known) = self.just_brought(caller, incoming)? {
+        let Some(client_event_id) = &incoming.client_event_id else { return Ok(None) };
+        if let Some(known) = self.client_event_id_in_commit(caller, incoming)? {
             return Ok(Some(known));
         }
-        match source.brought(&caller.token_owner, &brought.id).await? {
-            Some((row, event)) => same_content(brought, &row.content).map(|()| Some(known(&event))),
+        match source.client_event_id(&caller.token_owner, &client_event_id.id).await? {
+            Some((row, event)) => same_content(client_event_id, &row.content).map(|()| Some(known(&event))),
             None => Ok(None),
         }
     }
 
     /// The same, for names brought earlier in this very commit.
-    fn just_brought(&self, caller: &Caller, incoming: &Incoming) -> Result<Option<(Receipt, Arc<str>)>, StoreError> {
-        let Some(brought) = &incoming.brought else { return Ok(None) };
-        let name = (caller.token_owner.clone(), brought.id.clone());
-        let Some((row, event)) = self.changes.brought_here.get(&name) else { return Ok(None) };
-        same_content(brought, &self.changes.brought[*row].content)?;
+    fn client_event_id_in_commit(&self, caller: &Caller, incoming: &Incoming) -> Result<Option<(Receipt, Arc<str>)>, StoreError> {
+        let Some(client_event_id) = &incoming.client_event_id else { return Ok(None) };
+        let name = (caller.token_owner.clone(), client_event_id.id.clone());
+        let Some((row, event)) = self.changes.client_event_ids_in_commit.get(&name) else { return Ok(None) };
+        same_content(client_event_id, &self.changes.client_event_id[*row].content)?;
         Ok(self.changes.events.get(*event).map(known))
     }
 
@@ -271,11 +271,11 @@ impl PostRoom {
         &mut self,
         caller: &Caller,
         event: &Event,
-        source: &mut impl Source,
-    ) -> Result<Address, StoreError> {
+        source: &mut impl RowSource,
+    ) -> Result<EventTargets, StoreError> {
         let mut address = self.address(caller, event, source).await?;
         for key in &mut address.mailboxes {
-            *key = self.enter(key, source).await?;
+            *key = self.load_mailbox(key, source).await?;
         }
         Ok(address)
     }
@@ -284,12 +284,12 @@ impl PostRoom {
         &mut self,
         caller: &Caller,
         event: &Event,
-        source: &mut impl Source,
-    ) -> Result<Address, StoreError> {
+        source: &mut impl RowSource,
+    ) -> Result<EventTargets, StoreError> {
         let agent = event.agent();
         match (event.conversation_id(), event.user_id()) {
             (Some(id), user) => self.one_conversation(caller, id, user, agent, source).await,
-            (None, Some(user)) => self.all_open(caller, user, agent, source).await,
+            (None, Some(user)) => self.open_conversations_of(caller, user, agent, source).await,
             (None, None) => Err(StoreError::not_found("conversation")),
         }
     }
@@ -300,9 +300,9 @@ impl PostRoom {
         id: &str,
         user: Option<&str>,
         agent: &AgentName,
-        source: &mut impl Source,
-    ) -> Result<Address, StoreError> {
-        let known = self.meant(caller, id, user, source).await?;
+        source: &mut impl RowSource,
+    ) -> Result<EventTargets, StoreError> {
+        let known = self.resolve_conversation(caller, id, user, source).await?;
         let (mailbox, create) = match (known, &caller.user_id) {
             (Some(main), _) => (main.of_agent(agent), None),
             // The first event of a caller bound to a person creates that person's conversation.
@@ -318,21 +318,21 @@ impl PostRoom {
             }
             (None, _) => return Err(StoreError::not_found("conversation")),
         };
-        Ok(Address { all_of: None, owner: mailbox.owner().clone(), mailboxes: vec![mailbox], create, too_many: false })
+        Ok(EventTargets { all_of: None, owner: mailbox.owner().clone(), mailboxes: vec![mailbox], create, too_many: false })
     }
 
-    async fn all_open(
+    async fn open_conversations_of(
         &mut self,
         caller: &Caller,
         user: &str,
         agent: &AgentName,
-        source: &mut impl Source,
-    ) -> Result<Address, StoreError> {
+        source: &mut impl RowSource,
+    ) -> Result<EventTargets, StoreError> {
         if caller.user_id.as_deref().is_some_and(|bound| bound != user) {
             return Err(StoreError::not_found("user"));
         }
         self.erasing.check(user)?;
-        let since = open_since(self.desk.now);
+        let since = open_since(self.context.now);
         // What this very commit opened is open too, and was seen last.
         let fresh = self.changes.conversations.values().filter(|row| &*row.key.owner == user && row.seen_at >= since);
         let mut conversations: Vec<ConversationKey> = fresh.map(|row| row.key.clone()).collect();
@@ -347,19 +347,19 @@ impl PostRoom {
         conversations.truncate(OPEN_MAX);
         conversations.sort();
         let mailboxes = conversations.iter().map(|key| MailboxKey::new(key, agent.shared())).collect();
-        Ok(Address { all_of: Some(agent.clone()), owner: user.into(), mailboxes, create: None, too_many })
+        Ok(EventTargets { all_of: Some(agent.clone()), owner: user.into(), mailboxes, create: None, too_many })
     }
 
-    pub(super) async fn take_in(
+    pub(super) async fn accept_event(
         &mut self,
         caller: &Caller,
         incoming: &mut Incoming,
-        address: Address,
-        source: &mut impl Source,
+        address: EventTargets,
+        source: &mut impl RowSource,
     ) -> Result<Receipt, StoreError> {
-        let now = self.desk.now;
-        let event = incoming.named(self.desk.ids.event(now));
-        let Incoming { brought, packed, .. } = &*incoming;
+        let now = self.context.now;
+        let event = incoming.named(self.context.ids.event(now));
+        let Incoming { client_event_id, packed, .. } = &*incoming;
         let (mut filtered, mut verdicts) = (0, address.shortcomings());
         for key in &address.mailboxes {
             // Another command may have created it since.
@@ -368,16 +368,16 @@ impl PostRoom {
             {
                 self.create_unopened(conversation, new.registered);
             }
-            self.enter(key, source).await?;
+            self.load_mailbox(key, source).await?;
             if let Err(refused) = self.handle(key, Input::Event(&event)) {
                 // What was due before it has happened all the same.
                 self.drain(key);
                 return Err(refused);
             }
             let drained = self.drain(key);
-            let room = self.rooms.get_mut(key).expect("it was entered above");
-            room.keep(event.id(), packed, drained.to_show);
-            room.tidy();
+            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered above");
+            hot_mailbox.keep(event.id(), packed, drained.to_show);
+            hot_mailbox.drop_unreferenced();
             self.note_worker(key, source).await?;
             filtered = drained.filtered;
             match verdicts.is_empty() {
@@ -385,18 +385,18 @@ impl PostRoom {
                 false => verdicts.extend(drained.verdicts),
             }
         }
-        verdicts.extend(self.tell_person(&address.owner, (&event, packed), caller.origin.as_deref(), source).await?);
-        self.tell_what_came_up(caller.origin.as_deref(), source).await?;
-        if let Some(brought) = brought {
-            let name = (caller.token_owner.clone(), brought.id.clone());
+        verdicts.extend(self.publish_to_person(&address.owner, (&event, packed), caller.origin.as_deref(), source).await?);
+        self.publish_detected(caller.origin.as_deref(), source).await?;
+        if let Some(client_event_id) = client_event_id {
+            let name = (caller.token_owner.clone(), client_event_id.id.clone());
             // The event's own row comes next, behind what detectors made of it.
-            let rows = (self.changes.brought.len(), self.changes.events.len());
-            self.changes.brought_here.insert(name, rows);
-            self.changes.brought.push(BroughtRow {
+            let rows = (self.changes.client_event_id.len(), self.changes.events.len());
+            self.changes.client_event_ids_in_commit.insert(name, rows);
+            self.changes.client_event_id.push(ClientEventIdRow {
                 token_owner: caller.token_owner.clone(),
-                id: brought.id.clone(),
+                id: client_event_id.id.clone(),
                 event_id: event.id(),
-                content: brought.content,
+                content: client_event_id.content,
                 at: now,
             });
         }
@@ -418,11 +418,11 @@ fn receipt_of(row: &EventRow) -> Receipt {
     Receipt { event_id: row.event.id(), filtered: row.filtered, verdicts: row.verdicts.clone() }
 }
 
-fn same_content(brought: &Brought, content: &[u8; 16]) -> Result<(), StoreError> {
-    match brought.content == *content {
+fn same_content(client_event_id: &ClientEventId, content: &[u8; 16]) -> Result<(), StoreError> {
+    match client_event_id.content == *content {
         true => Ok(()),
         false => {
-            let message = format!("the id '{}' was used for another event; use a new one", brought.id);
+            let message = format!("the id '{}' was used for another event; use a new one", client_event_id.id);
             Err(StoreError::new(ErrorKind::Conflict, message))
         }
     }

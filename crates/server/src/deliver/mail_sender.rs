@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwire_core::person::without_addresses;
-use bellwire_store::{Claim, InboxItem, Level, Outcome, Purpose};
+use bellwire_store::{Claim, InboxItem, InboxItemType, AttemptOutcome, Purpose};
 
-use super::email::{self, Address, Content, Item, Kind, Letter, Link, Links, Mailbox, MessageId, Smtp};
-use super::{Sender, Unsubscribe};
+use super::email::{self, EmailAddress, Content, MailItem, MailItemKind, MailMessage, Link, Links, NamedAddress, MessageId, Smtp};
+use super::{SendFn, UnsubscribeLinks};
 
 /// Everything a mail needs besides what it says.
-pub(crate) struct Postage {
+pub(crate) struct MailSender {
     /// The server.
     pub(crate) smtp: Smtp,
     /// Who the mails are from.
-    pub(crate) from: Mailbox,
+    pub(crate) from: NamedAddress,
     /// The address under which people reach the hub.
     pub(crate) hub: String,
     /// Signs the links that end mail.
-    pub(crate) unsubscribe: Unsubscribe,
+    pub(crate) unsubscribe: UnsubscribeLinks,
 }
 
-impl Postage {
+impl MailSender {
     /// The way for the outbox to send by.
-    pub(crate) fn sender(self) -> Sender {
+    pub(crate) fn sender(self) -> SendFn {
         let postage = Arc::new(self);
         Arc::new(move |claim, code| {
             let postage = postage.clone();
@@ -31,13 +31,13 @@ impl Postage {
                 match postage.letter(&claim, code) {
                     Ok(letter) => outcome(postage.smtp.deliver(&letter).await, &claim.target),
                     // It can never be written, so nothing is gained by trying again.
-                    Err(reason) => Outcome::Refused { reason: without_addresses(&reason, &claim.target) },
+                    Err(reason) => AttemptOutcome::Refused { reason: without_addresses(&reason, &claim.target) },
                 }
             })
         })
     }
 
-    fn letter(&self, claim: &Claim, code: Option<String>) -> Result<Letter, String> {
+    fn letter(&self, claim: &Claim, code: Option<String>) -> Result<MailMessage, String> {
         let content = match &claim.purpose {
             Purpose::Confirmation => Content::Confirmation { code: code.unwrap_or_default() },
             Purpose::News(items) => match items.as_slice() {
@@ -46,10 +46,10 @@ impl Postage {
             },
         };
         let link = format!("{}/u/{}", self.hub, self.unsubscribe.sign(&claim.user_id, &claim.target));
-        Ok(Letter {
+        Ok(MailMessage {
             message_id: MessageId::new(&claim.letter_id.to_string(), &self.from.address)?,
             from: self.from.clone(),
-            to: Address::parse(&claim.target)?,
+            to: EmailAddress::parse(&claim.target)?,
             at: claim.created_at,
             zone: claim.timezone.clone(),
             content,
@@ -58,15 +58,15 @@ impl Postage {
     }
 }
 
-fn written(item: &InboxItem, titles: &BTreeMap<String, String>) -> Item {
+fn written(item: &InboxItem, titles: &BTreeMap<String, String>) -> MailItem {
     let kind = match item.level {
-        Level::Reminder => Kind::Reminder,
-        Level::Info => Kind::Info,
-        Level::Success => Kind::Success,
-        Level::Warning => Kind::Warning,
-        Level::Error => Kind::Error,
+        InboxItemType::Reminder => MailItemKind::Reminder,
+        InboxItemType::Info => MailItemKind::Info,
+        InboxItemType::Success => MailItemKind::Success,
+        InboxItemType::Warning => MailItemKind::Warning,
+        InboxItemType::Error => MailItemKind::Error,
     };
-    let mut written = Item::new(&item.origin, kind, &item.message, item.created_at);
+    let mut written = MailItem::new(&item.origin, kind, &item.message, item.created_at);
     if let Some(title) = &item.title {
         written = written.titled(title);
     }
@@ -81,17 +81,17 @@ fn written(item: &InboxItem, titles: &BTreeMap<String, String>) -> Item {
 
 /// The outcome as the outbox records it, without addresses: agents and logs read the reason too. What the operator has to
 /// mend is no fault of the address, so it is tried again.
-fn outcome(outcome: email::Outcome, target: &str) -> Outcome {
+fn outcome(outcome: email::SmtpOutcome, target: &str) -> AttemptOutcome {
     let reason = without_addresses(&outcome.to_string(), target);
     match outcome {
-        email::Outcome::Sent { .. } => Outcome::Sent,
-        email::Outcome::Refused { .. } => Outcome::Refused { reason },
-        email::Outcome::Misconfigured { .. } => Outcome::TryAgain { reason, retry_after_ms: None },
-        email::Outcome::TryAgain { retry_after, .. } => {
+        email::SmtpOutcome::Sent { .. } => AttemptOutcome::Sent,
+        email::SmtpOutcome::Refused { .. } => AttemptOutcome::Refused { reason },
+        email::SmtpOutcome::Misconfigured { .. } => AttemptOutcome::TryAgain { reason, retry_after_ms: None },
+        email::SmtpOutcome::TryAgain { retry_after, .. } => {
             let millis = retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-            Outcome::TryAgain { reason, retry_after_ms: millis }
+            AttemptOutcome::TryAgain { reason, retry_after_ms: millis }
         }
-        email::Outcome::Unknown { .. } => Outcome::Unknown { reason },
+        email::SmtpOutcome::Unknown { .. } => AttemptOutcome::Unknown { reason },
     }
 }
 
@@ -103,11 +103,11 @@ mod tests {
     fn no_outcome_carries_an_address_to_agents_or_the_log() {
         let said = || "the server said 451 <Ada@Example.org> is busy".to_owned();
         for failed in [
-            email::Outcome::Refused { step: email::Step::Recipient, code: 550, enhanced: None, text: said() },
-            email::Outcome::Misconfigured { reason: said() },
-            email::Outcome::TryAgain { reason: said(), retry_after: None },
-            email::Outcome::Unknown { reason: said() },
-            email::Outcome::Sent { reply: said() },
+            email::SmtpOutcome::Refused { step: email::SmtpStep::Recipient, code: 550, enhanced: None, text: said() },
+            email::SmtpOutcome::Misconfigured { reason: said() },
+            email::SmtpOutcome::TryAgain { reason: said(), retry_after: None },
+            email::SmtpOutcome::Unknown { reason: said() },
+            email::SmtpOutcome::Sent { reply: said() },
         ] {
             let logged = format!("{:?}", outcome(failed, "ada@example.org"));
             assert!(!logged.to_lowercase().contains("ada"), "{logged}");

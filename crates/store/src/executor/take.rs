@@ -2,50 +2,50 @@ use std::sync::Arc;
 
 use bellwire_core::mailbox::InjectInput;
 use bellwire_core::notification::Notification;
-use bellwire_core::{Answer, Event, Input};
+use bellwire_core::{Injection, Event, Input};
 
-use super::{Drained, PostRoom, Source};
-use crate::command::{Given, Message, Take};
+use super::{DrainedEffects, Executor, RowSource};
+use crate::command::{InjectResult, Message, InjectCommand};
 use crate::error::{ErrorKind, StoreError};
-use crate::packed::Packed;
+use crate::packed_event::PackedEvent;
 use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
 
-impl PostRoom {
+impl Executor {
     /// Gives an agent its mail, or the answer it got before under the same call id.
-    pub(crate) async fn take(&mut self, take: &Take, source: &mut impl Source) -> Result<Given, StoreError> {
+    pub(crate) async fn take(&mut self, take: &InjectCommand, source: &mut impl RowSource) -> Result<InjectResult, StoreError> {
         let (conversation, key) = self.mailbox_of(take, source).await?;
-        let key = self.enter(&key, source).await?;
+        let key = self.load_mailbox(&key, source).await?;
         if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
             return again(&row, take);
         }
         if take.unsure && self.sub_agent_works(&conversation) {
-            return Ok(Given::withheld(self.rooms[&key].mailbox.pending().len()));
+            return Ok(InjectResult::withheld(self.hot_mailboxes[&key].mailbox.pending().len()));
         }
         self.load_events(&key, source).await?;
         let observed = self.observed(take)?;
         let mut warnings = self.take_unseen(&key, &take.unseen, source).await?;
-        self.saw(&conversation);
+        self.touch_last_seen(&conversation);
         warnings.extend(self.boundary_warning(&conversation));
         let boundary = self.conversations[&conversation].row.boundary.clone();
-        let room = self.rooms.get_mut(&key).expect("it was entered above");
-        room.change(&mut self.changes);
+        let hot_mailbox = self.hot_mailboxes.get_mut(&key).expect("it was entered above");
+        hot_mailbox.change(&mut self.changes);
         self.changes.handled += 1;
         let input = InjectInput {
             request: &take.request,
             observed: observed.as_ref().map(|(event, _)| event.clone()),
-            events: &room.drawer,
+            events: &hot_mailbox.event_cache,
             boundary: &boundary,
         };
-        let handled = room.mailbox.handle(Input::Inject(input), &mut self.desk);
+        let handled = hot_mailbox.mailbox.handle(Input::Inject(input), &mut self.context);
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
         let drained = self.drain(&key);
         self.changes.rendered += drained.answer.as_ref().map_or(0, |answer| answer.rendered);
         self.note_worker(&key, source).await?;
         if let Some((event, packed)) = &observed {
-            self.came_up.push((key.owner().clone(), event.clone(), packed.clone()));
+            self.detected_events.push((key.owner().clone(), event.clone(), packed.clone()));
         }
         let given = self.keep(&key, take, observed, drained, warnings)?;
-        self.tell_what_came_up(take.caller.origin.as_deref(), source).await?;
+        self.publish_detected(take.caller.origin.as_deref(), source).await?;
         Ok(given)
     }
 
@@ -53,11 +53,11 @@ impl PostRoom {
     /// conversation with its first injection.
     async fn mailbox_of(
         &mut self,
-        take: &Take,
-        source: &mut impl Source,
+        take: &InjectCommand,
+        source: &mut impl RowSource,
     ) -> Result<(ConversationKey, MailboxKey), StoreError> {
         let (id, caller) = (&take.conversation_id, &take.caller);
-        let main = self.meant(caller, id, None, source).await?;
+        let main = self.resolve_conversation(caller, id, None, source).await?;
         let known = main.as_ref().and_then(MailboxKey::conversation).cloned();
         let conversation = match (known, &caller.user_id) {
             (Some(known), _) => known,
@@ -76,27 +76,27 @@ impl PostRoom {
         &mut self,
         key: &MailboxKey,
         call_id: &str,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Option<InjectionRow>, StoreError> {
-        let room = self.rooms.get(key).expect("it was entered before");
-        match room.answer(call_id) {
+        let hot_mailbox = self.hot_mailboxes.get(key).expect("it was entered before");
+        match hot_mailbox.answer(call_id) {
             Some(row) => Ok(Some(row.clone())),
-            None if room.never_answered(call_id) => Ok(None),
+            None if hot_mailbox.never_answered(call_id) => Ok(None),
             None => source.injection(key, call_id).await,
         }
     }
 
-    fn observed(&mut self, take: &Take) -> Result<Option<(Arc<Event>, Packed)>, StoreError> {
+    fn observed(&mut self, take: &InjectCommand) -> Result<Option<(Arc<Event>, PackedEvent)>, StoreError> {
         let Some(observed) = take.observed.clone() else { return Ok(None) };
         let event = observed.into_event().map_err(|error| StoreError::new(ErrorKind::Conflict, error.to_string()))?;
-        let now = self.desk.now;
-        let event = event.with_id(self.desk.ids.event(now)).at(now);
+        let now = self.context.now;
+        let event = event.with_id(self.context.ids.event(now)).at(now);
         let event = event.for_agent(take.agent.clone()).in_conversation(&take.conversation_id);
         let event = match &take.correlation_id {
             Some(id) => event.correlated(id),
             None => event,
         };
-        let packed = Packed::of(&event);
+        let packed = PackedEvent::of(&event);
         Ok(Some((Arc::new(event), packed)))
     }
 
@@ -106,7 +106,7 @@ impl PostRoom {
         &mut self,
         key: &MailboxKey,
         call_ids: &[String],
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Vec<String>, StoreError> {
         let (mut rows, mut returned, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
         for (at, call_id) in call_ids.iter().enumerate() {
@@ -124,7 +124,7 @@ impl PostRoom {
         }
         for row in rows {
             self.changes.unseen.push((key.clone(), row.call_id.clone()));
-            self.rooms.get_mut(key).expect("it was entered before").remember(row);
+            self.hot_mailboxes.get_mut(key).expect("it was entered before").remember(row);
         }
         Ok(warnings)
     }
@@ -135,27 +135,27 @@ impl PostRoom {
         &mut self,
         key: &MailboxKey,
         returned: Vec<Notification>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
-        let room = self.rooms.get_mut(key).expect("it was entered before");
-        let mut mailbox = room.mailbox.clone();
-        let handled = mailbox.handle(Input::Return(returned), &mut self.desk);
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+        let mut mailbox = hot_mailbox.mailbox.clone();
+        let handled = mailbox.handle(Input::Return(returned), &mut self.context);
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
-        let mut wanted = room.lacking(mailbox.events_to_show());
+        let mut wanted = hot_mailbox.lacking(mailbox.events_to_show());
         // What this very commit took in is not stored yet.
         for row in &self.changes.events {
             if let Ok(at) = wanted.binary_search(&row.event.id()) {
-                room.drawer.keep(wanted.remove(at), row.packed.clone());
+                hot_mailbox.event_cache.keep(wanted.remove(at), row.packed.clone());
             }
         }
         if let Err(stopped) = self.load(key, &wanted, source).await {
             // The next command must not find the effects of this one.
-            while self.desk.poll().is_some() {}
+            while self.context.poll().is_some() {}
             return Err(stopped);
         }
-        let room = self.rooms.get_mut(key).expect("it was entered before");
-        room.change(&mut self.changes);
-        room.mailbox = mailbox;
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+        hot_mailbox.change(&mut self.changes);
+        hot_mailbox.mailbox = mailbox;
         self.changes.handled += 1;
         Ok(())
     }
@@ -164,16 +164,16 @@ impl PostRoom {
     fn keep(
         &mut self,
         key: &MailboxKey,
-        take: &Take,
-        observed: Option<(Arc<Event>, Packed)>,
-        drained: Drained,
+        take: &InjectCommand,
+        observed: Option<(Arc<Event>, PackedEvent)>,
+        drained: DrainedEffects,
         warnings: Vec<String>,
-    ) -> Result<Given, StoreError> {
-        let now = self.desk.now;
+    ) -> Result<InjectResult, StoreError> {
+        let now = self.context.now;
         let answer = drained.answer.expect("a mailbox answers every injection");
         if let Some((event, packed)) = observed {
-            let room = self.rooms.get_mut(key).expect("it was entered before");
-            room.keep(event.id(), &packed, drained.to_show);
+            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+            hot_mailbox.keep(event.id(), &packed, drained.to_show);
             let (filtered, verdicts) = (drained.filtered, Arc::new(drained.verdicts.into()));
             let owner = key.owner().clone();
             self.changes.events.push(EventRow { event, packed, owner, accepted_at: now, filtered, verdicts });
@@ -185,13 +185,13 @@ impl PostRoom {
             point: take.request.point,
             at: now,
             unseen: false,
-            answer: Given { warnings, ..Given::of(&answer) },
+            answer: InjectResult { warnings, ..InjectResult::of(&answer) },
             messages: self.messages(&answer),
             taken: answer.taken,
         };
-        let room = self.rooms.get_mut(key).expect("it was entered before");
-        room.remember(row.clone());
-        room.tidy();
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+        hot_mailbox.remember(row.clone());
+        hot_mailbox.drop_unreferenced();
         let given = row.answer.clone();
         self.changes.injections.push(row);
         Ok(given)
@@ -199,7 +199,7 @@ impl PostRoom {
 
     /// Writes down, with each notification, the call that took it and the words it was shown in. What ended for another
     /// reason in the same step was not shown.
-    fn word(&mut self, answer: &Answer) {
+    fn word(&mut self, answer: &Injection) {
         for id in &answer.notifications {
             if let Some(row) = self.changes.notifications.get_mut(id) {
                 row.call_id = Some(answer.call_id.clone());
@@ -214,8 +214,8 @@ impl PostRoom {
         }
     }
 
-    fn messages(&mut self, answer: &Answer) -> Vec<Message> {
-        let messages = answer.system_messages(self.desk.now, &mut self.desk.ids);
+    fn messages(&mut self, answer: &Injection) -> Vec<Message> {
+        let messages = answer.system_messages(self.context.now, &mut self.context.ids);
         let message = |message: bellwire_core::inject::SystemMessage| Message {
             id: message.id,
             role: bellwire_core::inject::SystemMessage::ROLE.to_owned(),
@@ -230,7 +230,7 @@ impl PostRoom {
 }
 
 /// The answer that was given before, unless the caller now asks for something else under the same name.
-fn again(row: &InjectionRow, take: &Take) -> Result<Given, StoreError> {
+fn again(row: &InjectionRow, take: &InjectCommand) -> Result<InjectResult, StoreError> {
     let conflict = |message: String| Err(StoreError::new(ErrorKind::Conflict, message));
     if row.unseen {
         return conflict("this call_id was reported as unseen; use a new one".into());

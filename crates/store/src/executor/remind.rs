@@ -3,32 +3,32 @@
 use std::sync::Arc;
 
 use bellwire_core::Time;
-use bellwire_core::person::Words;
+use bellwire_core::person::PersonMessage;
 use bellwire_core::verdict::VerdictKind;
 use bellwire_core::{Event, Input, NotificationId};
 use uuid::Uuid;
 
-use super::people::Draft;
-use super::{PostRoom, Source};
+use super::people::InboxDraft;
+use super::{Executor, RowSource};
 use crate::error::{ErrorKind, StoreError};
-use crate::packed::Packed;
-use crate::people::{Level, NewReminder, Reminder, Shelf};
+use crate::packed_event::PackedEvent;
+use crate::people::{InboxItemType, NewReminder, Reminder, InboxItemKind};
 use crate::rows::MailboxKey;
 use crate::verdicts::Decision;
 
 /// How many reminders may wait for one person, so that an agent in a loop cannot fill their days.
 const WAITING_MAX: usize = 200;
 
-impl PostRoom {
+impl Executor {
     /// Keeps something to be told later.
     pub(crate) async fn remind(
         &mut self,
         new: Box<NewReminder>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Reminder, StoreError> {
         new.caller.check_person(&new.user_id, new.conversation_id.as_deref())?;
         self.erasing.check(&new.user_id)?;
-        let known: Option<Uuid> = self.answered(new.once.as_ref(), source).await?;
+        let known: Option<Uuid> = self.remembered_answer(new.once.as_ref(), source).await?;
         if let Some(id) = known {
             return self.reminder(id, source).await?.ok_or_else(|| StoreError::not_found("reminder"));
         }
@@ -39,15 +39,15 @@ impl PostRoom {
                 format!("{WAITING_MAX} reminders wait for this person; cancel some, or wait until some are told");
             return Err(StoreError::new(ErrorKind::Full, message));
         }
-        let now = self.desk.now;
+        let now = self.context.now;
         let reminder = Reminder {
-            id: self.desk.ids.next(now),
+            id: self.context.ids.next(now),
             user_id: new.user_id,
             origin: new.origin,
             source: None,
             conversation_id: new.conversation_id,
             message: new.message,
-            level: Level::Reminder,
+            level: InboxItemType::Reminder,
             asked: true,
             at: new.at,
             due_at: new.at,
@@ -66,7 +66,7 @@ impl PostRoom {
         &mut self,
         user_id: Option<String>,
         id: Uuid,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let reminder = self.reminder(id, source).await?;
         let mine = |one: &Reminder| one.asked && user_id.as_deref().is_none_or(|user| user == one.user_id);
@@ -75,18 +75,18 @@ impl PostRoom {
         if reminder.notification_id.is_some() {
             return Err(StoreError::new(ErrorKind::Conflict, "this reminder was told already"));
         }
-        let ended_at = reminder.ended_at.or(Some(self.desk.now));
+        let ended_at = reminder.ended_at.or(Some(self.context.now));
         self.changes.people.reminders.insert(id, Reminder { ended_at, ..reminder });
         Ok(())
     }
 
     /// Tells what is due; where the hour has no room, it waits until it has. True if there may be more.
-    pub(super) async fn tell_what_is_due(
+    pub(super) async fn send_due_reminders(
         &mut self,
         limit: usize,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<bool, StoreError> {
-        let due = source.due_reminders(self.desk.now, limit, &self.damaged_people).await?;
+        let due = source.due_reminders(self.context.now, limit, &self.damaged_people).await?;
         let due = self.damage.readable(due);
         let more = due.len() == limit;
         for reminder in due {
@@ -96,10 +96,10 @@ impl PostRoom {
             if !self.is_readable(&reminder.user_id, source).await? {
                 continue;
             }
-            let draft = Draft {
+            let draft = InboxDraft {
                 id: None,
                 user_id: reminder.user_id.as_str().into(),
-                shelf: Shelf::Message,
+                kind: InboxItemKind::Message,
                 level: reminder.level,
                 origin: reminder.origin.clone(),
                 source: reminder.source.clone(),
@@ -110,7 +110,7 @@ impl PostRoom {
                 toast: None,
             };
             let told = match self.admit(draft, source).await? {
-                Ok(id) => Reminder { notification_id: Some(id), ended_at: Some(self.desk.now), ..reminder },
+                Ok(id) => Reminder { notification_id: Some(id), ended_at: Some(self.context.now), ..reminder },
                 Err(free) => Reminder { due_at: free, ..reminder },
             };
             self.changes.people.reminders.insert(told.id, told);
@@ -126,22 +126,22 @@ impl PostRoom {
 
     /// Lets the person's own mailbox for this origin decide on an event that subscribers would tell them of: once, wherever
     /// it goes. Without an origin nobody could say who tells, so the person is told nothing.
-    pub(super) async fn tell_person(
+    pub(super) async fn publish_to_person(
         &mut self,
         owner: &Arc<str>,
-        (event, packed): (&Arc<Event>, &Packed),
+        (event, packed): (&Arc<Event>, &PackedEvent),
         origin: Option<&str>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Vec<Decision>, StoreError> {
-        if !self.desk.subscribers.tell_a_person_of(event.kind()) {
+        if !self.context.subscribers.reaches_person(event.kind()) {
             return Ok(Vec::new());
         }
         let Some(origin) = origin else {
-            let telling = self.desk.subscribers.telling_a_person_of(event.kind());
+            let telling = self.context.subscribers.telling_a_person_of(event.kind());
             return Ok(telling.map(|subscriber| Decision::without_origin(&subscriber.id)).collect());
         };
         let key = MailboxKey::of_person(owner, origin);
-        match self.enter(&key, source).await {
+        match self.load_mailbox(&key, source).await {
             // The agent's own call goes on. The event says why its person was not told.
             Err(error) if error.kind == ErrorKind::Damaged => {
                 self.damage.note(format!("mailboxes ({owner})"), &error);
@@ -149,25 +149,25 @@ impl PostRoom {
             }
             entered => entered?,
         };
-        let room = self.rooms.get_mut(&key).expect("it was entered above");
-        room.drawer.keep(event.id(), packed.clone());
+        let hot_mailbox = self.hot_mailboxes.get_mut(&key).expect("it was entered above");
+        hot_mailbox.event_cache.keep(event.id(), packed.clone());
         self.handle(&key, Input::Event(event))?;
         let drained = self.drain(&key);
         // Behind the drain, which still needs the events of what is told now.
-        self.rooms.get_mut(&key).expect("it was entered above").tidy();
-        self.hand_over(&key, drained.ready, source).await?;
+        self.hot_mailboxes.get_mut(&key).expect("it was entered above").drop_unreferenced();
+        self.deliver_to_inbox(&key, drained.ready, source).await?;
         Ok(drained.verdicts.into_iter().map(of_person).collect())
     }
 
     /// The same for events that came up on the way: those of detectors, and tool calls that were observed. Their origin is
     /// that of the call that brought them up.
-    pub(super) async fn tell_what_came_up(
+    pub(super) async fn publish_detected(
         &mut self,
         origin: Option<&str>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
-        for (owner, event, packed) in std::mem::take(&mut self.came_up) {
-            let verdicts = self.tell_person(&owner, (&event, &packed), origin, source).await?;
+        for (owner, event, packed) in std::mem::take(&mut self.detected_events) {
+            let verdicts = self.publish_to_person(&owner, (&event, &packed), origin, source).await?;
             if let Some(row) = self.changes.events.iter_mut().find(|row| row.event.id() == event.id()) {
                 Arc::make_mut(&mut row.verdicts).extend(verdicts);
             }
@@ -176,19 +176,19 @@ impl PostRoom {
     }
 
     /// What a person's mailbox is done with goes into their inbox; over the hour's allowance it waits.
-    pub(super) async fn hand_over(
+    pub(super) async fn deliver_to_inbox(
         &mut self,
         mailbox: &MailboxKey,
-        ready: Vec<(NotificationId, Words)>,
-        source: &mut impl Source,
+        ready: Vec<(NotificationId, PersonMessage)>,
+        source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let (Some(origin), owner) = (mailbox.origin(), mailbox.owner()) else { return Ok(()) };
         for (id, words) in ready {
-            let (level, now) = (Level::from(words.kind), self.desk.now);
-            let draft = Draft {
+            let (level, now) = (InboxItemType::from(words.kind), self.context.now);
+            let draft = InboxDraft {
                 id: Some(id),
                 user_id: owner.clone(),
-                shelf: Shelf::Message,
+                kind: InboxItemKind::Message,
                 level,
                 origin: origin.to_string(),
                 source: words.source.clone(),
@@ -220,7 +220,7 @@ impl PostRoom {
         Ok(())
     }
 
-    async fn reminder(&mut self, id: Uuid, source: &mut impl Source) -> Result<Option<Reminder>, StoreError> {
+    async fn reminder(&mut self, id: Uuid, source: &mut impl RowSource) -> Result<Option<Reminder>, StoreError> {
         match self.changes.people.reminders.get(&id) {
             Some(reminder) => Ok(Some(reminder.clone())),
             None => source.reminder(id).await,
@@ -247,12 +247,12 @@ mod tests {
     use crate::command::{Caller, Incoming, Publish};
     use crate::memory::Memory;
     use crate::people::PeopleRules;
-    use crate::postroom::Publishing;
+    use crate::executor::Publishing;
 
     #[tokio::test]
     async fn a_person_who_is_asked_again_and_again_costs_no_memory() -> Result<(), Box<dyn std::error::Error>> {
         let (mut post, mut rows) = (
-            PostRoom::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default()),
+            Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default()),
             Memory::default(),
         );
         post.set_now(Time::from_millis(1_000));
@@ -262,7 +262,7 @@ mod tests {
             let publish = Publish { caller: Caller::user("ada"), events, once: None };
             post.publish(&mut Publishing::new(publish), &mut rows).await?;
         }
-        let kept = post.rooms[&MailboxKey::of_person(&"ada".into(), "user")].drawer.len();
+        let kept = post.hot_mailboxes[&MailboxKey::of_person(&"ada".into(), "user")].event_cache.len();
         assert!((1..=300).contains(&kept), "{kept} events");
         Ok(())
     }

@@ -18,21 +18,21 @@ use super::origin;
 use crate::config::Config;
 
 /// A shorter answer fits into one packet as it is.
-const PACKED_FROM: u16 = 1024;
+const COMPRESS_FROM_BYTES: u16 = 1024;
 
 /// The API as connections reach it.
 #[derive(Clone)]
 pub(crate) struct Api {
     plain: Router,
-    dressed: Router,
+    layered: Router,
 }
 
 impl Api {
     pub(super) fn new(plain: Router, config: &Config) -> Self {
-        let worth_it = DefaultPredicate::new().and(SizeAbove::new(PACKED_FROM));
+        let worth_it = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_FROM_BYTES));
         let dress =
             ServiceBuilder::new().layer(origin::cors(config)).layer(CompressionLayer::new().compress_when(worth_it));
-        Self { dressed: plain.clone().layer(dress), plain }
+        Self { layered: plain.clone().layer(dress), plain }
     }
 }
 
@@ -46,14 +46,14 @@ impl Service<Request<Incoming>> for Api {
     }
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-        match is_plain(&request) {
+        match needs_no_layers(&request) {
             true => self.plain.call(request),
-            false => self.dressed.call(request),
+            false => self.layered.call(request),
         }
     }
 }
 
-fn is_plain<B>(request: &Request<B>) -> bool {
+fn needs_no_layers<B>(request: &Request<B>) -> bool {
     let says_something = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
     let asks_for = |name| request.headers().contains_key(name);
     says_something && !asks_for(header::ORIGIN) && !asks_for(header::ACCEPT_ENCODING)

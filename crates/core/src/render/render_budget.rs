@@ -14,7 +14,7 @@ use crate::event::Payload;
 /// What that costs is counted here, in looks of about 64 bytes each. Once it is spent, events show nothing more and the
 /// rendering counts as failed.
 #[derive(Debug)]
-pub(super) struct Effort {
+pub(super) struct RenderBudget {
     left: AtomicUsize,
     /// The most characters of one text that the template sees.
     pub(super) text_max: usize,
@@ -26,7 +26,7 @@ const BYTES_PER_LOOK: usize = 64;
 /// The most characters of one text that a template sees; a block of the default limits holds no more.
 const TEXT_MAX: usize = 4096;
 
-impl Effort {
+impl RenderBudget {
     /// The variable under which filters find it; no template can spell it.
     pub(super) const NAME: &'static str = "%effort";
 
@@ -73,4 +73,4 @@ impl Effort {
     }
 }
 
-impl Object for Effort {}
+impl Object for RenderBudget {}

@@ -1,4 +1,4 @@
-//! Keeps the line: connects, writes down what commits have decided, in their order, and looks whether Redis still lives.
+//! Keeps the connection: connects, writes down what commits have decided, in their order, and looks whether Redis still lives.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisResult};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::line::{Line, Note};
+use super::connection::{SharedConnection, RedisWrite};
 use crate::people::Quota;
 
 /// How long connecting or one write may take. No call waits for it.
@@ -21,40 +21,40 @@ const LOOK: Duration = Duration::from_secs(1);
 const OWED_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// What was to be forgotten while Redis was away, and since when.
-type Owed = Vec<(Instant, Vec<Quota>)>;
+type PendingDeletes = Vec<(Instant, Vec<Quota>)>;
 
 /// Runs until it is aborted.
-pub(super) async fn keep(client: Client, line: Arc<Line>) {
-    let mut owed = Owed::new();
+pub(super) async fn run(client: Client, shared: Arc<SharedConnection>) {
+    let mut pending_deletes = PendingDeletes::new();
     loop {
-        if let Err(why) = attend(&client, &line, &mut owed).await {
-            line.is_away(why);
+        if let Err(why) = serve_connection(&client, &shared, &mut pending_deletes).await {
+            shared.is_away(why);
         }
-        set_aside(&line, &mut owed);
+        set_aside(&shared, &mut pending_deletes);
         sleep(PAUSE).await;
     }
 }
 
 /// One connection, from its beginning to its end.
-async fn attend(client: &Client, line: &Line, owed: &mut Owed) -> Result<(), String> {
+async fn serve_connection(client: &Client, shared: &SharedConnection, pending_deletes: &mut PendingDeletes) -> Result<(), String> {
     let mut connection = connect(client).await?;
-    while let Some((_, quotas)) = owed.last() {
-        delete(&mut connection, line, quotas).await?;
-        owed.pop();
+    while let Some((_, quotas)) = pending_deletes.last() {
+        delete(&mut connection, shared, quotas).await?;
+        pending_deletes.pop();
     }
-    let number = line.open(connection.clone());
-    while line.connection().is_some() {
+    let number = shared.open(connection.clone());
+    while shared.connection().is_some() {
         // Nothing to write for a while: is it still there?
-        let lives = match timeout(LOOK, line.work()).await {
+        let lives = match timeout(LOOK, shared.work()).await {
             Ok(()) => Ok(()),
             Err(_) => step(redis::cmd("PING").query_async::<()>(&mut connection)).await,
         };
         let written = match lives {
-            Ok(()) => write(&mut connection, line, owed).await,
+            Ok(()) => write(&mut connection, shared, pending_deletes).await,
             Err(why) => Err(why),
         };
         if let Err(why) = written {
-            line.hang_up(number, why);
+            shared.disconnect(number, why);
         }
     }
     Ok(())
@@ -69,19 +69,19 @@ pub(super) async fn connect(client: &Client) -> Result<MultiplexedConnection, St
 }
 
 /// Writes what waits. What cannot be forgotten now is owed.
-async fn write(connection: &mut MultiplexedConnection, line: &Line, owed: &mut Owed) -> Result<(), String> {
-    while let Some(note) = line.next_note() {
+async fn write(connection: &mut MultiplexedConnection, shared: &SharedConnection, pending_deletes: &mut PendingDeletes) -> Result<(), String> {
+    while let Some(note) = shared.next_note() {
         match note {
-            Note::Remember(quota, until) => {
-                let (key, millis) = (line.key(&quota), until.as_millis());
+            RedisWrite::Remember(quota, until) => {
+                let (key, millis) = (shared.key(&quota), until.as_millis());
                 let mut both = redis::pipe();
                 // The value decides; that the key ends by itself only keeps Redis tidy, by its own clock.
                 both.atomic().cmd("SET").arg(&key).arg(millis).ignore().cmd("PEXPIREAT").arg(&key).arg(millis).ignore();
                 step(both.query_async::<()>(connection)).await?;
             }
-            Note::Forget(quotas) => {
-                if let Err(why) = delete(connection, line, &quotas).await {
-                    owed.push((Instant::now(), quotas));
+            RedisWrite::Forget(quotas) => {
+                if let Err(why) = delete(connection, shared, &quotas).await {
+                    pending_deletes.push((Instant::now(), quotas));
                     return Err(why);
                 }
             }
@@ -90,22 +90,22 @@ async fn write(connection: &mut MultiplexedConnection, line: &Line, owed: &mut O
     Ok(())
 }
 
-async fn delete(connection: &mut MultiplexedConnection, line: &Line, quotas: &[Quota]) -> Result<(), String> {
-    let keys: Vec<String> = quotas.iter().map(|quota| line.key(quota)).collect();
+async fn delete(connection: &mut MultiplexedConnection, shared: &SharedConnection, quotas: &[Quota]) -> Result<(), String> {
+    let keys: Vec<String> = quotas.iter().map(|quota| shared.key(quota)).collect();
     step(redis::cmd("DEL").arg(keys).query_async::<()>(connection)).await?;
-    line.unmask(quotas);
+    shared.unmask(quotas);
     Ok(())
 }
 
 /// Redis is away: refusals are not remembered, what is to be forgotten is owed for as long as it could be recalled.
-fn set_aside(line: &Line, owed: &mut Owed) {
-    while let Some(note) = line.next_note() {
-        if let Note::Forget(quotas) = note {
-            owed.push((Instant::now(), quotas));
+fn set_aside(shared: &SharedConnection, pending_deletes: &mut PendingDeletes) {
+    while let Some(note) = shared.next_note() {
+        if let RedisWrite::Forget(quotas) = note {
+            pending_deletes.push((Instant::now(), quotas));
         }
     }
-    for (_, quotas) in owed.extract_if(.., |(since, _)| since.elapsed() > OWED_MAX) {
-        line.unmask(&quotas);
+    for (_, quotas) in pending_deletes.extract_if(.., |(since, _)| since.elapsed() > OWED_MAX) {
+        shared.unmask(&quotas);
     }
 }
 

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwire_core::Time;
 use uuid::Uuid;
 
-use super::{PostRoom, Source};
+use super::{Executor, RowSource};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{
-    Channel, Claim, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, Letter, Purpose, Shelf,
+    Channel, Claim, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, AttemptStart, Purpose, InboxItemKind,
 };
 use crate::rows::ConversationKey;
 
@@ -41,18 +41,18 @@ impl DueLetter {
     }
 }
 
-impl PostRoom {
+impl Executor {
     /// Plans the ways of a new notification: none for a muted origin, none for what the hub says of itself.
     pub(super) fn plan(&mut self, item: &InboxItem, muted: bool) {
-        if muted || item.shelf == Shelf::Note || !self.rules.email {
+        if muted || item.kind == InboxItemKind::Note || !self.rules.email {
             return;
         }
-        let now = self.desk.now;
+        let now = self.context.now;
         let settings = &self.people[item.user_id.as_str()].settings;
         let Some(target) = settings.mail_address().map(str::to_owned) else { return };
         let until = settings.quiet_until(now);
         let delivery = Delivery {
-            id: self.desk.ids.next(now),
+            id: self.context.ids.next(now),
             content: DeliveryContent::Notification(item.id),
             user_id: item.user_id.clone(),
             channel: Channel::Email,
@@ -73,18 +73,18 @@ impl PostRoom {
 
     /// Other quiet hours: what they hold back is planned by the new ones, a page at a time. Some = there is more behind
     /// this id.
-    pub(crate) async fn plan_anew(
+    pub(crate) async fn replan(
         &mut self,
         user_id: String,
         after: Uuid,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Option<Uuid>, StoreError> {
-        let now = self.desk.now;
+        let now = self.context.now;
         let until = self.person(&user_id, source).await?.settings.quiet_until(now);
         let stored = source.waiting_deliveries(&user_id, after, PAGE).await?;
         let stored = self.damage.readable(stored);
         let last = stored.last().map(|one| one.id).filter(|_| stored.len() == PAGE);
-        for mut delivery in self.as_changed(stored, |one| one.user_id == user_id).into_iter().filter(Delivery::is_held)
+        for mut delivery in self.with_commit_changes(stored, |one| one.user_id == user_id).into_iter().filter(Delivery::is_held)
         {
             delivery.not_before = until.unwrap_or(now);
             delivery.held_by = until.map(|_| Hold::QuietHours);
@@ -94,7 +94,7 @@ impl PostRoom {
     }
 
     /// Takes what is due, as letters, oldest first and in turn between people. Claims that ran out are settled first.
-    pub(crate) async fn claim(&mut self, limit: usize, source: &mut impl Source) -> Result<Vec<Claim>, StoreError> {
+    pub(crate) async fn claim(&mut self, limit: usize, source: &mut impl RowSource) -> Result<Vec<Claim>, StoreError> {
         self.settle_leases(source).await?;
         let (letters, is_whole) = self.due_letters(limit.saturating_mul(LOOK_MAX), source).await?;
         let mut claims = Vec::new();
@@ -122,9 +122,9 @@ impl PostRoom {
     async fn due_letters(
         &mut self,
         look: usize,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<(Vec<DueLetter>, bool), StoreError> {
-        let now = self.desk.now;
+        let now = self.context.now;
         let mut turns = self.letters_in_flight(source).await?;
         let due = source.due_deliveries(now, look, &self.damaged_people).await?;
         let mut due = self.damage.readable(due);
@@ -137,7 +137,7 @@ impl PostRoom {
         }
         let is_due = |one: &Delivery| one.state == DeliveryState::Waiting && one.not_before <= now;
         let mut letters: BTreeMap<(String, Option<Uuid>, bool), Vec<Delivery>> = BTreeMap::new();
-        for delivery in self.as_changed(due, is_due).into_iter().filter(is_due) {
+        for delivery in self.with_commit_changes(due, is_due).into_iter().filter(is_due) {
             let is_code = delivery.content == DeliveryContent::ConfirmationCode;
             letters.entry((delivery.user_id.clone(), delivery.letter_id, is_code)).or_default().push(delivery);
         }
@@ -157,10 +157,10 @@ impl PostRoom {
     }
 
     /// How many letters to each person are claimed or being sent.
-    async fn letters_in_flight(&mut self, source: &mut impl Source) -> Result<BTreeMap<String, usize>, StoreError> {
+    async fn letters_in_flight(&mut self, source: &mut impl RowSource) -> Result<BTreeMap<String, usize>, StoreError> {
         let leased = source.leased_deliveries().await?;
         let leased = self.damage.readable(leased);
-        let leased = self.as_changed(leased, Delivery::is_leased).into_iter().filter(Delivery::is_leased);
+        let leased = self.with_commit_changes(leased, Delivery::is_leased).into_iter().filter(Delivery::is_leased);
         let letters: BTreeSet<(String, Option<Uuid>)> = leased.map(|one| (one.user_id, one.letter_id)).collect();
         let mut people = BTreeMap::new();
         letters.into_iter().for_each(|(user_id, _)| *people.entry(user_id).or_default() += 1);
@@ -168,8 +168,8 @@ impl PostRoom {
     }
 
     /// Records that an attempt begins, if the claim still holds.
-    pub(crate) async fn start(&mut self, letter: Letter, source: &mut impl Source) -> Result<bool, StoreError> {
-        let now = self.desk.now;
+    pub(crate) async fn start(&mut self, letter: AttemptStart, source: &mut impl RowSource) -> Result<bool, StoreError> {
+        let now = self.context.now;
         let ours = self.leased(letter.letter_id, letter.fence, DeliveryState::Claimed, source).await?;
         for mut delivery in ours.iter().cloned() {
             if let (DeliveryContent::ConfirmationCode, Some(code)) = (delivery.content, letter.code.clone()) {
@@ -185,15 +185,15 @@ impl PostRoom {
 
     /// What is due for this person and in no letter yet, for those who have more than was looked at: what was held back
     /// together goes together, as far as one letter carries it.
-    async fn all_due(&mut self, letter: DueLetter, source: &mut impl Source) -> Result<Vec<Delivery>, StoreError> {
-        let (now, user_id) = (self.desk.now, letter.user_id);
+    async fn all_due(&mut self, letter: DueLetter, source: &mut impl RowSource) -> Result<Vec<Delivery>, StoreError> {
+        let (now, user_id) = (self.context.now, letter.user_id);
         let stored = source.waiting_deliveries(&user_id, Uuid::nil(), PAGE).await?;
         let stored = self.damage.readable(stored);
         let is_due = |one: &Delivery| {
             let is_news = one.content != DeliveryContent::ConfirmationCode && one.letter_id.is_none();
             one.user_id == user_id && one.state == DeliveryState::Waiting && one.not_before <= now && is_news
         };
-        let mut due: Vec<Delivery> = self.as_changed(stored, is_due).into_iter().filter(is_due).collect();
+        let mut due: Vec<Delivery> = self.with_commit_changes(stored, is_due).into_iter().filter(is_due).collect();
         // Behind a page of what is not due yet there may still be some that was found to be.
         due.extend(letter.deliveries);
         due.sort_by_key(|one| one.id);
@@ -208,21 +208,21 @@ impl PostRoom {
         &mut self,
         user_id: &str,
         letter_id: Uuid,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Vec<Delivery>, StoreError> {
         let stored = source.letter(user_id, letter_id).await?;
         let stored = self.damage.readable(stored);
         let waits = |one: &Delivery| one.letter_id == Some(letter_id) && one.state == DeliveryState::Waiting;
-        Ok(self.as_changed(stored, waits).into_iter().filter(waits).collect())
+        Ok(self.with_commit_changes(stored, waits).into_iter().filter(waits).collect())
     }
 
     /// Looks once more whether each is wanted, and claims what is left as one letter.
     async fn claim_letter(
         &mut self,
         deliveries: Vec<Delivery>,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Option<Claim>, StoreError> {
-        let now = self.desk.now;
+        let now = self.context.now;
         let mut looked_at = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
             looked_at.push((self.still_wanted(&delivery, source).await?, delivery));
@@ -230,16 +230,16 @@ impl PostRoom {
         let (mut taken, mut items) = (Vec::new(), Vec::new());
         for (wanted, delivery) in looked_at {
             match wanted {
-                Wanted::Yes(item) => {
+                DeliveryCheck::Yes(item) => {
                     items.extend(item.map(|item| *item));
                     taken.push(delivery);
                 }
-                Wanted::Later(until) => {
+                DeliveryCheck::Later(until) => {
                     let held_by = Some(Hold::QuietHours);
                     let held = Delivery { not_before: until, held_by, reason: None, ..delivery };
                     self.changes.people.deliveries.insert(held.id, held);
                 }
-                Wanted::No(reason) => self.settle(&[delivery], DeliveryState::Skipped, Some(reason), None),
+                DeliveryCheck::No(reason) => self.settle(&[delivery], DeliveryState::Skipped, Some(reason), None),
             }
         }
         let Some(first) = taken.first().cloned() else { return Ok(None) };
@@ -247,7 +247,7 @@ impl PostRoom {
         items.sort_by_key(|item| item.created_sequence);
         let titles = self.titles(&items, source).await?;
         let fence = taken.iter().map(|one| one.fence).max().unwrap_or(0) + 1;
-        let letter_id = first.letter_id.unwrap_or_else(|| self.desk.ids.next(now));
+        let letter_id = first.letter_id.unwrap_or_else(|| self.context.ids.next(now));
         for delivery in taken {
             let lease_until = Some(now.plus(self.rules.claim_ms));
             let state = DeliveryState::Claimed;
@@ -279,7 +279,7 @@ impl PostRoom {
     async fn titles(
         &mut self,
         items: &[InboxItem],
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<BTreeMap<String, String>, StoreError> {
         let mut titles = BTreeMap::new();
         for item in items {
@@ -297,31 +297,31 @@ impl PostRoom {
         Ok(titles)
     }
 
-    async fn still_wanted(&mut self, delivery: &Delivery, source: &mut impl Source) -> Result<Wanted, StoreError> {
-        let now = self.desk.now;
+    async fn still_wanted(&mut self, delivery: &Delivery, source: &mut impl RowSource) -> Result<DeliveryCheck, StoreError> {
+        let now = self.context.now;
         let DeliveryContent::Notification(id) = delivery.content else {
             let settings = &self.person(&delivery.user_id, source).await?.settings;
             let same = settings.email.address.as_ref() == Some(&delivery.target) && !settings.email.confirmed;
-            return Ok(if same { Wanted::Yes(None) } else { Wanted::No("the address is no longer to be confirmed") });
+            return Ok(if same { DeliveryCheck::Yes(None) } else { DeliveryCheck::No("the address is no longer to be confirmed") });
         };
         let item = match self.inbox_item(&delivery.user_id, id, source).await {
             Err(error) if error.kind == ErrorKind::Damaged => {
                 self.damage.note(format!("inbox ({}, {id})", delivery.user_id), &error);
-                return Ok(Wanted::No("the notification is damaged"));
+                return Ok(DeliveryCheck::No("the notification is damaged"));
             }
             item => item?,
         };
         let settings = &self.people[delivery.user_id.as_str()].settings;
         Ok(match item {
-            None => Wanted::No("the notification is gone"),
-            Some(item) if item.dismissed_at.is_some() => Wanted::No("it was dismissed meanwhile"),
-            Some(item) if item.read_at.is_some() => Wanted::No("it was read meanwhile"),
-            Some(_) if !settings.email.enabled => Wanted::No("mail is switched off"),
-            Some(_) if settings.mail_address() != Some(&delivery.target) => Wanted::No("the address has changed"),
-            Some(item) if settings.mutes(&item.origin) => Wanted::No("the origin is muted"),
+            None => DeliveryCheck::No("the notification is gone"),
+            Some(item) if item.dismissed_at.is_some() => DeliveryCheck::No("it was dismissed meanwhile"),
+            Some(item) if item.read_at.is_some() => DeliveryCheck::No("it was read meanwhile"),
+            Some(_) if !settings.email.enabled => DeliveryCheck::No("mail is switched off"),
+            Some(_) if settings.mail_address() != Some(&delivery.target) => DeliveryCheck::No("the address has changed"),
+            Some(item) if settings.mutes(&item.origin) => DeliveryCheck::No("the origin is muted"),
             Some(item) => match settings.quiet_until(now) {
-                Some(until) => Wanted::Later(until),
-                None => Wanted::Yes(Some(Box::new(item))),
+                Some(until) => DeliveryCheck::Later(until),
+                None => DeliveryCheck::Yes(Some(Box::new(item))),
             },
         })
     }
@@ -332,17 +332,17 @@ impl PostRoom {
         letter_id: Uuid,
         fence: i64,
         state: DeliveryState,
-        source: &mut impl Source,
+        source: &mut impl RowSource,
     ) -> Result<Vec<Delivery>, StoreError> {
         let leased = source.leased_deliveries().await?;
         let leased = self.damage.readable(leased);
         let ours = |one: &Delivery| one.letter_id == Some(letter_id) && one.fence == fence && one.state == state;
-        Ok(self.as_changed(leased, ours).into_iter().filter(ours).collect())
+        Ok(self.with_commit_changes(leased, ours).into_iter().filter(ours).collect())
     }
 
     /// Stored deliveries as this commit has them, and those it has of its own that are wanted besides. Nothing is
     /// delivered to a person who is being erased.
-    pub(super) fn as_changed(&self, stored: Vec<Delivery>, wanted: impl Fn(&Delivery) -> bool) -> Vec<Delivery> {
+    pub(super) fn with_commit_changes(&self, stored: Vec<Delivery>, wanted: impl Fn(&Delivery) -> bool) -> Vec<Delivery> {
         let fresh = &self.changes.people.deliveries;
         let mut all: BTreeMap<Uuid, Delivery> =
             fresh.values().filter(|one| wanted(one)).map(|one| (one.id, one.clone())).collect();
@@ -354,7 +354,7 @@ impl PostRoom {
 }
 
 /// Whether a delivery is wanted when its time has come.
-enum Wanted {
+enum DeliveryCheck {
     Yes(Option<Box<InboxItem>>),
     Later(Time),
     No(&'static str),

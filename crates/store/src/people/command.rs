@@ -1,0 +1,64 @@
+use bellwire_core::NotificationId;
+use bellwire_core::person::PersonSettings;
+use uuid::Uuid;
+
+use super::{
+    Claim, Delivery, AttemptEnd, InboxItem, AttemptStart, NewReminder, SettingsRequest, NotificationDraft, PressResult, Reminder, SendResult,
+};
+use crate::command::IdempotencyKey;
+use crate::error::StoreError;
+use crate::executor::{Executor, RowSource};
+use crate::reply::PendingReply;
+
+/// A line says: what is asked, with what, for which answer, and which verb of the executor answers.
+macro_rules! people_commands {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty => $verb:ident;)+) => {
+        /// What is asked of the writer on behalf of people.
+        pub(crate) enum PeopleCommand {
+            $($name { $($argument: $type,)* reply: PendingReply<$answer> },)+
+        }
+
+        impl PeopleCommand {
+            /// Lets the executor decide; the answer waits for the commit. It may be decided again.
+            pub(crate) async fn decide(
+                &mut self,
+                executor: &mut Executor,
+                source: &mut impl RowSource,
+            ) -> Result<(), StoreError> {
+                match self {
+                    $(Self::$name { $($argument,)* reply } => {
+                        reply.hold(executor.$verb($($argument.clone(),)* source).await)
+                    })+
+                }
+            }
+
+            /// Sends the answer after the commit.
+            pub(crate) fn answer(self, committed: Result<(), StoreError>) {
+                match self {
+                    $(Self::$name { reply, .. } => reply.send(committed),)+
+                }
+            }
+        }
+    };
+}
+
+people_commands! {
+    Send(draft: Box<NotificationDraft>) -> SendResult => send;
+    Mark(user_id: String, id: NotificationId, read: bool) -> InboxItem => mark;
+    ReadSome(user_id: String, before: usize, once: Option<IdempotencyKey>) -> (usize, bool) => read_some;
+    Dismiss(user_id: String, id: NotificationId) -> InboxItem => dismiss;
+    Act(user_id: String, id: NotificationId, index: usize, once: Option<IdempotencyKey>) -> PressResult => act;
+    Remind(reminder: Box<NewReminder>) -> Reminder => remind;
+    CancelReminder(user_id: Option<String>, id: Uuid) -> () => cancel_reminder;
+    ChangeSettings(change: Box<SettingsRequest>) -> (PersonSettings, Option<Uuid>) => change_settings;
+    PlanAnew(user_id: String, after: Uuid) -> Option<Uuid> => replan;
+    ConfirmAddress(user_id: String, code: Vec<u8>, once: Option<IdempotencyKey>) -> PersonSettings => confirm_address;
+    Unsubscribe(user_id: String, address: String) -> () => unsubscribe;
+    Claim(limit: usize) -> Vec<Claim> => claim;
+    Start(letter: AttemptStart) -> bool => start;
+    AttemptEnd(finish: AttemptEnd) -> bool => finish;
+    RetryDelivery(user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> Delivery => retry_delivery;
+    Recall(once: IdempotencyKey) -> Option<String> => known_answer;
+    Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
+    CancelDelivery(user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> Delivery => cancel_delivery;
+}
