@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Randomness, Subscribers, Time};
-use bellwire_store::{Caller, Clock, Incoming, StoreOptions, PeopleRules, Publish, CommitReport, SqliteStore, Store, InjectCommand};
+use bellwire_store::{
+    Caller, Clock, CommitReport, Incoming, InjectCommand, PeopleRules, Publish, SqliteStore, Store, StoreOptions,
+};
 
 use crate::events::{START, change, failure, subagent, task};
 use crate::measure::{Laps, RunMode, TableRow, nanos};
@@ -58,6 +60,7 @@ impl Bench {
             timers: false,
             observer: Some(Arc::new(observer)),
             people: PeopleRules::default(),
+            sizes: bellwire_store::Sizes::default(),
         };
         let store = SqliteStore::open(&folder.path().join("full.db"), opening).await.expect("the file can be made");
         Self { store: Arc::new(store), clock, spent, _folder: folder }

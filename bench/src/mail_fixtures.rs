@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bellwire_core::person::{MessageType, SettingsChange};
 use bellwire_core::{Subscribers, Time};
 use bellwire_store::{
-    Caller, Clock, AttemptEnd, AttemptStart, SettingsRequest, NotificationDraft, StoreOptions, AttemptOutcome, PeopleRules, NotificationContent, SqliteStore,
-    Store,
+    AttemptEnd, AttemptOutcome, AttemptStart, Caller, Clock, NotificationContent, NotificationDraft, PeopleRules,
+    SettingsRequest, SqliteStore, Store, StoreOptions,
 };
 use tokio::task::JoinSet;
 
@@ -34,7 +34,8 @@ pub(crate) async fn add_people(folder: &Path, people: usize) {
         for claim in claims {
             let letter = AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code: Some(b"code".to_vec()) };
             assert!(store.start(letter).await.expect("the store answers"));
-            let finish = AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
+            let finish =
+                AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
             assert!(store.finish(finish).await.expect("the store answers"));
             store.confirm_address(claim.user_id, b"code".to_vec(), None).await.expect("the code fits");
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bellwire_core::mailbox::{EventLookup, InjectInput};
 use bellwire_core::{
-    Injection, Boundary, MailboxContext, Effect, Event, EventId, Ids, Inject, Input, MailboxKind, Mailbox, Subscribers, Time, Verdict,
+    Boundary, Effect, Event, EventId, Ids, Inject, Injection, Input, Mailbox, MailboxContext, MailboxKind, Subscribers,
+    Time, Verdict,
 };
 
 /// Handles events and injections, and counts the effects.

@@ -89,7 +89,7 @@ fn recurring(number: usize) -> Event {
 mod tests {
     use std::collections::HashSet;
 
-    use bellwire_core::{MailboxContext, Effect, Input, Subscribers, Verdict};
+    use bellwire_core::{Effect, Input, MailboxContext, Subscribers, Verdict};
 
     use super::*;
     use crate::mailbox::Pass;

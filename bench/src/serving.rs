@@ -59,7 +59,8 @@ impl Role {
 }
 
 async fn hub(listener: TcpListener, folder: PathBuf, environment: Vec<(String, String)>) {
-    let settings = config::load(&ConfigSources { environment, ..ConfigSources::default() }).expect("the variables are right");
+    let settings =
+        config::load(&ConfigSources { environment, ..ConfigSources::default() }).expect("the variables are right");
     let mut config = Config { data_dir: Some(folder), ..settings.config };
     config.limits.publish_per_second = 0;
     (config.limits.concurrent_per_token, config.limits.streams_per_token) = (0, 0);

@@ -6,7 +6,7 @@ use std::io::{IsTerminal as _, stderr};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bellwire_server::config::{Log as LogSettings, LogFormat};
+use bellwire_server::config::{LogConfig, LogFormat};
 use serde_json::json;
 
 use self::queue::{DroppedLine, LogQueue};
@@ -22,7 +22,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// Logs from here on, panics included.
-    pub(crate) fn start(settings: &LogSettings) -> Result<Self> {
+    pub(crate) fn start(settings: &LogConfig) -> Result<Self> {
         let text = match settings.format {
             LogFormat::Auto => stderr().is_terminal(),
             LogFormat::Text => true,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use bellwire_server::config::{Flag, LoadedConfig, ConfigSources, load};
+use bellwire_server::config::{ConfigSources, Flag, LoadedConfig, load};
 use clap::Args;
 
 use crate::data_dir;

@@ -5,7 +5,7 @@
 
 #![allow(clippy::disallowed_macros, reason = "the core prints nothing; an example shows what it got")]
 
-use bellwire_core::conversation::{InjectOptions, ObservedCall, CallOutcome};
+use bellwire_core::conversation::{CallOutcome, InjectOptions, ObservedCall};
 use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 use serde_json::{Value, json};
 
@@ -69,7 +69,10 @@ fn run_tool(call: &Value) -> (String, ObservedCall) {
             observed.error_message = Some("no answer after 5000ms".to_owned());
             ("error: no answer after 5000ms".to_owned(), observed)
         }
-        _ => ("# Changelog\n## 2.0.0".to_owned(), ObservedCall { arguments, ..ObservedCall::new(tool, CallOutcome::Success) }),
+        _ => (
+            "# Changelog\n## 2.0.0".to_owned(),
+            ObservedCall { arguments, ..ObservedCall::new(tool, CallOutcome::Success) },
+        ),
     }
 }
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::event::{AgentName, Event, ValidationError, Payload, Severity};
-use crate::inject::{Injection, Inject, SystemMessage};
-use crate::mailbox::{MailboxContext, Effect, EventLookup, InjectInput, Input, MailboxKind, Mailbox, MailboxError};
+use crate::event::{AgentName, Event, Payload, Severity, ValidationError};
+use crate::inject::{Inject, Injection, SystemMessage};
+use crate::mailbox::{Effect, EventLookup, InjectInput, Input, Mailbox, MailboxContext, MailboxError, MailboxKind};
 use crate::notification::{EndReason, Notification};
 use crate::render::{Boundary, system_prompt};
 use crate::subscriber::{Preferences, SubscriberId, Subscribers};
@@ -409,15 +409,21 @@ impl Conversation {
         let (mut news, mut first_unmatched, mut answer) = (Vec::new(), None, None);
         while let Some(effect) = self.context.poll() {
             match effect {
-                Effect::Verdict { event, subscriber, verdict } => news.push(ConversationUpdate::Decided(event, subscriber, verdict)),
+                Effect::Verdict { event, subscriber, verdict } => {
+                    news.push(ConversationUpdate::Decided(event, subscriber, verdict))
+                }
                 Effect::Decided { unmatched, .. } => first_unmatched = first_unmatched.or(Some(unmatched)),
                 Effect::Detected(event) => {
                     self.events.insert(event.id(), event.clone());
                     news.push(ConversationUpdate::Detected(event));
                 }
-                Effect::Superseded { event, subscriber, by } => news.push(ConversationUpdate::Superseded(event, subscriber, by)),
+                Effect::Superseded { event, subscriber, by } => {
+                    news.push(ConversationUpdate::Superseded(event, subscriber, by))
+                }
                 Effect::Waiting(id) => news.extend(mailbox.find(id).cloned().map(ConversationUpdate::Waiting)),
-                Effect::Ended(notification, end_reason) => news.push(ConversationUpdate::Ended(notification.id, end_reason)),
+                Effect::Ended(notification, end_reason) => {
+                    news.push(ConversationUpdate::Ended(notification.id, end_reason))
+                }
                 Effect::Wake(ids) => news.push(ConversationUpdate::Wake(ids)),
                 Effect::Injection(given) => answer = Some(*given),
                 Effect::Ready(_) => unreachable!("a conversation has no person's mailbox"),

@@ -18,7 +18,7 @@ pub use canonical::canonical_json;
 pub(crate) use cut::{cut, cut_display};
 pub use draft::EventDraft;
 pub use event_type::{EventType, TypePattern};
-pub use payload::{Payload, HashKey};
+pub use payload::{HashKey, Payload};
 pub(crate) use payload::{entries_fingerprint, fingerprint};
 pub use severity::Severity;
 pub use source::{AgentName, Source};
@@ -72,7 +72,12 @@ pub enum EventCause {
 impl Event {
     /// An event from its four required fields. The id is nil and the time zero until [`Event::with_id`] and
     /// [`Event::at`], or the conversation it is published to, set them.
-    pub fn new(kind: &str, source: &str, severity: Severity, payload: serde_json::Value) -> Result<Self, ValidationError> {
+    pub fn new(
+        kind: &str,
+        source: &str,
+        severity: Severity,
+        payload: serde_json::Value,
+    ) -> Result<Self, ValidationError> {
         let kind = EventType::parse(kind)?;
         let source = Source::parse(source)?;
         refuse_reserved(&kind, &source)?;

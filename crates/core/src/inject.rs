@@ -8,7 +8,7 @@ mod answer;
 mod cap;
 mod item;
 
-pub use answer::{Injection, SystemMessage, ShownItem};
+pub use answer::{Injection, ShownItem, SystemMessage};
 pub use cap::{CountTokens, estimate_tokens};
 
 pub(crate) use cap::{CappedContent, fill};

@@ -35,13 +35,13 @@ mod randomness;
 pub use randomness::Randomness;
 
 pub mod event;
-pub use event::{AgentName, Event, EventDraft, EventType, ValidationError, Payload, Severity, Source};
+pub use event::{AgentName, Event, EventDraft, EventType, Payload, Severity, Source, ValidationError};
 
 pub mod subscriber;
 pub use subscriber::{InjectionPoint, Preferences, Priority, Subscriber, Subscribers};
 
 pub mod mailbox;
-pub use mailbox::{MailboxContext, Effect, Input, MailboxKind, Mailbox};
+pub use mailbox::{Effect, Input, Mailbox, MailboxContext, MailboxKind};
 
 pub mod verdict;
 pub use verdict::Verdict;
@@ -52,7 +52,7 @@ pub mod notification;
 pub use notification::Notification;
 
 pub mod inject;
-pub use inject::{Injection, Inject};
+pub use inject::{Inject, Injection};
 
 pub mod render;
 pub use render::{Boundary, Template};

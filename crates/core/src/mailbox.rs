@@ -30,9 +30,9 @@ use siphasher::sip128::Hasher128 as _;
 use siphasher::sip128::SipHasher13;
 
 use crate::detect::Detectors;
-use crate::event::{EventCause, Event, HashKey};
+use crate::event::{Event, EventCause, HashKey};
 use crate::inject::Injection;
-use crate::notification::{EventRef, EndReason, Notification};
+use crate::notification::{EndReason, EventRef, Notification};
 use crate::subscriber::{Preferences, Subscriber, SubscriberId, SubscriberState, Subscribers, write_text};
 use crate::verdict::{Filter, Verdict};
 use crate::{EventId, Ids, NotificationId, Priority, Time};
@@ -371,7 +371,13 @@ impl Mailbox {
     }
 
     /// Joins the subscriber's open batch or opens one; a batch that is full, or need not wait, goes to the queue.
-    fn batch(&mut self, entry: EventRef, subscriber: &Subscriber, event: &Event, context: &mut MailboxContext) -> Verdict {
+    fn batch(
+        &mut self,
+        entry: EventRef,
+        subscriber: &Subscriber,
+        event: &Event,
+        context: &mut MailboxContext,
+    ) -> Verdict {
         let point = subscriber.point_for(event);
         let at = self.batches.find(subscriber, point).unwrap_or_else(|| {
             self.sequence += 1;
@@ -501,7 +507,8 @@ impl Mailbox {
 
     /// Tells the stream of an idle conversation about wake mail: once per notification, six times an hour at most.
     fn emit_wakes(&mut self, context: &mut MailboxContext) {
-        if !self.pending.iter().any(is_unannounced) || self.kind != MailboxKind::MainAgent || self.is_working(self.now) {
+        if !self.pending.iter().any(is_unannounced) || self.kind != MailboxKind::MainAgent || self.is_working(self.now)
+        {
             return;
         }
         // The person's own word always wakes and uses up nothing.

@@ -33,7 +33,7 @@ pub use note::NotifySelf;
 
 mod settings;
 pub use settings::{
-    EmailSettings, QuietChange, QuietSettings, PersonSettings, SettingsChange, TelegramSettings, ToastSettings,
+    EmailSettings, PersonSettings, QuietChange, QuietSettings, SettingsChange, TelegramSettings, ToastSettings,
 };
 
 mod words;

@@ -6,12 +6,12 @@
 mod block;
 mod boundary;
 mod builtin;
-mod render_budget;
 mod filters;
 pub mod guard;
 mod language;
 mod marked;
 mod prompt;
+mod render_budget;
 mod shorten;
 mod synthetic;
 mod template;
@@ -23,7 +23,7 @@ pub use prompt::system_prompt;
 pub use synthetic::{NOTIFICATION_TOOL, tool_definition};
 pub use template::{Template, TemplateError, TemplateEvent};
 
-pub(crate) use block::{FoldLine, BlockContent, Rest, RenderedItem, BlockWriter};
+pub(crate) use block::{BlockContent, BlockWriter, FoldLine, RenderedItem, Rest};
 pub(crate) use synthetic::synthetic_messages;
 
 use std::sync::Arc;
@@ -60,8 +60,11 @@ pub(crate) fn render_item(
         .collect();
     let (document, problem) = document_of(item, subscribers, &events);
     let document = guarded(document, boundary);
-    let shown =
-        RenderedItem { label: safe_label(&label(item, &events), item, boundary), times: item.times, text: document.to_toon() };
+    let shown = RenderedItem {
+        label: safe_label(&label(item, &events), item, boundary),
+        times: item.times,
+        text: document.to_toon(),
+    };
     let whole = match events.as_slice() {
         [one] if one.event.is_told_whole() => Some(one.event.id()),
         _ => None,
@@ -81,10 +84,12 @@ pub(crate) fn document_of(
             let said = subscriber.and_then(|subscriber| subscriber.template.render(subscriber, events).ok());
             (builtin::repeats(item, events, said), None)
         }
-        (NotificationKind::Events, Some(subscriber)) if !events.is_empty() => match subscriber.template.render(subscriber, events) {
-            Ok(document) => (document, None),
-            Err(problem) => (builtin::news(item, events), Some(problem)),
-        },
+        (NotificationKind::Events, Some(subscriber)) if !events.is_empty() => {
+            match subscriber.template.render(subscriber, events) {
+                Ok(document) => (document, None),
+                Err(problem) => (builtin::news(item, events), Some(problem)),
+            }
+        }
         (NotificationKind::Events, None) => (builtin::news(item, events), Some("the subscriber is gone".to_owned())),
         (NotificationKind::Events, Some(_)) => (builtin::news(item, events), Some("its events are gone".to_owned())),
     }

@@ -13,7 +13,7 @@ pub use bundled::bundled_files;
 pub use file::{FileError, SubscriberFile};
 pub use key::KeyPattern;
 pub(crate) use key::write_text;
-pub use set::{LoadedSubscribers, Preferences, DisableError, SubscriberState, Subscribers};
+pub use set::{DisableError, LoadedSubscribers, Preferences, SubscriberState, Subscribers};
 
 use std::fmt;
 use std::sync::Arc;

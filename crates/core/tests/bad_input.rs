@@ -14,8 +14,8 @@ use bellwire_core::render::guard::guard;
 use bellwire_core::render::toon::Document;
 use bellwire_core::subscriber::{Subscriber, SubscriberFile};
 use bellwire_core::{
-    Injection, Boundary, Conversation, Event, EventDraft, Ids, Inject, InjectionPoint, Randomness, Severity, Subscribers,
-    Time,
+    Boundary, Conversation, Event, EventDraft, Ids, Inject, Injection, InjectionPoint, Randomness, Severity,
+    Subscribers, Time,
 };
 use serde_json::{Map, Value, json};
 

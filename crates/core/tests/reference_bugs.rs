@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bellwire_core::conversation::{InjectOptions, ConversationUpdate, ObservedCall, CallOutcome, PublishResult};
+use bellwire_core::conversation::{CallOutcome, ConversationUpdate, InjectOptions, ObservedCall, PublishResult};
 use bellwire_core::inject::estimate_tokens;
 use bellwire_core::mailbox::{BLOB_MAX, PENDING_MAX};
 use bellwire_core::subscriber::{DisableError, SubscriberFile};
 use bellwire_core::{
-    AgentName, Injection, Conversation, MailboxContext, Event, Ids, Inject, InjectionPoint, Input, MailboxKind, Mailbox, Preferences,
-    Randomness, Severity, Subscribers, Time, Verdict,
+    AgentName, Conversation, Event, Ids, Inject, Injection, InjectionPoint, Input, Mailbox, MailboxContext,
+    MailboxKind, Preferences, Randomness, Severity, Subscribers, Time, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -148,7 +148,8 @@ fn a_loop_is_told_at_once_and_not_again_when_it_is_stale() {
     let mut agent = Agent::new();
     let mut told = Vec::new();
     for _ in 0..4 {
-        let observed = ObservedCall { arguments: Some(json!({"q": "x"})), ..ObservedCall::new("search", CallOutcome::Success) };
+        let observed =
+            ObservedCall { arguments: Some(json!({"q": "x"})), ..ObservedCall::new("search", CallOutcome::Success) };
         told.push(agent.takes_after(observed).showing);
         agent.waits(1000);
     }
@@ -343,7 +344,8 @@ fn detected_events_are_not_observed_by_the_detectors() {
     let mut detected = 0;
     for n in 0..100 {
         let usage = Some(json!({"tokens_used": 900 + n, "token_limit": 1000, "iterations": n, "iteration_limit": 50}));
-        let observed = ObservedCall { usage, arguments: Some(json!({})), ..ObservedCall::new("search", CallOutcome::Failure) };
+        let observed =
+            ObservedCall { usage, arguments: Some(json!({})), ..ObservedCall::new("search", CallOutcome::Failure) };
         let more = InjectOptions { observed: Some(observed), ..InjectOptions::default() };
         let inject = Inject::new(AfterTool, &format!("call_{n}")).unwrap();
         let (_, news) = agent.conversation.inject_with(inject, more, agent.now).unwrap();

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use bellwire_core::conversation::{InjectOptions, ObservedCall, CallOutcome};
+use bellwire_core::conversation::{CallOutcome, InjectOptions, ObservedCall};
 use bellwire_core::inject::SystemMessage;
 use bellwire_core::subscriber::{Activation, Audience, SubscriberFile, bundled_files};
 use bellwire_core::{
-    Injection, Conversation, Event, Inject, InjectionPoint, Priority, Randomness, Severity, Subscribers, Time,
+    Conversation, Event, Inject, Injection, InjectionPoint, Priority, Randomness, Severity, Subscribers, Time,
 };
 use serde_json::{Value, json};
 

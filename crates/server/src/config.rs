@@ -15,7 +15,7 @@ mod setting;
 mod show;
 
 pub use email::{EmailConfig, EmailTls};
-pub use load::{Flag, LoadedConfig, SettingSource, ConfigProblem, ConfigProblems, ConfigSources, load};
+pub use load::{ConfigProblem, ConfigProblems, ConfigSources, Flag, LoadedConfig, SettingSource, load};
 pub use redis::RedisConfig;
 pub use secret::Secret;
 

@@ -191,8 +191,9 @@ mod tests {
         write("one.toml", &file("ci_done", "0"));
         write("two.toml", "nonsense");
         let mut folder = SubscriberFolder::new(dir.path());
-        let window =
-            |folder: &SubscriberFolder| Subscribers::new(folder.subscribers()).find("ci_done").map(|one| one.batching.window_ms);
+        let window = |folder: &SubscriberFolder| {
+            Subscribers::new(folder.subscribers()).find("ci_done").map(|one| one.batching.window_ms)
+        };
         let read = folder.read().unwrap();
         assert_eq!((read.errors.len(), read.kept.len(), window(&folder)), (1, 0, Some(0)));
 

@@ -1,5 +1,6 @@
 //! The API over HTTP: wire types live here and nowhere else.
 
+mod api_service;
 mod body;
 mod cloudevents;
 mod conversations;
@@ -7,8 +8,6 @@ mod correlation;
 mod deliveries;
 mod docs;
 mod drafts;
-mod api_service;
-mod pipeline;
 mod error;
 mod events;
 mod field;
@@ -25,6 +24,7 @@ mod origin;
 mod overload;
 mod path;
 mod person_stream;
+mod pipeline;
 mod reminders;
 pub mod router;
 mod settings;
@@ -37,8 +37,8 @@ mod trace;
 mod unsubscribe;
 mod users;
 
-pub(crate) use correlation::{Correlation, TraceIds};
 pub(crate) use api_service::Api;
+pub(crate) use correlation::{Correlation, TraceIds};
 pub use error::ApiError;
 pub(crate) use field::ID_MAX;
 pub(crate) use overload::ConcurrencyLimits;

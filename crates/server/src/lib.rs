@@ -29,8 +29,8 @@ use std::sync::Arc;
 use bellwire_core::Randomness;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_store::{
-    Ended, RetentionCutoffs, MemoryStore, Observer, StoreOptions, PeopleRules, RefusalCache, Sizes, SqliteStore, Store, StoreError, Token,
-    NoRefusalCache,
+    Ended, MemoryStore, NoRefusalCache, Observer, PeopleRules, RefusalCache, RetentionCutoffs, Sizes, SqliteStore,
+    Store, StoreError, StoreOptions, Token,
 };
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
@@ -38,9 +38,9 @@ use tokio::sync::{broadcast, watch};
 use crate::auth::Authenticator;
 use crate::config::RetentionConfig;
 use crate::deliver::email::Smtp;
-use crate::deliver::{Outbox, MailSender};
+use crate::deliver::{MailSender, Outbox};
 use crate::folder::SubscriberFolder;
-use crate::http::{Hub, ConcurrencyLimits, Parts, TraceIds};
+use crate::http::{ConcurrencyLimits, Hub, Parts, TraceIds};
 use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
 use crate::usage::TokenLimits;
@@ -272,7 +272,8 @@ async fn open_store(
 ) -> Result<Arc<dyn Store>, StartError> {
     let randomness = Randomness::new(clock::random);
     let observer = Some(observer(metrics.clone()));
-    let opening = StoreOptions { subscribers, randomness, clock: clock::system(), timers: true, observer, people, sizes };
+    let opening =
+        StoreOptions { subscribers, randomness, clock: clock::system(), timers: true, observer, people, sizes };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {

@@ -7,18 +7,18 @@
 mod check_notifications;
 mod context;
 mod mail;
+mod mail_throttle;
 mod notify_self;
 mod remind;
 mod schema;
-mod mail_throttle;
 mod send_notification;
 mod show_notification;
 mod tool;
 
-pub(crate) use context::{RequestedContext, Context};
+pub(crate) use context::{Context, RequestedContext};
 pub(crate) use mail_throttle::MailThrottle;
-pub(crate) use tool::{ToolResult, ToolRefusal};
-pub use tool::{ToolHints, Tool};
+pub use tool::{Tool, ToolHints};
+pub(crate) use tool::{ToolRefusal, ToolResult};
 
 use std::time::Instant;
 

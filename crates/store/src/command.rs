@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwire_core::conversation::ObservedCall;
 use bellwire_core::event::{AgentName, OPERATOR, PERSON};
 use bellwire_core::render::Boundary;
-use bellwire_core::{Injection, Event, EventId, Inject, NotificationId, Time};
+use bellwire_core::{Event, EventId, Inject, Injection, NotificationId, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

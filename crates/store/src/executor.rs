@@ -7,22 +7,22 @@
 mod bound;
 mod conversation;
 mod event_cache;
-mod inbox;
+mod hot_mailbox;
 mod idempotency;
+mod inbox;
 mod outbox;
 mod outcome;
 mod people;
 mod preferences;
 mod publish;
 mod remind;
-mod hot_mailbox;
 mod staged;
 mod take;
 
 pub(crate) use conversation::pick_unambiguous;
+use hot_mailbox::HotMailbox;
 pub(crate) use people::PeopleRowSource;
 pub(crate) use publish::Publishing;
-use hot_mailbox::HotMailbox;
 use staged::Staged;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -32,7 +32,9 @@ use std::sync::Arc;
 use bellwire_core::notification::{EndReason, NotificationKind};
 use bellwire_core::person::{PersonMessage, words};
 use bellwire_core::subscriber::{Preferences, Subscribers};
-use bellwire_core::{Injection, MailboxContext, Effect, Event, EventId, Ids, Input, Mailbox, NotificationId, Randomness, Time};
+use bellwire_core::{
+    Effect, Event, EventId, Ids, Injection, Input, Mailbox, MailboxContext, NotificationId, Randomness, Time,
+};
 
 use crate::command::{Hint, IdempotencyKey, Token};
 use crate::damage::{Damage, Found};
@@ -42,8 +44,8 @@ use crate::keys::KeyedMap;
 use crate::packed_event::PackedEvent;
 use crate::people::{Delivery, PeopleRules};
 use crate::rows::{
-    ClientEventIdRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, NotificationRow, IdempotencyRow,
-    SupersededRow,
+    ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
+    NotificationRow, SupersededRow,
 };
 use crate::verdicts::Decision;
 
@@ -95,13 +97,19 @@ pub(crate) trait RowSource: PeopleRowSource {
         id: &str,
     ) -> impl Future<Output = Result<Option<(ClientEventIdRow, EventRow)>, StoreError>> + Send;
     /// What a call was answered under this name, however long ago.
-    fn once(&mut self, once: &IdempotencyKey) -> impl Future<Output = Result<Option<IdempotencyRow>, StoreError>> + Send;
+    fn once(
+        &mut self,
+        once: &IdempotencyKey,
+    ) -> impl Future<Output = Result<Option<IdempotencyRow>, StoreError>> + Send;
     fn injection(
         &mut self,
         key: &MailboxKey,
         call_id: &str,
     ) -> impl Future<Output = Result<Option<InjectionRow>, StoreError>> + Send;
-    fn events(&mut self, ids: &[EventId]) -> impl Future<Output = Result<Vec<(EventId, PackedEvent)>, StoreError>> + Send;
+    fn events(
+        &mut self,
+        ids: &[EventId],
+    ) -> impl Future<Output = Result<Vec<(EventId, PackedEvent)>, StoreError>> + Send;
     /// The mailboxes that are due by now, oldest first, without those that are known to be damaged.
     fn due(
         &mut self,
@@ -405,7 +413,12 @@ impl Executor {
     }
 
     /// Loads these events of a mailbox, in portions that fit into a step.
-    async fn load(&mut self, key: &MailboxKey, wanted: &[EventId], source: &mut impl RowSource) -> Result<(), StoreError> {
+    async fn load(
+        &mut self,
+        key: &MailboxKey,
+        wanted: &[EventId],
+        source: &mut impl RowSource,
+    ) -> Result<(), StoreError> {
         for ids in wanted.chunks(EVENTS_AT_ONCE) {
             self.check_budget(source)?;
             let found = source.events(ids).await?;

@@ -10,17 +10,17 @@ mod damage;
 mod ended;
 mod erasing;
 mod error;
-mod single_writer;
+mod executor;
 mod hints;
 mod keys;
 mod memory;
 mod packed_event;
 mod people;
-mod executor;
 mod refusals;
 mod reply;
 mod report;
 mod rows;
+mod single_writer;
 mod sizes;
 mod sqlite;
 mod verdicts;
@@ -29,21 +29,24 @@ mod writer;
 
 pub use clock::Clock;
 pub use command::{
-    ClientEventId, Caller, ConversationView, InjectResult, Hint, HintKind, Incoming, InjectionView, Message, NotificationView, IdempotencyKey,
-    Publish, Receipt, Superseded, InjectCommand, Token, Trace,
+    Caller, ClientEventId, ConversationView, Hint, HintKind, IdempotencyKey, Incoming, InjectCommand, InjectResult,
+    InjectionView, Message, NotificationView, Publish, Receipt, Superseded, Token, Trace,
 };
 pub use ended::Ended;
 pub use error::{ErrorKind, StoreError};
-pub use single_writer::SingleWriterStore;
 pub use hints::{HintEvent, HintReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
-    ButtonPress, Allowance, Catchup, InboxChange, Channel, Claim, Delivery, DeliveryContent, DeliveryState, Doorbell, AttemptEnd,
-    Hold, InboxItem, InboxQuery, InboxState, AttemptStart, InboxItemType, NewReminder, SettingsRequest, NotificationDraft, AttemptOutcome,
-    People, PeopleRules, PressResult, Purpose, Quota, Reminder, NotificationContent, SendResult, InboxItemKind, Toast, ToastButton, PersonTrace,
+    Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, Channel, Claim, Delivery,
+    DeliveryContent, DeliveryState, Doorbell, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery,
+    InboxState, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressResult,
+    Purpose, Quota, Reminder, SendResult, SettingsRequest, Toast, ToastButton,
 };
-pub use refusals::{LocalRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus, NoRefusalCache};
-pub use report::{NewNotification, Observer, CommitReport};
+pub use refusals::{
+    LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,
+};
+pub use report::{CommitReport, NewNotification, Observer};
+pub use single_writer::SingleWriterStore;
 pub use sizes::Sizes;
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
 pub use verdicts::{Decision, Verdicts};

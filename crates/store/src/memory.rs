@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bellwire_core::notification::EndReason;
 use bellwire_core::{EventId, Mailbox, Notification, NotificationId, Time};
 
-use crate::command::{InjectionView, Message, NotificationView, IdempotencyKey, Token, Trace};
+use crate::command::{IdempotencyKey, InjectionView, Message, NotificationView, Token, Trace};
 use crate::damage::Found;
 use crate::error::{ErrorKind, StoreError};
-use crate::single_writer::{SingleWriterStore, Reader};
-use crate::packed_event::PackedEvent;
 use crate::executor::{LoadedMailbox, RowSource};
+use crate::packed_event::PackedEvent;
 use crate::refusals::NoRefusalCache;
 use crate::rows::{
-    ClientEventIdRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, MailboxRow,
-    NotificationRow, IdempotencyRow, SupersededRow,
+    Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
+    MailboxRow, NotificationRow, SupersededRow,
 };
-use crate::writer::{self, Backend, PruneCutoffs, Erased, StoreOptions, Progress};
+use crate::single_writer::{Reader, SingleWriterStore};
+use crate::writer::{self, Backend, Erased, Progress, PruneCutoffs, StoreOptions};
 
 /// A store that forgets everything when the process ends.
 pub type MemoryStore = SingleWriterStore<Memory>;
@@ -112,7 +112,11 @@ impl RowSource for Memory {
             .unwrap_or_default())
     }
 
-    async fn client_event_id(&mut self, owner: &str, id: &str) -> Result<Option<(ClientEventIdRow, EventRow)>, StoreError> {
+    async fn client_event_id(
+        &mut self,
+        owner: &str,
+        id: &str,
+    ) -> Result<Option<(ClientEventIdRow, EventRow)>, StoreError> {
         let tables = self.lock();
         let row = tables.client_event_id.get(&(owner.to_owned(), id.to_owned()));
         Ok(row.and_then(|row| Some((row.clone(), tables.events.get(&row.event_id)?.clone()))))
@@ -306,7 +310,8 @@ impl Reader for Memory {
 
     async fn trace(&self, token_owner: &str, id: &str) -> Result<Option<Trace>, StoreError> {
         let tables = self.lock();
-        let client_event_id = tables.client_event_id.get(&(token_owner.to_owned(), id.to_owned())).map(|row| row.event_id);
+        let client_event_id =
+            tables.client_event_id.get(&(token_owner.to_owned(), id.to_owned())).map(|row| row.event_id);
         let Some(row) = client_event_id.or_else(|| crate::event_id(id)).and_then(|id| tables.events.get(&id)) else {
             return Ok(None);
         };

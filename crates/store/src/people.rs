@@ -5,25 +5,28 @@
 //! way out of the hub, claimed by whoever sends it and finished with what is known of the outcome.
 
 mod allowance;
-mod requests;
+mod command;
 mod delivery;
 mod doorbell;
-mod command;
 mod inbox;
+mod requests;
 mod rows;
 mod rules;
 
 pub use allowance::{Allowance, Quota};
-pub use requests::{NewReminder, SettingsRequest, NotificationDraft, NotificationContent, SendResult};
-pub use delivery::{Channel, Claim, Delivery, DeliveryContent, DeliveryState, AttemptEnd, Hold, AttemptStart, AttemptOutcome, Purpose};
+pub use delivery::{
+    AttemptEnd, AttemptOutcome, AttemptStart, Channel, Claim, Delivery, DeliveryContent, DeliveryState, Hold, Purpose,
+};
 pub use doorbell::Doorbell;
 pub use inbox::{
-    ButtonPress, Catchup, InboxChange, InboxItem, InboxQuery, InboxState, InboxItemType, PressResult, InboxItemKind, Toast, ToastButton, PersonTrace,
+    ButtonPress, Catchup, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, PersonTrace,
+    PressResult, Toast, ToastButton,
 };
+pub use requests::{NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest};
 pub use rules::PeopleRules;
 
-pub(crate) use doorbell::Doorbells;
 pub(crate) use command::PeopleCommand;
+pub(crate) use doorbell::Doorbells;
 pub(crate) use rows::{ConfirmationRow, LoadedPerson, PeopleChanges};
 
 use bellwire_core::person::PersonSettings;
@@ -85,7 +88,13 @@ pub trait People: Send + Sync {
     /// Takes a notification out of sight. It is kept, and counts as read.
     fn dismiss(&self, user_id: String, id: NotificationId) -> StoreFuture<'_, InboxItem>;
     /// Presses a button. A second press gives the first result.
-    fn act(&self, user_id: String, id: NotificationId, index: usize, once: Option<IdempotencyKey>) -> StoreFuture<'_, PressResult>;
+    fn act(
+        &self,
+        user_id: String,
+        id: NotificationId,
+        index: usize,
+        once: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, PressResult>;
     /// Keeps something to be told later.
     fn remind(&self, reminder: NewReminder) -> StoreFuture<'_, Reminder>;
     /// What is to be told later, to this person or to everyone, soonest named first; and where to go on.
@@ -102,7 +111,12 @@ pub trait People: Send + Sync {
     /// Changes what a person prefers, and nothing that is not named; what is held is planned anew.
     fn change_settings(&self, change: SettingsRequest) -> StoreFuture<'_, PersonSettings>;
     /// Confirms the address by the code that was mailed to it; the code is hashed by the caller.
-    fn confirm_address(&self, user_id: String, code: Vec<u8>, once: Option<IdempotencyKey>) -> StoreFuture<'_, PersonSettings>;
+    fn confirm_address(
+        &self,
+        user_id: String,
+        code: Vec<u8>,
+        once: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, PersonSettings>;
     /// Ends all mail to a person, by the link in one.
     fn unsubscribe(&self, user_id: String, address: String) -> StoreFuture<'_, ()>;
     /// Takes deliveries that are due, as letters: everything that is due for one person goes together.
@@ -120,9 +134,19 @@ pub trait People: Send + Sync {
         limit: usize,
     ) -> StoreFuture<'_, (Vec<Delivery>, Option<Uuid>)>;
     /// Tries a delivery again that had come to its end.
-    fn retry_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> StoreFuture<'_, Delivery>;
+    fn retry_delivery(
+        &self,
+        user_id: Option<String>,
+        id: Uuid,
+        once: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, Delivery>;
     /// Gives up a delivery that waits.
-    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> StoreFuture<'_, Delivery>;
+    fn cancel_delivery(
+        &self,
+        user_id: Option<String>,
+        id: Uuid,
+        once: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, Delivery>;
     /// What a call was answered under this name, if it was made before; [`crate::Store::answer_once`] remembers it.
     fn recall(&self, once: IdempotencyKey) -> StoreFuture<'_, Option<String>>;
     /// The hub's secret of this name; where there is none yet, this one is it from now on.

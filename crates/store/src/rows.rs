@@ -9,7 +9,7 @@ use bellwire_core::{Event, EventId, Notification, NotificationId, Time};
 
 use bellwire_core::person::PersonSettings;
 
-use crate::command::{InjectResult, Message, IdempotencyKey, Superseded, Token};
+use crate::command::{IdempotencyKey, InjectResult, Message, Superseded, Token};
 pub(crate) use crate::keys::{ConversationKey, MailboxKey};
 use crate::packed_event::PackedEvent;
 use crate::people::PeopleChanges;

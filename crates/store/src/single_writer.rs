@@ -14,14 +14,17 @@ use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use tokio::sync::watch;
 
-use crate::command::{Caller, ConversationView, InjectResult, Hint, Message, IdempotencyKey, Publish, Receipt, InjectCommand, Token, Trace};
+use crate::command::{
+    Caller, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Message, Publish, Receipt, Token,
+    Trace,
+};
 use crate::ended::Ended;
 use crate::error::StoreError;
+use crate::executor::{OPEN_MAX, Publishing, open_since, pick_unambiguous};
 use crate::hints::HintReceiver;
-use crate::executor::{OPEN_MAX, Publishing, pick_unambiguous, open_since};
 use crate::rows::ConversationKey;
-use crate::writer::{WriterHandle, Job};
-use crate::{StoreFuture, RetentionCutoffs, Store};
+use crate::writer::{Job, WriterHandle};
+use crate::{RetentionCutoffs, Store, StoreFuture};
 
 /// What can be read without the writer, from committed rows only.
 pub trait Reader: PeopleReader + Send + Sync + 'static {
@@ -72,7 +75,8 @@ impl<R: Reader> SingleWriterStore<R> {
         }
         match &caller.user_id {
             Some(user) => Ok(self.reader.has(user, id).await?.then(|| user.clone())),
-            None => Ok(pick_unambiguous(id, self.reader.owners(id).await?, |(_, registered)| *registered)?.map(|(owner, _)| owner)),
+            None => Ok(pick_unambiguous(id, self.reader.owners(id).await?, |(_, registered)| *registered)?
+                .map(|(owner, _)| owner)),
         }
     }
 }

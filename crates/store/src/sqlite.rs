@@ -34,8 +34,8 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::error::{ErrorKind, StoreError};
-use crate::single_writer::SingleWriterStore;
 use crate::refusals::{LocalRefusalCache, RefusalCache};
+use crate::single_writer::SingleWriterStore;
 use crate::writer::{self, StoreOptions};
 
 /// A store in one SQLite file.
@@ -91,7 +91,11 @@ impl SqliteStore {
         Self::open_file(path, opening, refusals).await.map_err(|error| named(path, error))
     }
 
-    async fn open_file(path: &Path, opening: StoreOptions, refusals: Arc<dyn RefusalCache>) -> Result<Self, StoreError> {
+    async fn open_file(
+        path: &Path,
+        opening: StoreOptions,
+        refusals: Arc<dyn RefusalCache>,
+    ) -> Result<Self, StoreError> {
         let lock = lock(path)?;
         private(path)?;
         let mut reading = options(path).create_if_missing(true).connect().await.map_err(failure)?;

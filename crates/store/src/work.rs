@@ -9,11 +9,13 @@ use uuid::Uuid;
 use crate::command::IdempotencyKey;
 use crate::damage::Found;
 use crate::error::StoreError;
+use crate::executor::{LoadedMailbox, PeopleRowSource, RowSource};
 use crate::packed_event::PackedEvent;
 use crate::people::{ConfirmationRow, Delivery, InboxItem, LoadedPerson, Reminder};
-use crate::executor::{LoadedMailbox, PeopleRowSource, RowSource};
-use crate::rows::{ClientEventIdRow, Changes, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, IdempotencyRow};
-use crate::writer::{Backend, PruneCutoffs, Erased};
+use crate::rows::{
+    Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
+};
+use crate::writer::{Backend, Erased, PruneCutoffs};
 
 /// The work of one commit.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -159,7 +161,11 @@ impl<B: Backend> RowSource for Counted<B> {
         self.one(found)
     }
 
-    async fn client_event_id(&mut self, owner: &str, id: &str) -> Result<Option<(ClientEventIdRow, EventRow)>, StoreError> {
+    async fn client_event_id(
+        &mut self,
+        owner: &str,
+        id: &str,
+    ) -> Result<Option<(ClientEventIdRow, EventRow)>, StoreError> {
         let found = self.backend.client_event_id(owner, id).await;
         self.count(found, |found| if found.is_some() { 2 } else { 1 })
     }

@@ -22,16 +22,16 @@ use tokio::time::Instant;
 
 use crate::RetentionCutoffs;
 use crate::clock::Clock;
-use crate::command::{Caller, ConversationView, InjectResult, Hint, IdempotencyKey, Receipt, InjectCommand, Token};
+use crate::command::{Caller, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Receipt, Token};
 use crate::ended::{self, Ended};
 use crate::erasing::Erasing;
 use crate::error::{ErrorKind, StoreError};
-use crate::hints::{HintRouter, HintReceiver};
-use crate::people::{Doorbells, PeopleCommand, PeopleRules};
 use crate::executor::{Executor, Publishing, RowSource};
+use crate::hints::{HintReceiver, HintRouter};
+use crate::people::{Doorbells, PeopleCommand, PeopleRules};
 use crate::refusals::RefusalCache;
 use crate::reply::PendingReply;
-use crate::report::{Observer, CommitReport};
+use crate::report::{CommitReport, Observer};
 use crate::rows::{Changes, ConversationKey};
 use crate::sizes::Sizes;
 use crate::work::Counted;
@@ -498,7 +498,15 @@ impl<B: Backend> Writer<B> {
             let failed = done.as_ref().err().map(|error| error.kind);
             let (took, damaged) = (started.elapsed(), self.executor.damage.take_fresh());
             let work = self.backend.work(&self.executor.changes);
-            observer(&CommitReport { commands, waited, took, damaged, work, failed, ..CommitReport::of(&self.executor.changes) });
+            observer(&CommitReport {
+                commands,
+                waited,
+                took,
+                damaged,
+                work,
+                failed,
+                ..CommitReport::of(&self.executor.changes)
+            });
         }
     }
 
@@ -602,7 +610,9 @@ impl<B: Backend> Writer<B> {
             }
             Job::Conversation(caller, id, reply) => reply.hold(executor.view(caller, id, backend).await),
             Job::Connect(caller, id, reply) => reply.hold(executor.connect(caller, id, backend).await),
-            Job::Rotate(caller, id, once, reply) => reply.hold(executor.rotate(caller, id, once.as_ref(), backend).await),
+            Job::Rotate(caller, id, once, reply) => {
+                reply.hold(executor.rotate(caller, id, once.as_ref(), backend).await)
+            }
             Job::People(command) => command.decide(executor, backend).await,
             Job::PutToken(token, once, reply) => {
                 reply.hold(executor.put_token(Token::clone(token), once.as_ref(), backend).await)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwire_core::Subscribers;
-use bellwire_store::{Claim, AttemptStart, StoreOptions, People as _, PeopleRules, SqliteStore, Store as _};
+use bellwire_store::{AttemptStart, Claim, People as _, PeopleRules, SqliteStore, Store as _, StoreOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 

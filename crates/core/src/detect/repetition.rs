@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use siphasher::sip::SipHasher13;
 
 use crate::Time;
-use crate::event::{Event, Payload, HashKey, Severity, cut, entries_fingerprint, fingerprint};
+use crate::event::{Event, HashKey, Payload, Severity, cut, entries_fingerprint, fingerprint};
 
 /// The number of repetitions that make a loop.
 const REPETITIONS: u32 = 3;
@@ -64,8 +64,12 @@ impl Repetition {
     pub(crate) fn observe(&mut self, payload: &Payload, now: Time, secret: &HashKey) -> Option<Event> {
         let tool = payload.get("tool_name")?.as_str()?;
         let arguments = payload.get("arguments")?;
-        let call =
-            RecordedCall { signature: signature(tool, arguments, secret), tool: self.name(tool), at: now, turn: self.turn };
+        let call = RecordedCall {
+            signature: signature(tool, arguments, secret),
+            tool: self.name(tool),
+            at: now,
+            turn: self.turn,
+        };
         while self.calls.len() >= CYCLE_MAX * REPETITIONS as usize {
             self.calls.pop_front();
         }

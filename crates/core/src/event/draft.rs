@@ -3,7 +3,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    AgentName, DEDUPE_KEY_MAX, Event, EventType, ValidationError, NAME_MAX, Payload, Severity, Source, bounded_text,
+    AgentName, DEDUPE_KEY_MAX, Event, EventType, NAME_MAX, Payload, Severity, Source, ValidationError, bounded_text,
     refuse_reserved,
 };
 use crate::{EventId, Ids, Time};
@@ -81,9 +81,9 @@ fn parse_time(text: &str) -> Result<Time, ValidationError> {
 }
 
 fn parse_id(text: &str) -> Result<EventId, ValidationError> {
-    Uuid::try_parse(text)
-        .map(EventId)
-        .map_err(|_| ValidationError::new("id", format!("'{}' must be a UUID; leave it out to get one", super::excerpt(text))))
+    Uuid::try_parse(text).map(EventId).map_err(|_| {
+        ValidationError::new("id", format!("'{}' must be a UUID; leave it out to get one", super::excerpt(text)))
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::{AgentName, EventCause, Event, EventType, ValidationError, Payload, Severity, Source};
+use super::{AgentName, Event, EventCause, EventType, Payload, Severity, Source, ValidationError};
 use crate::{EventId, Time};
 
 /// An event as the columns of a store's row.
@@ -53,7 +53,8 @@ impl Event {
 
     /// The event of a stored row. It is validated again, because the row may be damaged.
     pub fn from_stored(stored: StoredEvent) -> Result<Self, ValidationError> {
-        let json = serde_json::from_str(&stored.payload).map_err(|error| ValidationError::new("payload", error.to_string()))?;
+        let json = serde_json::from_str(&stored.payload)
+            .map_err(|error| ValidationError::new("payload", error.to_string()))?;
         let (kind, source) = (EventType::parse(&stored.kind)?, Source::parse(&stored.source)?);
         let mut event = Self::from_parts(kind, source, stored.severity, Payload::from_json(json)?);
         event.id = stored.id;

@@ -3,7 +3,7 @@
 use super::{BlockItem, InjectLimits};
 use crate::event::cut;
 use crate::render::toon::Document;
-use crate::render::{FoldLine, BlockContent, RenderOutcome, Rest, RenderedItem, BlockWriter};
+use crate::render::{BlockContent, BlockWriter, FoldLine, RenderOutcome, RenderedItem, Rest};
 use crate::{EventId, InjectionPoint};
 
 /// Counts the tokens of a text. A part of a text must not count more than the whole.
@@ -103,7 +103,13 @@ impl PageFitter<'_> {
     }
 
     /// The page with as much of its one item as fits beside so many fold lines; false if none of it does.
-    fn squeezed(&self, shown: &RenderedItem, document: &Document, whole: Option<EventId>, lines_max: usize) -> (CappedContent, bool) {
+    fn squeezed(
+        &self,
+        shown: &RenderedItem,
+        document: &Document,
+        whole: Option<EventId>,
+        lines_max: usize,
+    ) -> (CappedContent, bool) {
         let rest = self.rest(1, lines_max);
         let with = |text: String| RenderedItem { label: shown.label.clone(), times: shown.times, text };
         let write = |shown: &RenderedItem| {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::notification::{EventRef, NotificationKind, Notification};
+use crate::notification::{EventRef, Notification, NotificationKind};
 use crate::subscriber::SubscriberId;
 use crate::{NotificationId, Priority};
 

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{MailboxContext, Effect, Mailbox};
-use crate::notification::{EventRef, EndReason, NotificationKind, Notification};
+use super::{Effect, Mailbox, MailboxContext};
+use crate::notification::{EndReason, EventRef, Notification, NotificationKind};
 use crate::subscriber::SubscriberKey;
 use crate::{EventId, NotificationId};
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::MailboxContext;
-use crate::event::{EventCause, Event};
-use crate::notification::{EventRef, NotificationKind, Notification};
+use crate::event::{Event, EventCause};
+use crate::notification::{EventRef, Notification, NotificationKind};
 use crate::subscriber::{Activation, Subscriber};
 use crate::{InjectionPoint, NotificationId, Time};
 
@@ -28,7 +28,13 @@ pub(crate) struct Batch {
 impl Batch {
     /// Opens a batch with its first event. All that closing needs is written down now, so that a batch closes the same
     /// way after its subscriber was reloaded or removed.
-    pub(crate) fn open(subscriber: &Subscriber, event: &Event, sequence: u64, context: &mut MailboxContext, now: Time) -> Self {
+    pub(crate) fn open(
+        subscriber: &Subscriber,
+        event: &Event,
+        sequence: u64,
+        context: &mut MailboxContext,
+        now: Time,
+    ) -> Self {
         let notification = Notification {
             id: context.ids.notification(now),
             subscriber: subscriber.id.clone(),

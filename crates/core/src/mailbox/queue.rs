@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use super::batch::wakes;
 use super::dedupe::Window;
-use super::{MailboxContext, Effect, MailboxKind, Mailbox};
-use crate::event::{EventCause, Event};
-use crate::notification::{EventRef, EndReason, NotificationKind, LeftOut, Notification};
+use super::{Effect, Mailbox, MailboxContext, MailboxKind};
+use crate::event::{Event, EventCause};
+use crate::notification::{EndReason, EventRef, LeftOut, Notification, NotificationKind};
 use crate::subscriber::{Subscriber, SubscriberId, TTL_DEFAULT_MS};
 use crate::{InjectionPoint, NotificationId, Priority, Time};
 
@@ -165,7 +165,8 @@ impl Mailbox {
 
     /// The one notification that says what did not fit; made when the first thing does not.
     pub(super) fn left_out(&mut self, context: &mut MailboxContext, count: impl FnOnce(&mut LeftOut)) {
-        let known = self.pending.iter_mut().find(|notification| matches!(notification.kind, NotificationKind::LeftOut(_)));
+        let known =
+            self.pending.iter_mut().find(|notification| matches!(notification.kind, NotificationKind::LeftOut(_)));
         if let Some(notification) = known {
             if let NotificationKind::LeftOut(left_out) = &mut notification.kind {
                 count(left_out);

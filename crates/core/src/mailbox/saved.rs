@@ -9,7 +9,7 @@ use super::batch::Batches;
 use super::dedupe::{Dedupe, WINDOWS_MAX, Window};
 use super::presence::Presence;
 use super::storm::Storm;
-use super::{MailboxKind, Mailbox};
+use super::{Mailbox, MailboxKind};
 use crate::detect::Detectors;
 use crate::event::HashKey;
 use crate::notification::Notification;
@@ -263,7 +263,7 @@ impl Mailbox {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MailboxContext, Input};
+    use super::super::{Input, MailboxContext};
     use super::*;
     use crate::{Event, Ids, Severity, Subscribers};
     use serde_json::json;

@@ -35,7 +35,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{MailboxContext, Event, Ids, InjectionPoint, Input, MailboxKind, Severity, Subscribers};
+    use crate::{Event, Ids, InjectionPoint, Input, MailboxContext, MailboxKind, Severity, Subscribers};
 
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{MailboxContext, Effect, Mailbox};
+use super::{Effect, Mailbox, MailboxContext};
 use crate::event::Event;
-use crate::inject::{Injection, CappedContent, Inject, BlockItem, Style, ShownItem, coalesce, fill};
-use crate::notification::{EndReason, NotificationKind, Notification};
-use crate::render::{Boundary, BlockWriter, render_item, safe_label, synthetic_messages};
+use crate::inject::{BlockItem, CappedContent, Inject, Injection, ShownItem, Style, coalesce, fill};
+use crate::notification::{EndReason, Notification, NotificationKind};
+use crate::render::{BlockWriter, Boundary, render_item, safe_label, synthetic_messages};
 use crate::{EventId, InjectionPoint, NotificationId};
 
 /// What has waited this long is taken at every point, so that nothing starves whatever a harness can offer.
@@ -82,7 +82,9 @@ impl Mailbox {
         if places.is_empty() {
             return;
         }
-        for (at, notification) in self.pending.iter().enumerate().filter(|(_, one)| one.kind == NotificationKind::Events) {
+        for (at, notification) in
+            self.pending.iter().enumerate().filter(|(_, one)| one.kind == NotificationKind::Events)
+        {
             let subscriber = notification.subscriber.key();
             for entry in &notification.events {
                 if let Some(place @ None) = places.get_mut(&(entry.event, subscriber)) {
@@ -98,7 +100,13 @@ impl Mailbox {
         });
     }
 
-    fn answer(&mut self, request: &Inject, boundary: &Boundary, events: &LayeredEvents<'_>, context: &mut MailboxContext) -> Injection {
+    fn answer(
+        &mut self,
+        request: &Inject,
+        boundary: &Boundary,
+        events: &LayeredEvents<'_>,
+        context: &mut MailboxContext,
+    ) -> Injection {
         let mut items = coalesce(self.eligible(request.point));
         // Only there may a label stand in a line that sums up. What is shown gets its label when it is rendered.
         if request.point == InjectionPoint::TurnStart {
@@ -131,7 +139,13 @@ impl Mailbox {
     }
 
     /// Takes the notifications of the items that were shown or folded out of the queue, in the order of the items.
-    fn mark(&mut self, items: &[BlockItem], capped: &CappedContent, answer: &mut Injection, context: &mut MailboxContext) {
+    fn mark(
+        &mut self,
+        items: &[BlockItem],
+        capped: &CappedContent,
+        answer: &mut Injection,
+        context: &mut MailboxContext,
+    ) {
         let showing = capped.page.shown.len();
         let folded = capped.folded.iter().map(|at| &items[*at]);
         let ids = items[..showing].iter().chain(folded).flat_map(|item| &item.notifications);

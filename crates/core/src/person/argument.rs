@@ -106,7 +106,7 @@ pub(super) const fn words_of<T: Copy, const N: usize>(table: &[(&'static str, T)
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::{ToolArguments, CheckNotifications, NotifySelf, Remind, SendNotification, ShowNotification};
+    use super::super::{CheckNotifications, NotifySelf, Remind, SendNotification, ShowNotification, ToolArguments};
     use super::*;
     use crate::Time;
 

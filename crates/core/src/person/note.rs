@@ -4,7 +4,7 @@ use super::argument::words_of;
 use super::arguments::word;
 use super::send::{message, message_argument, preview};
 use super::{Argument, ToolArguments};
-use crate::{Event, ValidationError, Severity};
+use crate::{Event, Severity, ValidationError};
 
 const NEXT_TURN: &str = "next_turn";
 const POINTS: [(&str, &str); 3] = [(NEXT_TURN, NEXT_TURN), ("after_tool", "after_tool"), ("turn_end", "turn_end")];

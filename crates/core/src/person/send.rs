@@ -1,6 +1,6 @@
 use super::argument::words_of;
 use super::arguments::word;
-use super::{Argument, ToolArguments, MESSAGE_MAX, clean};
+use super::{Argument, MESSAGE_MAX, ToolArguments, clean};
 
 /// How much of a message a result repeats.
 const PREVIEW_MAX: usize = 80;

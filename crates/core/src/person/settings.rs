@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::excerpt;
 use crate::quiet::{QuietError, QuietHours};
-use crate::{ValidationError, Time};
+use crate::{Time, ValidationError};
 
 const ADDRESS_MAX: usize = 254;
 const MUTED_MAX: usize = 1000;
@@ -202,7 +202,10 @@ fn refusal(error: &QuietError) -> ValidationError {
 fn muted(origins: &[String]) -> Result<Vec<String>, ValidationError> {
     const FIELD: &str = "muted_origins";
     if origins.len() > MUTED_MAX {
-        return Err(ValidationError::new(FIELD, format!("names {} origins; at most {MUTED_MAX} are allowed", origins.len())));
+        return Err(ValidationError::new(
+            FIELD,
+            format!("names {} origins; at most {MUTED_MAX} are allowed", origins.len()),
+        ));
     }
     let fits = |origin: &String| (1..=ORIGIN_MAX).contains(&origin.chars().count());
     if let Some(origin) = origins.iter().find(|origin| !fits(origin)) {
@@ -249,7 +252,11 @@ mod tests {
     #[test]
     fn a_change_touches_only_what_it_names() {
         let quiet = QuietSettings { start: "22:00".into(), end: "07:00".into(), timezone: "UTC".into() };
-        let before = PersonSettings { muted_origins: vec!["butler".into()], quiet_hours: Some(quiet), ..PersonSettings::default() };
+        let before = PersonSettings {
+            muted_origins: vec!["butler".into()],
+            quiet_hours: Some(quiet),
+            ..PersonSettings::default()
+        };
         assert_eq!(before.apply(&SettingsChange::default()), Ok(before.clone()));
         let change = SettingsChange { toasts_enabled: Some(false), ..SettingsChange::default() };
         let after = before.apply(&change);
@@ -297,7 +304,8 @@ mod tests {
             let quiet = QuietChange { start: owned(start), end: owned(end), timezone: owned(timezone) };
             SettingsChange { quiet_hours: Some(Some(quiet)), ..SettingsChange::default() }
         };
-        let field = |change: SettingsChange| PersonSettings::default().apply(&change).err().map(|refused| refused.field);
+        let field =
+            |change: SettingsChange| PersonSettings::default().apply(&change).err().map(|refused| refused.field);
         assert_eq!(field(change(Some("22:00"), Some("07:00"), Some("europe/berlin"))), None);
         assert_eq!(field(change(Some("22:00"), None, None)), Some("quiet_hours.end"));
         assert_eq!(field(change(Some("22:00"), Some("07:00"), None)), Some("quiet_hours.timezone"));

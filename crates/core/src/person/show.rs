@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::argument::words_of;
 use super::arguments::word;
 use super::send::message_argument;
-use super::{Argument, ToolArguments, MESSAGE_MAX, clean, one_line};
+use super::{Argument, MESSAGE_MAX, ToolArguments, clean, one_line};
 
 const TITLE_MAX: usize = 100;
 const DURATION_MAX: i64 = 30_000;

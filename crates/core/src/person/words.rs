@@ -67,7 +67,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{MailboxContext, Effect, EventId, Ids, Input, MailboxKind, Mailbox, Time};
+    use crate::{Effect, EventId, Ids, Input, Mailbox, MailboxContext, MailboxKind, Time};
 
     struct Only(Arc<Event>);
 

@@ -3,7 +3,7 @@ use std::hash::Hasher as _;
 
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
-use crate::event::{Event, Payload, HashKey, fingerprint};
+use crate::event::{Event, HashKey, Payload, fingerprint};
 
 /// A pattern for dedupe and replace keys: terms joined by colons, each `type`, `source`, `severity`, `payload.<path>` or a
 /// literal word.

@@ -196,7 +196,10 @@ pub enum SubscriberState {
 
 impl Preferences {
     /// Switches off these subscribers; a core or unknown id is refused by name and nothing is switched off.
-    pub fn disabling<'a>(ids: impl IntoIterator<Item = &'a str>, subscribers: &Subscribers) -> Result<Self, DisableError> {
+    pub fn disabling<'a>(
+        ids: impl IntoIterator<Item = &'a str>,
+        subscribers: &Subscribers,
+    ) -> Result<Self, DisableError> {
         let known = |id: &str| match subscribers.find(id) {
             Some(subscriber) if subscriber.output.core => Err(DisableError::Core(id.to_owned())),
             Some(subscriber) => Ok(subscriber.id.clone()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::Time;
-use crate::conversation::{ObservedCall, CallOutcome};
+use crate::conversation::{CallOutcome, ObservedCall};
 use crate::event::{AgentName, Event, Severity};
 use crate::inject::{Inject, InjectLimits, Shape, Style};
 use crate::subscriber::{InjectionPoint, SubscriberFile, Subscribers};

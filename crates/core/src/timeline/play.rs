@@ -7,10 +7,10 @@ use uuid::Uuid;
 use super::parse::{Action, InjectLine, TimelineStep, without};
 use super::report::{ReportEntry, TimelineReport, Tone, clock};
 use super::{Timeline, TimelineError};
-use crate::conversation::{InjectOptions, ConversationUpdate};
+use crate::conversation::{ConversationUpdate, InjectOptions};
 use crate::event::Event;
 use crate::inject::Injection;
-use crate::notification::{EndReason, NotificationKind, Notification, counted};
+use crate::notification::{EndReason, Notification, NotificationKind, counted};
 use crate::subscriber::{Preferences, SubscriberFile};
 use crate::{Conversation, EventId, NotificationId, Randomness, Subscribers, Time, Verdict};
 
@@ -137,7 +137,9 @@ impl Player<'_> {
             };
             for news in receipt.news {
                 match news {
-                    ConversationUpdate::Decided(_, subscriber, verdict) => count(format!("{:10} {subscriber}", verdict.name())),
+                    ConversationUpdate::Decided(_, subscriber, verdict) => {
+                        count(format!("{:10} {subscriber}", verdict.name()))
+                    }
                     ConversationUpdate::Ended(_, end_reason) => count(end_reason.name().to_owned()),
                     ConversationUpdate::Wake(_) => count("wake".to_owned()),
                     _ => {}
@@ -167,7 +169,14 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn log_answer(&mut self, at: u64, title: String, line: &InjectLine, answer: &Injection, news: &[ConversationUpdate]) {
+    fn log_answer(
+        &mut self,
+        at: u64,
+        title: String,
+        line: &InjectLine,
+        answer: &Injection,
+        news: &[ConversationUpdate],
+    ) {
         let Injection { count, showing, folded, pending, .. } = answer;
         let content = answer.content(line.tool_result.as_deref().unwrap_or(""));
         self.log(at, "inject", title, news, Value::Null);

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use bellwire_core::conversation::ConversationUpdate;
 use bellwire_core::inject::estimate_tokens;
-use bellwire_core::notification::{EventRef, EndReason, NotificationKind};
-use bellwire_core::{AgentName, Injection, EventId, InjectionPoint, Notification, NotificationId, Priority, Verdict};
+use bellwire_core::notification::{EndReason, EventRef, NotificationKind};
+use bellwire_core::{AgentName, EventId, Injection, InjectionPoint, Notification, NotificationId, Priority, Verdict};
 
 use super::page::{self, Page};
 use super::punctual::Clocks;
@@ -26,7 +26,9 @@ impl Law for TakenOnce {
             assert_eq!(earlier, None, "{id} was taken twice");
         }
         let ended = moment.news.iter().filter(|news| match news {
-            ConversationUpdate::Ended(id, end_reason) => answer.notifications.contains(id) && matches!(end_reason, EndReason::Injected | EndReason::Folded),
+            ConversationUpdate::Ended(id, end_reason) => {
+                answer.notifications.contains(id) && matches!(end_reason, EndReason::Injected | EndReason::Folded)
+            }
             _ => false,
         });
         assert_eq!(ended.count(), answer.notifications.len(), "what is taken ends, each once");
@@ -76,7 +78,9 @@ impl Law for Order {
         let Some((request, answer)) = moment.injection() else { return };
         let takes = |row: &&Notification| takes(request.point, row.inject_at) || row.since.plus(30_000) <= now;
         let crowded_out = moment.news.iter().any(|news| match news {
-            ConversationUpdate::Ended(id, end_reason) => *end_reason == EndReason::Folded && !answer.notifications.contains(id),
+            ConversationUpdate::Ended(id, end_reason) => {
+                *end_reason == EndReason::Folded && !answer.notifications.contains(id)
+            }
             _ => false,
         });
         assert!(answer.taken.iter().all(|row| takes(&row)), "an answer took what is for another point");

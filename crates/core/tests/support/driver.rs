@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
-use bellwire_core::conversation::{InjectError, InjectOptions, ConversationUpdate, PublishResult};
+use bellwire_core::conversation::{ConversationUpdate, InjectError, InjectOptions, PublishResult};
 use bellwire_core::mailbox::MailboxError;
 use bellwire_core::{
-    AgentName, Injection, Boundary, Conversation, Event, Inject, Mailbox, Preferences, Subscribers, Time,
+    AgentName, Boundary, Conversation, Event, Inject, Injection, Mailbox, Preferences, Subscribers, Time,
 };
 
 pub(crate) trait Driver {
     fn publish(&mut self, event: Event, now: Time) -> Result<PublishResult, MailboxError>;
-    fn inject(&mut self, request: Inject, more: InjectOptions, now: Time) -> Result<(Injection, Vec<ConversationUpdate>), InjectError>;
+    fn inject(
+        &mut self,
+        request: Inject,
+        more: InjectOptions,
+        now: Time,
+    ) -> Result<(Injection, Vec<ConversationUpdate>), InjectError>;
     fn tick(&mut self, now: Time) -> Vec<ConversationUpdate>;
     fn wakes_at(&self) -> Time;
     fn mailbox(&self, agent: &AgentName) -> Option<&Mailbox>;
@@ -27,7 +32,12 @@ impl Driver for Conversation {
         Self::publish(self, event, now)
     }
 
-    fn inject(&mut self, request: Inject, more: InjectOptions, now: Time) -> Result<(Injection, Vec<ConversationUpdate>), InjectError> {
+    fn inject(
+        &mut self,
+        request: Inject,
+        more: InjectOptions,
+        now: Time,
+    ) -> Result<(Injection, Vec<ConversationUpdate>), InjectError> {
         self.inject_with(request, more, now)
     }
 

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use bellwire_core::conversation::{InjectError, InjectOptions, ConversationUpdate, PublishResult};
+use bellwire_core::conversation::{ConversationUpdate, InjectError, InjectOptions, PublishResult};
 use bellwire_core::mailbox::{EventLookup, InjectInput, MailboxError};
 use bellwire_core::{
-    AgentName, Injection, Boundary, MailboxContext, Effect, Event, EventId, Ids, Inject, Input, MailboxKind, Mailbox, Notification,
-    NotificationId, Preferences, Randomness, Subscribers, Time,
+    AgentName, Boundary, Effect, Event, EventId, Ids, Inject, Injection, Input, Mailbox, MailboxContext, MailboxKind,
+    Notification, NotificationId, Preferences, Randomness, Subscribers, Time,
 };
 
 use super::driver::Driver;
@@ -209,7 +209,12 @@ impl Driver for Hub {
         Ok(PublishResult { event: id, verdicts: verdicts.collect(), unmatched, news: writes.news })
     }
 
-    fn inject(&mut self, request: Inject, more: InjectOptions, now: Time) -> Result<(Injection, Vec<ConversationUpdate>), InjectError> {
+    fn inject(
+        &mut self,
+        request: Inject,
+        more: InjectOptions,
+        now: Time,
+    ) -> Result<(Injection, Vec<ConversationUpdate>), InjectError> {
         let agent = more.agent.clone().unwrap_or_else(AgentName::main);
         let own = |stored: &&mut Stored| stored.agent == agent;
         if let Some(stored) = self.answers.iter_mut().filter(own).find(|one| one.answer.call_id == request.call_id) {

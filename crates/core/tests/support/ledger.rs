@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bellwire_core::conversation::ConversationUpdate;
-use bellwire_core::notification::{EndReason, NotificationKind, LeftOut};
+use bellwire_core::notification::{EndReason, LeftOut, NotificationKind};
 use bellwire_core::subscriber::SubscriberId;
 use bellwire_core::{AgentName, EventId, Notification, NotificationId, Time, Verdict};
 
@@ -145,7 +145,9 @@ impl Book {
     fn book_verdicts(&mut self, moment: &Moment<'_>, rows: &Rows<'_>) {
         for news in moment.news {
             match news {
-                ConversationUpdate::Superseded(older, subscriber, _) => self.supersede((subscriber.clone(), *older), rows),
+                ConversationUpdate::Superseded(older, subscriber, _) => {
+                    self.supersede((subscriber.clone(), *older), rows)
+                }
                 ConversationUpdate::Decided(event, subscriber, verdict) => {
                     self.book_verdict(moment, (subscriber.clone(), *event), verdict);
                 }

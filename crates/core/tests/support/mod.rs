@@ -24,7 +24,9 @@ pub(crate) mod worst;
 use bellwire_core::conversation::{ConversationUpdate, PublishResult};
 use bellwire_core::mailbox::MailboxError;
 use bellwire_core::subscriber::SubscriberId;
-use bellwire_core::{AgentName, Injection, Boundary, Event, Inject, Mailbox, Notification, Priority, Subscribers, Time};
+use bellwire_core::{
+    AgentName, Boundary, Event, Inject, Injection, Mailbox, Notification, Priority, Subscribers, Time,
+};
 use proptest::strategy::Strategy;
 use proptest::test_runner::TestRunner;
 

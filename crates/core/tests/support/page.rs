@@ -2,7 +2,7 @@
 //! another, add an item, or be anything but the value it is.
 
 use bellwire_core::inject::Style;
-use bellwire_core::{Injection, Boundary, Inject};
+use bellwire_core::{Boundary, Inject, Injection};
 use serde_json::Value;
 
 /// One item of a page, taken apart.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bellwire_core::notification::NotificationKind;
 use bellwire_core::subscriber::SubscriberId;
 use bellwire_core::{
-    MailboxContext, Effect, Event, EventId, Ids, Input, MailboxKind, Mailbox, Notification, Severity, Subscribers, Time, Verdict,
+    Effect, Event, EventId, Ids, Input, Mailbox, MailboxContext, MailboxKind, Notification, Severity, Subscribers,
+    Time, Verdict,
 };
 
 use super::custom::subscribers;

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bellwire_core::conversation::{InjectError, InjectOptions, ConversationUpdate, ObservedCall, CallOutcome};
+use bellwire_core::conversation::{CallOutcome, ConversationUpdate, InjectError, InjectOptions, ObservedCall};
 use bellwire_core::inject::InjectLimits;
 use bellwire_core::mailbox::PENDING_MAX;
 use bellwire_core::{
-    AgentName, Injection, Conversation, Event, Ids, Inject, InjectionPoint, Notification, NotificationId, Preferences,
+    AgentName, Conversation, Event, Ids, Inject, Injection, InjectionPoint, Notification, NotificationId, Preferences,
     Randomness, Subscribers, Time,
 };
 use serde_json::Value;
@@ -132,7 +132,12 @@ impl<D: Driver> Player<D> {
             while self.driver.mailbox(&agent).is_some_and(|mailbox| !mailbox.pending().is_empty()) {
                 let mut request = self.request(&agent, InjectionPoint::TurnStart);
                 request.limits = InjectLimits::new(100, 4_000).expect("these are allowed");
-                self.answer(&agent, request, InjectOptions { agent: Some(agent.clone()), ..InjectOptions::default() }, law);
+                self.answer(
+                    &agent,
+                    request,
+                    InjectOptions { agent: Some(agent.clone()), ..InjectOptions::default() },
+                    law,
+                );
                 rounds += 1;
                 assert!(rounds < 300, "{agent} still has mail after {rounds} turns");
             }
@@ -248,7 +253,8 @@ impl<D: Driver> Player<D> {
         let before: Vec<_> = self.agents.iter().map(|agent| self.pending(agent)).collect();
         let all = self.driver.tick(given);
         for (agent, before) in self.agents.clone().iter().zip(before) {
-            let news: Vec<ConversationUpdate> = all.iter().filter(|news| self.concerns(news, agent, &before)).cloned().collect();
+            let news: Vec<ConversationUpdate> =
+                all.iter().filter(|news| self.concerns(news, agent, &before)).cloned().collect();
             if self.driver.mailbox(agent).is_some() {
                 self.show(agent, given, Deed::Waited, &news, &before, law);
             }

@@ -105,7 +105,10 @@ impl Law for Wakes {
         let now = self.clocks.now(moment);
         if !moment.agent.is_main() {
             assert!(
-                !moment.news.iter().any(|news| matches!(news, ConversationUpdate::Wake(_)) && !matches!(moment.deed, Deed::Waited))
+                !moment
+                    .news
+                    .iter()
+                    .any(|news| matches!(news, ConversationUpdate::Wake(_)) && !matches!(moment.deed, Deed::Waited))
             );
             return;
         }

@@ -138,12 +138,18 @@ impl Model {
         self.is_crowded
     }
 
-    fn decide_all<'a>(&mut self, event: &Event, moment: &Moment<'_>, news: &mut impl Iterator<Item = &'a ConversationUpdate>) {
+    fn decide_all<'a>(
+        &mut self,
+        event: &Event,
+        moment: &Moment<'_>,
+        news: &mut impl Iterator<Item = &'a ConversationUpdate>,
+    ) {
         let listening: Vec<_> = moment.subscribers.iter().filter(|one| listens(one, event)).collect();
         let listening: Vec<_> =
             listening.into_iter().filter(|one| one.output.audience != Audience::User).cloned().collect();
         let heard: Vec<_> = listening.iter().filter(|one| filter(one, event, moment.disabled).is_none()).collect();
-        let storm = if heard.is_empty() || event.cause() == EventCause::Person { None } else { self.storm(event, &heard) };
+        let storm =
+            if heard.is_empty() || event.cause() == EventCause::Person { None } else { self.storm(event, &heard) };
         for subscriber in &listening {
             let (expected, replaced) = self.decide(subscriber, event, storm, moment);
             if let Some(replaced) = replaced {
@@ -323,7 +329,10 @@ impl Model {
 
     /// What really waits now is the beginning of the next moment.
     fn learn(&mut self, moment: &Moment<'_>) {
-        let changed = moment.news.iter().any(|news| matches!(news, ConversationUpdate::Waiting(_) | ConversationUpdate::Ended(..)));
+        let changed = moment
+            .news
+            .iter()
+            .any(|news| matches!(news, ConversationUpdate::Waiting(_) | ConversationUpdate::Ended(..)));
         if !changed && moment.injection().is_none() {
             return;
         }

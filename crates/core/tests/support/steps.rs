@@ -1,6 +1,6 @@
 //! Random timelines: what happens to a conversation, step by step.
 
-use bellwire_core::conversation::{ObservedCall, CallOutcome};
+use bellwire_core::conversation::{CallOutcome, ObservedCall};
 use bellwire_core::inject::{Shape, Style};
 use bellwire_core::{InjectionPoint, Severity};
 use proptest::prelude::*;

@@ -7,8 +7,8 @@ use bellwire_core::inject::InjectLimits;
 use bellwire_core::mailbox::{EventLookup, InjectInput, PENDING_MAX};
 use bellwire_core::subscriber::SubscriberFile;
 use bellwire_core::{
-    Boundary, MailboxContext, Effect, Event, EventId, Ids, Inject, InjectionPoint, Input, MailboxKind, Mailbox, Severity, Subscribers,
-    Time,
+    Boundary, Effect, Event, EventId, Ids, Inject, InjectionPoint, Input, Mailbox, MailboxContext, MailboxKind,
+    Severity, Subscribers, Time,
 };
 use serde_json::{Value, json};
 
@@ -116,7 +116,8 @@ impl Adversary {
     fn take(&mut self) {
         self.calls += 1;
         let mut request = Inject::new(InjectionPoint::AfterTool, &format!("call {}", self.calls)).expect("it is short");
-        request.limits = InjectLimits::new(InjectLimits::ITEMS_MOST, InjectLimits::TOKENS_MOST).expect("these are the limits");
+        request.limits =
+            InjectLimits::new(InjectLimits::ITEMS_MOST, InjectLimits::TOKENS_MOST).expect("these are the limits");
         let boundary = Boundary::from_seed(7);
         let input = InjectInput { request: &request, observed: None, events: &Gone, boundary: &boundary };
         self.handle(Input::Inject(input));

@@ -113,7 +113,14 @@ impl Setting {
                 let texts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
                 self.write_list(config, &texts.ok_or_else(wrong)?)
             }
-            (SettingKind::Count(..) | SettingKind::Number(..) | SettingKind::Port(_) | SettingKind::Hosts(_) | SettingKind::Origins(_), _) => Err(wrong()),
+            (
+                SettingKind::Count(..)
+                | SettingKind::Number(..)
+                | SettingKind::Port(_)
+                | SettingKind::Hosts(_)
+                | SettingKind::Origins(_),
+                _,
+            ) => Err(wrong()),
             (_, Value::String(text)) => self.write_text(config, text, base),
             // A secret that is no text is not repeated.
             (SettingKind::Hidden(_), _) => Err(format!("is no text; {} is allowed", self.allowed())),
@@ -151,7 +158,9 @@ impl Setting {
             SettingKind::Count(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
             SettingKind::Number(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
             SettingKind::Format(place) => Value::String(place(&mut copy).as_str().to_owned()),
-            SettingKind::Level(place) | SettingKind::Host(place) | SettingKind::Word(place) => Value::String(place(&mut copy).clone()),
+            SettingKind::Level(place) | SettingKind::Host(place) | SettingKind::Word(place) => {
+                Value::String(place(&mut copy).clone())
+            }
             SettingKind::Port(place) => Value::Integer(i64::from(*place(&mut copy))),
             SettingKind::Encryption(place) => Value::String(place(&mut copy).as_str().to_owned()),
             SettingKind::Hidden(place) => Value::String(place(&mut copy).as_ref().map_or("", |_| HIDDEN).to_owned()),
@@ -199,8 +208,12 @@ impl Setting {
 
     fn write_list(&self, config: &mut Config, list: &[&str]) -> Result<(), String> {
         match &self.kind {
-            SettingKind::Hosts(place) => *place(config) = list.iter().map(|text| host(text)).collect::<Result<_, _>>()?,
-            SettingKind::Origins(place) => *place(config) = list.iter().map(|text| origin(text)).collect::<Result<_, _>>()?,
+            SettingKind::Hosts(place) => {
+                *place(config) = list.iter().map(|text| host(text)).collect::<Result<_, _>>()?
+            }
+            SettingKind::Origins(place) => {
+                *place(config) = list.iter().map(|text| origin(text)).collect::<Result<_, _>>()?
+            }
             _ => return Err(format!("is a list; {} is allowed", self.allowed())),
         }
         Ok(())
@@ -211,13 +224,17 @@ impl Setting {
         let wrong = || format!("is '{text}'; {} is allowed", self.allowed());
         match &self.kind {
             SettingKind::Address(place) => *place(config) = text.parse().map_err(|_| wrong())?,
-            SettingKind::Url(place) => *place(config) = Some(text).filter(|text| !text.is_empty()).map(url).transpose()?,
+            SettingKind::Url(place) => {
+                *place(config) = Some(text).filter(|text| !text.is_empty()).map(url).transpose()?
+            }
             SettingKind::SubscriberFolder(place) | SettingKind::File(place) => *place(config) = folder(text, base)?,
             SettingKind::Format(place) => {
                 let formats = [LogFormat::Auto, LogFormat::Text, LogFormat::Json];
                 *place(config) = formats.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
             }
-            SettingKind::Level(place) => *place(config) = Some(text).filter(|text| is_level(text)).ok_or_else(wrong)?.into(),
+            SettingKind::Level(place) => {
+                *place(config) = Some(text).filter(|text| is_level(text)).ok_or_else(wrong)?.into()
+            }
             SettingKind::Host(place) => *place(config) = if text.is_empty() { String::new() } else { host(text)? },
             SettingKind::Encryption(place) => {
                 *place(config) = EmailTls::ALL.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
@@ -226,7 +243,9 @@ impl Setting {
                 *place(config) = Some(text).filter(|text| !text.contains(char::is_control)).ok_or_else(wrong)?.into();
             }
             SettingKind::Hidden(place) => *place(config) = secret(text)?,
-            SettingKind::Sender(place) => *place(config) = NamedAddress::parse(text).map_err(|why| format!("is wrong: {why}"))?,
+            SettingKind::Sender(place) => {
+                *place(config) = NamedAddress::parse(text).map_err(|why| format!("is wrong: {why}"))?
+            }
             _ => return Err(wrong()),
         }
         Ok(())

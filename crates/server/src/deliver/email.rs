@@ -32,7 +32,7 @@ mod address;
 pub use address::{EmailAddress, NamedAddress};
 
 mod mail_message;
-pub use mail_message::{Content, MailItem, MailItemKind, MailMessage, Link, Links, MessageId};
+pub use mail_message::{Content, Link, Links, MailItem, MailItemKind, MailMessage, MessageId};
 
 mod subject;
 

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwire_core::person::without_addresses;
-use bellwire_store::{Claim, InboxItem, InboxItemType, AttemptOutcome, Purpose};
+use bellwire_store::{AttemptOutcome, Claim, InboxItem, InboxItemType, Purpose};
 
-use super::email::{self, EmailAddress, Content, MailItem, MailItemKind, MailMessage, Link, Links, NamedAddress, MessageId, Smtp};
+use super::email::{
+    self, Content, EmailAddress, Link, Links, MailItem, MailItemKind, MailMessage, MessageId, NamedAddress, Smtp,
+};
 use super::{SendFn, UnsubscribeLinks};
 
 /// Everything a mail needs besides what it says.

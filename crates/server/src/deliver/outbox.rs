@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwire_store::{Claim, AttemptEnd, AttemptStart, AttemptOutcome, Purpose, Store};
+use bellwire_store::{AttemptEnd, AttemptOutcome, AttemptStart, Claim, Purpose, Store};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -21,7 +21,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const RECORD_ATTEMPTS_MAX: usize = 5;
 
 /// Sends one letter and says what is known afterwards. The code is there for a letter that confirms an address.
-pub type SendFn = Arc<dyn Fn(Claim, Option<String>) -> Pin<Box<dyn Future<Output = AttemptOutcome> + Send>> + Send + Sync>;
+pub type SendFn =
+    Arc<dyn Fn(Claim, Option<String>) -> Pin<Box<dyn Future<Output = AttemptOutcome> + Send>> + Send + Sync>;
 
 /// The worker.
 #[derive(Clone)]

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::body::Body;
 use super::correlation::Correlation;
 use super::events::PublishedEvent;
-use super::field::{ID_MAX, PathId, SingleLineText, Rfc3339Time, MultiLineText};
+use super::field::{ID_MAX, MultiLineText, PathId, Rfc3339Time, SingleLineText};
 use super::idempotency::{IdempotencyHeader, IdempotentBody};
 use super::path::ConversationPath;
 use super::shape::{Accepted, List, PAGE_MAX, Query, limit};

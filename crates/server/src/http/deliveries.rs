@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::field::{Rfc3339Time, EnumText};
+use super::field::{EnumText, Rfc3339Time};
 use super::idempotency::IdempotencyHeader;
 use super::inbox::cursor;
 use super::path::PathUuid;

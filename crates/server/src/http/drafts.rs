@@ -71,7 +71,11 @@ fn read_value(sent: Value, remembered: Option<ClientEventId>) -> Result<(NewEven
 }
 
 /// The events of a body, if there are as many as one call may bring.
-pub(super) fn drafts<'a>(headers: &'a HeaderMap, body: &'a [u8], max: usize) -> Result<Vec<ReceivedEvent<'a>>, ApiError> {
+pub(super) fn drafts<'a>(
+    headers: &'a HeaderMap,
+    body: &'a [u8],
+    max: usize,
+) -> Result<Vec<ReceivedEvent<'a>>, ApiError> {
     let kind = body::media_type(headers);
     let is_list = body.trim_ascii_start().starts_with(b"[");
     let drafts: Vec<ReceivedEvent<'a>> = match &*kind {
@@ -175,7 +179,9 @@ mod tests {
         drafts.iter().map(|draft| draft.read().and_then(checked)).collect()
     }
 
-    fn checked((event, client_event_id): (NewEvent, Option<ClientEventId>)) -> Result<(Event, Option<ClientEventId>), ApiError> {
+    fn checked(
+        (event, client_event_id): (NewEvent, Option<ClientEventId>),
+    ) -> Result<(Event, Option<ClientEventId>), ApiError> {
         Ok((event.into_event(Time::ZERO)?, client_event_id))
     }
 

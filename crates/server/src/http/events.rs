@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use bellwire_core::Time;
-use bellwire_store::{Incoming, IdempotencyKey, Publish, Receipt, PersonTrace, Verdicts};
+use bellwire_store::{IdempotencyKey, Incoming, PersonTrace, Publish, Receipt, Verdicts};
 use schemars::{JsonSchema, json_schema};
 use serde::Serialize;
 
@@ -74,8 +74,9 @@ pub(super) async fn publish(
 ) -> Result<Accepted<PublishResponse>, ApiError> {
     let now = clock::now();
     let drafts = drafts(&headers, &body, hub.batch_max)?;
-    let read =
-        |(at, draft): (usize, &ReceivedEvent<'_>)| admit(draft, now, &identity, &correlation).map_err(|error| error.within(at));
+    let read = |(at, draft): (usize, &ReceivedEvent<'_>)| {
+        admit(draft, now, &identity, &correlation).map_err(|error| error.within(at))
+    };
     if body.len() > CHECKED_FIRST {
         // Events take many times the memory of their text, so all are checked one by one before any is kept.
         drafts.iter().enumerate().try_for_each(|draft| read(draft).map(drop))?;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_store::{InboxItem, InboxQuery, InboxState, InboxItemType, InboxItemKind};
+use bellwire_store::{InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::body::Body;
-use super::field::{PathId, Rfc3339Time, EnumText};
+use super::field::{EnumText, PathId, Rfc3339Time};
 use super::idempotency::IdempotencyHeader;
 use super::path::{ButtonPath, ItemPath};
 use super::shape::{List, PAGE_MAX, Query, limit};
@@ -220,7 +220,8 @@ fn action(prompt: Option<&str>) -> &'static str {
 
 impl From<InboxItem> for InboxItemBody {
     fn from(item: InboxItem) -> Self {
-        let pressed = |index: usize| item.acted.iter().find(|acted| acted.index == index).map(|acted| Rfc3339Time(acted.at));
+        let pressed =
+            |index: usize| item.acted.iter().find(|acted| acted.index == index).map(|acted| Rfc3339Time(acted.at));
         let buttons = item.toast.iter().flat_map(|toast| toast.buttons.iter().enumerate());
         let actions = buttons
             .map(|(index, button)| Button {

@@ -1,10 +1,10 @@
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_core::conversation::{ObservedCall, CallOutcome};
+use bellwire_core::conversation::{CallOutcome, ObservedCall};
 use bellwire_core::event::AgentName;
 use bellwire_core::inject::{InjectLimits, Shape, Style};
 use bellwire_core::{Inject, InjectionPoint};
-use bellwire_store::{InjectResult, InjectCommand};
+use bellwire_store::{InjectCommand, InjectResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::body::{Body, Object};
 use super::correlation::Correlation;
-use super::field::{SingleLineText, WireEnum, BoundedInteger, EnumText};
+use super::field::{BoundedInteger, EnumText, SingleLineText, WireEnum};
 use super::path::ConversationPath;
 use super::{ApiError, Hub};
 use crate::auth::Identity;

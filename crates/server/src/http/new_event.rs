@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-use bellwire_core::{AgentName, Event, ValidationError, Severity, Time};
+use bellwire_core::{AgentName, Event, Severity, Time, ValidationError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::field::{ID_MAX, SingleLineText, Rfc3339Time, EnumText};
+use super::field::{EnumText, ID_MAX, Rfc3339Time, SingleLineText};
 
 /// An event as its sender writes it.
 #[derive(Deserialize, JsonSchema)]

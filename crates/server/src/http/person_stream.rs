@@ -15,7 +15,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event as SseEvent, KeepAlive, KeepAliveStream, Sse};
 use bellwire_core::Time;
-use bellwire_store::{Catchup, InboxChange, Doorbell};
+use bellwire_store::{Catchup, Doorbell, InboxChange};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::field::Rfc3339Time;
 use super::inbox::cursor;
 use super::path::PathUuid;
-use super::shape::{NoContent, List, PAGE_MAX, Query, limit};
+use super::shape::{List, NoContent, PAGE_MAX, Query, limit};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 

@@ -8,24 +8,24 @@ use axum::middleware;
 use axum::routing::{MethodFilter, on};
 use axum::{Json, Router};
 
+use super::api_service::Api;
 use super::body::Body;
-use super::conversations::{ConversationBody, MessageBody, NewMessage, MessagePage, PutConversation, SystemPrompt};
+use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation, SystemPrompt};
 use super::deliveries::{DeliveryBody, DeliveryPage};
 use super::docs::DocsPage;
-use super::api_service::Api;
-use super::pipeline::{self, RequestPipeline};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
-use super::inbox::{InboxPage, InboxItemBody, MarkedCount, PressBody, ReadPatch, UnreadCount};
+use super::inbox::{InboxItemBody, InboxPage, MarkedCount, PressBody, ReadPatch, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
 use super::mcp::{McpAnswer, McpMessage};
 use super::metrics::MetricsPage;
 use super::openapi::{OpenApiDocument, Operation};
 use super::path::OWNER;
 use super::person_stream::PersonStream;
+use super::pipeline::{self, RequestPipeline};
 use super::reminders::{ReminderBody, ReminderPage};
 use super::settings::{Confirmation, SettingsBody, SettingsPatch};
-use super::shape::{self, Accepted, Created, NoContent, List, Query, ResponseShape, shaped};
+use super::shape::{self, Accepted, Created, List, NoContent, Query, ResponseShape, shaped};
 use super::stream::HintStream;
 use super::subscribers::{DryRun, DryRunResult, SubscriberBody};
 use super::tokens::{CreatedToken, NewToken, TokenView};
@@ -294,7 +294,12 @@ pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
     let description = openapi::document(&hub.subscribers());
     let pipeline = Arc::new(RequestPipeline::new(hub.clone(), config));
     let docs = DocsPage::of(&description);
-    let state = RouterState(Arc::new(RouterStateParts { hub, endpoint, docs, document: OpenApiDocument(description.to_string().into()) }));
+    let state = RouterState(Arc::new(RouterStateParts {
+        hub,
+        endpoint,
+        docs,
+        document: OpenApiDocument(description.to_string().into()),
+    }));
     let router = table()
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")

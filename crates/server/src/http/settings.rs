@@ -258,7 +258,9 @@ fn mailable(line: SingleLineText<254>) -> Result<String, ApiError> {
 impl SettingsPatch {
     fn into_core(self, subscribers: &Subscribers) -> Result<person::SettingsChange, ApiError> {
         let disabled = self.disabled_subscribers.map(|ids| disabled(subscribers, &ids.unwrap_or_default()));
-        let names = |names: Option<Vec<SingleLineText<128>>>| names.unwrap_or_default().into_iter().map(|line| line.0).collect();
+        let names = |names: Option<Vec<SingleLineText<128>>>| {
+            names.unwrap_or_default().into_iter().map(|line| line.0).collect()
+        };
         let mut change = person::SettingsChange {
             disabled_subscribers: disabled.transpose()?,
             muted_origins: self.muted_origins.map(names),
@@ -294,10 +296,14 @@ impl From<QuietHoursChange> for person::QuietChange {
 
 impl From<person::PersonSettings> for SettingsBody {
     fn from(settings: person::PersonSettings) -> Self {
-        let person::PersonSettings { disabled_subscribers, muted_origins, email, telegram, quiet_hours, toasts } = settings;
+        let person::PersonSettings { disabled_subscribers, muted_origins, email, telegram, quiet_hours, toasts } =
+            settings;
         let person::EmailSettings { enabled, address, confirmed } = email;
-        let quiet =
-            |quiet: person::QuietSettings| QuietHoursBody { start: quiet.start, end: quiet.end, timezone: quiet.timezone };
+        let quiet = |quiet: person::QuietSettings| QuietHoursBody {
+            start: quiet.start,
+            end: quiet.end,
+            timezone: quiet.timezone,
+        };
         Self {
             disabled_subscribers,
             muted_origins,

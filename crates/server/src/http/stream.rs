@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::sse::{Event as SseEvent, KeepAlive, KeepAliveStream, Sse};
-use bellwire_store::{HintEvent, Hint, HintKind, HintReceiver};
+use bellwire_store::{Hint, HintEvent, HintKind, HintReceiver};
 use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;

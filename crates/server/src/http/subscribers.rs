@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Object;
-use super::field::{PathId, EnumText};
+use super::field::{EnumText, PathId};
 use super::idempotency::IdempotentBody;
 use super::new_event::NewEvent;
 use super::shape::List;

@@ -10,9 +10,9 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::field::{ID_MAX, PathId, SingleLineText, Rfc3339Time, NOT_BLANK, EnumText};
+use super::field::{EnumText, ID_MAX, NOT_BLANK, PathId, Rfc3339Time, SingleLineText};
 use super::idempotency::IdempotentBody;
-use super::shape::{Created, NoContent, List};
+use super::shape::{Created, List, NoContent};
 use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope, new_secret};
 use crate::clock;

@@ -15,7 +15,7 @@ use super::correlation::Correlation;
 use super::field::{ID_MAX, PathId, SingleLineText};
 use super::{ApiError, Hub, idempotency};
 use crate::auth::Identity;
-use crate::tools::{self, RequestedContext, Context, TOOLS};
+use crate::tools::{self, Context, RequestedContext, TOOLS};
 
 /// A call of an agent's tool.
 #[derive(Deserialize, JsonSchema)]

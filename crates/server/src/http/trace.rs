@@ -6,14 +6,14 @@ use std::sync::Arc;
 use bellwire_core::Severity;
 use bellwire_core::lifecycle::{EventState, NotificationState};
 use bellwire_core::verdict::{FilterKind, VerdictKind};
-use bellwire_store::{Decision, InjectionView, NotificationView, Superseded, PersonTrace};
+use bellwire_store::{Decision, InjectionView, NotificationView, PersonTrace, Superseded};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::deliveries::DeliveryBody;
-use super::field::{Rfc3339Time, EnumText};
+use super::field::{EnumText, Rfc3339Time};
 use super::inbox::InboxItemBody;
 
 /// What an event came to for one subscriber.

@@ -62,7 +62,8 @@ impl Endpoint {
             .with_max_request_body_bytes(limits.body_bytes);
         let stop = config.cancellation_token.clone();
         let ours = hub.clone();
-        let service = StreamableHttpService::new(move || Ok(offer(McpServer::new(ours.clone()))), manager.clone(), config);
+        let service =
+            StreamableHttpService::new(move || Ok(offer(McpServer::new(ours.clone()))), manager.clone(), config);
         let sessions = Arc::new(McpSessions::default());
         let idle = Duration::from_secs(limits.mcp_session_idle_seconds);
         let ending = end_sessions(hub.clone(), manager.clone(), sessions.clone(), idle, move || stop.cancel());

@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 use super::server::{failed, no_such};
 use super::translate::conversation_of;
 use crate::auth::Identity;
-use crate::http::{Hub, ConversationFeed};
+use crate::http::{ConversationFeed, Hub};
 
 /// How many conversations one client may follow.
 const FOLLOWED_MAX: usize = 16;
@@ -32,7 +32,12 @@ pub(super) struct Subscriptions(Mutex<HashMap<String, AbortHandle>>);
 
 impl Subscriptions {
     /// Tells this peer of every change. Subscribing twice is subscribing once.
-    pub(super) fn begin(&self, uri: String, mut changes: ChangeStream, peer: Peer<RoleServer>) -> Result<(), ErrorData> {
+    pub(super) fn begin(
+        &self,
+        uri: String,
+        mut changes: ChangeStream,
+        peer: Peer<RoleServer>,
+    ) -> Result<(), ErrorData> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|_, task| !task.is_finished());
         if running.len() >= FOLLOWED_MAX && !running.contains_key(&uri) {

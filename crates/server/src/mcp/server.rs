@@ -46,7 +46,8 @@ impl McpServer {
 
     /// The context of a request that is no tool call.
     fn context(&self, request: &RequestContext<RoleServer>) -> Result<Context, ErrorData> {
-        let requested_context = translate::requested_context(&request.meta).map_err(|refused| invalid(refused.message()))?;
+        let requested_context =
+            translate::requested_context(&request.meta).map_err(|refused| invalid(refused.message()))?;
         let (identity, correlation_id) = bearer(request)?;
         Context::of(identity, requested_context, &correlation_id).map_err(|error| invalid(&error.message))
     }
@@ -85,7 +86,8 @@ impl ServerHandler for McpServer {
         let tool = tools::find(&call.name).ok_or_else(|| invalid(&format!("there is no tool '{}'", call.name)))?;
         let (identity, correlation_id) = bearer(&request)?;
         let context = translate::requested_context(&request.meta).and_then(|requested_context| {
-            Context::of(identity, requested_context, &correlation_id).map_err(|error| ToolRefusal::invalid(in_words(&error)))
+            Context::of(identity, requested_context, &correlation_id)
+                .map_err(|error| ToolRefusal::invalid(in_words(&error)))
         });
         let called = match context {
             Ok(context) => {

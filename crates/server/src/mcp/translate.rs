@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::tools::{RequestedContext, ToolRefusal, TOOLS, Tool};
+use crate::tools::{RequestedContext, TOOLS, Tool, ToolRefusal};
 
 /// Before every key of ours in `_meta`.
 const PREFIX: &str = "bellwire/";

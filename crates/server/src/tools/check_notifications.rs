@@ -3,7 +3,7 @@ use bellwire_core::person::CheckNotifications;
 use serde_json::json;
 
 use super::mail::{self, TakenMail};
-use super::tool::{ToolInvocation, CompletedCall, ToolHints, ToolRefusal, Tool};
+use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
 
 /// An agent asks what is new.
 pub(super) const TOOL: Tool = Tool {

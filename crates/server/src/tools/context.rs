@@ -52,7 +52,11 @@ impl RequestedContext {
 
 impl Context {
     /// What was asked for, if the token lets its bearer ask for it. What a token is bound to needs no saying.
-    pub(crate) fn of(identity: Arc<Identity>, mut asked: RequestedContext, correlation_id: &str) -> Result<Self, ApiError> {
+    pub(crate) fn of(
+        identity: Arc<Identity>,
+        mut asked: RequestedContext,
+        correlation_id: &str,
+    ) -> Result<Self, ApiError> {
         for (field, text) in asked.fields() {
             let most = if field == "idempotency_key" { Inject::CALL_ID_MAX } else { ID_MAX };
             check(field, text.as_deref(), most)?;

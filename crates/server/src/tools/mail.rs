@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bellwire_core::{Inject, InjectionPoint};
-use bellwire_store::{InjectResult, InjectCommand};
+use bellwire_store::{InjectCommand, InjectResult};
 
 use super::context::Context;
 use super::tool::ToolResult;

@@ -7,7 +7,7 @@ use bellwire_store::{Decision, Incoming, Publish, Receipt};
 use serde_json::json;
 
 use super::context::Context;
-use super::tool::{ToolInvocation, CompletedCall, ToolHints, ToolRefusal, Tool};
+use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
 use crate::clock;
 use crate::http::{ApiError, Hub};
 use crate::usage::PublishRefused;

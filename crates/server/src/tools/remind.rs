@@ -2,7 +2,7 @@ use bellwire_core::person::Remind;
 use bellwire_store::NewReminder;
 use serde_json::json;
 
-use super::tool::{ToolInvocation, CompletedCall, ToolHints, ToolRefusal, Tool};
+use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
 
 const NAME: &str = "remind";
 

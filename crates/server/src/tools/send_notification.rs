@@ -1,8 +1,8 @@
 use bellwire_core::person::{MessageType, SendNotification};
-use bellwire_store::{NotificationDraft, NotificationContent, SendResult};
+use bellwire_store::{NotificationContent, NotificationDraft, SendResult};
 use serde_json::json;
 
-use super::tool::{ToolInvocation, CompletedCall, ToolHints, ToolRefusal, Tool};
+use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
 
 const NAME: &str = "send_notification";
 
@@ -54,9 +54,11 @@ async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
     };
     let sent = hub.store.send(draft).await.map_err(|error| ToolRefusal::failed("create notification", error))?;
     match sent {
-        SendResult::Stored { id, .. } => Ok(CompletedCall::success("notification_created", format!("Notification created: {preview}"))
-            .with("notification_id", id.to_string())
-            .with("type", kind)),
+        SendResult::Stored { id, .. } => {
+            Ok(CompletedCall::success("notification_created", format!("Notification created: {preview}"))
+                .with("notification_id", id.to_string())
+                .with("type", kind))
+        }
         SendResult::Limited { retry_after_seconds } => {
             let message = "Notification rate limit exceeded. Try again later.";
             Err(ToolRefusal::limited(message, retry_after_seconds))

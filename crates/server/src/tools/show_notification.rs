@@ -1,11 +1,11 @@
 use bellwire_core::Time;
 use bellwire_core::person::{ShowNotification, ToastAction};
-use bellwire_store::{NotificationDraft, NotificationContent, SendResult};
+use bellwire_store::{NotificationContent, NotificationDraft, SendResult};
 use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::schema;
-use super::tool::{ToolInvocation, ToolResult, CompletedCall, ToolHints, ToolRefusal, Tool};
+use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal, ToolResult};
 use crate::clock;
 use crate::http::Hub;
 

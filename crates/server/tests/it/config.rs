@@ -2,10 +2,15 @@
 
 use std::path::PathBuf;
 
-use bellwire_server::config::{Config, DEFAULT_FILE, Flag, LoadedConfig, SettingSource, ConfigProblems, ConfigSources, load};
+use bellwire_server::config::{
+    Config, ConfigProblems, ConfigSources, DEFAULT_FILE, Flag, LoadedConfig, SettingSource, load,
+};
 
 fn file(text: &str) -> ConfigSources {
-    ConfigSources { file: Some((PathBuf::from("/etc/bellwire/bellwire.toml"), text.to_owned())), ..ConfigSources::default() }
+    ConfigSources {
+        file: Some((PathBuf::from("/etc/bellwire/bellwire.toml"), text.to_owned())),
+        ..ConfigSources::default()
+    }
 }
 
 fn environment(variables: &[(&str, &str)]) -> ConfigSources {

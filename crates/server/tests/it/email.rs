@@ -1,7 +1,9 @@
 //! Mail, handed to a real server that can be made to misbehave.
 
 use bellwire_core::Time;
-use bellwire_server::deliver::email::{EmailAddress, Content, MailItem, MailItemKind, MailMessage, Link, Links, NamedAddress, MessageId};
+use bellwire_server::deliver::email::{
+    Content, EmailAddress, Link, Links, MailItem, MailItemKind, MailMessage, MessageId, NamedAddress,
+};
 
 pub(crate) mod peer;
 
@@ -32,5 +34,8 @@ pub(crate) fn letter(content: Content) -> MailMessage {
 }
 
 pub(crate) fn note(message: &str) -> MailMessage {
-    letter(Content::Notification { item: MailItem::new("butler", MailItemKind::Reminder, message, at()), subject: None })
+    letter(Content::Notification {
+        item: MailItem::new("butler", MailItemKind::Reminder, message, at()),
+        subject: None,
+    })
 }

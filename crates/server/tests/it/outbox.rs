@@ -7,8 +7,8 @@ use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{NotificationId, Randomness, Subscribers, Time};
 use bellwire_server::deliver::{Outbox, SendFn};
 use bellwire_store::{
-    Caller, Claim, Clock, DeliveryState, MemoryStore, SettingsRequest, NotificationDraft, StoreOptions, AttemptOutcome, PeopleRules,
-    Purpose, NotificationContent, SendResult, SqliteStore, Store,
+    AttemptOutcome, Caller, Claim, Clock, DeliveryState, MemoryStore, NotificationContent, NotificationDraft,
+    PeopleRules, Purpose, SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
 };
 
 /// A store with a clock of its own, and whatever its outbox sends.

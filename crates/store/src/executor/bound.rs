@@ -46,7 +46,8 @@ impl Executor {
     }
 
     fn evict_least_recent(&mut self) {
-        let mut hot_mailboxes: Vec<_> = self.hot_mailboxes.values().map(|hot_mailbox| (Reverse(hot_mailbox.used), hot_mailbox.bytes())).collect();
+        let mut hot_mailboxes: Vec<_> =
+            self.hot_mailboxes.values().map(|hot_mailbox| (Reverse(hot_mailbox.used), hot_mailbox.bytes())).collect();
         hot_mailboxes.sort_unstable();
         let mut bytes = 0;
         // One that is too large goes by itself, and not with all that are older.
@@ -72,9 +73,9 @@ mod tests {
 
     use super::*;
     use crate::command::{Caller, Incoming, Publish};
+    use crate::executor::Publishing;
     use crate::memory::Memory;
     use crate::people::PeopleRules;
-    use crate::executor::Publishing;
 
     const CACHE_BYTES: usize = 256 * 1024;
 

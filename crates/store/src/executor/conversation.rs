@@ -102,7 +102,11 @@ impl Executor {
     }
 
     /// Notes in the conversation's row whether a sub-agent whose mailbox was just handled is at work.
-    pub(super) async fn note_worker(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<(), StoreError> {
+    pub(super) async fn note_worker(
+        &mut self,
+        key: &MailboxKey,
+        source: &mut impl RowSource,
+    ) -> Result<(), StoreError> {
         let Some((conversation, name)) = key.conversation().zip(key.agent()).filter(|_| key.is_sub_agents()) else {
             return Ok(());
         };
@@ -282,10 +286,16 @@ impl Executor {
         Ok(self.hot(key, source).await?.map(|hot| &hot.row))
     }
 
-    async fn hot(&mut self, key: &ConversationKey, source: &mut impl RowSource) -> Result<Option<&HotConversation>, StoreError> {
+    async fn hot(
+        &mut self,
+        key: &ConversationKey,
+        source: &mut impl RowSource,
+    ) -> Result<Option<&HotConversation>, StoreError> {
         match self.conversations.entry(key.clone()) {
             Entry::Occupied(known) => Ok(Some(known.into_mut())),
-            Entry::Vacant(free) => Ok(source.conversation(key).await?.map(|row| &*free.insert(HotConversation::of(row)))),
+            Entry::Vacant(free) => {
+                Ok(source.conversation(key).await?.map(|row| &*free.insert(HotConversation::of(row))))
+            }
         }
     }
 
@@ -353,7 +363,11 @@ impl Executor {
 }
 
 /// What an id alone means: the one that is registered, or the only one there is.
-pub(crate) fn pick_unambiguous<T>(id: &str, mut rows: Vec<T>, registered: impl Fn(&T) -> bool) -> Result<Option<T>, StoreError> {
+pub(crate) fn pick_unambiguous<T>(
+    id: &str,
+    mut rows: Vec<T>,
+    registered: impl Fn(&T) -> bool,
+) -> Result<Option<T>, StoreError> {
     match rows.iter().position(registered) {
         Some(at) => Ok(Some(rows.swap_remove(at))),
         None if rows.len() > 1 => {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
 
 use bellwire_core::event::AgentName;
-use bellwire_core::{EventId, InjectionPoint, MailboxKind, Mailbox, NotificationId, Time};
+use bellwire_core::{EventId, InjectionPoint, Mailbox, MailboxKind, NotificationId, Time};
 
 use super::LoadedMailbox;
 use super::event_cache::EventCache;
@@ -141,7 +141,8 @@ impl HotMailbox {
 
     /// Which of these events are stored and not in memory, in order.
     pub(super) fn lacking(&self, events: impl Iterator<Item = EventId>) -> Vec<EventId> {
-        let mut wanted: Vec<EventId> = events.filter(|id| !self.event_cache.has(*id) && !self.gone.contains(id)).collect();
+        let mut wanted: Vec<EventId> =
+            events.filter(|id| !self.event_cache.has(*id) && !self.gone.contains(id)).collect();
         wanted.sort();
         wanted.dedup();
         wanted

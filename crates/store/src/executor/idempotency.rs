@@ -22,7 +22,9 @@ impl Executor {
             Some(row) => Some(row),
             None => source.once(once).await?,
         };
-        let Some(row) = known.filter(|row| self.context.now.millis_since(row.at) < IdempotencyKey::KEPT_MS) else { return Ok(None) };
+        let Some(row) = known.filter(|row| self.context.now.millis_since(row.at) < IdempotencyKey::KEPT_MS) else {
+            return Ok(None);
+        };
         if row.once.content != once.content {
             let message = format!("the Idempotency-Key '{}' was used for another request; use a new one", once.key);
             return Err(StoreError::new(ErrorKind::Conflict, message));

@@ -6,7 +6,7 @@ use bellwire_core::person::pressed;
 use bellwire_core::{Event, NotificationId};
 
 use super::{Executor, RowSource};
-use crate::command::{Caller, Incoming, IdempotencyKey};
+use crate::command::{Caller, IdempotencyKey, Incoming};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{ButtonPress, InboxItem, PressResult, ToastButton};
 

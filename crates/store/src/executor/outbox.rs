@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{Executor, RowSource};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{
-    Channel, Claim, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, AttemptStart, Purpose, InboxItemKind,
+    AttemptStart, Channel, Claim, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, InboxItemKind, Purpose,
 };
 use crate::rows::ConversationKey;
 
@@ -84,7 +84,8 @@ impl Executor {
         let stored = source.waiting_deliveries(&user_id, after, PAGE).await?;
         let stored = self.damage.readable(stored);
         let last = stored.last().map(|one| one.id).filter(|_| stored.len() == PAGE);
-        for mut delivery in self.with_commit_changes(stored, |one| one.user_id == user_id).into_iter().filter(Delivery::is_held)
+        for mut delivery in
+            self.with_commit_changes(stored, |one| one.user_id == user_id).into_iter().filter(Delivery::is_held)
         {
             delivery.not_before = until.unwrap_or(now);
             delivery.held_by = until.map(|_| Hold::QuietHours);
@@ -168,7 +169,11 @@ impl Executor {
     }
 
     /// Records that an attempt begins, if the claim still holds.
-    pub(crate) async fn start(&mut self, letter: AttemptStart, source: &mut impl RowSource) -> Result<bool, StoreError> {
+    pub(crate) async fn start(
+        &mut self,
+        letter: AttemptStart,
+        source: &mut impl RowSource,
+    ) -> Result<bool, StoreError> {
         let now = self.context.now;
         let ours = self.leased(letter.letter_id, letter.fence, DeliveryState::Claimed, source).await?;
         for mut delivery in ours.iter().cloned() {
@@ -297,12 +302,20 @@ impl Executor {
         Ok(titles)
     }
 
-    async fn still_wanted(&mut self, delivery: &Delivery, source: &mut impl RowSource) -> Result<DeliveryCheck, StoreError> {
+    async fn still_wanted(
+        &mut self,
+        delivery: &Delivery,
+        source: &mut impl RowSource,
+    ) -> Result<DeliveryCheck, StoreError> {
         let now = self.context.now;
         let DeliveryContent::Notification(id) = delivery.content else {
             let settings = &self.person(&delivery.user_id, source).await?.settings;
             let same = settings.email.address.as_ref() == Some(&delivery.target) && !settings.email.confirmed;
-            return Ok(if same { DeliveryCheck::Yes(None) } else { DeliveryCheck::No("the address is no longer to be confirmed") });
+            return Ok(if same {
+                DeliveryCheck::Yes(None)
+            } else {
+                DeliveryCheck::No("the address is no longer to be confirmed")
+            });
         };
         let item = match self.inbox_item(&delivery.user_id, id, source).await {
             Err(error) if error.kind == ErrorKind::Damaged => {
@@ -317,7 +330,9 @@ impl Executor {
             Some(item) if item.dismissed_at.is_some() => DeliveryCheck::No("it was dismissed meanwhile"),
             Some(item) if item.read_at.is_some() => DeliveryCheck::No("it was read meanwhile"),
             Some(_) if !settings.email.enabled => DeliveryCheck::No("mail is switched off"),
-            Some(_) if settings.mail_address() != Some(&delivery.target) => DeliveryCheck::No("the address has changed"),
+            Some(_) if settings.mail_address() != Some(&delivery.target) => {
+                DeliveryCheck::No("the address has changed")
+            }
             Some(item) if settings.mutes(&item.origin) => DeliveryCheck::No("the origin is muted"),
             Some(item) => match settings.quiet_until(now) {
                 Some(until) => DeliveryCheck::Later(until),
@@ -342,7 +357,11 @@ impl Executor {
 
     /// Stored deliveries as this commit has them, and those it has of its own that are wanted besides. Nothing is
     /// delivered to a person who is being erased.
-    pub(super) fn with_commit_changes(&self, stored: Vec<Delivery>, wanted: impl Fn(&Delivery) -> bool) -> Vec<Delivery> {
+    pub(super) fn with_commit_changes(
+        &self,
+        stored: Vec<Delivery>,
+        wanted: impl Fn(&Delivery) -> bool,
+    ) -> Vec<Delivery> {
         let fresh = &self.changes.people.deliveries;
         let mut all: BTreeMap<Uuid, Delivery> =
             fresh.values().filter(|one| wanted(one)).map(|one| (one.id, one.clone())).collect();

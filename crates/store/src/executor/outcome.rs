@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::people::InboxDraft;
 use super::{Executor, RowSource};
-use crate::command::{Caller, Incoming, IdempotencyKey};
+use crate::command::{Caller, IdempotencyKey, Incoming};
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{Delivery, DeliveryState, AttemptEnd, InboxItem, AttemptOutcome};
+use crate::people::{AttemptEnd, AttemptOutcome, Delivery, DeliveryState, InboxItem};
 
 impl Executor {
     /// Records what became of an attempt, if it is still this attempt that counts.
@@ -217,7 +217,8 @@ impl Executor {
             }
         }
         self.person(&first.user_id, source).await?;
-        let note = InboxDraft::note(&first.user_id, asking.first().and_then(|item| item.conversation_id.clone()), message);
+        let note =
+            InboxDraft::note(&first.user_id, asking.first().and_then(|item| item.conversation_id.clone()), message);
         // A note needs no allowance, so it is always taken.
         let _ = self.admit(note, source).await?;
         for item in asking {

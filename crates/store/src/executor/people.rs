@@ -13,8 +13,8 @@ use super::{Executor, RowSource};
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::people::{
-    Allowance, ConfirmationRow, Delivery, InboxItem, InboxItemType, LoadedPerson, NotificationDraft, PeopleRules, Quota,
-    Reminder, NotificationContent, SendResult, InboxItemKind, Toast,
+    Allowance, ConfirmationRow, Delivery, InboxItem, InboxItemKind, InboxItemType, LoadedPerson, NotificationContent,
+    NotificationDraft, PeopleRules, Quota, Reminder, SendResult, Toast,
 };
 
 pub(super) const HOUR_MS: u64 = 60 * 60 * 1000;
@@ -200,7 +200,11 @@ impl Executor {
     }
 
     /// The person, hot.
-    pub(super) async fn person(&mut self, user_id: &str, source: &mut impl RowSource) -> Result<&mut Person, StoreError> {
+    pub(super) async fn person(
+        &mut self,
+        user_id: &str,
+        source: &mut impl RowSource,
+    ) -> Result<&mut Person, StoreError> {
         self.erasing.check(user_id)?;
         if !self.people.contains_key(user_id) {
             let now = self.context.now;
@@ -262,7 +266,9 @@ impl Executor {
 impl InboxDraft {
     fn of(draft: NotificationDraft) -> Self {
         let (kind, level, title, message, toast) = match draft.content {
-            NotificationContent::Message { kind, message } => (InboxItemKind::Message, kind.into(), None, message, None),
+            NotificationContent::Message { kind, message } => {
+                (InboxItemKind::Message, kind.into(), None, message, None)
+            }
             NotificationContent::Toast(show) => {
                 let toast = Toast::of(&show, true);
                 (InboxItemKind::Toast, show.severity.into(), show.title, show.message, Some(toast))

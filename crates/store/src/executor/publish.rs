@@ -3,8 +3,8 @@ use std::sync::Arc;
 use bellwire_core::Input;
 use bellwire_core::event::{AgentName, Event};
 
-use super::{OPEN_MAX, Executor, RowSource, open_since};
-use crate::command::{ClientEventId, Caller, Incoming, IdempotencyKey, Publish, Receipt};
+use super::{Executor, OPEN_MAX, RowSource, open_since};
+use crate::command::{Caller, ClientEventId, IdempotencyKey, Incoming, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{ClientEventIdRow, ConversationKey, EventRow, MailboxKey};
 use crate::verdicts::{Decision, Verdicts};
@@ -258,7 +258,11 @@ impl Executor {
     }
 
     /// The same, for names brought earlier in this very commit.
-    fn client_event_id_in_commit(&self, caller: &Caller, incoming: &Incoming) -> Result<Option<(Receipt, Arc<str>)>, StoreError> {
+    fn client_event_id_in_commit(
+        &self,
+        caller: &Caller,
+        incoming: &Incoming,
+    ) -> Result<Option<(Receipt, Arc<str>)>, StoreError> {
         let Some(client_event_id) = &incoming.client_event_id else { return Ok(None) };
         let name = (caller.token_owner.clone(), client_event_id.id.clone());
         let Some((row, event)) = self.changes.client_event_ids_in_commit.get(&name) else { return Ok(None) };
@@ -318,7 +322,13 @@ impl Executor {
             }
             (None, _) => return Err(StoreError::not_found("conversation")),
         };
-        Ok(EventTargets { all_of: None, owner: mailbox.owner().clone(), mailboxes: vec![mailbox], create, too_many: false })
+        Ok(EventTargets {
+            all_of: None,
+            owner: mailbox.owner().clone(),
+            mailboxes: vec![mailbox],
+            create,
+            too_many: false,
+        })
     }
 
     async fn open_conversations_of(
@@ -385,7 +395,8 @@ impl Executor {
                 false => verdicts.extend(drained.verdicts),
             }
         }
-        verdicts.extend(self.publish_to_person(&address.owner, (&event, packed), caller.origin.as_deref(), source).await?);
+        verdicts
+            .extend(self.publish_to_person(&address.owner, (&event, packed), caller.origin.as_deref(), source).await?);
         self.publish_detected(caller.origin.as_deref(), source).await?;
         if let Some(client_event_id) = client_event_id {
             let name = (caller.token_owner.clone(), client_event_id.id.clone());

@@ -12,7 +12,7 @@ use super::people::InboxDraft;
 use super::{Executor, RowSource};
 use crate::error::{ErrorKind, StoreError};
 use crate::packed_event::PackedEvent;
-use crate::people::{InboxItemType, NewReminder, Reminder, InboxItemKind};
+use crate::people::{InboxItemKind, InboxItemType, NewReminder, Reminder};
 use crate::rows::MailboxKey;
 use crate::verdicts::Decision;
 
@@ -245,9 +245,9 @@ mod tests {
 
     use super::*;
     use crate::command::{Caller, Incoming, Publish};
+    use crate::executor::Publishing;
     use crate::memory::Memory;
     use crate::people::PeopleRules;
-    use crate::executor::Publishing;
 
     #[tokio::test]
     async fn a_person_who_is_asked_again_and_again_costs_no_memory() -> Result<(), Box<dyn std::error::Error>> {

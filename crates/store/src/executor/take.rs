@@ -2,17 +2,21 @@ use std::sync::Arc;
 
 use bellwire_core::mailbox::InjectInput;
 use bellwire_core::notification::Notification;
-use bellwire_core::{Injection, Event, Input};
+use bellwire_core::{Event, Injection, Input};
 
 use super::{DrainedEffects, Executor, RowSource};
-use crate::command::{InjectResult, Message, InjectCommand};
+use crate::command::{InjectCommand, InjectResult, Message};
 use crate::error::{ErrorKind, StoreError};
 use crate::packed_event::PackedEvent;
 use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
 
 impl Executor {
     /// Gives an agent its mail, or the answer it got before under the same call id.
-    pub(crate) async fn take(&mut self, take: &InjectCommand, source: &mut impl RowSource) -> Result<InjectResult, StoreError> {
+    pub(crate) async fn take(
+        &mut self,
+        take: &InjectCommand,
+        source: &mut impl RowSource,
+    ) -> Result<InjectResult, StoreError> {
         let (conversation, key) = self.mailbox_of(take, source).await?;
         let key = self.load_mailbox(&key, source).await?;
         if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {

@@ -8,12 +8,12 @@ use uuid::Uuid;
 use super::Memory;
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::single_writer::PeopleReader;
-use crate::people::{
-    Catchup, InboxChange, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, InboxItem, InboxQuery, LoadedPerson,
-    PeopleChanges, Reminder, PersonTrace,
-};
 use crate::executor::PeopleRowSource;
+use crate::people::{
+    Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, InboxChange, InboxItem, InboxQuery,
+    LoadedPerson, PeopleChanges, PersonTrace, Reminder,
+};
+use crate::single_writer::PeopleReader;
 
 /// The tables of people.
 #[derive(Default)]
@@ -217,7 +217,8 @@ impl PeopleReader for Memory {
         let both = |item: &InboxItem| BTreeSet::from([item.created_sequence, item.changed_sequence]);
         let changes = people.of(user_id).flat_map(|item| both(item).into_iter().map(move |position| (position, item)));
         let behind = changes.filter(|(position, _)| after.is_some_and(|after| *position > after));
-        let mut changes: Vec<InboxChange> = behind.map(|(position, item)| InboxChange { position, item: item.clone() }).collect();
+        let mut changes: Vec<InboxChange> =
+            behind.map(|(position, item)| InboxChange { position, item: item.clone() }).collect();
         changes.sort_by_key(|change| change.position);
         let more = changes.len() > limit;
         changes.truncate(limit);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{InboxItemType, NotificationDraft, PeopleRules, NotificationContent, InboxItemKind};
+use super::{InboxItemKind, InboxItemType, NotificationContent, NotificationDraft, PeopleRules};
 
 /// What counts together. A type with a limit of its own neither uses up nor waits for the room of the others.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

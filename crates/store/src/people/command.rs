@@ -3,7 +3,8 @@ use bellwire_core::person::PersonSettings;
 use uuid::Uuid;
 
 use super::{
-    Claim, Delivery, AttemptEnd, InboxItem, AttemptStart, NewReminder, SettingsRequest, NotificationDraft, PressResult, Reminder, SendResult,
+    AttemptEnd, AttemptStart, Claim, Delivery, InboxItem, NewReminder, NotificationDraft, PressResult, Reminder,
+    SendResult, SettingsRequest,
 };
 use crate::command::IdempotencyKey;
 use crate::error::StoreError;

@@ -5,7 +5,7 @@ use bellwire_core::person::PersonSettings;
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
-use super::{Delivery, InboxItem, InboxItemType, Quota, Reminder, InboxItemKind};
+use super::{Delivery, InboxItem, InboxItemKind, InboxItemType, Quota, Reminder};
 
 /// What one commit writes for people, each row once.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@
 //! never connects and never waits longer than its patience; while it is disconnected it asks the database at once. The worker
 //! opens the line again by itself, after it has deleted what was to be forgotten meanwhile.
 
-mod worker;
 mod connection;
+mod worker;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use self::connection::{SharedConnection, RedisWrite};
+use self::connection::{RedisWrite, SharedConnection};
 use super::{RecallFuture, RefusalCache, RefusalCacheStatus};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::Quota;

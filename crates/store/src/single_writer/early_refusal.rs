@@ -6,7 +6,7 @@
 //! before it is committed by then and is found; and until its time nothing else is admitted. A name that is found goes to
 //! the writer, which knows the answer, and whether it was the same call.
 
-use super::{SingleWriterStore, Reader};
+use super::{Reader, SingleWriterStore};
 use crate::error::StoreError;
 use crate::people::{NotificationDraft, SendResult};
 

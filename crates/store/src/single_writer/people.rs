@@ -5,13 +5,13 @@ use bellwire_core::{NotificationId, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::{SingleWriterStore, Reader};
+use super::{Reader, SingleWriterStore};
 use crate::StoreFuture;
 use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::people::{
-    Catchup, Claim, Delivery, DeliveryState, Doorbell, PeopleCommand, AttemptEnd, InboxItem, InboxQuery, AttemptStart, NewReminder,
-    SettingsRequest, NotificationDraft, People, PressResult, Reminder, SendResult,
+    AttemptEnd, AttemptStart, Catchup, Claim, Delivery, DeliveryState, Doorbell, InboxItem, InboxQuery, NewReminder,
+    NotificationDraft, People, PeopleCommand, PressResult, Reminder, SendResult, SettingsRequest,
 };
 use crate::reply::PendingReply;
 use crate::writer::Job;
@@ -55,7 +55,10 @@ pub trait PeopleReader {
 }
 
 impl<R: Reader> SingleWriterStore<R> {
-    fn command<'a, T: Send + 'a>(&'a self, command: impl FnOnce(PendingReply<T>) -> PeopleCommand + Send + 'a) -> StoreFuture<'a, T> {
+    fn command<'a, T: Send + 'a>(
+        &'a self,
+        command: impl FnOnce(PendingReply<T>) -> PeopleCommand + Send + 'a,
+    ) -> StoreFuture<'a, T> {
         Box::pin(self.writer.ask(|reply| Job::People(command(reply))))
     }
 }
@@ -103,7 +106,8 @@ impl<R: Reader> People for SingleWriterStore<R> {
             // Others have their turn between two steps.
             loop {
                 let (user_id, once) = (user_id.clone(), once.clone());
-                let (all, more) = self.command(|reply| PeopleCommand::ReadSome { user_id, before, once, reply }).await?;
+                let (all, more) =
+                    self.command(|reply| PeopleCommand::ReadSome { user_id, before, once, reply }).await?;
                 if !more {
                     return Ok(all);
                 }
@@ -116,7 +120,13 @@ impl<R: Reader> People for SingleWriterStore<R> {
         self.command(move |reply| PeopleCommand::Dismiss { user_id, id, reply })
     }
 
-    fn act(&self, user_id: String, id: NotificationId, index: usize, once: Option<IdempotencyKey>) -> StoreFuture<'_, PressResult> {
+    fn act(
+        &self,
+        user_id: String,
+        id: NotificationId,
+        index: usize,
+        once: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, PressResult> {
         self.command(move |reply| PeopleCommand::Act { user_id, id, index, once, reply })
     }
 
@@ -162,7 +172,12 @@ impl<R: Reader> People for SingleWriterStore<R> {
         })
     }
 
-    fn confirm_address(&self, user_id: String, code: Vec<u8>, once: Option<IdempotencyKey>) -> StoreFuture<'_, PersonSettings> {
+    fn confirm_address(
+        &self,
+        user_id: String,
+        code: Vec<u8>,
+        once: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, PersonSettings> {
         self.command(|reply| PeopleCommand::ConfirmAddress { user_id, code, once, reply })
     }
 
@@ -196,11 +211,21 @@ impl<R: Reader> People for SingleWriterStore<R> {
         })
     }
 
-    fn retry_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> StoreFuture<'_, Delivery> {
+    fn retry_delivery(
+        &self,
+        user_id: Option<String>,
+        id: Uuid,
+        once: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, Delivery> {
         self.command(move |reply| PeopleCommand::RetryDelivery { user_id, id, once, reply })
     }
 
-    fn cancel_delivery(&self, user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> StoreFuture<'_, Delivery> {
+    fn cancel_delivery(
+        &self,
+        user_id: Option<String>,
+        id: Uuid,
+        once: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, Delivery> {
         self.command(move |reply| PeopleCommand::CancelDelivery { user_id, id, once, reply })
     }
 

@@ -4,7 +4,7 @@ use bellwire_core::Time;
 use bellwire_core::notification::EndReason;
 use rusqlite::{Connection, params};
 
-use crate::rows::{ClientEventIdRow, Changes, ConversationRow, EventRow, InjectionRow, NotificationRow};
+use crate::rows::{Changes, ClientEventIdRow, ConversationRow, EventRow, InjectionRow, NotificationRow};
 
 pub(super) fn conversations<'a>(
     connection: &Connection,

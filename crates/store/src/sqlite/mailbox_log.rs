@@ -17,7 +17,7 @@ use rusqlite::{Connection, Row, params};
 use crate::error::StoreError;
 use crate::keys::KeyedMap;
 use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
-use change::{MailboxChange, Image};
+use change::{Image, MailboxChange};
 
 /// About this part of what the log may keep leaves it at once, and at least so many bytes.
 const LEAVING_PART: usize = 64;

@@ -115,8 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_migration_to_owner_keys_keeps_all_rows()
-    -> Result<(), Box<dyn std::error::Error>> {
+    async fn the_migration_to_owner_keys_keeps_all_rows() -> Result<(), Box<dyn std::error::Error>> {
         let mut connection = as_of(3, BEFORE).await?;
         assert_eq!(run(&mut connection, Time::ZERO).await?, after(3));
         let rows = sqlx::query(

@@ -12,12 +12,12 @@ use super::read::{column, first, parse_json, uuid};
 use super::{Sqlite, SqliteWriter, damaged, failed, failure};
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::single_writer::PeopleReader;
-use crate::people::{
-    Catchup, InboxChange, Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, InboxQuery,
-    InboxState, InboxItemType, LoadedPerson, Reminder, InboxItemKind, PersonTrace,
-};
 use crate::executor::PeopleRowSource;
+use crate::people::{
+    Catchup, Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, Hold, InboxChange, InboxItem,
+    InboxItemKind, InboxItemType, InboxQuery, InboxState, LoadedPerson, PersonTrace, Reminder,
+};
+use crate::single_writer::PeopleReader;
 
 const INBOX: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
                      correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \

@@ -13,13 +13,15 @@ use uuid::Uuid;
 
 use super::people_read::told;
 use super::{Sqlite, SqliteWriter, damaged, failed, failure, mailbox_log};
-use crate::command::{InjectionView, Message, NotificationView, IdempotencyKey, Superseded, Token, Trace};
+use crate::command::{IdempotencyKey, InjectionView, Message, NotificationView, Superseded, Token, Trace};
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::single_writer::Reader;
-use crate::packed_event::PackedEvent;
 use crate::executor::{LoadedMailbox, RowSource};
-use crate::rows::{ClientEventIdRow, ConversationKey, ConversationRow, EventRow, InjectionRow, MailboxKey, IdempotencyRow};
+use crate::packed_event::PackedEvent;
+use crate::rows::{
+    ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
+};
+use crate::single_writer::Reader;
 
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
                              user_id, correlation_id, cause, owner, accepted_at, filtered";
@@ -123,7 +125,11 @@ impl RowSource for SqliteWriter {
         row.map_or(Ok(Vec::new()), |row| parse_json(column(&row, 0)?, "user_settings.disabled_subscribers_json"))
     }
 
-    async fn client_event_id(&mut self, owner: &str, id: &str) -> Result<Option<(ClientEventIdRow, EventRow)>, StoreError> {
+    async fn client_event_id(
+        &mut self,
+        owner: &str,
+        id: &str,
+    ) -> Result<Option<(ClientEventIdRow, EventRow)>, StoreError> {
         let row = sqlx::query("SELECT event_id, content, at FROM brought_ids WHERE token_owner = $1 AND id = $2")
             .bind(owner)
             .bind(id)

@@ -8,7 +8,7 @@ use super::insert::{self, json};
 use super::{SqliteWriter, failed, failure, people_write, prune, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
-use crate::writer::{Backend, PruneCutoffs, Erased};
+use crate::writer::{Backend, Erased, PruneCutoffs};
 
 /// A probe writes as much as the largest event's payload: where that fits, a commit fits.
 const PROBE_BYTES: i64 = 64 * 1024;

@@ -78,7 +78,7 @@ impl<B: Backend> Writer<B> {
         if let Some(known) = self.erasures.queue.iter_mut().find(|known| known.user_id == user_id) {
             return known.replies.push(reply);
         }
-        self.room.evict_user(&user_id);
+        self.executor.evict_user(&user_id);
         self.erasing.begin(&user_id);
         let mut erasure = Erasure { user_id, replies: vec![reply] };
         match self.erase_some(&mut erasure).await {

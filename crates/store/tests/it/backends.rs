@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 use bellwire_store::{
-    ClientEventId, Caller, Clock, InjectResult, Incoming, MemoryStore, Observer, StoreOptions, PeopleRules, Publish, Receipt,
-    SqliteStore, Store, StoreError, InjectCommand,
+    Caller, ClientEventId, Clock, Incoming, InjectCommand, InjectResult, MemoryStore, Observer, PeopleRules, Publish,
+    Receipt, SqliteStore, Store, StoreError, StoreOptions,
 };
 use serde_json::{Value, json};
 

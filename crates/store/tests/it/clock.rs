@@ -9,8 +9,8 @@ use bellwire_core::person::MessageType;
 use bellwire_core::subscriber::SubscriberFile;
 use bellwire_core::{Severity, Subscribers, Time};
 use bellwire_store::{
-    Caller, Clock, InboxQuery, InboxState, MemoryStore, NewReminder, NotificationDraft, StoreOptions, People, PeopleRules,
-    NotificationContent, SendResult, SqliteStore, Store,
+    Caller, Clock, InboxQuery, InboxState, MemoryStore, NewReminder, NotificationContent, NotificationDraft, People,
+    PeopleRules, SendResult, SqliteStore, Store, StoreOptions,
 };
 use serde_json::json;
 use tokio::time::Instant;

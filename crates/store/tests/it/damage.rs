@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, NotificationId, Severity};
 use bellwire_store::{
-    ClientEventId, Caller, Claim, ErrorKind, Incoming, RetentionCutoffs, NewReminder, IdempotencyKey, PeopleRules, Publish, CommitReport, StoreError,
-    Token,
+    Caller, Claim, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, Incoming, NewReminder, PeopleRules, Publish,
+    RetentionCutoffs, StoreError, Token,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;

@@ -2,8 +2,8 @@
 
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_store::{
-    Caller, Claim, DeliveryState, AttemptEnd, AttemptStart, SettingsRequest, NotificationDraft, AttemptOutcome, PeopleRules, Purpose,
-    NotificationContent, SendResult,
+    AttemptEnd, AttemptOutcome, AttemptStart, Caller, Claim, DeliveryState, NotificationContent, NotificationDraft,
+    PeopleRules, Purpose, SendResult, SettingsRequest,
 };
 
 use crate::backends::Backend;
@@ -66,7 +66,10 @@ async fn finish(backend: &Backend, claim: &Claim, outcome: AttemptOutcome) -> bo
 /// Its attempt fails, and may be made again.
 async fn defer(backend: &Backend, claim: &Claim) {
     start(backend, claim).await;
-    assert!(finish(backend, claim, AttemptOutcome::TryAgain { reason: "451 greylisted".into(), retry_after_ms: None }).await);
+    assert!(
+        finish(backend, claim, AttemptOutcome::TryAgain { reason: "451 greylisted".into(), retry_after_ms: None })
+            .await
+    );
 }
 
 fn texts(claim: &Claim) -> Vec<&str> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwire_store::{Caller, Ended, ErrorKind, Observer, CommitReport, Store};
+use bellwire_store::{Caller, CommitReport, Ended, ErrorKind, Observer, Store};
 
 use crate::backends::{Backend, failure, on_every_store};
 

@@ -9,8 +9,8 @@ use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_core::person::{MessageType, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    ClientEventId, Caller, ErrorKind, InboxQuery, InboxState, Incoming, RetentionCutoffs, NewReminder, SettingsRequest, NotificationDraft,
-    IdempotencyKey, Publish, NotificationContent, Store, Token,
+    Caller, ClientEventId, ErrorKind, IdempotencyKey, InboxQuery, InboxState, Incoming, NewReminder,
+    NotificationContent, NotificationDraft, Publish, RetentionCutoffs, SettingsRequest, Store, Token,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;

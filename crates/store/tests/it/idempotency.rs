@@ -1,5 +1,5 @@
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_store::{ClientEventId, Caller, DeliveryState, ErrorKind, Incoming, IdempotencyKey, Publish};
+use bellwire_store::{Caller, ClientEventId, DeliveryState, ErrorKind, IdempotencyKey, Incoming, Publish};
 use serde_json::json;
 
 use crate::backends::{Backend, failure, on_every_store};

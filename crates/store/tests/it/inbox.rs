@@ -2,7 +2,7 @@
 
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{NotificationId, Time};
-use bellwire_store::{ErrorKind, InboxState, RetentionCutoffs, NotificationDraft};
+use bellwire_store::{ErrorKind, InboxState, NotificationDraft, RetentionCutoffs};
 use serde_json::json;
 
 use crate::backends::{Backend, START, on_every_store};

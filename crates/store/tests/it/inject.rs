@@ -1,5 +1,5 @@
 use bellwire_core::InjectionPoint::{AfterTool, TurnEnd, TurnStart};
-use bellwire_core::conversation::{ObservedCall, CallOutcome};
+use bellwire_core::conversation::{CallOutcome, ObservedCall};
 use bellwire_core::event::AgentName;
 use bellwire_core::inject::InjectLimits;
 use bellwire_core::{Event, Severity};

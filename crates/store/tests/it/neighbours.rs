@@ -8,7 +8,8 @@ use std::task::Poll;
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, Severity};
 use bellwire_store::{
-    ClientEventId, Caller, ErrorKind, Incoming, Observer, IdempotencyKey, Publish, Receipt, CommitReport, Store, StoreError,
+    Caller, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, Incoming, Observer, Publish, Receipt, Store,
+    StoreError,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -141,7 +142,8 @@ async fn a_command_whose_rows_the_database_refuses_fails_alone() {
     let mut held = Held::open().await;
     held.sql("CREATE TRIGGER fault BEFORE INSERT ON brought_ids BEGIN SELECT RAISE(ABORT, 'on purpose'); END").await;
     let client_event_id = Some(ClientEventId { id: "mine".into(), content: [1; 16] });
-    let poisoned = Publish { events: vec![Incoming::new(failure("poisoned"), client_event_id)], ..publish("ada", Vec::new()) };
+    let poisoned =
+        Publish { events: vec![Incoming::new(failure("poisoned"), client_event_id)], ..publish("ada", Vec::new()) };
     let neighbour = |number: usize| publish("ada", vec![failure(&format!("tool_{number}"))]);
     let mut asked: Vec<Publish> = (0..9).map(neighbour).collect();
     asked.insert(4, poisoned);

@@ -1,10 +1,10 @@
 //! Telling a person: once per call, never more than the hour allows.
 
-use bellwire_core::person::{ToolArguments, MessageType, SettingsChange, ShowNotification};
+use bellwire_core::person::{MessageType, SettingsChange, ShowNotification, ToolArguments};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    Caller, ErrorKind, InboxItem, InboxQuery, InboxState, InboxItemType, NotificationDraft, IdempotencyKey, PeopleRules, NotificationContent, SendResult,
-    InboxItemKind,
+    Caller, ErrorKind, IdempotencyKey, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState,
+    NotificationContent, NotificationDraft, PeopleRules, SendResult,
 };
 use serde_json::{Value, json};
 

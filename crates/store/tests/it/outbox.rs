@@ -4,8 +4,8 @@ use bellwire_core::InjectionPoint::TurnStart;
 use bellwire_core::Time;
 use bellwire_core::person::{QuietChange, SettingsChange};
 use bellwire_store::{
-    Claim, Delivery, DeliveryState, ErrorKind, AttemptEnd, Hold, InboxState, AttemptStart, NotificationDraft, AttemptOutcome, Purpose,
-    InboxItemKind,
+    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, DeliveryState, ErrorKind, Hold, InboxItemKind,
+    InboxState, NotificationDraft, Purpose,
 };
 
 use crate::backends::{Backend, on_every_store};

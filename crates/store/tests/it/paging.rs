@@ -2,7 +2,7 @@
 
 use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_core::{Severity, Time};
-use bellwire_store::{Caller, InboxQuery, InboxState, InboxItemType, NewReminder};
+use bellwire_store::{Caller, InboxItemType, InboxQuery, InboxState, NewReminder};
 use serde_json::json;
 
 use crate::backends::{Backend, START, event, failure, on_every_store};

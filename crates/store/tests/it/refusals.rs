@@ -7,8 +7,9 @@ use std::time::Duration;
 use bellwire_core::person::MessageType;
 use bellwire_core::{Randomness, Subscribers, Time};
 use bellwire_store::{
-    Allowance, Clock, ErrorKind, InboxQuery, InboxState, LocalRefusalCache, NotificationDraft, IdempotencyKey, StoreOptions, PeopleRules, Quota,
-    RedisRefusalCache, RefusalCache, NotificationContent, SendResult, SqliteStore, Store, NoRefusalCache,
+    Allowance, Clock, ErrorKind, IdempotencyKey, InboxQuery, InboxState, LocalRefusalCache, NoRefusalCache,
+    NotificationContent, NotificationDraft, PeopleRules, Quota, RedisRefusalCache, RefusalCache, SendResult,
+    SqliteStore, Store, StoreOptions,
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -68,7 +69,10 @@ impl Limited {
 
     async fn fill(&self, count: usize) {
         for number in 0..count {
-            assert!(matches!(self.send(message(&format!("{number}"))).await, SendResult::Stored { .. }), "{number} fits");
+            assert!(
+                matches!(self.send(message(&format!("{number}"))).await, SendResult::Stored { .. }),
+                "{number} fits"
+            );
         }
     }
 
@@ -90,8 +94,12 @@ fn hourly(count: u64) -> PeopleRules {
 }
 
 fn named(key: &str, content: u8) -> NotificationDraft {
-    let once =
-        IdempotencyKey { token_id: "t".into(), route: "send_notification".into(), key: key.into(), content: [content; 32] };
+    let once = IdempotencyKey {
+        token_id: "t".into(),
+        route: "send_notification".into(),
+        key: key.into(),
+        content: [content; 32],
+    };
     NotificationDraft { once: Some(once), ..message("Buy milk") }
 }
 
@@ -161,7 +169,10 @@ async fn a_refusal_is_recalled(refusals: Arc<dyn RefusalCache>, asks: bool) {
     assert_eq!(other.kind, ErrorKind::Conflict, "another call under its name");
     let strange = NotificationDraft { caller: bellwire_store::Caller::user("bob"), ..message("x") };
     assert_eq!(full.store.send(strange).await.unwrap_err().kind, ErrorKind::NotFound);
-    assert!(matches!(full.send(toast(json!({"message": "Saved", "severity": "success"}))).await, SendResult::Stored { .. }));
+    assert!(matches!(
+        full.send(toast(json!({"message": "Saved", "severity": "success"}))).await,
+        SendResult::Stored { .. }
+    ));
     full.clock.fetch_add(HOUR_MS - 60_500 - 1, Ordering::SeqCst);
     assert_eq!(full.send(message("a moment too early")).await, limited(1));
     full.clock.fetch_add(1, Ordering::SeqCst);
@@ -187,7 +198,8 @@ async fn a_refusal_is_recalled_from_redis() {
 #[tokio::test]
 async fn an_erased_user_is_not_refused_for_earlier_notifications() {
     let redis = RedisServer::start();
-    let memories: [Arc<dyn RefusalCache>; 2] = [Arc::new(LocalRefusalCache::default()), connected(&redis, "hub", LONG).await];
+    let memories: [Arc<dyn RefusalCache>; 2] =
+        [Arc::new(LocalRefusalCache::default()), connected(&redis, "hub", LONG).await];
     for refusals in memories {
         let full = Limited::open(hourly(5), refusals.clone()).await;
         for _ in 0..3 {
@@ -385,7 +397,8 @@ async fn a_redis_that_is_not_there_costs_no_call_any_time() {
     assert_eq!(refusals.status().recalled, 0);
     assert!(RedisRefusalCache::probe(&url).await.is_err());
     assert!(
-        RedisRefusalCache::open("http://secret@127.0.0.1", "hub", LONG).is_err_and(|why| !why.message.contains("secret"))
+        RedisRefusalCache::open("http://secret@127.0.0.1", "hub", LONG)
+            .is_err_and(|why| !why.message.contains("secret"))
     );
 }
 

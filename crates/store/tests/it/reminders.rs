@@ -1,5 +1,5 @@
 use bellwire_core::Time;
-use bellwire_store::{Caller, ErrorKind, InboxState, InboxItemType, NewReminder, IdempotencyKey};
+use bellwire_store::{Caller, ErrorKind, IdempotencyKey, InboxItemType, InboxState, NewReminder};
 
 use crate::backends::{Backend, START, on_every_store};
 use crate::notify::{inbox, message, told};

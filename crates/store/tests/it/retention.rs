@@ -1,6 +1,6 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::Time;
-use bellwire_store::{ClientEventId, Caller, ErrorKind, Incoming, RetentionCutoffs, IdempotencyKey, Publish};
+use bellwire_store::{Caller, ClientEventId, ErrorKind, IdempotencyKey, Incoming, Publish, RetentionCutoffs};
 
 use crate::backends::{Backend, START, failure, on_every_store};
 

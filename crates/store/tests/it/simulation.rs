@@ -11,13 +11,13 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use bellwire_core::InjectionPoint::{AfterTool, Immediate, TurnEnd, TurnStart};
-use bellwire_core::conversation::{ObservedCall, CallOutcome};
+use bellwire_core::conversation::{CallOutcome, ObservedCall};
 use bellwire_core::event::AgentName;
 use bellwire_core::person::{MessageType, PersonSettings, SettingsChange};
 use bellwire_core::{Event, Severity};
 use bellwire_store::{
-    ClientEventId, Caller, Delivery, ErrorKind, AttemptEnd, InboxItem, InboxQuery, InboxState, Incoming, AttemptStart, SettingsRequest,
-    NotificationDraft, Publish, Purpose, NotificationContent, Store, StoreError, InjectCommand,
+    AttemptEnd, AttemptStart, Caller, ClientEventId, Delivery, ErrorKind, InboxItem, InboxQuery, InboxState, Incoming,
+    InjectCommand, NotificationContent, NotificationDraft, Publish, Purpose, SettingsRequest, Store, StoreError,
 };
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -157,7 +157,7 @@ async fn execute(file: &mut SqliteConnection, sql: String) {
 enum Command {
     Publish(Vec<Incoming>),
     Say(String),
-    InjectCommand(Box<InjectCommand>),
+    Inject(Box<InjectCommand>),
     Tick,
     View,
     Messages,
@@ -178,7 +178,7 @@ impl Command {
             0..30 => Self::Publish((0..1 + dice.below(3)).map(|at| happening(number * 10 + at, dice)).collect()),
             30..40 => Self::for_people(number, dice),
             40..45 => Self::Say(format!("word {number}")),
-            45..70 => Self::InjectCommand(Box::new(asking(number, dice))),
+            45..70 => Self::Inject(Box::new(asking(number, dice))),
             70..80 => Self::Tick,
             80..85 => Self::View,
             85..90 => Self::Messages,
@@ -227,7 +227,7 @@ impl Command {
                 let said = Event::user_message(text).expect("a person may say this").in_conversation("chat");
                 words(&backend.publish_as(ada(), said, None).await?)
             }
-            Self::InjectCommand(take) => words(&store.take(InjectCommand::clone(take)).await?),
+            Self::Inject(take) => words(&store.take(InjectCommand::clone(take)).await?),
             Self::Tick => words(&store.tick().await?),
             Self::View => words(&store.conversation(ada(), "chat".into()).await?),
             Self::Messages => words(&store.messages(ada(), "chat".into(), None, 1_000).await?.0),

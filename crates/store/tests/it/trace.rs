@@ -1,6 +1,6 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{EventDraft, Ids, Severity, Time};
-use bellwire_store::{ClientEventId, Caller, ErrorKind};
+use bellwire_store::{Caller, ClientEventId, ErrorKind};
 use serde_json::json;
 
 use crate::backends::{Backend, START, event, failure, on_every_store};

@@ -8,8 +8,9 @@ use bellwire_core::event::AgentName;
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Inject, Severity};
 use bellwire_store::{
-    ClientEventId, Caller, ErrorKind, AttemptEnd, Incoming, AttemptStart, SettingsRequest, NotificationDraft, IdempotencyKey, StoreOptions, AttemptOutcome,
-    PeopleRules, Publish, Purpose, CommitReport, NotificationContent, SqliteStore, Store, InjectCommand,
+    AttemptEnd, AttemptOutcome, AttemptStart, Caller, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, Incoming,
+    InjectCommand, NotificationContent, NotificationDraft, PeopleRules, Publish, Purpose, SettingsRequest, SqliteStore,
+    Store, StoreOptions,
 };
 use serde_json::json;
 
@@ -305,10 +306,17 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
                 let Purpose::News(items) = &claim.purpose else { panic!("{claim:?}") };
                 claimed += items.len();
                 assert!(
-                    store.start(AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code: None }).await.unwrap()
+                    store
+                        .start(AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code: None })
+                        .await
+                        .unwrap()
                 );
-                let finish =
-                    AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
+                let finish = AttemptEnd {
+                    letter_id: claim.letter_id,
+                    fence: claim.fence,
+                    outcome: AttemptOutcome::Sent,
+                    jitter: 0,
+                };
                 assert!(store.finish(finish).await.unwrap());
             }
         }

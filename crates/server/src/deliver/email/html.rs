@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use bellwire_core::person::one_line;
 use minijinja::{AutoEscape, Environment, Value};
 
-use super::mail_message::{Content, MailItem, MailMessage, Link};
+use super::mail_message::{Content, Link, MailItem, MailMessage};
 use super::plain::{CONFIRM, CONFIRM_NOT, ITEMS_MAX, REASON, more};
 
 const NAME: &str = "letter";

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::smtp::{SmtpErrorCause, SmtpReply, SmtpError};
+use super::smtp::{SmtpError, SmtpErrorCause, SmtpReply};
 
 /// How long a server that greylists wants to be left alone when it does not say it.
 const GREYLISTED: Duration = Duration::from_secs(300);
@@ -98,7 +98,9 @@ impl From<SmtpError> for SmtpOutcome {
                 500..=599 => Self::Refused { step, code: reply.code, enhanced: reply.enhanced(), text: reply.text },
                 _ => Self::silence(step, format!("{}, which is no answer to it", said(&reply))),
             },
-            SmtpErrorCause::TimedOut(limit) => Self::silence(step, format!("no answer within {} s at {step}", limit.as_secs())),
+            SmtpErrorCause::TimedOut(limit) => {
+                Self::silence(step, format!("no answer within {} s at {step}", limit.as_secs()))
+            }
             SmtpErrorCause::Lost(error) => Self::silence(step, format!("the connection broke at {step}: {error}")),
         }
     }
@@ -177,7 +179,15 @@ mod tests {
     #[test]
     fn only_silence_after_the_end_of_the_mail_is_unknown() {
         let lost = || SmtpErrorCause::Lost(std::io::ErrorKind::ConnectionReset.into());
-        let steps = [SmtpStep::Connect, SmtpStep::Tls, SmtpStep::Greeting, SmtpStep::Hello, SmtpStep::StartTls, SmtpStep::Auth, SmtpStep::Sender];
+        let steps = [
+            SmtpStep::Connect,
+            SmtpStep::Tls,
+            SmtpStep::Greeting,
+            SmtpStep::Hello,
+            SmtpStep::StartTls,
+            SmtpStep::Auth,
+            SmtpStep::Sender,
+        ];
         for step in steps.into_iter().chain([SmtpStep::Recipient, SmtpStep::Data, SmtpStep::Body]) {
             for cause in [lost(), SmtpErrorCause::TimedOut(Duration::from_secs(1))] {
                 assert!(matches!(SmtpError::at(step, cause).into(), SmtpOutcome::TryAgain { .. }), "{step}");
@@ -196,7 +206,9 @@ mod tests {
         assert_eq!((step, code, enhanced.as_deref()), (SmtpStep::Recipient, 550, Some("5.1.1")));
         assert_eq!(text, "5.1.1 no such user");
         assert_eq!(outcome(SmtpStep::Recipient, 550, "no").to_string(), "refused at RCPT TO: 550 no");
-        for (step, code) in [(SmtpStep::Auth, 535), (SmtpStep::Greeting, 554), (SmtpStep::Hello, 550), (SmtpStep::Sender, 530)] {
+        for (step, code) in
+            [(SmtpStep::Auth, 535), (SmtpStep::Greeting, 554), (SmtpStep::Hello, 550), (SmtpStep::Sender, 530)]
+        {
             assert!(matches!(outcome(step, code, "no"), SmtpOutcome::Misconfigured { .. }), "{step} {code}");
         }
         assert!(matches!(outcome(SmtpStep::Answer, 451, "later"), SmtpOutcome::TryAgain { .. }));

@@ -10,7 +10,7 @@ mod session;
 mod tls;
 
 pub(super) use reply::SmtpReply;
-pub(super) use session::{SmtpErrorCause, SmtpError};
+pub(super) use session::{SmtpError, SmtpErrorCause};
 
 use std::fmt;
 use std::time::Duration;

@@ -23,7 +23,9 @@ const SILENCE_SECONDS: u64 = 5;
 
 fn reason(outcome: &SmtpOutcome) -> &str {
     match outcome {
-        SmtpOutcome::TryAgain { reason, .. } | SmtpOutcome::Unknown { reason } | SmtpOutcome::Misconfigured { reason } => reason,
+        SmtpOutcome::TryAgain { reason, .. }
+        | SmtpOutcome::Unknown { reason }
+        | SmtpOutcome::Misconfigured { reason } => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -39,7 +41,12 @@ async fn send_big(settings: &EmailConfig) -> SmtpOutcome {
 
 #[tokio::test]
 async fn a_refusal_for_now_is_tried_again_and_a_refusal_for_good_is_not() {
-    let cases = [("mail", SmtpStep::Sender), ("rcpt", SmtpStep::Recipient), ("data", SmtpStep::Data), ("end", SmtpStep::Answer)];
+    let cases = [
+        ("mail", SmtpStep::Sender),
+        ("rcpt", SmtpStep::Recipient),
+        ("data", SmtpStep::Data),
+        ("end", SmtpStep::Answer),
+    ];
     let faults = |code: &str| {
         let named = |at: &str| listener(&format!("{at}-{code}"), json!([{"at": at, "do": format!("{code} 9.9.9 no")}]));
         cases.iter().map(|(at, _)| named(at)).collect::<Vec<Value>>()
@@ -86,7 +93,8 @@ async fn silence_ends_every_step_in_time_and_only_after_the_dot_it_leaves_doubt(
     let steps = STEPS.into_iter().chain([("end", "the end of the mail"), ("drip", "its greeting")]);
     let steps: Vec<_> = steps.chain([("auth", "AUTH"), ("tls", "the TLS handshake")]).collect();
     let attempts = steps.iter().map(|(at, _)| {
-        let settings = EmailConfig { step_seconds: SILENCE_SECONDS, answer_seconds: SILENCE_SECONDS, ..server.settings(at) };
+        let settings =
+            EmailConfig { step_seconds: SILENCE_SECONDS, answer_seconds: SILENCE_SECONDS, ..server.settings(at) };
         let settings = match *at {
             "auth" => EmailConfig { username: "a".into(), password: Some(Secret::new("b")), ..settings },
             "tls" => EmailConfig { tls: EmailTls::Implicit, ..settings },
@@ -111,7 +119,8 @@ async fn silence_ends_every_step_in_time_and_only_after_the_dot_it_leaves_doubt(
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_is_tried_again() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
-    let settings = EmailConfig { host: "127.0.0.1".into(), port: closed.port(), ..bellwire_server::Config::default().email };
+    let settings =
+        EmailConfig { host: "127.0.0.1".into(), port: closed.port(), ..bellwire_server::Config::default().email };
     let refused = smtp(&settings).deliver(&note("x")).await;
     assert!(matches!(&refused, SmtpOutcome::TryAgain { retry_after: None, .. }), "{refused:?}");
     assert!(reason(&refused).starts_with("the connection broke at connecting: "), "{refused:?}");
@@ -220,7 +229,9 @@ async fn a_greylisted_mail_arrives_once_at_the_third_attempt() {
     let server = MailServer::start(&[listener("x", fault)]);
     let smtp = server.smtp("x");
     for _ in 0..2 {
-        let SmtpOutcome::TryAgain { retry_after, .. } = smtp.deliver(&note("x")).await else { panic!("it is greylisted") };
+        let SmtpOutcome::TryAgain { retry_after, .. } = smtp.deliver(&note("x")).await else {
+            panic!("it is greylisted")
+        };
         assert_eq!(retry_after, Some(Duration::from_secs(90)));
     }
     assert!(matches!(smtp.deliver(&note("x")).await, SmtpOutcome::Sent { .. }));

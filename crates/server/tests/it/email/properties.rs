@@ -1,5 +1,7 @@
 use bellwire_core::person::one_line;
-use bellwire_server::deliver::email::{EmailAddress, Content, MailItem, MailItemKind, MailMessage, NamedAddress, compose};
+use bellwire_server::deliver::email::{
+    Content, EmailAddress, MailItem, MailItemKind, MailMessage, NamedAddress, compose,
+};
 use proptest::prelude::*;
 
 use super::{at, letter};
@@ -32,7 +34,13 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn item() -> impl Strategy<Value = MailItem> {
-    let kind = prop::sample::select(vec![MailItemKind::Reminder, MailItemKind::Info, MailItemKind::Success, MailItemKind::Warning, MailItemKind::Error]);
+    let kind = prop::sample::select(vec![
+        MailItemKind::Reminder,
+        MailItemKind::Info,
+        MailItemKind::Success,
+        MailItemKind::Warning,
+        MailItemKind::Error,
+    ]);
     (text(), text(), text(), text(), kind).prop_map(|(origin, message, title, conversation, kind)| {
         MailItem::new(&origin, kind, &message, at()).titled(&title).in_conversation(&conversation)
     })

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use bellwire_server::config::{EmailTls, LoadedConfig, ConfigSources, load};
+use bellwire_server::config::{ConfigSources, EmailTls, LoadedConfig, load};
 
 fn file(text: &str) -> ConfigSources {
     let text = format!("[email]\n{text}\n");

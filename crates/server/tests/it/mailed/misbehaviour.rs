@@ -47,7 +47,8 @@ async fn play(cases: Vec<Case>) {
 }
 
 async fn one(server: &MailServer, case: &Case) {
-    let email = EmailConfig { step_seconds: SILENCE_SECONDS, answer_seconds: SILENCE_SECONDS, ..server.settings(case.name) };
+    let email =
+        EmailConfig { step_seconds: SILENCE_SECONDS, answer_seconds: SILENCE_SECONDS, ..server.settings(case.name) };
     let post = Post::open_with(server, case.name, email).await;
     send(&post.hub, &post.agent, "Buy milk").await;
     let delivery = post.until(case.state, case.attempts).await;

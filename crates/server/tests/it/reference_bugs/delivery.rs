@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use bellwire_core::Time;
 use bellwire_core::person::SettingsChange;
-use bellwire_store::{DeliveryState, AttemptOutcome};
+use bellwire_store::{AttemptOutcome, DeliveryState};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

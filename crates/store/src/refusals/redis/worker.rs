@@ -8,7 +8,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisResult};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::connection::{SharedConnection, RedisWrite};
+use super::connection::{RedisWrite, SharedConnection};
 use crate::people::Quota;
 
 /// How long connecting or one write may take. No call waits for it.
@@ -36,7 +36,11 @@ pub(super) async fn run(client: Client, shared: Arc<SharedConnection>) {
 }
 
 /// One connection, from its beginning to its end.
-async fn serve_connection(client: &Client, shared: &SharedConnection, pending_deletes: &mut PendingDeletes) -> Result<(), String> {
+async fn serve_connection(
+    client: &Client,
+    shared: &SharedConnection,
+    pending_deletes: &mut PendingDeletes,
+) -> Result<(), String> {
     let mut connection = connect(client).await?;
     while let Some((_, quotas)) = pending_deletes.last() {
         delete(&mut connection, shared, quotas).await?;
@@ -69,7 +73,11 @@ pub(super) async fn connect(client: &Client) -> Result<MultiplexedConnection, St
 }
 
 /// Writes what waits. What cannot be forgotten now is owed.
-async fn write(connection: &mut MultiplexedConnection, shared: &SharedConnection, pending_deletes: &mut PendingDeletes) -> Result<(), String> {
+async fn write(
+    connection: &mut MultiplexedConnection,
+    shared: &SharedConnection,
+    pending_deletes: &mut PendingDeletes,
+) -> Result<(), String> {
     while let Some(note) = shared.next_note() {
         match note {
             RedisWrite::Remember(quota, until) => {
@@ -90,7 +98,11 @@ async fn write(connection: &mut MultiplexedConnection, shared: &SharedConnection
     Ok(())
 }
 
-async fn delete(connection: &mut MultiplexedConnection, shared: &SharedConnection, quotas: &[Quota]) -> Result<(), String> {
+async fn delete(
+    connection: &mut MultiplexedConnection,
+    shared: &SharedConnection,
+    quotas: &[Quota],
+) -> Result<(), String> {
     let keys: Vec<String> = quotas.iter().map(|quota| shared.key(quota)).collect();
     step(redis::cmd("DEL").arg(keys).query_async::<()>(connection)).await?;
     shared.unmask(quotas);

@@ -3,7 +3,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::super::SmtpStep;
 use super::SetupError;
-use super::session::{SmtpErrorCause, SmtpSession, SmtpError};
+use super::session::{SmtpError, SmtpErrorCause, SmtpSession};
 use crate::config::{EmailConfig, Secret};
 
 /// Who we are to the server.
@@ -46,7 +46,8 @@ impl Credentials {
         let mechanisms: Vec<&str> = offered.split([' ', '=']).filter(|word| !word.is_empty()).collect();
         if mechanisms.contains(&"PLAIN") {
             let both = format!("\0{}\0{}", self.username, self.password.reveal());
-            let reply = session.command(SmtpStep::Auth, &format!("AUTH PLAIN {}", BASE64_STANDARD.encode(both))).await?;
+            let reply =
+                session.command(SmtpStep::Auth, &format!("AUTH PLAIN {}", BASE64_STANDARD.encode(both))).await?;
             return reply.expect(SmtpStep::Auth, 235).map(drop);
         }
         if mechanisms.contains(&"LOGIN") {

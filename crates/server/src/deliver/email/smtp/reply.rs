@@ -3,7 +3,7 @@ use std::fmt;
 use bellwire_core::person::one_line;
 
 use super::super::SmtpStep;
-use super::session::{SmtpErrorCause, SmtpError};
+use super::session::{SmtpError, SmtpErrorCause};
 
 /// How much of a server's words is kept, in characters.
 const TEXT_MAX: usize = 300;

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, crypto};
 
 use super::super::SmtpStep;
 use super::SetupError;
-use super::session::{SmtpErrorCause, SmtpSession, SmtpError};
+use super::session::{SmtpError, SmtpErrorCause, SmtpSession};
 
 /// How a connection is encrypted and whom we believe to be who they say.
 #[derive(Clone)]
