@@ -200,6 +200,10 @@ impl Backend for Memory {
         Ok(())
     }
 
+    async fn probe_tables(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<usize, StoreError> {
         let mut tables = self.lock();
         let waiting: std::collections::HashSet<EventId> = tables

@@ -10,6 +10,7 @@ mod inspect;
 mod migrate;
 mod people_read;
 mod people_write;
+mod probe;
 mod prune;
 mod read;
 mod transaction;

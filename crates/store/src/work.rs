@@ -98,6 +98,10 @@ impl<B: Backend> Backend for Counted<B> {
         self.backend.probe().await
     }
 
+    async fn probe_tables(&mut self) -> Result<(), StoreError> {
+        self.backend.probe_tables().await
+    }
+
     async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<usize, StoreError> {
         let gone = self.backend.prune(before, limit).await?;
         self.deleted += gone;

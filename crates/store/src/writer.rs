@@ -59,6 +59,9 @@ const CLOCK_MS: u64 = 50;
 
 /// What a probe found holds for so long, so that asking often costs no more than asking once a second.
 const PROBED_FOR: Duration = Duration::from_secs(1);
+/// After a commit failed because the database needs a repair, the store counts as broken for this long. A probe then
+/// decides, because a hub that is not ready gets no commands that could show it works again.
+const BROKEN_FOR: Duration = Duration::from_secs(3);
 
 /// What a store is opened with.
 #[derive(Clone)]
@@ -84,6 +87,8 @@ pub(crate) trait Backend: RowSource + Send + 'static {
     fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Writes something that means nothing, to see whether a commit would be taken.
     fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Inserts a row into each main table and rolls back, to see whether a command's rows would be taken.
+    fn probe_tables(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
     /// The people whose erasure was under way when the data was used last.
     fn unfinished_erasures(&self) -> Vec<String>;
@@ -300,9 +305,9 @@ struct Writer<B> {
     unfinished: VecDeque<Task>,
     /// Whether a commit would be taken, as far as is known, and since when.
     probed: Option<(Instant, Result<(), StoreError>)>,
-    /// Why the last commands failed, where only a repair of the database helps. A probe writes less than commands do,
-    /// so only commands that succeed end it.
-    broken: Option<StoreError>,
+    /// Why the last command failed, where only a repair of the database helps, and when. A commit of rows or, after
+    /// [`BROKEN_FOR`], a probe ends it.
+    broken: Option<(Instant, StoreError)>,
     erasing: Arc<Erasing>,
     erasures: erase::Erasures,
     /// How many erasures have ended.
@@ -468,8 +473,9 @@ impl<B: Backend> Writer<B> {
             let decided = self.decide_one(&mut task.job).await;
             if let Err(error) = &decided
                 && error.kind == ErrorKind::Broken
+                && !matches!(task.job, Job::Check(_))
             {
-                self.broken = Some(error.clone());
+                self.broken = Some((Instant::now(), error.clone()));
             }
             let failed = decided.is_err();
             task.state = match &task.job {
@@ -557,7 +563,10 @@ impl<B: Backend> Writer<B> {
         match committed {
             Ok(()) if self.executor.changes.is_empty() => {}
             Ok(()) => self.broken = None,
-            Err(error) if error.kind == ErrorKind::Broken => self.broken = Some(error.clone()),
+            // A commit reads no single row that could be damaged: its tables or their indexes are.
+            Err(error) if matches!(error.kind, ErrorKind::Broken | ErrorKind::Damaged) => {
+                self.broken = Some((Instant::now(), error.clone()));
+            }
             Err(_) => {}
         }
     }
@@ -578,7 +587,9 @@ impl<B: Backend> Writer<B> {
 
     /// Whether a commit would be taken: what is known, or a try if that is too old.
     async fn probe(&mut self) -> Result<(), StoreError> {
-        if let Some(error) = &self.broken {
+        if let Some((at, error)) = &self.broken
+            && at.elapsed() < BROKEN_FOR
+        {
             return Err(error.clone());
         }
         if let Some((at, found)) = &self.probed
@@ -586,7 +597,11 @@ impl<B: Backend> Writer<B> {
         {
             return found.clone();
         }
-        let found = self.backend.probe().await;
+        let found = match self.backend.probe().await {
+            Ok(()) => self.backend.probe_tables().await,
+            failed => failed,
+        };
+        self.broken = None;
         self.probed = Some((Instant::now(), found.clone()));
         found
     }

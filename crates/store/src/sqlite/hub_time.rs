@@ -42,9 +42,12 @@ fn write(connection: &Connection, now: Time) -> rusqlite::Result<HubTime> {
 
 /// What is changed where times are ahead of `now`. Whether something may be told or sent is decided again when it is due,
 /// so what only waits for its time is simply due now; a mailbox then sets its own times back when it is handled. What was
-/// asked for at a time counts from now as it counted from the time it was asked at.
-const FROM_THE_FUTURE: [&str; 10] = [
+/// asked for at a time counts from now as it counted from the time it was asked at; news that only waits for the hourly
+/// cap (`asked = 0`) is due now.
+const FROM_THE_FUTURE: [&str; 11] = [
     "UPDATE mailboxes SET due_at = ?1 WHERE due_at > ?1 AND due_at < 9223372036854775807",
+    "UPDATE reminders SET at = MIN(at, ?1), due_at = MIN(due_at, ?1), created_at = MIN(created_at, ?1) \
+     WHERE ended_at IS NULL AND asked = 0 AND MAX(at, due_at, created_at) > ?1",
     "UPDATE reminders SET due_at = MAX(at, ?1) WHERE ended_at IS NULL AND due_at > at AND due_at > ?1",
     "UPDATE reminders SET at = ?1 + (at - created_at), due_at = ?1 + (due_at - created_at), created_at = ?1 \
      WHERE ended_at IS NULL AND asked <> 0 AND created_at > ?1",

@@ -22,6 +22,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0013_deliveries_by_age", include_str!("../../migrations/sqlite/0013_deliveries_by_age.sql")),
     ("0015_deliveries_held", include_str!("../../migrations/sqlite/0015_deliveries_held.sql")),
     ("0020_waiting_deliveries_by_user", include_str!("../../migrations/sqlite/0020_waiting_deliveries_by_user.sql")),
+    ("0021_time_of_older_rows", include_str!("../../migrations/sqlite/0021_time_of_older_rows.sql")),
 ];
 
 /// Applies what is missing, each step in a transaction of its own; gives the names of what it applied.

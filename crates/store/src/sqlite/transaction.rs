@@ -20,6 +20,23 @@ pub(super) fn whole<T>(
     done
 }
 
+/// Does the work in a transaction that is always rolled back.
+pub(super) fn undone<T>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    if !connection.is_autocommit() {
+        say(connection, "ROLLBACK")?;
+    }
+    say(connection, "BEGIN IMMEDIATE")?;
+    let done = work(connection);
+    // Some errors have rolled back already.
+    if !connection.is_autocommit() {
+        say(connection, "ROLLBACK")?;
+    }
+    done
+}
+
 fn say(connection: &Connection, word: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(word)?.execute([]).map(drop)
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use sqlx::Connection as _;
 
 use super::insert::{self, json};
-use super::{SqliteWriter, failed, failure, people_write, prune, transaction};
+use super::{SqliteWriter, failed, failure, people_write, probe, prune, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
 use crate::writer::{Backend, Erased, PruneCutoffs};
@@ -39,6 +39,10 @@ impl Backend for SqliteWriter {
         let written =
             transaction::whole(&self.connection, |connection| connection.prepare_cached(sql)?.execute([PROBE_BYTES]));
         written.map(drop).map_err(failed)
+    }
+
+    async fn probe_tables(&mut self) -> Result<(), StoreError> {
+        probe::tables(&self.connection).map_err(failed)
     }
 
     async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<usize, StoreError> {

@@ -13,6 +13,8 @@ use bellwire_store::{
     PeopleRules, SendResult, SqliteStore, Store, StoreOptions,
 };
 use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::time::Instant;
 
 use crate::backends::{Backend, START, event, failure};
@@ -252,4 +254,44 @@ async fn after_a_restart_with_the_clock_a_little_back_time_goes_on_from_where_it
     backend.pass(-30_000);
     backend.open().await;
     assert_eq!(backend.store().now(), before);
+}
+
+#[tokio::test]
+async fn news_that_waits_for_the_hourly_cap_is_told_after_the_clock_was_set_back() {
+    let people = PeopleRules { notifications_per_hour: 1, ..PeopleRules::default() };
+    let mut backend = Backend::sqlite_with(people).await;
+    backend.pass(3 * DAY_MS);
+    let asks = |question: &str| event("agent.input.needed", Severity::Info, json!({ "message": question }));
+    backend.publish(asks("May I?")).await;
+    backend.publish(asks("And now?")).await;
+    backend.store().tick().await.unwrap();
+    assert_eq!(inbox(&*backend.store()).await, 1, "the second waits");
+    backend.close().await;
+    backend.pass(-3 * DAY_MS);
+    backend.open().await;
+    for _ in 0..3 {
+        backend.pass(HOUR_MS);
+        backend.store().tick().await.unwrap();
+    }
+    assert_eq!(inbox(&*backend.store()).await, 2, "the second is told when the hour has room");
+}
+
+#[tokio::test]
+async fn the_first_start_after_an_upgrade_notices_rows_from_the_future() {
+    let mut backend = Backend::sqlite().await;
+    backend.pass(3 * DAY_MS);
+    backend.publish(failure("grep")).await;
+    backend.close().await;
+    // As a version left it that did not note the time.
+    let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
+    let older = "DELETE FROM hub_time; DELETE FROM migrations WHERE name = '0021_time_of_older_rows'";
+    sqlx::raw_sql(older).execute(&mut file).await.unwrap();
+    file.close().await.unwrap();
+    backend.pass(-3 * DAY_MS);
+    backend.open().await;
+    // The window is due at once, and the mailbox then counts its 2 s from now.
+    backend.store().tick().await.unwrap();
+    backend.pass(2_000);
+    backend.store().tick().await.unwrap();
+    assert!(backend.take(AfterTool, "c1").await.block.contains("grep"));
 }

@@ -21,6 +21,7 @@ mod outbox;
 mod ownership;
 mod paging;
 mod publish;
+mod readiness;
 #[path = "../peers/redis.rs"]
 mod redis_server;
 mod refusals;
