@@ -1,7 +1,9 @@
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bellwire_core::Input;
 use bellwire_core::event::{AgentName, Event};
+use serde::{Deserialize, Serialize};
 
 use super::{Executor, OPEN_MAX, RowSource, open_since};
 use crate::command::{Caller, ClientEventId, IdempotencyKey, Incoming, Publish, Receipt};
@@ -21,22 +23,40 @@ pub(crate) struct Publishing {
     committed: Part,
     /// What will be, when the step that is being decided is committed.
     part: Part,
-    /// What is to be done with each event, as far as it was looked at.
+    /// What is to be done with each event that is not committed, as far as it was looked at.
     plans: Vec<EventPlan>,
     /// How often staged or stored rows had been dropped then.
     planned_at: u64,
+    /// Whether repeats under its Idempotency-Key wait for it: a part of it is staged or committed.
+    holds_key: bool,
 }
 
 /// The first events of a call: what they came to, and whose they are.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Part {
     receipts: Vec<Receipt>,
-    people: Vec<Arc<str>>,
+    people: BTreeSet<String>,
+}
+
+/// What is stored under the Idempotency-Key of a call: its answer, or how much of it is committed.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Remembered {
+    Injection(Vec<Receipt>),
+    Part(Part),
 }
 
 impl Publishing {
     pub(crate) fn new(publish: Publish) -> Self {
-        Self { publish, committed: Part::default(), part: Part::default(), plans: Vec::new(), planned_at: 0 }
+        let (committed, part, plans) = (Part::default(), Part::default(), Vec::new());
+        Self { publish, committed, part, plans, planned_at: 0, holds_key: false }
+    }
+
+    /// Goes on behind what was committed before the hub stopped, or before the call failed.
+    fn resume(&mut self, committed: Part) {
+        self.part = committed.clone();
+        self.committed = committed;
+        self.plans.clear();
     }
 
     /// Whether it may do so much that it should not wait for others to be decided, nor they for it.
@@ -96,19 +116,22 @@ enum EventPlan {
     Known(Receipt, Arc<str>),
     /// It is new, and goes there.
     New(EventTargets),
+    /// Those it is for were erased after a part of the call was committed; it is not stored.
+    Gone,
 }
 
 impl EventPlan {
-    fn owner(&self) -> &Arc<str> {
+    fn owner(&self) -> Option<&Arc<str>> {
         match self {
-            Self::Known(_, owner) => owner,
-            Self::New(address) => &address.owner,
+            Self::Known(_, owner) => Some(owner),
+            Self::New(address) => Some(&address.owner),
+            Self::Gone => None,
         }
     }
 
     fn mailboxes(&self) -> usize {
         match self {
-            Self::Known(..) => 0,
+            Self::Known(..) | Self::Gone => 0,
             Self::New(address) => address.mailboxes.len().max(1),
         }
     }
@@ -116,7 +139,8 @@ impl EventPlan {
 
 impl Executor {
     /// Takes in events: what could refuse one of them is looked at before anything is decided. A call that reaches many
-    /// mailboxes is committed in parts; none = this was a part, and there is more.
+    /// mailboxes is committed in parts; none = this was a part, and there is more. Each part is remembered under the
+    /// call's Idempotency-Key, so that a repeat goes on behind it, whatever happened meanwhile.
     pub(crate) async fn publish(
         &mut self,
         publishing: &mut Publishing,
@@ -124,16 +148,23 @@ impl Executor {
     ) -> Result<Option<Vec<Receipt>>, StoreError> {
         publishing.part = publishing.committed.clone();
         if publishing.part.receipts.is_empty() {
-            let once = publishing.publish.once.as_ref();
-            self.wait_for_parts(once)?;
-            if let Some(receipts) = self.remembered_answer(once, source).await? {
-                return Ok(Some(receipts));
+            self.wait_for_parts(publishing)?;
+            match self.remembered_answer(publishing.publish.once.as_ref(), source).await? {
+                Some(Remembered::Injection(receipts)) => return Ok(Some(receipts)),
+                Some(Remembered::Part(part)) => publishing.resume(part),
+                None => {}
             }
         }
         let planned_before = self.prepare_all(publishing, source).await?;
-        let Publishing { publish: Publish { caller, events, once }, committed, part, plans, .. } = publishing;
-        for (at, incoming) in events.iter_mut().enumerate().skip(committed.receipts.len()) {
-            if at > committed.receipts.len() && self.changes.work() >= PART_WORK {
+        let Publishing { publish: Publish { caller, events, once }, committed, part, plans, holds_key, .. } =
+            publishing;
+        for (at, incoming) in events.iter_mut().skip(committed.receipts.len()).enumerate() {
+            if at > 0 && self.changes.work() >= PART_WORK {
+                if let Some(once) = once {
+                    self.remember(Some(once), part, part.people.iter().map(String::as_str));
+                    self.in_parts.insert(in_parts(once));
+                    *holds_key = true;
+                }
                 return Ok(None);
             }
             let plan = match &plans[at] {
@@ -144,7 +175,11 @@ impl Executor {
                 },
                 plan => plan.clone(),
             };
-            part.people.extend(once.iter().map(|_| plan.owner().clone()));
+            if let (Some(_), Some(owner)) = (&once, plan.owner())
+                && !part.people.contains(&**owner)
+            {
+                part.people.insert(owner.to_string());
+            }
             part.receipts.push(match plan {
                 EventPlan::Known(receipt, _) => receipt,
                 // The same name twice in one call: the second finds what the first became.
@@ -152,14 +187,23 @@ impl Executor {
                     Some((receipt, _)) => receipt,
                     None => self.accept_event(caller, incoming, address, source).await?,
                 },
+                EventPlan::Gone => self.gone(),
             });
         }
-        self.remember(once.as_ref(), &part.receipts, part.people.iter().map(|person| &**person));
+        self.remember(once.as_ref(), &part.receipts, part.people.iter().map(String::as_str));
         Ok(Some(std::mem::take(&mut part.receipts)))
     }
 
+    /// What is said of an event whose addressee was erased meanwhile.
+    fn gone(&mut self) -> Receipt {
+        let verdicts = vec![Decision::nobody("erased: those it was for were erased meanwhile".to_owned())];
+        let event_id = self.context.ids.event(self.context.now);
+        Receipt { event_id, filtered: 0, verdicts: Arc::new(verdicts.into()) }
+    }
+
     /// A repeat of a call that is committed in part gets that call's answer, when there is one.
-    fn wait_for_parts(&mut self, once: Option<&IdempotencyKey>) -> Result<(), StoreError> {
+    fn wait_for_parts(&mut self, publishing: &Publishing) -> Result<(), StoreError> {
+        let once = publishing.publish.once.as_ref().filter(|_| !publishing.holds_key);
         if !once.is_some_and(|once| self.in_parts.contains(&in_parts(once))) {
             return Ok(());
         }
@@ -170,13 +214,11 @@ impl Executor {
     /// A step of the call is over: a part of it is committed, or it is answered.
     pub(crate) fn published(&mut self, publishing: &mut Publishing, is_part: bool) {
         if is_part {
+            let before = publishing.committed.receipts.len();
             publishing.committed = std::mem::take(&mut publishing.part);
-        }
-        let once = publishing.publish.once.as_ref().map(in_parts);
-        match once {
-            Some(once) if is_part => drop(self.in_parts.insert(once)),
-            Some(once) => drop(self.in_parts.remove(&once)),
-            None => {}
+            publishing.plans.drain(..publishing.committed.receipts.len() - before);
+        } else if let Some(once) = publishing.publish.once.as_ref().filter(|_| publishing.holds_key) {
+            self.in_parts.remove(&in_parts(once));
         }
     }
 
@@ -188,26 +230,34 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<usize, StoreError> {
         let Publishing { publish: Publish { caller, events, .. }, committed, plans, planned_at, .. } = publishing;
+        let (events, is_begun) = (&events[committed.receipts.len()..], !committed.receipts.is_empty());
         // What was planned by rows that were then dropped or erased is planned anew.
         if *planned_at != self.dropped {
             (*planned_at, *plans) = (self.dropped, Vec::new());
         }
         let planned_before = plans.len();
+        if planned_before == 0 && !is_begun {
+            check_names(events)?;
+        }
         for incoming in &events[planned_before..] {
             self.check_budget(source)?;
-            let plan = self.prepare(caller, incoming, plans.last(), source).await?;
+            let plan = match self.prepare(caller, incoming, plans.last(), source).await {
+                // The rest of the call must not fail for it: a part is committed.
+                Err(error) if is_begun && error.kind == ErrorKind::NotFound => EventPlan::Gone,
+                plan => plan?,
+            };
             plans.push(plan);
         }
         let reached = plans.iter().map(EventPlan::mailboxes).sum::<usize>();
-        if reached > REACHED_MAX {
+        if reached > REACHED_MAX && !is_begun {
             let message = format!(
                 "the call reaches {reached} conversations, and each counts as one event; at most {REACHED_MAX} are \
                  allowed: send fewer events at once"
             );
             return Err(StoreError::invalid("events", message));
         }
-        // A mailbox that cannot be loaded refuses the call here, before anything is decided.
-        for (plan, incoming) in plans.iter_mut().zip(events.iter()).skip(committed.receipts.len()) {
+        // What cannot be loaded refuses the call here, before anything is decided.
+        for (plan, incoming) in plans.iter_mut().zip(events) {
             let EventPlan::New(address) = plan else { continue };
             for key in &mut address.mailboxes {
                 *key = self.load_mailbox(key, source).await?;
@@ -215,6 +265,7 @@ impl Executor {
             let tells = self.context.subscribers.reaches_person(incoming.event.kind());
             if let Some(origin) = caller.origin.as_deref().filter(|_| tells) {
                 self.load_mailbox(&MailboxKey::of_person(&address.owner, origin), source).await?;
+                self.person(&address.owner, source).await?;
             }
         }
         Ok(planned_before)
@@ -418,6 +469,15 @@ impl Executor {
         self.changes.events.push(row);
         Ok(receipt)
     }
+}
+
+/// Refuses a call that brings one name for two different events.
+fn check_names(events: &[Incoming]) -> Result<(), StoreError> {
+    let mut contents = HashMap::new();
+    for client_event_id in events.iter().filter_map(|one| one.client_event_id.as_ref()) {
+        same_content(client_event_id, contents.entry(client_event_id.id.as_str()).or_insert(&client_event_id.content))?;
+    }
+    Ok(())
 }
 
 /// What an event came to, and whose it is.

@@ -141,14 +141,19 @@ impl Executor {
             return Ok(telling.map(|subscriber| Decision::without_origin(&subscriber.id)).collect());
         };
         let key = MailboxKey::of_person(owner, origin);
-        match self.load_mailbox(&key, source).await {
+        let entered = match self.load_mailbox(&key, source).await {
+            // Whatever is told now is counted and placed by what is stored of the person.
+            Ok(_) => self.person(owner, source).await.map(drop),
+            Err(error) => Err(error),
+        };
+        match entered {
             // The agent's own call goes on. The event says why its person was not told.
             Err(error) if error.kind == ErrorKind::Damaged => {
                 self.damage.note(format!("mailboxes ({owner})"), &error);
                 return Ok(vec![Decision::nobody("the person's mailbox is damaged".to_owned())]);
             }
             entered => entered?,
-        };
+        }
         let hot_mailbox = self.hot_mailboxes.get_mut(&key).expect("it was entered above");
         hot_mailbox.event_cache.keep(event.id(), packed.clone());
         self.handle(&key, Input::Event(event))?;

@@ -20,6 +20,7 @@ mod origins;
 mod outbox;
 mod ownership;
 mod paging;
+mod parts;
 mod publish;
 mod readiness;
 #[path = "../peers/redis.rs"]
