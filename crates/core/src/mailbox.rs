@@ -1,11 +1,11 @@
-//! One agent's (or person's) mail: a state machine that is loaded, handled, drained and saved.
+//! The notifications of one agent or one person: a state machine that the driver loads, feeds, drains and saves.
 //!
-//! Two verbs at the edge. [`Mailbox::handle`] takes an input in; [`MailboxContext::poll`] gives the consequences out as
-//! [`Effect`]s; [`Mailbox::wakes_at`] says when to come back. A mailbox performs nothing: no I/O, no clock, no
-//! randomness. Everything besides its own state comes from its [`MailboxContext`].
+//! [`Mailbox::handle`] takes an input; [`MailboxContext::poll`] returns the resulting [`Effect`]s;
+//! [`Mailbox::wakes_at`] returns the time of the next timer. A mailbox has no I/O, no clock and no randomness:
+//! everything besides its own state comes from its [`MailboxContext`].
 //!
-//! It holds ids, counters and hashes, never texts. Payloads are rows of their own, and so are the notifications that
-//! wait; [`Mailbox::save`] gives the rest as one blob of at most 64 KiB.
+//! A mailbox holds ids, counters and hashes, never texts. Events and pending notifications are rows of their own;
+//! [`Mailbox::save`] returns the rest as one blob of at most [`BLOB_MAX`] bytes.
 
 mod back;
 mod batch;
@@ -42,13 +42,13 @@ use dedupe::{Dedupe, Window};
 use presence::Presence;
 use storm::{Pressure, Storm};
 
-/// The mail of one agent in one conversation, or of one person.
+/// The notifications of one agent in one conversation, or of one person.
 ///
 /// # The drain rule
 ///
-/// One input, then poll the context until it is empty, then write the effects and the mailbox in one transaction; answer
-/// nobody before it has committed. If it fails, throw the mailbox away and load it again. Then wait until
-/// [`Mailbox::wakes_at`] or the next input.
+/// Handle one input, poll the context until it is empty, then write the effects and the mailbox in one transaction.
+/// Send no response before the transaction has committed. If it fails, discard the mailbox and load it again. Then wait
+/// until [`Mailbox::wakes_at`] or the next input.
 ///
 /// ```
 /// use bellwire_core::{MailboxContext, Effect, Event, Ids, Input, MailboxKind, Mailbox, Severity, Subscribers, Time};
@@ -72,9 +72,10 @@ use storm::{Pressure, Storm};
 pub struct Mailbox {
     kind: MailboxKind,
     secret: HashKey,
-    /// The latest time it was handled at; time never runs backwards for it.
+    /// The latest time at which the mailbox was handled. It never decreases, except by [`Mailbox::set_back`].
     now: Time,
-    /// No timer is due before this. A lower bound: looking too early costs a look, looking too late a deadline.
+    /// A lower bound for the next timer. A value that is too early costs a check; one that is too late misses a
+    /// deadline.
     next_timer: Time,
     sequence: u64,
     batches: Batches,
@@ -85,94 +86,94 @@ pub struct Mailbox {
     pending: Vec<Notification>,
 }
 
-/// Whose mailbox it is.
+/// Whose notifications a mailbox holds.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum MailboxKind {
-    /// The conversation's own agent: its mail can wake the conversation.
+    /// The conversation's main agent. Its notifications can wake the conversation.
     MainAgent,
-    /// A sub-agent, run by another agent: it hears at its own points and is never woken.
+    /// A sub-agent, run by another agent: it takes notifications at its own injection points and is never woken.
     SubAgent,
-    /// A person: batches close by their window only, and what closes goes out at once.
+    /// A person. Batches close only when their window ends, and a closed batch is delivered at once.
     Person,
 }
 
-/// What can happen to a mailbox.
+/// An input of a mailbox.
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// Time has passed; handle whatever is due.
+    /// Time has passed; the mailbox handles the timers that are due.
     Time,
     /// An event arrived.
     Event(&'a Event),
-    /// What earlier answers took and the model never saw: it waits again, with its age. The injection that reports it
-    /// follows in the same transaction.
+    /// Notifications of earlier injections that the model never saw: they become pending again and keep their age. The
+    /// injection that reports them follows in the same transaction.
     Return(Vec<Notification>),
-    /// An agent reached an injection point and takes its mail.
+    /// An agent reached an injection point and takes its notifications.
     Inject(InjectInput<'a>),
 }
 
-/// What a mailbox wants done, in order. Nothing of it may leave before all of it is committed.
+/// An effect of an input. The driver may act on none of them before all are committed.
 #[derive(Debug)]
 pub enum Effect {
-    /// What an event came to for one subscriber.
+    /// The decision for one event and one subscriber.
     Verdict {
         /// The event.
         event: EventId,
         /// The subscriber that listens for its type.
         subscriber: SubscriberId,
-        /// What it came to.
+        /// The decision.
         verdict: Verdict,
     },
-    /// All verdicts of this event are out; `unmatched` subscribers do not listen for its type.
+    /// Every verdict of this event has been emitted; `unmatched` subscribers do not listen for its type.
     Decided {
         /// The event.
         event: EventId,
         /// How many subscribers do not listen for its type.
         unmatched: u32,
     },
-    /// A detector made an event of its own; its verdicts follow.
+    /// A detector created an event. Its verdicts follow.
     Detected(Arc<Event>),
-    /// A newer event took this one's place.
+    /// A newer event replaced this one.
     Superseded {
-        /// The event that is no longer told.
+        /// The replaced event.
         event: EventId,
-        /// The subscriber that no longer tells it; others may.
+        /// The subscriber that no longer shows it; other subscribers still may.
         subscriber: SubscriberId,
-        /// The event told instead.
+        /// The newer event, shown instead.
         by: EventId,
     },
-    /// A notification waits, or what waits of it has changed: write its row.
+    /// A notification became pending, or a pending one changed: write its row.
     Waiting(NotificationId),
-    /// A notification waits no longer; here is the last of it.
+    /// A notification is no longer pending; this is its final state.
     Ended(Box<Notification>, EndReason),
-    /// A person's notification is complete: show and deliver it.
+    /// A person's notification is complete: put it into the inbox and deliver it.
     Ready(Box<Notification>),
-    /// The conversation is idle and these notifications are reason to wake it.
+    /// The conversation is idle, and these notifications should wake it.
     Wake(Vec<NotificationId>),
-    /// The mail an agent took, ready to be shown to it.
+    /// The response to an injection request.
     Injection(Box<Injection>),
 }
 
-/// What a mailbox needs to handle an input: time, subscribers, preferences, ids; and the queue of effects.
+/// What a mailbox needs to handle an input: time, subscribers, preferences and ids; and the queue of effects.
 #[derive(Debug)]
 pub struct MailboxContext {
     /// The database's time, read after the mailbox was locked.
     pub now: Time,
-    /// The subscribers in force.
+    /// The subscribers that are loaded.
     pub subscribers: Arc<Subscribers>,
-    /// What the mailbox's person has switched off.
+    /// Which subscribers the mailbox's person has switched off.
     pub preferences: Arc<Preferences>,
-    /// Where new names come from.
+    /// Generates the ids of new events and notifications.
     pub ids: Ids,
     out: VecDeque<Effect>,
 }
 
 impl MailboxContext {
-    /// A context at time zero, with no subscriber disabled.
+    /// A context at time zero, with no subscriber switched off.
     pub fn new(subscribers: Arc<Subscribers>, ids: Ids) -> Self {
         Self { now: Time::ZERO, subscribers, preferences: Arc::default(), ids, out: VecDeque::new() }
     }
 
-    /// The next effect of what was handled last, in order.
+    /// Removes and returns the next effect, in the order of emission.
     pub fn poll(&mut self) -> Option<Effect> {
         self.out.pop_front()
     }
@@ -182,10 +183,10 @@ impl MailboxContext {
     }
 }
 
-/// Why a mailbox did not take an input. Nothing has happened then.
+/// Why a mailbox refused an input. The mailbox is unchanged then.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum MailboxError {
-    /// So many of the person's own messages wait that another would be lost; the sender must try later.
+    /// The queue is full of the person's own messages, which are never dropped; the sender must try again later.
     FullOfMessages,
 }
 
@@ -198,7 +199,7 @@ impl fmt::Display for MailboxError {
 impl std::error::Error for MailboxError {}
 
 impl Mailbox {
-    /// An empty mailbox. The secret keys its hashes, so that nobody outside can make two events look alike.
+    /// An empty mailbox. The secret keys its hashes, so that a sender cannot construct two events whose keys collide.
     pub fn new(kind: MailboxKind, secret: HashKey) -> Self {
         Self {
             kind,
@@ -215,7 +216,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes an input in. Whatever was due before it is done first. See the drain rule above.
+    /// Fires the timers that are due, then handles the input. See the drain rule above.
     pub fn handle(&mut self, input: Input<'_>, context: &mut MailboxContext) -> Result<(), MailboxError> {
         if let Input::Event(event) = &input
             && event.cause() == EventCause::Person
@@ -230,7 +231,7 @@ impl Mailbox {
         match input {
             Input::Time => {}
             Input::Event(event) => self.publish(event, context),
-            // Nobody is woken for what the injection that follows is about to take.
+            // The injection that follows takes these notifications, so they wake no one.
             Input::Return(returned) => {
                 self.requeue_unseen(returned, context);
                 return Ok(());
@@ -242,33 +243,33 @@ impl Mailbox {
         Ok(())
     }
 
-    /// When the mailbox next has something to do by itself; [`Time::NEVER`] if it has not.
+    /// When the next timer is due; [`Time::NEVER`] without one.
     pub fn wakes_at(&self) -> Time {
         let timers = [self.batches.next_due(), self.next_expiry(), self.dedupe.next_close(), self.next_wake_at()];
         timers.into_iter().min().unwrap_or(Time::NEVER)
     }
 
-    /// The notifications that wait, in the order they were opened.
+    /// The pending notifications, ordered by `sequence` (the order in which they were opened).
     pub fn pending(&self) -> &[Notification] {
         &self.pending
     }
 
-    /// The notification with this name, if it waits.
+    /// The pending notification with this id.
     pub fn find(&self, id: NotificationId) -> Option<&Notification> {
         self.pending.iter().find(|notification| notification.id == id)
     }
 
-    /// Whether the agent is at work, as far as its injection points and turn events tell.
+    /// Whether the agent is working, judged by its injection points and turn events.
     pub fn is_working(&self, now: Time) -> bool {
         self.presence.is_working(now.max(self.now))
     }
 
-    /// Until when the agent counts as working without another sign of life; none if it does not at `now`.
+    /// When the agent becomes idle if it sends nothing more; `None` if it is idle at `now`.
     pub fn works_until(&self, now: Time) -> Option<Time> {
         self.is_working(now).then(|| self.presence.idle_at())
     }
 
-    /// The notifications for which an idle conversation should be woken: what its stream says on connect.
+    /// The pending notifications that should wake the conversation. A stream sends them when a client connects.
     pub fn waiting_wakes(&self, now: Time) -> Vec<NotificationId> {
         if self.kind != MailboxKind::MainAgent || self.is_working(now) {
             return Vec::new();
@@ -277,7 +278,7 @@ impl Mailbox {
         announced.map(|notification| notification.id).collect()
     }
 
-    /// Every event the mailbox may still have to show: rows that must not be deleted yet.
+    /// Every event that the mailbox may still show. The store must not delete these rows.
     pub fn references(&self) -> impl Iterator<Item = EventId> {
         let held = self.batches.0.iter().map(|batch| &batch.notification);
         let waiting = held.chain(&self.pending).flat_map(|notification| notification.events.iter());
@@ -285,20 +286,20 @@ impl Mailbox {
         waiting.map(|entry| entry.event).chain(counted)
     }
 
-    /// The events that the next input may make it show: those of notifications that are held or wait, and those whose
-    /// repeats were counted and not told. Fewer than [`Mailbox::references`].
+    /// The events that the next input may render: those of held and pending notifications, and those with repeats not
+    /// reported yet. A subset of [`Mailbox::references`].
     pub fn events_to_show(&self) -> impl Iterator<Item = EventId> {
         let held = self.batches.0.iter().map(|batch| &batch.notification);
         let waiting = held.chain(&self.pending).flat_map(|notification| notification.events.iter());
         waiting.map(|entry| entry.event).chain(self.dedupe.unreported().map(|window| window.of))
     }
 
-    /// Whether nothing is held, waits or is counted in it.
+    /// Whether no notification is held or pending and no window is open.
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.references().next().is_none()
     }
 
-    /// Lets go of memory that elapsed windows still occupy. Changes nothing that anyone could notice.
+    /// Frees the memory of windows that have ended. Behaviour and saved bytes stay the same.
     pub fn rest(&mut self) {
         self.dedupe.rest(self.now);
         self.storm.rest(self.now);
@@ -308,14 +309,14 @@ impl Mailbox {
         self.pending.shrink_to_fit();
     }
 
-    /// What happens to an event: every subscriber that listens decides, in id order; then the detectors look.
+    /// Lets every listening subscriber decide, in id order; then the detectors observe the event.
     fn publish(&mut self, event: &Event, context: &mut MailboxContext) {
         self.decide_all(event, context);
         self.note_presence(event);
-        for shown in self.detect(event) {
-            let shown = Arc::new(shown.with_id(context.ids.event(self.now)).at(self.now).addressed_like(event));
-            context.emit(Effect::Detected(shown.clone()));
-            self.decide_all(&shown, context);
+        for detected in self.detect(event) {
+            let detected = Arc::new(detected.with_id(context.ids.event(self.now)).at(self.now).addressed_like(event));
+            context.emit(Effect::Detected(detected.clone()));
+            self.decide_all(&detected, context);
         }
     }
 
@@ -339,7 +340,8 @@ impl Mailbox {
         context.emit(Effect::Decided { event: event.id(), unmatched });
     }
 
-    /// The stages, in order: match, storm, dedupe, replace, batch, queue. Each either decides or passes on.
+    /// The stages, in order: filter, storm, dedupe, replace, batch, queue. Each returns a verdict or passes the event
+    /// on.
     fn decide(
         &mut self,
         subscriber: &Subscriber,
@@ -370,7 +372,8 @@ impl Mailbox {
         self.batch(entry, subscriber, event, context)
     }
 
-    /// Joins the subscriber's open batch or opens one; a batch that is full, or need not wait, goes to the queue.
+    /// Adds the event to the subscriber's open batch or opens one. A batch that is full or need not wait goes to the
+    /// queue.
     fn batch(
         &mut self,
         entry: EventRef,
@@ -407,13 +410,13 @@ impl Mailbox {
 
     fn open_window(&mut self, key: u128, subscriber: &Subscriber, event: &Event, context: &mut MailboxContext) {
         let closes = self.now.plus(subscriber.batching.dedupe_window_ms);
-        let window = Window { key, of: event.id(), subscriber: subscriber.key, closes, repeats: 0, told: 0 };
-        for early in self.dedupe.open(window, self.now) {
-            self.report_repeats(early, context);
+        let window = Window { key, of: event.id(), subscriber: subscriber.key, closes, repeats: 0, reported: 0 };
+        for closed in self.dedupe.open(window, self.now) {
+            self.report_repeats(closed, context);
         }
     }
 
-    /// What makes the event a repeat for this subscriber; `None` where nothing does.
+    /// The key under which the subscriber counts the event as a repeat; `None` without deduplication.
     fn dedupe_key(&self, subscriber: &Subscriber, event: &Event) -> Option<u128> {
         if subscriber.batching.dedupe_window_ms == 0 {
             return None;
@@ -437,7 +440,7 @@ impl Mailbox {
         }
     }
 
-    /// The key under which newer events take the event's place; 0 where none do.
+    /// The key by which a newer event replaces this one; 0 if it is never replaced.
     fn replace_key(&self, subscriber: &Subscriber, event: &Event) -> u128 {
         let pattern = subscriber.output.replace_key.as_ref();
         pattern.and_then(|pattern| pattern.hash(self.hasher(subscriber), event, &self.secret)).unwrap_or(0)
@@ -449,8 +452,8 @@ impl Mailbox {
         hasher
     }
 
-    /// Counts the event against its source. The person's own word is never refused; critical news, for whoever it is
-    /// critical, draws on a second allowance.
+    /// Counts the event against its source's rate. The person's own messages are never suppressed. An event that is
+    /// critical for any subscriber draws on a second allowance.
     fn pressure(&mut self, event: &Event, context: &MailboxContext) -> Pressure {
         if event.cause() == EventCause::Person {
             return Pressure::Calm;
@@ -482,7 +485,8 @@ impl Mailbox {
         self.detectors.get_or_insert_default().observe(event, self.now, &self.secret)
     }
 
-    /// Does what is due. The order does not matter: what waits is put in order when it is taken.
+    /// Handles every timer that is due. Their order does not matter: [`Mailbox::eligible`] sorts the queue when it is
+    /// read.
     fn fire_timers(&mut self, context: &mut MailboxContext) {
         let now = self.now;
         for closed in self.batches.close(now, |batch| batch.due <= now) {
@@ -495,7 +499,7 @@ impl Mailbox {
         self.next_timer = self.wakes_at();
     }
 
-    /// Closes early what does not fit, and folds what waits beyond the bound.
+    /// Closes batches early and folds notifications until the mailbox is within its bounds.
     fn enforce_bounds(&mut self, context: &mut MailboxContext) {
         while let Some(id) = self.batches.beyond_bounds() {
             for closed in self.batches.close(self.now, |batch| batch.notification.id == id) {
@@ -505,29 +509,29 @@ impl Mailbox {
         self.fold_beyond_bound(context);
     }
 
-    /// Tells the stream of an idle conversation about wake mail: once per notification, six times an hour at most.
+    /// Announces waking notifications to an idle conversation: each once, and at most six wakes an hour.
     fn emit_wakes(&mut self, context: &mut MailboxContext) {
         if !self.pending.iter().any(is_unannounced) || self.kind != MailboxKind::MainAgent || self.is_working(self.now)
         {
             return;
         }
-        // The person's own word always wakes and uses up nothing.
+        // The person's own messages always wake and do not count against the limit.
         let by_person =
             self.pending.iter().any(|notification| is_unannounced(notification) && notification.from_person);
         if !by_person && let Err(free) = self.presence.spend_wake(self.now) {
             self.next_timer = self.next_timer.min(free);
             return;
         }
-        let mut rung = Vec::new();
+        let mut announced = Vec::new();
         for notification in self.pending.iter_mut().filter(|notification| is_unannounced(notification)) {
             notification.announced = true;
             context.emit(Effect::Waiting(notification.id));
-            rung.push(notification.id);
+            announced.push(notification.id);
         }
-        context.emit(Effect::Wake(rung));
+        context.emit(Effect::Wake(announced));
     }
 
-    /// When wake mail that waits unannounced may be announced.
+    /// When the next unannounced waking notification may be announced.
     fn next_wake_at(&self) -> Time {
         match self.pending.iter().any(is_unannounced) && self.kind == MailboxKind::MainAgent {
             true if self.is_working(self.now) => self.presence.idle_at(),
@@ -541,7 +545,7 @@ fn is_unannounced(notification: &Notification) -> bool {
     notification.wakes && !notification.announced
 }
 
-/// Why a subscriber that listens for the event's type does not want it.
+/// Why a subscriber that listens for the event's type ignores this event; `None` if it accepts it.
 fn filter_reason(subscriber: &Subscriber, event: &Event, preferences: &Preferences) -> Option<Filter> {
     if event.severity() < subscriber.severity_filter {
         return Some(Filter::Severity { wanted: subscriber.severity_filter, given: event.severity() });

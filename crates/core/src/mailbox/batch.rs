@@ -1,4 +1,5 @@
-//! Hold until the window elapses, the batch is full, its point is reached, or it is critical: whichever comes first.
+//! Open batches. A batch closes when its window ends, it is full, its injection point is reached, or it is critical:
+//! whichever comes first.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +9,17 @@ use crate::notification::{EventRef, Notification, NotificationKind};
 use crate::subscriber::{Activation, Subscriber};
 use crate::{InjectionPoint, NotificationId, Time};
 
-/// The most batches a mailbox holds open; the one due first closes early for the next.
+/// The most open batches in a mailbox; one more closes the batch that is due first.
 pub(crate) const BATCHES_MAX: usize = 32;
-/// The most events all open batches hold together; beyond it the fullest closes early. So many fit into the blob even
-/// where every counter of every window is as wide as a counter can be.
+/// The most events in all open batches; beyond it the fullest batch closes early. With this bound the saved blob stays
+/// below its limit even if every counter has its widest encoding.
 pub(crate) const HELD_MAX: usize = 128;
 
 /// The open batches, in the order they were opened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Batches(pub(crate) Vec<Batch>);
 
-/// A notification in the making: it holds events, but nobody can take it yet.
+/// A notification that still collects events and cannot be injected yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Batch {
     pub(crate) notification: Notification,
@@ -26,7 +27,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Opens a batch with its first event. All that closing needs is written down now, so that a batch closes the same
+    /// Opens an empty batch for the event. It copies all settings that closing needs, so that a batch closes the same
     /// way after its subscriber was reloaded or removed.
     pub(crate) fn open(
         subscriber: &Subscriber,
@@ -55,7 +56,7 @@ impl Batch {
         Self { notification, due: now.plus(subscriber.batching.window_ms) }
     }
 
-    /// Adds an event, or puts it in the place of the one it replaces; gives back the replaced one.
+    /// Adds an event. Returns the event it replaced, if any.
     pub(crate) fn take(&mut self, entry: EventRef, subscriber: &Subscriber, event: &Event) -> Option<EventRef> {
         let notification = &mut self.notification;
         notification.wakes |= wakes(subscriber, event);
@@ -70,7 +71,7 @@ impl Batch {
         self.notification.events.len() >= self.notification.max_size as usize
     }
 
-    /// The notification, from now on waiting for its point.
+    /// Turns the batch into a pending notification: its age and time to live start now.
     pub(crate) fn close(mut self, now: Time) -> Notification {
         self.notification.since = now;
         self.notification.expires = now.plus(self.notification.ttl_ms);
@@ -79,7 +80,7 @@ impl Batch {
 }
 
 impl Notification {
-    /// Adds an event, or puts it in the place of the one with the same replace key.
+    /// Adds an event or replaces the one with the same replace key, which is returned.
     pub(crate) fn put(&mut self, entry: EventRef) -> Option<EventRef> {
         let older = self.events.iter_mut().find(|older| entry.replace != 0 && older.replace == entry.replace);
         match older {
@@ -92,13 +93,14 @@ impl Notification {
     }
 }
 
-/// Only what the world or the person did may wake a conversation, never the agent's own loop.
+/// Events caused by the agent's own loop never wake a conversation.
 pub(crate) fn wakes(subscriber: &Subscriber, event: &Event) -> bool {
     subscriber.output.activation == Activation::Wake && event.cause() != EventCause::Agent
 }
 
 impl Batches {
-    /// The batch an event joins. One that was opened at another priority is not it: a reload counts for later events.
+    /// The batch that the event joins. A batch opened at another priority does not match: a reload applies to later
+    /// events.
     pub(crate) fn find(&mut self, subscriber: &Subscriber, point: InjectionPoint) -> Option<usize> {
         let joins = |one: &Notification| {
             one.inject_at == point && one.priority == subscriber.output.priority && one.subscriber == subscriber.id
@@ -114,7 +116,7 @@ impl Batches {
         self.0.iter().map(|batch| batch.notification.events.len()).sum()
     }
 
-    /// Takes out every batch that satisfies `ends`, in the order they were opened.
+    /// Removes and closes every batch that satisfies `ends`, in the order they were opened.
     pub(crate) fn close(&mut self, now: Time, mut ends: impl FnMut(&Batch) -> bool) -> Vec<Notification> {
         if !self.0.iter().any(&mut ends) {
             return Vec::new();
@@ -122,7 +124,7 @@ impl Batches {
         self.0.extract_if(.., |batch| ends(batch)).map(|batch| batch.close(now)).collect()
     }
 
-    /// The batch that closes early when a bound is reached: too many batches, or too many events in them.
+    /// The batch to close early, if there are too many batches or too many events in them.
     pub(crate) fn beyond_bounds(&self) -> Option<NotificationId> {
         let batch = if self.0.len() > BATCHES_MAX {
             self.0.iter().min_by_key(|batch| batch.due)

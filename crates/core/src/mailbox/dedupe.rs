@@ -1,7 +1,7 @@
-//! Said already within the window? Then it is counted, not repeated.
+//! Counts repeats of an event within a window instead of showing them again.
 //!
-//! A window is fixed: it begins with the first event and does not move. Nothing is indexed and nothing is swept until
-//! it has to be: a mailbox that sees a handful of events keeps a handful of entries and scans them.
+//! A window is fixed: it starts with the first event and is not extended. Index and sweep are lazy: a mailbox with a
+//! few windows keeps a short list and scans it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,11 +9,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::subscriber::SubscriberKey;
 use crate::{EventId, Time};
 
-/// The most windows a mailbox keeps open.
+/// The most windows in a mailbox.
 pub(crate) const WINDOWS_MAX: usize = 1024;
-/// How many of the oldest close early when there are too many.
+/// How many of the oldest windows close early when the limit is reached.
 const EVICTED_AT_ONCE: usize = 128;
-/// Below this many, scanning is faster than any index.
+/// Up to this many windows, a scan is faster than an index.
 const SCANNED_MAX: usize = 24;
 
 /// The open windows, oldest first.
@@ -21,32 +21,32 @@ const SCANNED_MAX: usize = 24;
 pub(crate) struct Dedupe {
     windows: Vec<Window>,
     index: Option<Box<Index>>,
-    /// How many windows there may be before the next look for elapsed ones; doubles what was alive at the last.
+    /// The number of windows that triggers the next sweep of elapsed ones: twice the number left by the last sweep.
     sweep_at: usize,
-    /// How many windows hold repeats nobody has been told of.
+    /// How many windows have repeats that are not reported yet.
     unreported: usize,
 }
 
 type Index = HashMap<u128, u32, BuildHasherDefault<IdentityHasher>>;
 
-/// One window: everything equal to its first event counts.
+/// One window: counts the events with the same key as its first event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Window {
     pub(crate) key: u128,
     /// The event that opened it.
     pub(crate) of: EventId,
-    /// Whose window it is.
+    /// The subscriber that counts.
     pub(crate) subscriber: SubscriberKey,
     pub(crate) closes: Time,
     pub(crate) repeats: u32,
-    /// How many of the repeats a block has told.
-    pub(crate) told: u32,
+    /// How many of the repeats the agent has been shown.
+    pub(crate) reported: u32,
 }
 
 impl Window {
-    /// How many of its repeats nobody was told of.
+    /// Repeats not yet shown to the agent.
     pub(crate) fn unreported(&self) -> u32 {
-        self.repeats - self.told
+        self.repeats - self.reported
     }
 }
 
@@ -55,18 +55,18 @@ impl Dedupe {
     pub(crate) fn count(&mut self, key: u128, now: Time) -> Option<&Window> {
         let at = self.position(key).filter(|at| self.windows[*at].closes > now)?;
         let window = &mut self.windows[at];
-        self.unreported += usize::from(window.repeats == window.told);
+        self.unreported += usize::from(window.repeats == window.reported);
         window.repeats = window.repeats.saturating_add(1);
         Some(window)
     }
 
-    /// Opens a window. Gives back those that had to close early for it and still hold untold repeats.
+    /// Opens a window. Returns the windows that closed early because of the limit and have unreported repeats.
     pub(crate) fn open(&mut self, window: Window, now: Time) -> Vec<Window> {
         let closed_early = if self.windows.len() >= WINDOWS_MAX { self.make_room(now) } else { Vec::new() };
         if self.windows.len() >= self.sweep_at.max(SCANNED_MAX) {
             self.sweep(now);
         }
-        // An elapsed window of the same key may still lie here; the newer one is found before it.
+        // An elapsed window with the same key may still exist; lookups find the newer one first.
         if let Some(index) = &mut self.index {
             index.insert(window.key, self.windows.len() as u32);
         }
@@ -77,13 +77,13 @@ impl Dedupe {
         closed_early
     }
 
-    /// Takes out the windows that have closed with repeats nobody was told of, oldest first.
+    /// Removes and returns the closed windows with unreported repeats, oldest first.
     pub(crate) fn take_closed_unreported(&mut self, now: Time) -> Vec<Window> {
         if self.unreported == 0 {
             return Vec::new();
         }
         let closed: Vec<Window> =
-            self.windows.extract_if(.., |window| window.closes <= now && window.repeats > window.told).collect();
+            self.windows.extract_if(.., |window| window.closes <= now && window.repeats > window.reported).collect();
         self.unreported -= closed.len();
         if !closed.is_empty() {
             self.reindex();
@@ -91,30 +91,30 @@ impl Dedupe {
         closed
     }
 
-    /// When the next window with untold repeats closes.
+    /// When the next window with unreported repeats closes.
     pub(crate) fn next_close(&self) -> Time {
         if self.unreported == 0 {
             return Time::NEVER;
         }
-        let unreported = self.windows.iter().filter(|window| window.repeats > window.told);
+        let unreported = self.windows.iter().filter(|window| window.repeats > window.reported);
         unreported.map(|window| window.closes).min().unwrap_or(Time::NEVER)
     }
 
-    /// Marks the untold repeats of those windows as told for which `told` finds a place.
-    pub(crate) fn tell(&mut self, mut told: impl FnMut(&Window) -> bool) {
+    /// Calls `report` for every window with unreported repeats, and marks them as reported where it returns true.
+    pub(crate) fn mark_reported(&mut self, mut report: impl FnMut(&Window) -> bool) {
         if self.unreported == 0 {
             return;
         }
         for window in &mut self.windows {
-            if window.unreported() > 0 && told(window) {
-                window.told = window.repeats;
+            if window.unreported() > 0 && report(window) {
+                window.reported = window.repeats;
                 self.unreported -= 1;
             }
         }
     }
 
-    /// Closes a subscriber's window of an event whose place a newer one took: if the old state comes back, it is news
-    /// again. Other subscribers may count the same event.
+    /// Closes a subscriber's window of an event that a newer one replaced: if the old state returns, it is shown again.
+    /// The windows of other subscribers stay.
     pub(crate) fn forget(&mut self, event: EventId, subscriber: SubscriberKey) {
         let is_it = |window: &Window| window.of == event && window.subscriber == subscriber;
         if let Some(at) = self.windows.iter().position(is_it) {
@@ -122,7 +122,7 @@ impl Dedupe {
         }
     }
 
-    /// The same for many events and their subscribers, in one pass.
+    /// [`Self::forget`] for many events and their subscribers, in one pass.
     pub(crate) fn forget_all(&mut self, events: &BTreeSet<(EventId, SubscriberKey)>) {
         if events.is_empty() {
             return;
@@ -136,40 +136,40 @@ impl Dedupe {
 
     fn close_early(&mut self, at: usize) {
         let window = &mut self.windows[at];
-        self.unreported -= usize::from(window.repeats > window.told);
-        window.told = window.repeats;
+        self.unreported -= usize::from(window.repeats > window.reported);
+        window.reported = window.repeats;
         window.closes = Time::ZERO;
     }
 
-    /// The windows worth saving: all that are open, oldest first.
+    /// The windows to save: those that are open or have unreported repeats, oldest first.
     pub(crate) fn open_windows(&self, now: Time) -> impl Iterator<Item = &Window> {
-        self.windows.iter().filter(move |window| window.closes > now || window.repeats > window.told)
+        self.windows.iter().filter(move |window| window.closes > now || window.repeats > window.reported)
     }
 
-    /// The windows with repeats nobody was told of.
+    /// The windows with unreported repeats.
     pub(crate) fn unreported(&self) -> impl Iterator<Item = &Window> {
         let any = self.unreported > 0;
         self.windows.iter().filter(move |window| any && window.unreported() > 0)
     }
 
-    /// How many windows are kept, elapsed ones included.
+    /// The number of windows, elapsed ones included.
     pub(crate) fn len(&self) -> usize {
         self.windows.len()
     }
 
     pub(crate) fn restore(windows: Vec<Window>) -> Self {
-        let unreported = windows.iter().filter(|window| window.repeats > window.told).count();
+        let unreported = windows.iter().filter(|window| window.repeats > window.reported).count();
         let mut dedupe = Self { windows, unreported, ..Self::default() };
         dedupe.reindex();
         dedupe
     }
 
-    /// Lets every window close this many milliseconds earlier.
+    /// Makes every window close this many milliseconds earlier.
     pub(crate) fn set_back(&mut self, millis: u64) {
         self.windows.iter_mut().for_each(|window| window.closes = window.closes.minus(millis).max(Time::ZERO));
     }
 
-    /// Lets go of the memory of everything that has elapsed.
+    /// Frees the memory of elapsed windows.
     pub(crate) fn rest(&mut self, now: Time) {
         self.sweep(now);
         self.windows.shrink_to_fit();
@@ -182,9 +182,9 @@ impl Dedupe {
         }
     }
 
-    /// Forgets elapsed windows. Those with untold repeats stay until they are taken out by [`Self::take_closed_unreported`].
+    /// Removes elapsed windows, except those with unreported repeats: [`Self::take_closed_unreported`] removes these.
     fn sweep(&mut self, now: Time) {
-        self.windows.retain(|window| window.closes > now || window.repeats > window.told);
+        self.windows.retain(|window| window.closes > now || window.repeats > window.reported);
         self.sweep_at = (self.windows.len() * 2).min(WINDOWS_MAX);
         self.reindex();
     }
@@ -195,7 +195,7 @@ impl Dedupe {
             return Vec::new();
         }
         let unreported: Vec<Window> =
-            self.windows.drain(..EVICTED_AT_ONCE).filter(|window| window.repeats > window.told).collect();
+            self.windows.drain(..EVICTED_AT_ONCE).filter(|window| window.repeats > window.reported).collect();
         self.unreported -= unreported.len();
         self.reindex();
         unreported
@@ -212,14 +212,14 @@ impl Dedupe {
     }
 }
 
-/// Equal windows are equal memories; how they are looked up is nobody's business.
+/// The index is derived from the windows and need not be compared.
 impl PartialEq for Dedupe {
     fn eq(&self, other: &Self) -> bool {
         self.windows == other.windows
     }
 }
 
-/// A key is a hash already; its low half is as good as any.
+/// Passes the low half of a key through: keys are hashes already.
 #[derive(Clone, Default)]
 struct IdentityHasher(u64);
 

@@ -1,19 +1,19 @@
-//! Is the agent at work, and may it be woken?
+//! Whether the agent is working, and whether it may be woken.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{InjectionPoint, Time};
 
-/// An agent that was at work and has been silent this long is idle.
+/// A working agent that has sent nothing for this long counts as idle.
 pub(crate) const SILENCE_MS: u64 = 10 * 60 * 1000;
-/// The most wakes within any hour.
+/// The most wakes within any 60 minutes.
 pub(crate) const WAKES_MAX: usize = 6;
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
-/// What the injection points and turn events say about the agent, and when it was woken.
+/// The agent's last activity, from its injection points and turn events, and its recent wakes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Presence {
-    /// When it was last seen at work; none = it is idle.
+    /// When the agent was last active; `None` while it is idle.
     working: Option<Time>,
     /// The wakes of the last hour, oldest first.
     wakes: Vec<Time>,
@@ -32,7 +32,7 @@ impl Presence {
         self.working = None;
     }
 
-    /// An injection point was reached. At a turn's end the agent yields, unless something kept it from stopping.
+    /// Records an injection point. The agent becomes idle at the end of a turn, unless the response keeps it going.
     pub(crate) fn reached(&mut self, point: InjectionPoint, kept_going: bool, now: Time) {
         match point {
             InjectionPoint::TurnEnd if !kept_going => self.mark_idle(),
@@ -40,12 +40,12 @@ impl Presence {
         }
     }
 
-    /// When silence turns work into idleness.
+    /// When the agent counts as idle without further activity.
     pub(crate) fn idle_at(&self) -> Time {
         self.working.map_or(Time::NEVER, |seen| seen.plus(SILENCE_MS))
     }
 
-    /// Uses up a wake, or says when the next one is free.
+    /// Uses up one wake of the hourly limit, or returns the time at which the next one is available.
     pub(crate) fn spend_wake(&mut self, now: Time) -> Result<(), Time> {
         self.wakes.retain(|wake| wake.plus(HOUR_MS) > now);
         match self.wakes.first() {
@@ -57,7 +57,7 @@ impl Presence {
         }
     }
 
-    /// When a wake that was withheld may follow.
+    /// When the next wake is allowed by the hourly limit.
     pub(crate) fn next_wake(&self, now: Time) -> Time {
         let recent: Vec<_> = self.wakes.iter().filter(|wake| wake.plus(HOUR_MS) > now).collect();
         match recent.first() {
@@ -66,7 +66,7 @@ impl Presence {
         }
     }
 
-    /// Moves everything that was seen back by this many milliseconds.
+    /// Moves every stored time back by this many milliseconds.
     pub(crate) fn set_back(&mut self, millis: u64) {
         self.working.iter_mut().chain(&mut self.wakes).for_each(|time| *time = time.minus(millis));
     }

@@ -1,4 +1,4 @@
-//! What waits for its injection point: replaced by newer news, expired by its time to live, folded beyond the bound.
+//! Pending notifications: newer events replace older ones, the time to live expires them, the bound folds them.
 
 use std::cmp::Reverse;
 
@@ -10,14 +10,14 @@ use crate::notification::{EndReason, EventRef, LeftOut, Notification, Notificati
 use crate::subscriber::{Subscriber, SubscriberId, TTL_DEFAULT_MS};
 use crate::{InjectionPoint, NotificationId, Priority, Time};
 
-/// The most notifications that wait in one mailbox, besides the one that says what did not fit.
+/// The most pending notifications in a mailbox, besides the one that counts those left out.
 pub const PENDING_MAX: usize = 200;
-/// How long a person's mailbox gathers what it left out before it says so.
+/// How long a person's mailbox collects counts of left-out notifications before it delivers them.
 const PERSON_LEFT_OUT_MS: u64 = 10_000;
 
 impl Notification {
-    /// Adds a window's untold repeats to the event it counts, if the event waits here. An event can wait for several
-    /// subscribers; each counts its own repeats.
+    /// Adds a window's unreported repeats to its event, if this notification holds the event for the same subscriber.
+    /// Several subscribers may hold one event; each counts its own repeats.
     pub(super) fn merge_repeats(&mut self, window: &Window) -> Option<NotificationId> {
         let entry = self.events.iter_mut().find(|entry| entry.event == window.of)?;
         if self.kind != NotificationKind::Events || self.subscriber.key() != window.subscriber {
@@ -29,7 +29,7 @@ impl Notification {
 }
 
 impl Mailbox {
-    /// Lets a notification wait for its point, or, in a person's mailbox, go out.
+    /// Makes a notification pending; in a person's mailbox, emits it as ready instead.
     pub(super) fn queue(&mut self, notification: Notification, context: &mut MailboxContext) {
         if self.kind == MailboxKind::Person {
             context.emit(Effect::Ready(Box::new(notification)));
@@ -37,12 +37,12 @@ impl Mailbox {
         }
         self.next_timer = self.next_timer.min(notification.expires);
         context.emit(Effect::Waiting(notification.id));
-        // In the order they were opened, as they are loaded: a batch may close long after a later one.
+        // Ordered by `sequence`, as after loading: a batch may close long after a later one.
         let at = self.pending.partition_point(|other| other.sequence < notification.sequence);
         self.pending.insert(at, notification);
     }
 
-    /// Puts the event in the place of an older one that waits, in the newest notification that holds one.
+    /// Replaces an older pending event with the same replace key, in the newest notification that has one.
     pub(super) fn replace_in_queue(
         &mut self,
         entry: EventRef,
@@ -61,7 +61,7 @@ impl Mailbox {
         let holder = &mut self.pending[at];
         holder.wakes |= wakes(subscriber, event);
         holder.from_person |= event.cause() == EventCause::Person;
-        // Its subscriber may have become more urgent since.
+        // A reload may have raised the subscriber's priority since.
         if subscriber.output.priority < holder.priority {
             holder.priority = subscriber.output.priority;
             holder.inject_at = subscriber.point_for(event);
@@ -78,8 +78,8 @@ impl Mailbox {
         Some(id)
     }
 
-    /// The repeats of an event when its window closes: added to the event where it still waits, else told as "3 more
-    /// times" by a notification that never wakes.
+    /// Reports a closed window's repeats: adds them to the event if it is still held or pending, otherwise queues an "N
+    /// more times" notification, which never wakes.
     pub(super) fn report_repeats(&mut self, window: Window, context: &mut MailboxContext) {
         let mut held = self.batches.0.iter_mut().map(|batch| &mut batch.notification).chain(&mut self.pending);
         if let Some(waiting) = held.find_map(|notification| notification.merge_repeats(&window)) {
@@ -111,7 +111,7 @@ impl Mailbox {
         self.queue(notification, context);
     }
 
-    /// Ends what has waited longer than its time to live.
+    /// Ends the notifications whose time to live is over; in a person's mailbox they are ready instead.
     pub(super) fn expire(&mut self, context: &mut MailboxContext) {
         let now = self.now;
         for gone in self.pending.extract_if(.., |notification| notification.expires <= now) {
@@ -126,8 +126,8 @@ impl Mailbox {
         self.pending.iter().map(|notification| notification.expires).min().unwrap_or(Time::NEVER)
     }
 
-    /// Whether another message would be one too many: every subscriber that listens makes a notification of it, and
-    /// none that is the person's word may be dropped for it. What has expired by now is none.
+    /// Whether another message of the person would exceed the bound. Every listening subscriber turns it into a
+    /// notification, and messages of the person are never folded. Expired ones do not count.
     pub(super) fn is_full_of_messages(&self, message: &Event, context: &MailboxContext) -> bool {
         let now = self.now.max(context.now);
         let person = self.kind == MailboxKind::Person;
@@ -139,7 +139,8 @@ impl Mailbox {
         waiting > 0 && waiting + coming > PENDING_MAX
     }
 
-    /// Folds the least urgent, oldest first, until no more wait than may. The person's own word is never folded.
+    /// Folds the least urgent notifications, oldest first, until the bound is met. Messages of the person are never
+    /// folded.
     pub(super) fn fold_beyond_bound(&mut self, context: &mut MailboxContext) {
         if self.pending.len() <= PENDING_MAX {
             return;
@@ -163,11 +164,11 @@ impl Mailbox {
         self.left_out(context, |left_out| left_out.count_storm(&source, 1));
     }
 
-    /// The one notification that says what did not fit; made when the first thing does not.
+    /// Counts something left out, in the one notification that reports such counts; creates it if there is none.
     pub(super) fn left_out(&mut self, context: &mut MailboxContext, count: impl FnOnce(&mut LeftOut)) {
-        let known =
+        let existing =
             self.pending.iter_mut().find(|notification| matches!(notification.kind, NotificationKind::LeftOut(_)));
-        if let Some(notification) = known {
+        if let Some(notification) = existing {
             if let NotificationKind::LeftOut(left_out) = &mut notification.kind {
                 count(left_out);
             }

@@ -1,4 +1,5 @@
-//! A mailbox as bytes: versioned, at most 64 KiB, without the notifications that wait (they are rows of their own).
+//! The saved form of a mailbox: versioned bytes, at most 64 KiB, without pending notifications (these are rows of their
+//! own).
 
 use std::fmt;
 
@@ -16,24 +17,25 @@ use crate::notification::Notification;
 use crate::subscriber::SubscriberKey;
 use crate::{EventId, Time};
 
-/// No mailbox takes more than this, whatever happened to it: every part of it is bounded.
+/// The largest saved mailbox, in bytes. It cannot be exceeded, because every part of a mailbox is bounded.
 pub const BLOB_MAX: usize = 64 * 1024;
-/// Two mailboxes that differ little are saved as bytes that differ little, so that a store may write the difference.
+/// The current format. Similar mailboxes have similar bytes, so that a store may write only the difference.
 const VERSION: u8 = 3;
-/// The same bytes, but the secret in them came from the generator of ids and can be guessed.
+/// The same format as version 3, but its secret came from the id generator and can be guessed.
 const GUESSABLE: u8 = 2;
-/// In it a window's end was counted from the mailbox's own time, so that every end changed with every event.
+/// A format in which a window's end was relative to the mailbox's own time.
 const RELATIVE: u8 = 1;
-/// What a quiet mailbox takes: enough that writing seldom has to move.
+/// The initial buffer of a mailbox without windows: large enough to avoid most reallocations.
 const QUIET_BYTES: usize = 512;
-/// What a window adds to it; there may be a thousand of them.
+/// The size of one saved window. A mailbox has up to [`WINDOWS_MAX`](super::dedupe::WINDOWS_MAX) windows.
 const WINDOW_BYTES: usize = 48;
-/// Milliseconds for nine thousand years, and counters that end where nobody counts any more: six and three bytes.
+/// Saved windows have fixed-width fields: 6 bytes for the end in milliseconds, 3 bytes per counter. Larger values
+/// saturate.
 const CLOSES_MAX: i64 = (1 << 48) - 1;
 const COUNTED_MAX: u32 = (1 << 24) - 1;
 
-/// A mailbox on its way to bytes: the same fields as [`Saved`] in the same order, behind the version. It happens once per
-/// mailbox and commit.
+/// A mailbox for writing: the fields of [`Saved`] in the same order, preceded by the version. It borrows, because every
+/// commit saves each mailbox it changed.
 #[derive(Serialize)]
 struct SavedRef<'a> {
     version: u8,
@@ -76,13 +78,13 @@ impl<W> Saved<W> {
         }
     }
 
-    /// Whether a mailbox can have come to this. Bytes that were damaged may still read as something no mailbox ever was.
+    /// Whether a mailbox can reach this state. Damaged bytes may decode into a state that no mailbox can have.
     fn is_valid(&self) -> bool {
         self.sequence < u64::MAX / 2 && self.detectors.as_ref().is_none_or(|detectors| detectors.is_valid())
     }
 }
 
-/// The windows worth saving, one behind the other.
+/// The open windows, concatenated.
 struct OpenWindows<'a> {
     dedupe: &'a Dedupe,
     now: Time,
@@ -96,7 +98,7 @@ impl Serialize for OpenWindows<'_> {
             bytes.extend_from_slice(window.of.0.as_bytes());
             bytes.extend_from_slice(&window.subscriber.0.to_le_bytes());
             bytes.extend_from_slice(&window.closes.as_millis().clamp(0, CLOSES_MAX).to_le_bytes()[..6]);
-            for counter in [window.repeats, window.told] {
+            for counter in [window.repeats, window.reported] {
                 bytes.extend_from_slice(&counter.min(COUNTED_MAX).to_le_bytes()[..3]);
             }
         }
@@ -109,7 +111,7 @@ fn window(bytes: &[u8; WINDOW_BYTES]) -> Option<Window> {
     let (of, rest) = rest.split_first_chunk()?;
     let (subscriber, rest) = rest.split_first_chunk()?;
     let (closes, rest) = rest.split_at_checked(6)?;
-    let (repeats, told) = rest.split_at_checked(3)?;
+    let (repeats, reported) = rest.split_at_checked(3)?;
     let number = |bytes: &[u8]| bytes.iter().rfold(0, |number, byte| number << 8 | u64::from(*byte));
     Some(Window {
         key: u128::from_le_bytes(*key),
@@ -117,11 +119,11 @@ fn window(bytes: &[u8; WINDOW_BYTES]) -> Option<Window> {
         subscriber: SubscriberKey(u32::from_le_bytes(*subscriber)),
         closes: Time::from_millis(number(closes) as i64),
         repeats: number(repeats) as u32,
-        told: number(told).min(number(repeats)) as u32,
+        reported: number(reported).min(number(repeats)) as u32,
     })
 }
 
-/// A window as version 1 wrote it.
+/// A window in the format of version 1.
 #[derive(Deserialize)]
 struct WindowV1 {
     key: [u8; 16],
@@ -130,7 +132,7 @@ struct WindowV1 {
     /// Relative to the mailbox's own time.
     closes_in: i64,
     repeats: u32,
-    told: u32,
+    reported: u32,
 }
 
 impl WindowV1 {
@@ -141,12 +143,12 @@ impl WindowV1 {
             subscriber: SubscriberKey(u32::from_le_bytes(self.subscriber)),
             closes: Time::from_millis(now.as_millis().saturating_add(self.closes_in).clamp(0, CLOSES_MAX)),
             repeats: self.repeats.min(COUNTED_MAX),
-            told: self.told.min(self.repeats).min(COUNTED_MAX),
+            reported: self.reported.min(self.repeats).min(COUNTED_MAX),
         }
     }
 }
 
-/// Memory that postcard writes into: its own takes a byte at a time through an iterator, and begins with no room.
+/// The output buffer for postcard. Postcard's own starts without capacity and extends byte by byte through an iterator.
 struct PostcardBuffer(Vec<u8>);
 
 impl Flavor for PostcardBuffer {
@@ -167,10 +169,10 @@ impl Flavor for PostcardBuffer {
     }
 }
 
-/// Why bytes are not a mailbox.
+/// Why bytes cannot be loaded as a mailbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// They were written by another version of Bellwire.
+    /// Another version of Bellwire wrote them.
     Version(u8),
     /// They are damaged.
     Damaged,
@@ -190,7 +192,7 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Mailbox {
-    /// The mailbox as bytes. [`Mailbox::pending`] is not in them.
+    /// The mailbox as bytes, without [`Mailbox::pending`].
     pub fn save(&self) -> Vec<u8> {
         let saving = SavedRef {
             version: VERSION,
@@ -208,19 +210,19 @@ impl Mailbox {
         postcard::serialize_with_flavor(&saving, bytes).expect("writing plain data into memory cannot fail")
     }
 
-    /// Whether these bytes were saved by a version whose secrets can be guessed from ids. Load them, and then give the
-    /// mailbox a secret that cannot: [`Mailbox::set_secret`].
+    /// Whether a version that derived secrets from ids saved these bytes. After loading them, call
+    /// [`Mailbox::set_secret`] with a new secret.
     pub fn has_guessable_secret(bytes: &[u8]) -> bool {
         matches!(bytes.first(), Some(&(RELATIVE | GUESSABLE)))
     }
 
-    /// Replaces the secret. What was hashed under the old one is not recognised any more: within the windows that are
-    /// open, a repeat counts as news once, and a newer state does not replace the one that waits.
+    /// Replaces the secret. Keys hashed with the old secret no longer match: until the open windows end, a repeat may
+    /// be shown once more, and a newer state does not replace a pending one.
     pub fn set_secret(&mut self, secret: HashKey) {
         self.secret = secret;
     }
 
-    /// The mailbox that was saved as these bytes, with the notifications that wait in it.
+    /// Loads a saved mailbox together with its pending notifications.
     pub fn load(bytes: &[u8], mut pending: Vec<Notification>) -> Result<Self, LoadError> {
         if bytes.len() > BLOB_MAX {
             return Err(LoadError::Damaged);
@@ -278,7 +280,7 @@ mod tests {
         assert_eq!(before.save(), mailbox.save());
     }
 
-    /// The mailbox of an agent in a loop.
+    /// A mailbox of an agent in a loop.
     const WRITTEN_BY_VERSION_1: &str = "\
         010007070707070707070707070707070707f0b77a030003886ffd727c0c83575adf1eb915b66f9400000000000000000000\
         000000000000cac12798a01f0300b47148e7dac5a082f1054b2b520aff150000000f42407001beeb8da1658eec677f953ec4\

@@ -1,12 +1,12 @@
-//! A mailbox that was last handled at a time which has not come yet, because the clock was wrong then.
+//! Repairs a mailbox whose time is in the future because the clock was wrong when it was last handled.
 
 use super::Mailbox;
 use crate::Time;
 
 impl Mailbox {
-    /// Moves every time the mailbox holds back by as much as its own time is ahead of `now`, so that windows, batches and
-    /// times to live end as long from now as they would have. Returns whether the mailbox was ahead; then its state and
-    /// the rows of all its waiting notifications have changed.
+    /// Moves every time in the mailbox back by as much as its own time is ahead of `now`, so that windows, batches and
+    /// times to live keep their remaining duration. Returns whether the mailbox was ahead; if so, its state and the
+    /// rows of all its pending notifications have changed.
     pub fn set_back(&mut self, now: Time) -> bool {
         let ahead = self.now.millis_since(now);
         if ahead == 0 {
@@ -39,7 +39,7 @@ mod tests {
 
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-    /// Publishes failures at `start` and 1 s later, lets the first window close, and saves the mailbox.
+    /// Publishes three failures within 2.5 s of `start`; by then the first batch has closed.
     fn used(start: Time) -> Mailbox {
         let mut context = MailboxContext::new(Subscribers::bundled().into(), Ids::seeded(1));
         let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [7; 16]);
@@ -56,22 +56,22 @@ mod tests {
     }
 
     #[test]
-    fn a_mailbox_from_the_future_becomes_the_one_it_would_have_been_today() {
+    fn a_mailbox_ahead_of_the_clock_keeps_its_remaining_durations() {
         let today = Time::from_millis(1_767_454_200_000);
         let (mut ahead, expected) = (used(today.plus(3 * DAY_MS)), used(today));
         assert!(ahead.set_back(today.plus(2_500)));
         assert_eq!(ahead.wakes_at(), expected.wakes_at());
-        let timeless = |mailbox: &Mailbox| {
+        let state = |mailbox: &Mailbox| {
             let times = mailbox.pending().iter().map(|one| (one.since, one.expires, one.sequence));
             (times.collect::<Vec<_>>(), mailbox.dedupe.next_close(), mailbox.is_working(today))
         };
-        assert_eq!(timeless(&ahead), timeless(&expected));
+        assert_eq!(state(&ahead), state(&expected));
         assert_eq!((&ahead.storm, &ahead.presence), (&expected.storm, &expected.presence));
         assert_eq!(ahead.detectors, expected.detectors);
     }
 
     #[test]
-    fn a_mailbox_of_the_past_stays_as_it_is() {
+    fn a_mailbox_that_is_not_ahead_stays_unchanged() {
         let mut mailbox = used(Time::from_millis(1_000_000));
         let before = mailbox.clone();
         assert!(!mailbox.set_back(Time::from_millis(1_002_500)));

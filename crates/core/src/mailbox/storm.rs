@@ -1,17 +1,17 @@
-//! No source may flood a mailbox: 100 events a second, 500 in a burst.
+//! Rate limit per source: 100 events a second, bursts of 500.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Time;
 
-/// One event every this many milliseconds may go on for ever.
+/// The sustained rate: one event per this many milliseconds.
 pub(crate) const MILLIS_PER_EVENT: u64 = 10;
-/// How many events may come at once.
+/// How many events may arrive at once.
 pub(crate) const BURST: u64 = 500;
-/// The most sources watched; the calmest is forgotten first.
+/// The most sources tracked; the one with the emptiest bucket is dropped first.
 const SOURCES_MAX: usize = 64;
 
-/// One bucket per source, each a single number: the moment at which the bucket would be empty again.
+/// One leaky bucket per source, stored as the time at which it is empty again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Storm {
     buckets: Vec<Bucket>,
@@ -19,24 +19,24 @@ pub(crate) struct Storm {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Bucket {
-    /// A hash of its name.
+    /// The keyed hash of the source.
     source: u64,
     empty_at: Time,
 }
 
-/// How hard a source is sending.
+/// How far a source exceeds its rate.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pressure {
-    /// Within its allowance.
+    /// Within the allowance.
     Calm,
-    /// Beyond it: only critical news still passes, on an allowance of the same size.
+    /// Beyond the allowance: only critical events pass, on a second allowance of the same size.
     High,
-    /// Beyond that too: nothing passes.
+    /// Beyond the second allowance: nothing passes.
     Flood,
 }
 
 impl Pressure {
-    /// Whether news is refused; critical news only in a flood.
+    /// Whether an event is suppressed.
     pub(crate) fn refuses(self, critical: bool) -> bool {
         match self {
             Self::Calm => false,
@@ -47,7 +47,7 @@ impl Pressure {
 }
 
 impl Storm {
-    /// Counts one event and says how hard its source is sending. A refused event costs nothing.
+    /// Counts one event against its source. A suppressed event costs nothing.
     pub(crate) fn count(&mut self, source: u64, now: Time, critical: bool) -> Pressure {
         let bucket = self.bucket(source, now);
         let level = bucket.empty_at.max(now).plus(MILLIS_PER_EVENT);
@@ -63,12 +63,12 @@ impl Storm {
         pressure
     }
 
-    /// Lets every bucket be empty this many milliseconds earlier.
+    /// Makes every bucket empty this many milliseconds earlier.
     pub(crate) fn set_back(&mut self, millis: u64) {
         self.buckets.iter_mut().for_each(|bucket| bucket.empty_at = bucket.empty_at.minus(millis));
     }
 
-    /// Forgets the sources whose buckets are empty.
+    /// Frees the buckets that are empty.
     pub(crate) fn rest(&mut self, now: Time) {
         self.buckets.retain(|bucket| bucket.empty_at > now);
         self.buckets.shrink_to_fit();
@@ -82,15 +82,15 @@ impl Storm {
             self.make_room(now);
         }
         self.buckets.push(Bucket { source, empty_at: Time::ZERO });
-        self.buckets.last_mut().expect("one was pushed on the line above")
+        self.buckets.last_mut().expect("a bucket was pushed on the line above")
     }
 
     fn make_room(&mut self, now: Time) {
         self.buckets.retain(|bucket| bucket.empty_at > now);
         if self.buckets.len() >= SOURCES_MAX
-            && let Some(calmest) = (0..self.buckets.len()).min_by_key(|at| self.buckets[*at].empty_at)
+            && let Some(emptiest) = (0..self.buckets.len()).min_by_key(|at| self.buckets[*at].empty_at)
         {
-            self.buckets.remove(calmest);
+            self.buckets.remove(emptiest);
         }
     }
 }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn critical_news_has_an_allowance_of_its_own_behind_the_others() {
+    fn critical_events_have_a_second_allowance() {
         let mut storm = Storm::default();
         let now = Time::from_millis(1_000_000);
         for _ in 0..1000 {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_sources_are_watched_within_the_bound() {
+    fn the_number_of_tracked_sources_is_bounded() {
         let mut storm = Storm::default();
         for source in 0..1000 {
             storm.count(source, Time::from_millis(1_000_000), false);

@@ -1,4 +1,4 @@
-//! An injection point: close what belongs to it, put it in order, take what fits.
+//! Handles an injection point: closes its batches, orders the pending notifications and takes those that fit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use crate::notification::{EndReason, Notification, NotificationKind};
 use crate::render::{BlockWriter, Boundary, render_item, safe_label, synthetic_messages};
 use crate::{EventId, InjectionPoint, NotificationId};
 
-/// What has waited this long is taken at every point, so that nothing starves whatever a harness can offer.
+/// A notification pending this long is taken at every point, so that it is shown even by a harness without its point.
 pub(crate) const PROMOTE_AFTER_MS: u64 = 30_000;
 
-/// Where the events of waiting notifications are found. It must know every event in [`Mailbox::references`].
+/// Looks up the events of pending notifications. It must find every event in [`Mailbox::references`].
 pub trait EventLookup {
-    /// The event with this name; `None` if it is gone, and then only that is said.
+    /// The event with this id; `None` if it was deleted. The block then says so.
     fn event(&self, id: EventId) -> Option<Arc<Event>>;
 }
 
-/// An agent at an injection point.
+/// An agent's request at an injection point.
 pub struct InjectInput<'a> {
-    /// What it asks for.
+    /// The request.
     pub request: &'a Inject,
-    /// The tool call it just made, published first.
+    /// The tool call that the agent just made; published before anything is taken.
     pub observed: Option<Arc<Event>>,
-    /// Where events are found.
+    /// Looks up stored events.
     pub events: &'a dyn EventLookup,
-    /// The conversation's boundary.
+    /// The conversation's current boundary.
     pub boundary: &'a Boundary,
 }
 
@@ -38,7 +38,7 @@ impl std::fmt::Debug for InjectInput<'_> {
 }
 
 impl Mailbox {
-    /// Close, coalesce, order, cap, render, mark: in one step, so that nobody sees half of it.
+    /// Close, coalesce, order, cap, render, mark: in one step, so that no other input sees an intermediate state.
     pub(super) fn inject(&mut self, input: InjectInput<'_>, context: &mut MailboxContext) {
         let request = input.request;
         if let Some(observed) = &input.observed {
@@ -49,7 +49,7 @@ impl Mailbox {
         {
             detectors.next_turn();
         }
-        let answer = if request.wake_only && !self.has_wake_mail(request.point) {
+        let answer = if request.wake_only && !self.has_waking_notification(request.point) {
             Injection::empty(&request.call_id, request.point, coalesce(self.eligible(request.point)).len())
         } else {
             self.close_for(request.point, context);
@@ -66,7 +66,7 @@ impl Mailbox {
         context.emit(Effect::Injection(Box::new(answer)));
     }
 
-    /// Every batch that belongs to the point ends here: an injection point always flushes.
+    /// Closes every batch of this point: an injection point always flushes.
     fn close_for(&mut self, point: InjectionPoint, context: &mut MailboxContext) {
         for closed in self.batches.close(self.now, |batch| point.takes(batch.notification.inject_at)) {
             self.queue(closed, context);
@@ -74,9 +74,9 @@ impl Mailbox {
         self.merge_repeats(context);
     }
 
-    /// Adds the repeats counted so far to the events that wait, so that what is shown has the count of this moment.
+    /// Adds the repeats counted so far to pending events, so that the block shows current counts.
     fn merge_repeats(&mut self, context: &mut MailboxContext) {
-        // Which of the events that wait have repeats to be told, and where each of them waits.
+        // For each event with unreported repeats: the position of the pending notification that holds it.
         let mut places: BTreeMap<_, Option<usize>> =
             self.dedupe.unreported().map(|window| ((window.of, window.subscriber), None)).collect();
         if places.is_empty() {
@@ -93,7 +93,7 @@ impl Mailbox {
             }
         }
         let pending = &mut self.pending;
-        self.dedupe.tell(|window| {
+        self.dedupe.mark_reported(|window| {
             let place = places.get(&(window.of, window.subscriber)).copied().flatten();
             let found = place.and_then(|at| pending[at].merge_repeats(window));
             found.inspect(|id| context.emit(Effect::Waiting(*id))).is_some()
@@ -108,7 +108,8 @@ impl Mailbox {
         context: &mut MailboxContext,
     ) -> Injection {
         let mut items = coalesce(self.eligible(request.point));
-        // Only there may a label stand in a line that sums up. What is shown gets its label when it is rendered.
+        // Only a turn start has fold lines, which show labels unrendered. Items get their labels when they are
+        // rendered.
         if request.point == InjectionPoint::TurnStart {
             items.iter_mut().for_each(|item| item.label = safe_label(&item.label, item, boundary));
         }
@@ -134,11 +135,11 @@ impl Mailbox {
             Style::Block | Style::Append => answer.block = std::mem::take(&mut capped.text),
         }
         self.mark(&items, &capped, &mut answer, context);
-        answer.told = told(items, capped);
+        answer.told = shown_items(items, capped);
         answer
     }
 
-    /// Takes the notifications of the items that were shown or folded out of the queue, in the order of the items.
+    /// Removes the notifications of shown and folded items from the queue, in the order of the items.
     fn mark(
         &mut self,
         items: &[BlockItem],
@@ -161,7 +162,7 @@ impl Mailbox {
         }
     }
 
-    /// What this point takes, in order: critical, high, normal, low, and the oldest first.
+    /// The notifications this point takes, by priority (critical first), then oldest first.
     fn eligible(&self, point: InjectionPoint) -> Vec<&Notification> {
         let taken = |one: &&Notification| point.takes(one.inject_at) || self.is_promoted(one);
         let mut eligible: Vec<_> = self.pending.iter().filter(taken).collect();
@@ -173,15 +174,15 @@ impl Mailbox {
         notification.since.plus(PROMOTE_AFTER_MS) <= self.now
     }
 
-    /// Whether wake mail would be among what this point takes, open batches included.
-    fn has_wake_mail(&self, point: InjectionPoint) -> bool {
+    /// Whether this point would take a notification that wakes, open batches included.
+    fn has_waking_notification(&self, point: InjectionPoint) -> bool {
         let mut held = self.batches.0.iter().map(|batch| &batch.notification);
         self.eligible(point).iter().any(|notification| notification.wakes)
             || held.any(|notification| notification.wakes && point.takes(notification.inject_at))
     }
 }
 
-/// Stored events, and those that came in with the injection itself.
+/// Stored events plus those created by this injection itself.
 struct LayeredEvents<'a> {
     stored: &'a dyn EventLookup,
     fresh: Vec<Arc<Event>>,
@@ -193,8 +194,8 @@ impl EventLookup for LayeredEvents<'_> {
     }
 }
 
-/// What was said, for the conversation's history: the items shown, then the lines that sum up.
-fn told(items: Vec<BlockItem>, capped: CappedContent) -> Vec<ShownItem> {
+/// The content for the conversation's history: the shown items, then the fold lines.
+fn shown_items(items: Vec<BlockItem>, capped: CappedContent) -> Vec<ShownItem> {
     let shown = capped.page.shown.into_iter().zip(items).map(|(shown, item)| ShownItem {
         source: shown.label.to_string(),
         content: shown.text,
