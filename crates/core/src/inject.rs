@@ -1,8 +1,8 @@
-//! What an agent asks for at an injection point, and what it gets.
+//! The request an agent makes at an injection point, and the response.
 //!
-//! Notifications become *items* (coalesced by subscriber and source), items are put in order, capped by number and
-//! tokens, and shown in one of three styles. What is decided here is stored and never changes: the same call id gets
-//! the same answer.
+//! Notifications become *items* (coalesced by subscriber and source); items are ordered, capped by number and tokens,
+//! and written in one of three styles. The response is stored and never changes: the same call id gets the same
+//! response.
 
 mod answer;
 mod cap;
@@ -20,7 +20,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What an agent asks for at an injection point.
+/// A request at an injection point.
 ///
 /// ```
 /// use bellwire_core::{Inject, InjectionPoint};
@@ -31,27 +31,27 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Inject {
-    /// Where the agent is.
+    /// The injection point the agent reached.
     pub point: InjectionPoint,
-    /// The caller's own name for this moment; asking again with it gives the same answer.
+    /// The caller's id for this request. A repeated call id gets the stored response.
     pub call_id: String,
-    /// How the news is written.
+    /// How notifications are written into the context.
     pub style: Style,
-    /// For which API synthetic messages are shaped.
+    /// The API for which synthetic messages are shaped.
     pub shape: Shape,
-    /// How much may be said.
+    /// How much the response may contain.
     pub limits: InjectLimits,
-    /// Take nothing unless wake mail is among it (for hooks that keep an agent from stopping).
+    /// Take nothing unless a waking notification is among it (for hooks that keep an agent from stopping).
     pub wake_only: bool,
 }
 
 impl Inject {
-    /// The longest call id.
+    /// In characters.
     pub const CALL_ID_MAX: usize = 256;
-    /// The most earlier calls one injection may report as unseen.
+    /// The most earlier call ids one request may report as unseen.
     pub const UNSEEN_MAX: usize = 20;
 
-    /// A block after the default limits, at this point.
+    /// A request for a block with the default limits.
     pub fn new(point: InjectionPoint, call_id: &str) -> Result<Self, crate::ValidationError> {
         let length = call_id.chars().count();
         if length == 0 || length > Self::CALL_ID_MAX {
@@ -69,7 +69,7 @@ impl Inject {
     }
 }
 
-/// How much one answer may say, in items and in tokens.
+/// How much one response may contain, in items and in tokens.
 #[derive(Copy, Clone, Debug)]
 pub struct InjectLimits {
     /// The most items shown.
@@ -81,11 +81,11 @@ pub struct InjectLimits {
 }
 
 impl InjectLimits {
-    /// Less than this cannot hold even one shortened item.
+    /// Fewer tokens could not hold even one shortened item.
     pub const TOKENS_MIN: usize = 64;
-    /// More than this is no limit.
+    /// The largest accepted token limit.
     pub const TOKENS_MOST: usize = 100_000;
-    /// More items than this are no help to anyone.
+    /// The largest accepted item limit.
     pub const ITEMS_MOST: usize = 100;
 
     /// Checked limits: 1 to 100 items, 64 to 100 000 tokens.
@@ -109,13 +109,13 @@ impl Default for InjectLimits {
 }
 
 words! {
-    /// How news is written into a context.
+    /// How notifications are written into a context.
     Style {
-        /// One `<notifications>` block behind the tool's result.
+        /// One `<notifications>` block after the tool's result.
         Block = "block",
-        /// One `<notification>` element each behind the tool's result.
+        /// One `<notification>` element per item after the tool's result.
         Append = "append",
-        /// A synthetic tool call and its result, as messages of their own.
+        /// A synthetic tool call and its result, as separate messages.
         Synthetic = "synthetic",
     }
 }

@@ -4,60 +4,60 @@ use crate::notification::Notification;
 use crate::subscriber::SubscriberId;
 use crate::{Ids, InjectionPoint, NotificationId, Time};
 
-/// What an agent got at an injection point. Stored under its call id, it never changes.
+/// The response to an injection request. It is stored under its call id and never changes.
 #[derive(Clone, Debug)]
 pub struct Injection {
-    /// The caller's name for the moment.
+    /// The caller's id for the request.
     pub call_id: String,
-    /// Where the agent was.
+    /// The injection point the agent reached.
     pub point: InjectionPoint,
-    /// The text to put behind the tool's result; empty where there is nothing to say or the style is synthetic.
+    /// The text to append to the tool's result; empty if there is nothing to show or the style is synthetic.
     pub block: String,
-    /// Synthetic messages, in the shape asked for.
+    /// Synthetic messages in the requested shape; empty for other styles.
     pub messages: Vec<Value>,
-    /// The notifications that were taken.
+    /// The notifications that were taken, shown ones first, then folded ones.
     pub notifications: Vec<NotificationId>,
     /// Showing + folded + pending, in items.
     pub count: usize,
     /// Items shown.
     pub showing: usize,
-    /// Items summed up in lines.
+    /// Items counted in fold lines.
     pub folded: usize,
-    /// Items that this point takes but that did not fit.
+    /// Items of this point that did not fit and stay pending.
     pub pending: usize,
-    /// What was said, item by item.
+    /// The shown items and fold lines, for the conversation's history.
     pub told: Vec<ShownItem>,
-    /// The rows that were taken, for when the model never saw them.
+    /// The taken notifications, to requeue them if the model never saw the response.
     pub taken: Vec<Notification>,
-    /// Templates that failed; the built-in form spoke for them.
+    /// Subscribers whose template failed, with the error; their items use the built-in form.
     pub problems: Vec<(SubscriberId, String)>,
-    /// How many items were rendered, for counting the work of an injection. At least `showing`.
+    /// How many items were rendered; measures the work of an injection. At least `showing`.
     pub rendered: usize,
 }
 
-/// One thing that was said.
+/// One item or fold line as the agent saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownItem {
-    /// Who said it.
+    /// The label: the event's source, or the subscriber's id.
     pub source: String,
-    /// What it said, as TOON.
+    /// The text, as TOON.
     pub content: String,
-    /// The notifications it stands for; none for a line that sums up.
+    /// The notifications it represents; empty for a fold line.
     pub notifications: Vec<NotificationId>,
 }
 
-/// A notification as it stays in the conversation, for people to read.
+/// An injected item as it stays in the conversation's history, for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemMessage {
-    /// Its name.
+    /// A new id for every message.
     pub id: uuid::Uuid,
-    /// What it says.
+    /// The text, as TOON.
     pub content: String,
     /// When it was shown to the agent.
     pub timestamp: Time,
-    /// Who says it.
+    /// The label of the item.
     pub source: String,
-    /// The first notification it stands for.
+    /// The first notification it represents; `None` for a fold line.
     pub notification_id: Option<NotificationId>,
     /// The injection it came with.
     pub call_id: String,
@@ -69,9 +69,9 @@ impl SystemMessage {
 }
 
 impl Injection {
-    /// The tool's result with the block behind it; the result unchanged where there is nothing to say.
+    /// The tool's result with the block appended; the unchanged result if there is no block.
     ///
-    /// An error's result is augmented exactly like a success's.
+    /// An error result is augmented exactly like a success.
     pub fn content(&self, tool_result: &str) -> String {
         match (tool_result, self.block.as_str()) {
             (result, "") => result.to_owned(),
@@ -80,7 +80,7 @@ impl Injection {
         }
     }
 
-    /// What stays in the conversation, in the order it was said.
+    /// The shown items as messages for the conversation's history, in the order of the block.
     pub fn system_messages(&self, now: Time, ids: &mut Ids) -> Vec<SystemMessage> {
         let message = |told: &ShownItem| SystemMessage {
             id: ids.next(now),
@@ -93,7 +93,7 @@ impl Injection {
         self.told.iter().map(message).collect()
     }
 
-    /// An answer that says nothing, because nothing waits or nothing may be taken.
+    /// A response without content: nothing is pending, or nothing may be taken.
     pub(crate) fn empty(call_id: &str, point: InjectionPoint, pending: usize) -> Self {
         Self {
             call_id: call_id.to_owned(),

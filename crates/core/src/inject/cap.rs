@@ -1,4 +1,4 @@
-//! How many items fit, which of the rest are folded into a line, and what stays for the next time.
+//! How many items fit, which of the others are folded into lines, and how many stay pending.
 
 use super::{BlockItem, InjectLimits};
 use crate::event::cut;
@@ -6,29 +6,29 @@ use crate::render::toon::Document;
 use crate::render::{BlockContent, BlockWriter, FoldLine, RenderOutcome, RenderedItem, Rest};
 use crate::{EventId, InjectionPoint};
 
-/// Counts the tokens of a text. A part of a text must not count more than the whole.
+/// Counts the tokens of a text. A part of a text must not count more tokens than the whole.
 pub type CountTokens = fn(&str) -> usize;
 
-/// A quarter of the bytes, rounded up: no model's own count, but close to all of them and the same for everyone.
+/// A quarter of the bytes, rounded up: not any model's exact count, but close to all of them, and deterministic.
 pub fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 
-/// The most lines that sum up what was folded; the last of them is for all others.
+/// The most fold lines; the last of them counts all remaining labels.
 const FOLD_LINES_MAX: usize = 5;
-/// How much of a label is left where nothing else can give way.
+/// In characters: how short a label may be cut when nothing else can be shortened.
 const LABEL_LEAST: usize = 24;
 
-/// What an answer shows.
+/// The part of the items that fits into the limits.
 pub(crate) struct CappedContent {
     pub(crate) text: String,
     pub(crate) page: BlockContent,
-    /// Positions of the items that were folded.
+    /// Indexes of the folded items.
     pub(crate) folded: Vec<usize>,
 }
 
-/// Shows as many of the first items as fit, in strict order. Renders each item once, and none behind the first that
-/// cannot fit.
+/// Writes as many of the first items as fit, in strict order. Renders each item once, and stops rendering at the first
+/// that does not fit.
 pub(crate) fn fill(
     items: &[BlockItem],
     point: InjectionPoint,
@@ -71,8 +71,8 @@ struct PageFitter<'a> {
 }
 
 impl PageFitter<'_> {
-    /// What a page says of the items that are not shown, if it shows the first `showing` items and has `lines_max` fold
-    /// lines at most.
+    /// The items not shown if the page shows the first `showing` items: at most `lines_max` fold lines and the number
+    /// pending.
     fn rest(&self, showing: usize, lines_max: usize) -> Rest {
         let rest = &self.items[showing..];
         let folded = rest.iter().filter(|item| self.folds(item));
@@ -80,7 +80,7 @@ impl PageFitter<'_> {
         Rest { fold_lines: fold_lines(folded, lines_max), pending }
     }
 
-    /// Only the start of a turn takes everything that waits, so only there what does not fit can be summed up.
+    /// Only a turn start takes every pending notification, so only there can the remaining ones be folded.
     fn folds(&self, item: &BlockItem) -> bool {
         self.point == InjectionPoint::TurnStart && item.may_fold()
     }
@@ -89,8 +89,8 @@ impl PageFitter<'_> {
         (self.limits.count_tokens)(text) <= self.limits.tokens_max
     }
 
-    /// The first item alone is too long: it is cut, and says by how much. Fold lines give way before the item vanishes,
-    /// and in the end its label does.
+    /// The first item alone is too long: cut its text. If that is not enough, drop fold lines, and finally cut its
+    /// label.
     fn shortened(&self, mut shown: RenderedItem, document: &Document, whole: Option<EventId>) -> CappedContent {
         for lines_max in (0..=FOLD_LINES_MAX).rev() {
             let (capped, fitted) = self.squeezed(&shown, document, whole, lines_max);
@@ -102,7 +102,7 @@ impl PageFitter<'_> {
         self.squeezed(&shown, document, whole, 0).0
     }
 
-    /// The page with as much of its one item as fits beside so many fold lines; false if none of it does.
+    /// The page with as much of its single item as fits beside at most `lines_max` fold lines; false if no text fits.
     fn squeezed(
         &self,
         shown: &RenderedItem,
@@ -133,8 +133,8 @@ impl PageFitter<'_> {
     }
 }
 
-/// One line per label in order of appearance; what does not get a line of its own shares the last. With no line to spare
-/// everything shares one.
+/// One line per label in order of appearance; labels beyond `lines_max` share the last line. With `lines_max` 0 all
+/// share one.
 fn fold_lines<'a>(folded: impl Iterator<Item = &'a BlockItem>, lines_max: usize) -> Vec<FoldLine> {
     let mut lines: Vec<FoldLine> = Vec::with_capacity(lines_max);
     let mut others = 0;

@@ -5,7 +5,7 @@ use crate::notification::{EventRef, Notification, NotificationKind};
 use crate::subscriber::SubscriberId;
 use crate::{NotificationId, Priority};
 
-/// One line of a block in the making: notifications of one subscriber and source, told together.
+/// One entry of a block: notifications of one subscriber and source, shown together.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockItem {
     pub(crate) notifications: Vec<NotificationId>,
@@ -15,16 +15,15 @@ pub(crate) struct BlockItem {
     pub(crate) kind: NotificationKind,
     pub(crate) priority: Priority,
     pub(crate) events: Vec<EventRef>,
-    /// How many events it stands for, where repeats were merged.
+    /// The number of events including merged repeats; `None` if no repeats were merged.
     pub(crate) times: Option<u64>,
 }
 
-/// Makes items of notifications that are already in order. One joins the last item of its subscriber and source if that
-/// has room for all of its events, so that none overtakes an older one; a subscriber whose batches hold one event is
-/// never coalesced.
+/// Groups ordered notifications into items. A notification joins the last item of its group if all its events fit, so
+/// that no notification overtakes an older one. A subscriber with a batch size of 1 is never coalesced.
 pub(crate) fn coalesce<'a>(notifications: impl IntoIterator<Item = &'a Notification>) -> Vec<BlockItem> {
     let mut items: Vec<BlockItem> = Vec::new();
-    // The last item of each group, and how many events it may hold.
+    // The index of each group's last item, and how many events it may hold.
     let mut last: BTreeMap<Group<'_>, (usize, usize)> = BTreeMap::new();
     for notification in notifications {
         let group = Group::of(notification);
@@ -45,7 +44,7 @@ pub(crate) fn coalesce<'a>(notifications: impl IntoIterator<Item = &'a Notificat
     items
 }
 
-/// What notifications of one item have in common.
+/// Notifications with the same group may share an item.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Group<'a> {
     priority: Priority,
@@ -55,7 +54,7 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// None for what is never told together with anything.
+    /// `None` for a notification that always has an item of its own.
     fn of(notification: &'a Notification) -> Option<Self> {
         let is_repeats = match notification.kind {
             NotificationKind::Events => false,
@@ -86,7 +85,7 @@ impl BlockItem {
         self.times = (merged > 0 && own + merged > 1).then_some(own + merged);
     }
 
-    /// Whether it may be summed up as `- [source] N more` where it does not fit.
+    /// Whether it may be counted in a fold line `- [source] N more` if it does not fit.
     pub(crate) fn may_fold(&self) -> bool {
         matches!(self.priority, Priority::Normal | Priority::Low) && !matches!(self.kind, NotificationKind::LeftOut(_))
     }
