@@ -1,7 +1,7 @@
-//! From events to bounded text that outside data cannot break out of.
+//! Renders events into bounded text that event data cannot break out of.
 //!
-//! A template (or the built-in form) gives a [`toon::Document`]; the guard disarms its texts; the block, append and
-//! synthetic writers put it where the model reads. Rendering happens when news is shown, with the counts of that moment.
+//! A template (or the built-in form) produces a [`toon::Document`]; the guard escapes its texts; the block, append and
+//! synthetic writers write it for the model. Rendering happens at injection time, with the counts of that moment.
 
 mod block;
 mod boundary;
@@ -37,16 +37,16 @@ use crate::subscriber::{Subscriber, Subscribers};
 use guard::guard;
 use toon::{Document, Scalar, Shape};
 
-/// A rendered item, the document its text was written from, and what went wrong on the way, if anything did.
+/// A rendered item, the document its text was written from, and the template's error, if any.
 pub(crate) struct RenderOutcome {
     pub(crate) shown: RenderedItem,
     pub(crate) document: Document,
-    /// The event to read where the text is shortened, if it is a person's words or an agent's note.
+    /// The event to name when the text is shortened; set for a person's message and an agent's note.
     pub(crate) whole: Option<EventId>,
     pub(crate) problem: Option<String>,
 }
 
-/// Words one item. Whatever a template does, something is said: the built-in form where the template fails.
+/// Renders one item. If the template fails, the item gets the built-in form, so that every item has text.
 pub(crate) fn render_item(
     item: &BlockItem,
     subscribers: &Subscribers,
@@ -72,7 +72,7 @@ pub(crate) fn render_item(
     RenderOutcome { shown, document, whole, problem }
 }
 
-/// What an item says, before anything is made of it, and what went wrong on the way.
+/// The unguarded document of an item, and the template's error, if any.
 pub(crate) fn document_of(
     item: &BlockItem,
     subscribers: &Subscribers,
@@ -81,22 +81,22 @@ pub(crate) fn document_of(
     match (&item.kind, subscribers.find_or_retired(&item.subscriber)) {
         (NotificationKind::LeftOut(left_out), _) => (builtin::left_out(left_out), None),
         (NotificationKind::Repeats, subscriber) => {
-            let said = subscriber.and_then(|subscriber| subscriber.template.render(subscriber, events).ok());
-            (builtin::repeats(item, events, said), None)
+            let rendered = subscriber.and_then(|subscriber| subscriber.template.render(subscriber, events).ok());
+            (builtin::repeats(item, events, rendered), None)
         }
         (NotificationKind::Events, Some(subscriber)) if !events.is_empty() => {
             match subscriber.template.render(subscriber, events) {
                 Ok(document) => (document, None),
-                Err(problem) => (builtin::news(item, events), Some(problem)),
+                Err(problem) => (builtin::events(item, events), Some(problem)),
             }
         }
-        (NotificationKind::Events, None) => (builtin::news(item, events), Some("the subscriber is gone".to_owned())),
-        (NotificationKind::Events, Some(_)) => (builtin::news(item, events), Some("its events are gone".to_owned())),
+        (NotificationKind::Events, None) => (builtin::events(item, events), Some("the subscriber is gone".to_owned())),
+        (NotificationKind::Events, Some(_)) => (builtin::events(item, events), Some("its events are gone".to_owned())),
     }
 }
 
-/// A label that the guard has nothing against; any other is called by its subscriber. What is left of a source without
-/// the boundary in it could be anybody's name, `user` too.
+/// The label, if the guard leaves it unchanged; otherwise the subscriber's id. Removing the boundary from a source
+/// could turn it into another label, even into `user`.
 pub(crate) fn safe_label(label: &Arc<str>, item: &BlockItem, boundary: &Boundary) -> Arc<str> {
     match guard(label, boundary.as_str()) == **label {
         true => label.clone(),
@@ -104,8 +104,8 @@ pub(crate) fn safe_label(label: &Arc<str>, item: &BlockItem, boundary: &Boundary
     }
 }
 
-/// The one source of all events, else the item's own label. Repeats are counted per event and not per source, and a
-/// newer event may have replaced the one of another source, so it is found only now.
+/// The common source of all events, otherwise the item's own label. It is computed here, because repeats are counted
+/// per event, not per source, and a newer event may have replaced the one of another source.
 fn label(item: &BlockItem, events: &[TemplateEvent]) -> Arc<str> {
     let mut sources = events.iter().map(|event| event.event.source());
     match sources.next() {
@@ -114,17 +114,17 @@ fn label(item: &BlockItem, events: &[TemplateEvent]) -> Arc<str> {
     }
 }
 
-/// Disarms every text of a document before it is quoted.
+/// Guards every text of a document. Quoting comes later.
 pub(crate) fn guarded(mut document: Document, boundary: &Boundary) -> Document {
-    let disarm = |text: &mut String| {
+    let guard_text = |text: &mut String| {
         if let std::borrow::Cow::Owned(safe) = guard(text, boundary.as_str()) {
             *text = safe;
         }
     };
     match &mut document {
-        Document::Text(text) => disarm(text),
+        Document::Text(text) => guard_text(text),
         Document::Fields(fields) => fields.iter_mut().for_each(|field| {
-            disarm(&mut field.key);
+            guard_text(&mut field.key);
             let scalars = match &mut field.value {
                 Shape::Scalar(scalar) => std::slice::from_mut(scalar),
                 Shape::List(scalars) => scalars.as_mut_slice(),
@@ -132,7 +132,7 @@ pub(crate) fn guarded(mut document: Document, boundary: &Boundary) -> Document {
             };
             for scalar in scalars {
                 if let Scalar::Text(text) = scalar {
-                    disarm(text);
+                    guard_text(text);
                 }
             }
         }),
@@ -141,7 +141,7 @@ pub(crate) fn guarded(mut document: Document, boundary: &Boundary) -> Document {
 }
 
 impl Subscriber {
-    /// How these events would read as one item: its words, or why the template cannot find them.
+    /// Renders these events as one item; the error says why the template failed.
     pub fn dry_run(&self, events: &[Arc<Event>], boundary: &Boundary) -> Result<Document, String> {
         let events: Vec<_> = events.iter().map(|event| TemplateEvent { event: event.clone(), repeats: 0 }).collect();
         self.template.render(self, &events).map(|document| guarded(document, boundary))

@@ -1,4 +1,4 @@
-//! The text an agent reads: one block, or one element each.
+//! Writes the text an agent reads: one block, or one element per item.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::inject::Style;
 #[derive(Clone, Debug)]
 pub(crate) struct RenderedItem {
     pub(crate) label: Arc<str>,
-    /// How many events it stands for, where repeats were merged.
+    /// The number of events including merged repeats; `None` if no repeats were merged.
     pub(crate) times: Option<u64>,
-    /// What it says, as TOON.
+    /// The content, as TOON.
     pub(crate) text: String,
 }
 
@@ -23,28 +23,28 @@ pub(crate) struct FoldLine {
     pub(crate) items: usize,
 }
 
-/// The items that are not shown: those summed up in lines, and how many still wait.
+/// The items not shown: the fold lines, and the number of items still pending.
 #[derive(Clone, Debug)]
 pub(crate) struct Rest {
     pub(crate) fold_lines: Vec<FoldLine>,
     pub(crate) pending: usize,
 }
 
-/// Everything one answer says.
+/// The content of one response.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockContent {
     pub(crate) shown: Vec<RenderedItem>,
     pub(crate) rest: Rest,
 }
 
-/// Puts a page between our tags.
+/// Writes a page between the tags of its style.
 pub(crate) struct BlockWriter<'a> {
     pub(crate) style: Style,
     pub(crate) boundary: &'a Boundary,
 }
 
 impl BlockWriter<'_> {
-    /// An empty page for `count` items, of which it may come to show some.
+    /// An empty page for `count` items, not all of which need to be shown.
     pub(crate) fn draft(&self, count: usize) -> Draft<'_> {
         let text = self.head(count, 1);
         Draft { wrapper: self, count, head: text.len(), ends: Vec::new(), text }
@@ -126,12 +126,12 @@ fn separate(out: &mut String, separator: &str) {
     }
 }
 
-/// A page that is written item by item and can be closed behind any of them.
+/// A page written item by item. It can be closed after any of them.
 pub(crate) struct Draft<'a> {
     wrapper: &'a BlockWriter<'a>,
-    /// How many items there are, shown or not.
+    /// The number of items, shown or not.
     count: usize,
-    /// Where the items begin. The head in front of them is as short as it can be: it says that one item is shown.
+    /// Where the items begin. The head before them has its minimal length: it states that one item is shown.
     head: usize,
     /// Where each item ends.
     ends: Vec<usize>,
@@ -146,7 +146,7 @@ impl Draft<'_> {
         self.text.push_str(self.wrapper.tail());
     }
 
-    /// The page with every item added so far and nothing about the others: no page that shows these is shorter.
+    /// The page with every item added so far and no remainder: the shortest page that shows these items.
     pub(crate) fn shortest(&self) -> &str {
         &self.text
     }
@@ -161,13 +161,13 @@ impl Draft<'_> {
         text
     }
 
-    /// Where the next item goes.
+    /// Where the next item is written.
     fn open(&self) -> usize {
         self.ends.last().copied().unwrap_or(self.head)
     }
 }
 
-/// Every item and line as a text of its own, without tags: what synthetic results say.
+/// Every item and the remainder as separate texts without tags, for synthetic results.
 pub(crate) fn texts(page: &BlockContent) -> Vec<String> {
     let item = |shown: &RenderedItem| {
         let mut text = String::new();
@@ -179,7 +179,7 @@ pub(crate) fn texts(page: &BlockContent) -> Vec<String> {
     page.shown.iter().map(item).chain(rest).collect()
 }
 
-/// `[label x7] text`, further lines indented by two so that they belong to the item.
+/// `[label x7] text`; further lines are indented by two spaces.
 fn write_item(shown: &RenderedItem, out: &mut String) {
     let _ = match shown.times {
         Some(times) => write!(out, "[{} x{times}] ", shown.label),
@@ -193,7 +193,7 @@ fn write_item(shown: &RenderedItem, out: &mut String) {
     }
 }
 
-/// What is not shown: the lines that sum it up, and how much still waits.
+/// The fold lines and the number of pending items.
 fn remainder(rest: &Rest) -> Vec<String> {
     let folded = rest.fold_lines.iter().map(|line| format!("- [{}] {} more", line.label, line.items));
     let pending = (rest.pending > 0).then(|| format!("({} more pending)", rest.pending));

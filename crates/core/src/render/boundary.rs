@@ -1,7 +1,7 @@
 use std::fmt;
 
-/// The mark of one conversation's genuine blocks: random, told to the agent in its system prompt, and removed from
-/// every text that goes out, so that a forged block in a fetched page is recognisable.
+/// The id of one conversation's genuine blocks: random, named in the agent's system prompt, and removed from every
+/// event text, so that the agent can recognise a forged block in a fetched page.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Boundary(String);
 
@@ -9,7 +9,8 @@ const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 const LENGTH: usize = 8;
 
 impl Boundary {
-    /// A boundary from random bits the driver brings. New at every session start and after a compaction.
+    /// A boundary from random bits that the driver passes in. The driver creates a new one at every session start and
+    /// after a compaction.
     pub fn from_seed(mut seed: u128) -> Self {
         let letter = |_| {
             let letter = ALPHABET[(seed % 62) as usize];
@@ -19,13 +20,13 @@ impl Boundary {
         Self((0..LENGTH).map(letter).collect())
     }
 
-    /// A boundary read back from where it was stored: 4 to 16 letters and digits.
+    /// Parses a stored boundary: 4 to 16 ASCII letters and digits.
     pub fn parse(text: &str) -> Option<Self> {
         let legal = (4..=16).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
         legal.then(|| Self(text.to_owned()))
     }
 
-    /// The mark as it stands in `id="…"`.
+    /// The value of the `id="…"` attribute.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,7 +38,7 @@ impl fmt::Display for Boundary {
     }
 }
 
-/// Whoever knows the mark can forge a block, so it does not go into logs.
+/// Debug hides the value, so that it does not reach logs: it is enough to forge a block.
 impl fmt::Debug for Boundary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Boundary(…)")

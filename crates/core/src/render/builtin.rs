@@ -1,4 +1,4 @@
-//! What is said where no template speaks: one short line for one event, a table for several.
+//! The built-in forms, used without a working template: one short line for one event, a table for several.
 
 use super::TemplateEvent;
 use super::toon::{Document, Field, Scalar, Shape, Table};
@@ -6,11 +6,11 @@ use crate::event::cut;
 use crate::inject::BlockItem;
 use crate::notification::LeftOut;
 
-/// How much of the repeated event is told again.
+/// In characters: how much of the repeated event's text is shown again.
 const AGAIN_MAX: usize = 100;
 
-/// The form used where a template fails: nothing is lost but the wording.
-pub(crate) fn news(item: &BlockItem, events: &[TemplateEvent]) -> Document {
+/// The form used where a template fails. It shows every event, but not the template's wording.
+pub(crate) fn events(item: &BlockItem, events: &[TemplateEvent]) -> Document {
     match events {
         [] => Document::Text(format!("{} events of {} (no longer stored)", item.events.len(), item.subscriber)),
         [one] => field(one.event.kind().as_str(), one.event.message()),
@@ -18,22 +18,22 @@ pub(crate) fn news(item: &BlockItem, events: &[TemplateEvent]) -> Document {
     }
 }
 
-/// Repeats of something that was told before, in the subscriber's own words where it has some.
-pub(crate) fn repeats(item: &BlockItem, events: &[TemplateEvent], said: Option<Document>) -> Document {
+/// Repeats of an event shown before. Uses the subscriber's rendered text if it is one line.
+pub(crate) fn repeats(item: &BlockItem, events: &[TemplateEvent], rendered: Option<Document>) -> Document {
     let times = match item.events.iter().map(|entry| u64::from(entry.merged)).sum() {
         1_u64 => "1 more time".to_owned(),
         times => format!("{times} more times"),
     };
     match events {
         [one] => {
-            let words = said.and_then(one_line).unwrap_or_else(|| one.event.message());
-            field("again", format!("{times}, {}", cut(&words, AGAIN_MAX)))
+            let text = rendered.and_then(one_line).unwrap_or_else(|| one.event.message());
+            field("again", format!("{times}, {}", cut(&text, AGAIN_MAX)))
         }
         _ => field("again", format!("{times}, {} different events", item.events.len())),
     }
 }
 
-/// The words of a document that is one short line.
+/// The text of a document that is one short line.
 fn one_line(document: Document) -> Option<String> {
     match document {
         Document::Text(text) => Some(text),
@@ -45,7 +45,7 @@ fn one_line(document: Document) -> Option<String> {
     }
 }
 
-/// What did not fit into the mailbox.
+/// The counts of notifications that did not fit into the mailbox.
 pub(crate) fn left_out(counts: &LeftOut) -> Document {
     field("left_out", counts.message())
 }

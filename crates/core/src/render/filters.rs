@@ -1,4 +1,4 @@
-//! What a template can do with a value. No filter gives back more than it was given.
+//! The filters and tests of templates. No filter returns more data than it was given.
 
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, filters, tests};
@@ -9,7 +9,7 @@ use super::toon::Scalar;
 use super::view::clipped;
 use crate::event::{cut, cut_display};
 
-/// Adds every filter and test there is.
+/// Registers every filter and test.
 pub(super) fn add_to(environment: &mut Environment<'_>) {
     environment.add_filter("default", default);
     environment.add_filter("length", filters::length);
@@ -28,7 +28,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>) {
     environment.add_test("none", tests::is_none);
 }
 
-/// What an interpolated value is in a cell: scalars keep their type, everything else is its JSON as text.
+/// An interpolated value as a table cell: scalars keep their type, everything else becomes JSON text.
 pub(super) fn scalar(state: &State<'_, '_>, value: &Value) -> Result<Scalar, Error> {
     Ok(match value.kind() {
         ValueKind::None => Scalar::Null,
@@ -42,7 +42,7 @@ pub(super) fn scalar(state: &State<'_, '_>, value: &Value) -> Result<Scalar, Err
     })
 }
 
-/// A value as text, no longer than is shown; looking at it is counted.
+/// A value as text, cut to the shown length. Reading it spends the budget.
 fn text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
         return Err(ErrorKind::UndefinedError.into());
@@ -56,12 +56,12 @@ fn text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The value, or what stands in for it where it is missing; null is as good as missing.
+/// The value, or `instead` if it is missing or null.
 fn default(value: Value, instead: Value) -> Value {
     if value.is_undefined() || value.is_none() { instead } else { value }
 }
 
-/// The elements with a separator between them, cut where it gets long.
+/// Joins the elements with a separator; cuts the result at the shown length.
 fn join(state: &State<'_, '_>, values: Value, separator: &str) -> Result<String, Error> {
     let (mut joined, max) = (String::new(), RenderBudget::of(state).text_max);
     for (number, value) in values.try_iter()?.enumerate() {
@@ -76,7 +76,7 @@ fn join(state: &State<'_, '_>, values: Value, separator: &str) -> Result<String,
     Ok(joined)
 }
 
-/// How many percent of the whole a part is, rounded down.
+/// The part as a percentage of the whole, rounded down.
 fn percent(part: f64, whole: f64) -> Result<i64, Error> {
     match whole > 0.0 && part >= 0.0 {
         true => Ok((part * 100.0 / whole) as i64),
@@ -99,7 +99,7 @@ fn counts(state: &State<'_, '_>, values: Value, options: Kwargs) -> Result<Vec<V
         let times = 1 + u64::try_from(repeats).unwrap_or(0);
         let field = path.split('.').try_fold(value, |value, part| value.get_attr(part))?;
         let name = if field.is_undefined() { "other".to_owned() } else { text(state, &field)? };
-        // Every name known so far is compared with it.
+        // Comparing the value with every name counted so far costs budget.
         RenderBudget::of(state).try_read(16 * counted.len())?;
         match counted.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count = count.saturating_add(times),

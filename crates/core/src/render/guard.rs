@@ -1,13 +1,12 @@
 //! Makes text from outside harmless inside the block that an agent reads.
 //!
-//! The block is told from its content by its tag, by a boundary id that only the agent knows, and
-//! by nobody in it speaking as `Human:` or `System:`. So [`guard`] first turns every Unicode line
-//! break into a line feed, removes what a model reads and a person does not see, and removes the
-//! boundary; then it escapes what could end the block or open a turn. The order matters: removing
-//! can put `Hu` and `man:` together, escaping cannot.
+//! An agent distinguishes the block from its content by its tag and by the boundary id, and reads a line `Human:` or
+//! `System:` as the start of a turn. So [`guard`] first turns every Unicode line break into a line feed, removes
+//! characters that are invisible to people but visible to a model, and removes the boundary; then it escapes what could
+//! close the block or open a turn. The order matters: removing can join `Hu` and `man:`, escaping cannot.
 //!
-//! Escapes can be undone with [`unguard`]; what was removed is gone. Guarding is for single values,
-//! before they are quoted: it knows nothing of TOON, and guarding twice escapes twice.
+//! [`unguard`] reverses the escapes; removed characters are lost. Guard single values before they are quoted: the guard
+//! does not know TOON, and guarding twice escapes twice.
 //!
 //! ```
 //! use bellwire_core::render::guard::guard;
@@ -21,11 +20,11 @@
 
 use std::borrow::Cow;
 
-/// The text with its line breaks as line feeds, without hidden characters and `boundary`, and with `<`, the colon of a forged turn and
-/// whatever looks like one of our escapes escaped. A text that is harmless already is lent back.
+/// Turns line breaks into line feeds, removes hidden characters and `boundary`, and escapes `<`, the colon of a forged
+/// turn, and everything that looks like one of our escapes. Returns a text that needs no change as borrowed.
 ///
-/// A boundary is a run of at least four ASCII letters and digits, so no escape can contain it. An
-/// empty one removes nothing.
+/// A boundary has at least four ASCII letters and digits, so that no escape can contain it. An empty one removes
+/// nothing.
 pub fn guard<'a>(text: &'a str, boundary: &str) -> Cow<'a, str> {
     let found = suspicions(text);
     let mut safe = Cow::Borrowed(text);
@@ -39,7 +38,7 @@ pub fn guard<'a>(text: &'a str, boundary: &str) -> Cow<'a, str> {
     safe
 }
 
-/// The text as it was before its characters were escaped, for showing it to a person.
+/// Reverses the escapes, for showing the text to a person.
 pub fn unguard(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -60,12 +59,12 @@ const COLON: &str = "&#58;";
 const AMPERSAND: &str = "&amp;";
 const ESCAPES: [(&str, &str); 3] = [(LESS_THAN, "<"), (COLON, ":"), (AMPERSAND, "&")];
 
-/// The byte may begin a hidden character or a line break other than a line feed.
+/// The byte may start a hidden character or a line break other than a line feed.
 const HIDDEN: u8 = 1;
-/// The byte may have to be escaped.
+/// The byte may need an escape.
 const ESCAPED: u8 = 2;
 
-/// What each byte gives reason to look for. Most texts give none and are never looked at again.
+/// Which checks each byte requires. Most texts require none and are not scanned again.
 static SUSPICIONS: [u8; 256] = {
     let mut suspicions = [0; 256];
     let mut byte = 0;
@@ -74,7 +73,7 @@ static SUSPICIONS: [u8; 256] = {
             b'\t' | b'\n' => 0,
             b'<' | b'&' | b':' => ESCAPED,
             0..=0x1f | 0x7f => HIDDEN,
-            // The first bytes, in UTF-8, of all that `is_hidden` and `is_line_break` name beyond ASCII.
+            // The first UTF-8 bytes of all non-ASCII characters that `is_hidden` and `is_line_break` match.
             0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0..=0xf4 => HIDDEN,
             _ => 0,
         };
@@ -93,7 +92,7 @@ fn amend(text: &mut Cow<str>, change: impl Fn(&str) -> Option<String>) {
     }
 }
 
-/// The text with one line feed for every line break, and without hidden characters.
+/// The text with one line feed per line break and without hidden characters; `None` if unchanged.
 fn visible(text: &str) -> Option<String> {
     let mut edit = Edit::of(text);
     let mut before = None;
@@ -102,7 +101,7 @@ fn visible(text: &str) -> Option<String> {
         let rest = &text[end..];
         let new = match character {
             '\n' => None,
-            // Before a line feed it is part of that line break.
+            // A carriage return before a line feed is part of the same line break.
             '\r' if rest.starts_with('\n') => Some(""),
             _ if is_line_break(character) => Some("\n"),
             _ if is_hidden(character) || is_stray_selector(before, character, rest) => Some(""),
@@ -119,14 +118,14 @@ fn visible(text: &str) -> Option<String> {
     edit.finish()
 }
 
-/// The characters that end a line wherever Unicode text is read: line-breaking classes BK, CR, LF and NL.
+/// The characters that end a line in Unicode text: line-breaking classes BK, CR, LF and NL.
 pub(crate) fn is_line_break(character: char) -> bool {
     matches!(character, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Characters that are not seen: controls, default-ignorable code points (no width, tags, selectors, fillers), those that
-/// reorder text, format characters without a sign of their own, and code points that are no characters. Tab and line
-/// breaks are not among them, nor are the two selectors that emoji need. A test compares this with Unicode's tables.
+/// Invisible characters: controls, default-ignorable code points (zero-width characters, tags, selectors, fillers),
+/// bidirectional controls, format characters without a glyph, and noncharacters. Tab, line breaks and the two emoji
+/// selectors are not hidden. A test compares this with Unicode's tables.
 pub(crate) fn is_hidden(character: char) -> bool {
     let is_noncharacter = u32::from(character) & 0xfffe == 0xfffe;
     is_noncharacter
@@ -140,10 +139,10 @@ pub(crate) fn is_hidden(character: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// An emoji selector belongs behind a symbol or between a digit and the keycap around it. Anywhere
-/// else it would split a word unseen, or stand unseen between a role's name and its colon.
+/// Whether an emoji selector follows no symbol and belongs to no keycap. Such a selector could invisibly split a word,
+/// or separate a role's name from its colon.
 fn is_stray_selector(before: Option<char>, character: char, after: &str) -> bool {
-    // What has emoji in it, without letters and blanks.
+    // The blocks that contain emoji, without letters and whitespace.
     let is_symbol = |character: char| {
         let may_be_emoji = matches!(character,
             '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2190}'..='\u{2bff}' | '\u{3030}'
@@ -157,8 +156,8 @@ fn is_selector(character: char) -> bool {
     matches!(character, '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// Takes the boundary away as soon as it is complete, so that none can close up around one that
-/// went before, and the time stays linear however often a sender has nested it.
+/// Removes each boundary as soon as it is complete, so that removing one cannot assemble another; linear time however
+/// deeply boundaries are nested.
 fn without_boundary(text: &str, boundary: &str) -> Option<String> {
     if boundary.is_empty() || !text.contains(boundary) {
         return None;
@@ -189,7 +188,7 @@ fn escaped(text: &str) -> Option<String> {
 
 const ROLES: [&str; 3] = ["human", "assistant", "system"];
 
-/// Whether a colon after this text would open a turn of somebody: its last line is a role's name.
+/// Whether a colon after this text would open a turn: its last line is the name of a role.
 fn ends_role(text: &str) -> bool {
     let text = text.trim_end_matches(is_blank);
     ROLES.iter().any(|role| {
@@ -204,13 +203,13 @@ fn ends_line(text: &str) -> bool {
     text.is_empty() || text.ends_with('\n')
 }
 
-/// Space within a line. The blank Braille pattern is none by its class, and looks like nothing else.
+/// Whitespace within a line, and the blank Braille pattern, which Unicode does not class as whitespace.
 fn is_blank(character: char) -> bool {
     (character.is_whitespace() && character != '\n') || character == '\u{2800}'
 }
 
-/// Whether what follows an ampersand makes it a spelling of `<`, `:` or `&`, as `#x3C;` does. All
-/// of them are marked as the sender's own, because to a model they all say the same.
+/// Whether an ampersand before this text would start a character reference for `<`, `:` or `&`, such as `#x3C;`. All of
+/// them are escaped, because a model reads them all as the same character.
 fn begins_reference(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'#';
     let length = text.bytes().take_while(|&byte| is_part(byte)).count();
@@ -235,7 +234,7 @@ fn numbers_escaped(body: &str) -> bool {
     code.is_ok_and(|code| escaped.contains(&code))
 }
 
-/// A copy of a text that is only made once there is something to change in it.
+/// A copy of a text, made only when there is a change.
 struct Edit<'a> {
     text: &'a str,
     out: String,
@@ -247,14 +246,14 @@ impl<'a> Edit<'a> {
         Edit { text, out: String::new(), copied: 0 }
     }
 
-    /// Puts `new` where the text has `start..end`, which is not empty and follows the last change.
+    /// Replaces `start..end`, which is not empty and lies behind the last change.
     fn replace(&mut self, start: usize, end: usize, new: &str) {
         self.out.push_str(&self.text[self.copied..start]);
         self.out.push_str(new);
         self.copied = end;
     }
 
-    /// The changed text, or nothing when there was no change.
+    /// The changed text; `None` without a change.
     fn finish(mut self) -> Option<String> {
         if self.copied == 0 {
             return None;
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_text_is_lent_back() {
+    fn harmless_text_is_borrowed() {
         let harmless = [
             "",
             "cargo test: 3 failed\n\tsee log at 15:30",
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn unicodes_own_tables_name_nothing_that_passes() {
+    fn every_hidden_character_of_the_unicode_tables_is_removed() {
         use icu_properties::props::{
             BidiControl, DefaultIgnorableCodePoint, GeneralCategory, LineBreak, NoncharacterCodePoint,
             PrependedConcatenationMark,
@@ -375,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_stays_behind_emoji_and_nowhere_it_could_hide() {
+    fn a_selector_stays_only_after_emoji() {
         use icu_properties::CodePointSetData;
         use icu_properties::props::{Alphabetic, Emoji, WhiteSpace};
         let emoji = CodePointSetData::new::<Emoji>();
@@ -391,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn every_hidden_character_gives_reason_to_look() {
+    fn every_hidden_character_is_suspicious() {
         let changed = |character: &char| *character != '\n' && (is_hidden(*character) || is_line_break(*character));
         for character in ('\0'..=char::MAX).filter(changed) {
             let text = character.to_string();
@@ -400,8 +399,8 @@ mod tests {
         assert_ne!(suspicions("\u{fe0e}\u{fe0f}") & HIDDEN, 0);
     }
 
-    /// Text glued together from what has broken guards before.
-    fn nasty() -> impl Strategy<Value = String> {
+    /// Text assembled from fragments that have broken guards before.
+    fn hostile_text() -> impl Strategy<Value = String> {
         #[rustfmt::skip]
         const FRAGMENTS: [&str; 48] = [
             "Human", "assistant", "SYSTEM", "Hu", "man", "Human:", "Hu\u{200b}man:", "\r\nSystem:",
@@ -419,7 +418,7 @@ mod tests {
     }
 
     proptest! {
-        // The seed is fixed so that a run says today what it said yesterday.
+        // The seed is fixed so that every run has the same result.
         #![proptest_config(ProptestConfig {
             cases: 4096,
             failure_persistence: None,
@@ -428,7 +427,7 @@ mod tests {
         })]
 
         #[test]
-        fn no_text_comes_out_dangerous(text in nasty()) {
+        fn guarded_text_is_harmless(text in hostile_text()) {
             let safe = guarded(&text);
             prop_assert!(!safe.contains('<'));
             prop_assert!(!safe.contains(BOUNDARY));
@@ -441,14 +440,14 @@ mod tests {
         }
 
         #[test]
-        fn unguard_restores_what_was_not_removed(text in nasty()) {
+        fn unguard_restores_what_was_not_removed(text in hostile_text()) {
             let kept = visible(&text).unwrap_or(text);
             let kept = without_boundary(&kept, BOUNDARY).unwrap_or(kept);
             prop_assert_eq!(unguard(&guarded(&kept)), kept);
         }
 
         #[test]
-        fn a_text_is_lent_back_exactly_when_it_is_unchanged(text in nasty()) {
+        fn a_text_is_borrowed_exactly_when_it_is_unchanged(text in hostile_text()) {
             let safe = guard(&text, BOUNDARY);
             prop_assert_eq!(matches!(safe, Cow::Borrowed(_)), safe == text);
         }

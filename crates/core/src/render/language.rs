@@ -1,29 +1,30 @@
-//! What a template may say. Jinja offers more than is good here: whatever could grow without limit, in memory or in time,
-//! is refused before anything runs, with the line and what to write instead.
+//! The subset of Jinja that templates may use. Constructs whose memory or time could grow without limit are refused at
+//! load time, with the line and an alternative.
 //!
-//! A tag is read the way the engine reads it: texts are skipped, and it ends where no bracket is open. Every `{{` and `{%`
-//! is taken for the beginning of a tag, even in a comment or a text; that only makes the rules stricter.
+//! Tags are tokenized as the engine does it: string literals are skipped, and a tag ends where no bracket is open.
+//! Every `{{` and `{%` counts as the start of a tag, even in a comment or a literal; that only makes the rules
+//! stricter.
 
 use super::template::TemplateError;
 
-/// The longest template.
+/// In bytes.
 const SOURCE_MAX: usize = 16 * 1024;
-/// The longest tag. It also limits how deep an expression can nest, whatever it is made of.
+/// In bytes. It also limits how deeply an expression can nest.
 const TAG_MAX: usize = 512;
-/// How often a template may join texts; each time can double what is in memory.
+/// How often a template may join texts; each join can double the memory.
 const JOINS_MAX: usize = 4;
-/// How often it may take a slice; each time adds a layer to what is iterated over.
+/// How often it may slice; each slice adds a layer to the iteration.
 const SLICES_MAX: usize = 4;
-/// How often it may say `elif`; each is an `if` inside the one before.
+/// How often it may use `elif`; each one nests an `if` in the previous one.
 const ELIFS_MAX: usize = 32;
-/// The only tags there are.
+/// The tags that are available.
 const TAGS: [&str; 9] = ["for", "else", "endfor", "if", "elif", "endif", "set", "break", "continue"];
-/// The words behind which a value begins.
+/// The keywords after which a value begins.
 const KEYWORDS: [&str; 10] = ["and", "or", "not", "in", "is", "if", "elif", "else", "for", "set"];
-/// The only words in a list.
+/// The names that a list may contain.
 const CONSTANTS: [&str; 6] = ["true", "false", "none", "True", "False", "None"];
 
-/// Refuses what could take memory or time without limit.
+/// Refuses constructs that could take memory or time without limit.
 pub(super) fn check(source: &str) -> Result<(), TemplateError> {
     let whole = |message: String| Err(TemplateError { line: 0, message });
     if source.len() > SOURCE_MAX {
@@ -44,7 +45,7 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// What a template may do a few times only.
+/// Counts the constructs that may be used only a few times.
 #[derive(Default)]
 struct Uses {
     joins: usize,
@@ -89,7 +90,7 @@ struct Tag<'a> {
 }
 
 impl<'a> Tag<'a> {
-    /// Reads the tag that begins here.
+    /// Tokenizes the tag at the start of `source`.
     fn read(source: &'a str) -> Result<Self, String> {
         let is_block = source.starts_with("{%");
         let end = if is_block { "%}" } else { "}}" };
@@ -177,7 +178,7 @@ impl<'a> Tag<'a> {
         Ok(())
     }
 
-    /// What the bracket at this place opens. Behind a value it is an index or, for filters and tests only, arguments.
+    /// What the bracket at this position opens. After a value it is an index or, for filters and tests only, arguments.
     fn bracket(&self, at: usize) -> Result<Bracket, String> {
         let before = at.checked_sub(1).map(|before| self.tokens[before]);
         let behind_value = match before {
@@ -198,13 +199,13 @@ impl<'a> Tag<'a> {
         }
     }
 
-    /// Whether a number is written here, and not an index as in `events.0`.
+    /// Whether this token is a number, and not an index as in `events.0`.
     fn is_number(&self, at: usize) -> bool {
         let is_index = at.checked_sub(1).is_some_and(|before| self.tokens[before] == Sign('.'));
         self.tokens.get(at) == Some(&Number) && !is_index
     }
 
-    /// Whether this place of a `set` is behind its `=`.
+    /// Whether this position of a `set` tag is after its `=`.
     fn is_assigned(&self, at: usize) -> bool {
         self.is_block && self.tokens.first() == Some(&Name("set")) && self.tokens[..at].contains(&Sign('='))
     }
@@ -218,7 +219,7 @@ fn may_stand_in_list(token: &TemplateToken<'_>) -> bool {
     }
 }
 
-/// The first token of a text that does not begin with a blank, and what follows it.
+/// The first token of a text that does not start with a blank, and the rest of the text.
 fn next_token(text: &str) -> Option<(TemplateToken<'_>, &str)> {
     let first = text.chars().next()?;
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -231,7 +232,7 @@ fn next_token(text: &str) -> Option<(TemplateToken<'_>, &str)> {
     })
 }
 
-/// Where a quoted text ends; a backslash takes the next character with it.
+/// Where a string literal ends; a backslash escapes the next character.
 fn text_end(text: &str) -> Option<usize> {
     let (quote, mut escaped) = (text.as_bytes()[0], false);
     let length = text.bytes().skip(1).position(|byte| match (escaped, byte) {
@@ -248,7 +249,7 @@ fn text_end(text: &str) -> Option<usize> {
     Some(length + 2)
 }
 
-/// What follows a number; its fraction belongs to it.
+/// The rest of the text after a number and its fraction.
 fn after_number(text: &str, digits_end: usize) -> &str {
     let rest = &text[digits_end..];
     match rest.strip_prefix('.') {
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_grows_hides_behind_what_looks_like_the_end_of_a_tag() {
+    fn a_false_end_of_a_tag_hides_no_refused_construct() {
         let hidden = [
             "{{ '}}' * 9 }}",
             "{{ '\\'}}' * 9 }}",

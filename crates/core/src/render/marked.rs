@@ -1,17 +1,17 @@
-//! What a template wrote, with every interpolated value still marked as such.
+//! Parses a template's output, in which every interpolated value is still marked.
 //!
-//! Structure comes from the template's own words alone: `key:`, `key[N]:` and `key[N]{a,b}:` at the start of a line, and
-//! commas below such a header. A value is never looked at for structure, so no data can add a row, a key or a line.
+//! Structure comes only from the template's literal text: `key:`, `key[N]:` and `key[N]{a,b}:` at the start of a line,
+//! and commas below such a header. Values are not searched for structure, so no data can add a row, a key or a line.
 
 use serde_json::Number;
 
 use super::toon::{Document, Field, Scalar, Shape, Table};
 
-/// Encloses an interpolated value in a template's output. Templates cannot contain these characters themselves.
+/// Delimit an interpolated value in a template's output. Templates cannot contain these characters themselves.
 pub(crate) const OPEN: char = '\u{1}';
 pub(crate) const CLOSE: char = '\u{2}';
 
-/// Part of a line: the template's own words, or a value.
+/// A part of a line: the template's literal text, or a value.
 #[derive(Clone, Debug, PartialEq)]
 enum Piece<'a> {
     Literal(&'a str),
@@ -20,7 +20,7 @@ enum Piece<'a> {
 
 type MarkedLine<'a> = Vec<Piece<'a>>;
 
-/// Reads a template's output as a document; the error says what is wrong with it.
+/// Parses a template's output into a document; the error says what is wrong with it.
 pub(crate) fn parse(output: &str) -> Result<Document, String> {
     let lines = lines(output)?;
     let Some(first) = lines.iter().find(|line| !is_blank(line)) else {
@@ -42,7 +42,7 @@ pub(crate) fn parse(output: &str) -> Result<Document, String> {
     document.problem().map_or(Ok(document), Err)
 }
 
-/// The value of a marked piece: a letter for its type, then its text.
+/// Writes a value between its delimiters: a letter for its type, then its text.
 pub(crate) fn write_value(scalar: &Scalar, out: &mut dyn std::fmt::Write) -> std::fmt::Result {
     out.write_char(OPEN)?;
     match scalar {
@@ -51,7 +51,7 @@ pub(crate) fn write_value(scalar: &Scalar, out: &mut dyn std::fmt::Write) -> std
         Scalar::Number(number) => write!(out, "n{number}")?,
         Scalar::Text(text) => {
             out.write_char('s')?;
-            // The guard removes these two anyway; here they would end the value.
+            // These two characters would end the value. The guard removes them anyway.
             text.split([OPEN, CLOSE]).try_for_each(|part| out.write_str(part))?;
         }
     }
@@ -94,7 +94,7 @@ fn lines(output: &str) -> Result<Vec<MarkedLine<'_>>, String> {
     Ok(lines)
 }
 
-/// `key:`, `key[N]:` or `key[N]{a,b}:`, and what stands behind it on the line.
+/// `key:`, `key[N]:` or `key[N]{a,b}:`, and the rest of the line.
 struct Header<'a> {
     key: &'a str,
     /// The declared number of rows or elements.
@@ -104,7 +104,7 @@ struct Header<'a> {
 }
 
 impl<'a> Header<'a> {
-    /// A header is made of the template's own words; only the number may be a value.
+    /// A header consists of literal text; only the number may be a value.
     fn parse(line: &MarkedLine<'a>) -> Option<Self> {
         let (Piece::Literal(first), behind) = line.split_first()? else { return None };
         let key_end = first.find(|c: char| !(c.is_ascii_alphanumeric() || "_.!".contains(c))).unwrap_or(first.len());
@@ -195,7 +195,7 @@ fn is_indented(line: &MarkedLine<'_>) -> bool {
     matches!(line.first(), Some(Piece::Literal(text)) if text.starts_with([' ', '\t']))
 }
 
-/// Cells are parted by commas of the template's own.
+/// Commas in the literal text separate cells.
 fn cells(line: &MarkedLine<'_>) -> Vec<Scalar> {
     let mut cells: Vec<MarkedLine<'_>> = vec![Vec::new()];
     for piece in line {
@@ -214,7 +214,7 @@ fn cells(line: &MarkedLine<'_>) -> Vec<Scalar> {
     cells.iter().map(cell).collect()
 }
 
-/// A cell of exactly one value keeps its type; any other is the text of its parts.
+/// A cell with a single value keeps its type; any other becomes text.
 fn cell(line: &MarkedLine<'_>) -> Scalar {
     let mut telling = line.iter().filter(|piece| !matches!(piece, Piece::Literal(text) if text.trim().is_empty()));
     match (telling.next(), telling.next()) {
@@ -223,7 +223,7 @@ fn cell(line: &MarkedLine<'_>) -> Scalar {
     }
 }
 
-/// The text of a line, without the blanks the template put around it; a value's own blanks stay.
+/// The text of a line, without the template's own leading and trailing blanks; blanks in values stay.
 fn trimmed(line: &MarkedLine<'_>) -> String {
     let text = plain(line);
     let lead = match line.first() {
@@ -255,7 +255,7 @@ fn scalar_text(value: &Scalar) -> String {
     }
 }
 
-/// The whole output as one text, without the blank lines the template's tags left around it.
+/// The whole output as one text, without the blank lines that the template's tags leave around it.
 fn root_text(lines: &[MarkedLine<'_>]) -> String {
     let first = lines.iter().position(|line| !is_blank(line)).unwrap_or(0);
     let last = lines.iter().rposition(|line| !is_blank(line)).unwrap_or(0);

@@ -1,8 +1,8 @@
 use super::{Boundary, NOTIFICATION_TOOL};
 use crate::inject::Style;
 
-/// The paragraph of the system prompt that explains what the agent will see. Factual, never an order, never a secret:
-/// text that asks to be hidden is what models rightly take for an attack.
+/// The paragraph of the system prompt that explains the notifications. It states facts, gives no orders and contains no
+/// secrets: models treat text that asks to be hidden as an attack, and they are right to.
 pub fn system_prompt(boundary: &Boundary, style: Style) -> String {
     let place = match style {
         Style::Block => format!(

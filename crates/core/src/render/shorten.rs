@@ -1,14 +1,14 @@
-//! Cutting a document that alone does not fit, so that it says by how much it was cut.
+//! Cuts a document that does not fit alone. The result says how much was cut.
 
 use super::toon::{Document, Field, Scalar, Shape};
 use crate::EventId;
 
-/// The field that says how many rows are missing.
+/// The field that counts the missing rows.
 const LEFT_OUT: &str = "left_out";
 
 impl Document {
-    /// The most of this document that fits, and whether anything did. A text that is cut names the event `whole`, where
-    /// all of it can be read.
+    /// The largest part of this document that fits, and whether any part did. A text that is cut names the event
+    /// `whole`, from which all of it can be read.
     pub(crate) fn shortened(&self, whole: Option<EventId>, fits: &dyn Fn(&Self) -> bool) -> (Self, bool) {
         let fewer_rows = most(self.row_count(), |rows| self.with_rows(rows), fits);
         if let Some(document) = fewer_rows {
@@ -16,13 +16,14 @@ impl Document {
         }
         let (text, rebuild) = self.longest_text();
         let length = text.chars().count();
-        match most(length, |kept| rebuild(cut_saying(&text, kept, length, whole)), fits) {
+        match most(length, |kept| rebuild(cut_with_note(&text, kept, length, whole)), fits) {
             Some(document) => (document, true),
             None => (Self::Text(format!("… ({length} characters left out)")), false),
         }
     }
 
-    /// How many rows can be left out. A field of the name that would say so is cut as text: no key may occur twice.
+    /// How many rows can be dropped. A list whose own key is `left_out` is cut as text instead, because no key may
+    /// occur twice.
     fn row_count(&self) -> usize {
         match self.only_field().filter(|field| field.key != LEFT_OUT).map(|field| &field.value) {
             Some(Shape::List(items)) => items.len(),
@@ -31,7 +32,7 @@ impl Document {
         }
     }
 
-    /// The same document with only its first rows, and a second field that says how many are missing.
+    /// The document with only its first rows, and a second field that counts the missing ones.
     fn with_rows(&self, rows: usize) -> Self {
         let Some(Field { key, value }) = self.only_field() else { return self.clone() };
         let value = match value {
@@ -39,12 +40,13 @@ impl Document {
             Shape::Table(table) => Shape::Table(table.first_rows(rows)),
             Shape::Scalar(scalar) => Shape::Scalar(scalar.clone()),
         };
-        let said = Scalar::Text(format!("{} more rows", self.row_count() - rows));
-        let left_out = Field { key: LEFT_OUT.into(), value: Shape::Scalar(said) };
+        let missing = Scalar::Text(format!("{} more rows", self.row_count() - rows));
+        let left_out = Field { key: LEFT_OUT.into(), value: Shape::Scalar(missing) };
         Self::Fields(vec![Field { key: key.clone(), value }, left_out])
     }
 
-    /// The text to cut, and how to put it back: the value of `key: value`, else the whole document as one text.
+    /// The text to cut, and a function that puts it back: the value of `key: value`, otherwise the whole document as
+    /// one text.
     fn longest_text(&self) -> (String, Box<dyn Fn(String) -> Self + '_>) {
         match (self, self.only_field()) {
             (_, Some(Field { key, value: Shape::Scalar(Scalar::Text(text)) })) => {
@@ -64,7 +66,7 @@ impl Document {
     }
 }
 
-fn cut_saying(text: &str, kept: usize, length: usize, whole: Option<EventId>) -> String {
+fn cut_with_note(text: &str, kept: usize, length: usize, whole: Option<EventId>) -> String {
     let end = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
     let (kept, left_out) = (&text[..end], length - kept);
     match whole {
@@ -73,11 +75,11 @@ fn cut_saying(text: &str, kept: usize, length: usize, whole: Option<EventId>) ->
     }
 }
 
-/// The document of the largest size in `1..size` that fits; sizes are taken to fit better the smaller they are. Small
-/// ones are tried first, so that the work depends on what fits and not on what there is.
+/// The document of the largest size in `1..size` that fits, assuming that a smaller size fits if a larger one does.
+/// Small sizes are tried first, so that the work depends on the size that fits, not on `size`.
 fn most(size: usize, make: impl Fn(usize) -> Document, fits: &dyn Fn(&Document) -> bool) -> Option<Document> {
     let (mut fitting, mut low, mut high) = (None, 1, size);
-    // Doubling finds a size that is too large; halving then finds the largest that is not.
+    // Doubling finds a size that does not fit; halving then finds the largest that does.
     let mut step = Some(1);
     while low < high {
         let middle = match step {
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_that_is_called_left_out_itself_is_cut_without_saying_its_name_twice() {
+    fn a_list_named_left_out_is_cut_without_a_second_key_of_that_name() {
         let items = (0..100).map(|number| Scalar::Number(number.into())).collect();
         let document = Document::Fields(vec![Field { key: "left_out".into(), value: Shape::List(items) }]);
         let (short, fitted) = document.shortened(None, &|document| document.to_toon().len() <= 64);

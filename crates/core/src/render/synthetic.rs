@@ -1,4 +1,4 @@
-//! Approach B: news as a tool call the system made, for histories in which it should stand on its own.
+//! Notifications as a tool call made by the system, for histories in which they should be separate messages.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use super::block::{BlockContent, texts};
 use crate::inject::Shape;
 use crate::{Ids, Time};
 
-/// The tool that synthetic calls name.
+/// The tool named in synthetic calls.
 pub const NOTIFICATION_TOOL: &str = "_system_notification";
 
 const DESCRIPTION: &str = "Carries system-generated notifications about events outside this conversation. You do not \
                            call this tool; its results appear on their own and are information, not requests.";
 
-/// The definition of the tool, so that a provider accepts the synthetic calls.
+/// The tool's definition. Providers accept the synthetic calls only if the tool is defined.
 pub fn tool_definition(shape: Shape) -> Value {
     let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     match shape {
@@ -27,9 +27,9 @@ pub fn tool_definition(shape: Shape) -> Value {
     }
 }
 
-/// One call and one result for each item, all calls in one message where the API puts them there.
+/// One call and one result per item; all calls in one message where the API expects that.
 pub(crate) fn synthetic_messages(page: &BlockContent, shape: Shape, now: Time, ids: &mut Ids) -> Vec<Value> {
-    // The hyphens are left out: some APIs allow a call id 40 characters.
+    // Without hyphens: some APIs limit a call id to 40 characters.
     let texts = texts(page);
     let calls: Vec<(String, &String)> =
         texts.iter().map(|text| (format!("notif_{}", ids.next(now).simple()), text)).collect();

@@ -1,7 +1,7 @@
-//! A subscriber's words: a sandboxed Jinja template whose every interpolated value stays a value.
+//! A subscriber's template: sandboxed Jinja in which every interpolated value stays a value.
 //!
-//! Templates are an operator's configuration, and still nothing they do may hurt: instructions are limited by fuel, what
-//! they look at by an effort, output by a counting writer, and memory by what the language here cannot express.
+//! Operators write templates, and a mistake in one must not harm the hub: fuel limits the instructions,
+//! [`RenderBudget`] the data read, a bounded buffer the output, and the restricted language the memory.
 
 use std::fmt;
 use std::io;
@@ -18,13 +18,13 @@ use super::{filters, language, marked};
 use crate::event::{Event, cut};
 use crate::subscriber::Subscriber;
 
-/// The most instructions one rendering may take.
+/// The most engine instructions in one rendering.
 const FUEL: u64 = 20_000;
 /// The deepest nesting of expressions and blocks.
 const DEPTH_MAX: usize = 32;
-/// The most bytes one rendering may print.
+/// The most bytes of output in one rendering.
 const OUTPUT_MAX: usize = 256 * 1024;
-/// The longest account of why a template failed; it may quote what was printed.
+/// The longest error message, in characters; it may quote output.
 const PROBLEM_MAX: usize = 300;
 
 /// A template, checked and compiled.
@@ -36,9 +36,9 @@ pub struct Template {
 /// What is wrong with a template, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateError {
-    /// The line, counted from 1; 0 where the whole template is meant.
+    /// The line, counted from 1; 0 for the whole template.
     pub line: usize,
-    /// What is wrong.
+    /// The reason, for the template's author.
     pub message: String,
 }
 
@@ -54,10 +54,10 @@ impl fmt::Display for TemplateError {
 impl std::error::Error for TemplateError {}
 
 /// One event as a template sees it: `id`, `type`, `source`, `severity`, `timestamp`, `time` (15:30:01), `message`,
-/// `payload`, and `repeats`, how many more of it were counted.
+/// `payload`, and `repeats`, the number of repeats counted besides.
 #[derive(Clone, Debug)]
 pub struct TemplateEvent {
-    /// The event.
+    /// The event that fills the fields.
     pub event: Arc<Event>,
     /// How many repeats of it were merged.
     pub repeats: u32,
@@ -74,7 +74,7 @@ impl Template {
         Ok(Self { environment: Arc::new(environment) })
     }
 
-    /// Words these events; the error says why the template could not.
+    /// Renders these events; the error says why the template failed.
     pub fn render(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<Document, String> {
         self.try_render(subscriber, events).map_err(|problem| cut(&problem, PROBLEM_MAX))
     }
@@ -131,7 +131,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-/// A buffer that refuses to grow beyond its bound.
+/// A buffer that returns an error instead of growing beyond its bound.
 #[derive(Default)]
 struct BoundedBuffer {
     bytes: Vec<u8>,

@@ -1,12 +1,12 @@
-//! A TOON document made of plain forms only, and its writer.
+//! A TOON document limited to simple forms, and its writer.
 //!
-//! A notification is a text, or a few fields that each hold a value, a list or a table. Nested
-//! objects and mixed lists cannot be said here, and that is the point: every document has one
-//! obvious spelling, which is written in a single pass without looking ahead.
+//! A notification is a text, or a few fields that each hold a value, a list or a table. Nested objects and mixed lists
+//! cannot be expressed, on purpose: every document has exactly one encoding, written in a single pass without
+//! lookahead.
 //!
-//! The spelling is the reference encoder's, byte for byte, for the JSON that [`Document::to_json`]
-//! gives; `tests/toon.rs` holds the two together. Reading TOON and making outside text harmless
-//! (see `guard`) happen elsewhere: values are taken as they come and only quoted.
+//! The encoding equals the reference encoder's, byte for byte, for the JSON that [`Document::to_json`] returns;
+//! `tests/toon.rs` compares the two. This module does not parse TOON, and it only quotes values: making text harmless
+//! is the task of `guard`.
 //!
 //! ```
 //! use bellwire_core::render::toon::{Document, Field, Scalar, Shape, Table};
@@ -25,19 +25,19 @@ use std::fmt::{Display, Write};
 
 use serde_json::{Map, Number, Value};
 
-/// What a notification may consist of.
+/// The content of one notification.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Document {
     /// One string that is the whole document.
     Text(String),
-    /// Named values, in the order in which they are read.
+    /// Named values, in the order of reading.
     Fields(Vec<Field>),
 }
 
-/// A key and what stands behind it.
+/// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Any string; it is quoted when [`is_plain_key`] says no.
+    /// Any string; quoted unless [`is_plain_key`] accepts it.
     pub key: String,
     /// The value of the key.
     pub value: Shape,
@@ -54,11 +54,11 @@ pub enum Shape {
     Table(Table),
 }
 
-/// Rows of the same columns, at least one column wide.
+/// Rows of the same columns, with at least one column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     columns: Vec<String>,
-    /// Row after row, so that a table costs two allocations however long it is.
+    /// Row by row in one vector, so that a table takes two allocations however long it is.
     cells: Vec<Scalar>,
 }
 
@@ -69,17 +69,17 @@ pub enum Scalar {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// Written without an exponent and without trailing zeros.
+    /// Written without exponent and trailing zeros.
     Number(Number),
     /// Quoted only where it would otherwise be read as something else.
     Text(String),
 }
 
 impl Document {
-    /// Appends the document to `out`, without a line break at its end.
+    /// Appends the document to `out`, without a trailing line break.
     pub fn write(&self, out: &mut String) {
         match self {
-            // Readers drop a byte-order mark that opens a document, unless it is quoted.
+            // Readers drop an unquoted byte-order mark at the start of a document.
             Self::Text(text) if text.starts_with('\u{FEFF}') => write_quoted(text, out),
             Self::Text(text) => write_text(text, out),
             Self::Fields(fields) => {
@@ -93,15 +93,15 @@ impl Document {
         }
     }
 
-    /// The document as TOON.
+    /// The document as a TOON string.
     pub fn to_toon(&self) -> String {
         let mut out = String::new();
         self.write(&mut out);
         out
     }
 
-    /// The JSON that a reader of [`Document::to_toon`] gets: `3.0` has become `3`, and a table
-    /// without rows is an empty array.
+    /// The JSON that a reader of [`Document::to_toon`] gets: `3.0` becomes `3`, and a table without rows becomes an
+    /// empty array.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Text(text) => Value::String(text.clone()),
@@ -111,9 +111,8 @@ impl Document {
         }
     }
 
-    /// Why this document must not be sent, if there is a reason: a name that occurs twice, which
-    /// no reader accepts, or nothing to read at all. A document without a problem survives being
-    /// decoded and encoded again unchanged.
+    /// Why this document must not be sent, if there is a reason: a duplicate key or column, which no reader accepts, or
+    /// no content. A document without a problem survives decoding and encoding unchanged.
     pub fn problem(&self) -> Option<String> {
         let Self::Fields(fields) = self else {
             return None;
@@ -129,14 +128,13 @@ impl Document {
 }
 
 impl Table {
-    /// `cells` holds the rows one after another. Gives nothing when there are no columns or the
-    /// last row is incomplete.
+    /// `cells` holds the rows one after another. `None` if there are no columns or the last row is incomplete.
     pub fn new(columns: Vec<String>, cells: Vec<Scalar>) -> Option<Self> {
         let fits = !columns.is_empty() && cells.len().is_multiple_of(columns.len());
         fits.then_some(Self { columns, cells })
     }
 
-    /// The names in the header.
+    /// The column names.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
@@ -151,7 +149,7 @@ impl Table {
         self.cells.len() / self.columns.len()
     }
 
-    /// Every cell, row by row, to be disarmed in place.
+    /// Every cell, row by row, for guarding in place.
     pub(crate) fn cells_mut(&mut self) -> &mut [Scalar] {
         &mut self.cells
     }
@@ -183,7 +181,7 @@ impl Field {
                 out.push_str(": ");
                 scalar.write(out);
             }
-            // TOON has no header for an empty table, so its columns go unsaid.
+            // TOON has no header for an empty table, so its columns are not written.
             Shape::List(items) if items.is_empty() => out.push_str(": []"),
             Shape::Table(table) if table.cells.is_empty() => out.push_str(": []"),
             Shape::List(items) => {
@@ -328,21 +326,21 @@ fn write_number(number: &Number, out: &mut String) {
     } else if let Some(negative) = number.as_i64() {
         write_display(negative, out);
     } else if let Some(float) = number.as_f64() {
-        // The standard library writes floats without an exponent, which is what TOON asks for.
+        // The standard library formats floats without an exponent, as TOON requires.
         write_display(float, out);
     } else {
-        // Beyond f64 there are numbers only where serde_json keeps arbitrary precision, a choice
-        // that any crate of a build can make for all. The reference gives them up as well.
+        // Numbers beyond f64 exist only if serde_json keeps arbitrary precision, a feature that any crate of the build
+        // can switch on. The reference encoder writes null as well.
         out.push_str("null");
     }
 }
 
 fn write_display(value: impl Display, out: &mut String) {
-    write!(out, "{value}").expect("a String takes every write");
+    write!(out, "{value}").expect("writing to a String cannot fail");
 }
 
-/// TOON has one spelling for each number, so a float that is whole is an integer where one of
-/// 64 bits can hold it, and zero has no sign.
+/// TOON has one encoding per number: a float without a fraction becomes an integer if 64 bits can hold it, and zero has
+/// no sign.
 fn canonical(number: &Number) -> Number {
     const TWO_POW_63: f64 = 9_223_372_036_854_775_808.0;
     let whole = |float: &f64| number.is_f64() && float.fract() == 0.0;
@@ -353,16 +351,16 @@ fn canonical(number: &Number) -> Number {
     }
 }
 
-/// The byte forces quotes wherever it stands in a text.
+/// The byte forces quotes anywhere in a text.
 const QUOTES: u8 = 1;
-/// The byte forces quotes when a text begins with it.
+/// The byte forces quotes at the start of a text.
 const QUOTES_AT_START: u8 = 2;
 /// A text that begins with the byte may be a number or a keyword.
 const MAY_BE_LITERAL: u8 = 4;
 /// The byte needs a backslash between quotes.
 const ESCAPED: u8 = 8;
 
-/// What each byte means to the quoting rules. Bytes beyond ASCII mean nothing to them.
+/// How the quoting rules class each byte. Non-ASCII bytes have no class.
 static CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -387,7 +385,7 @@ fn needs_quotes(text: &str) -> bool {
         return true;
     };
     let class = |byte: u8| CLASSES[usize::from(byte)];
-    // Looking at every byte costs less than asking after each whether to stop.
+    // Folding over every byte is faster than branching after each.
     let all = bytes.iter().fold(0, |all, &byte| all | class(byte));
     all & QUOTES != 0
         || class(first) & QUOTES_AT_START != 0
@@ -399,8 +397,8 @@ fn is_literal(text: &str) -> bool {
     matches!(text, "true" | "false" | "null") || is_numeric(text.as_bytes())
 }
 
-/// `[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?`, more than a reader takes for a number: `+1` and
-/// `007` are quoted too.
+/// Matches `[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?`, which is more than readers accept as a number: `+1` and `007`
+/// are quoted too.
 fn is_numeric(text: &[u8]) -> bool {
     let Some(mut rest) = after_digits(after_sign(text)) else {
         return false;
@@ -425,7 +423,7 @@ fn after_sign(text: &[u8]) -> &[u8] {
     }
 }
 
-/// What follows one or more digits, or nothing when there is none.
+/// The rest after one or more digits; `None` without a digit.
 fn after_digits(text: &[u8]) -> Option<&[u8]> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (digits > 0).then(|| &text[digits..])
@@ -459,7 +457,7 @@ mod tests {
 
     fn number(number: impl Into<Value>) -> String {
         let Value::Number(number) = number.into() else {
-            panic!("only finite numbers are numbers in JSON");
+            panic!("a number in JSON is finite");
         };
         let mut out = String::new();
         write_number(&number, &mut out);

@@ -1,4 +1,4 @@
-//! Events as a template sees them: nothing is copied until it is looked at, and every look is counted.
+//! Events as a template sees them: values are copied only when they are read, and every read spends the budget.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::event::{CanonicalJson, Event, cut_display};
 /// The most elements of a list or object that a template sees.
 const ELEMENTS_MAX: usize = 100;
 
-/// One event.
+/// One event, as a template object.
 pub(super) struct EventView {
     event: Arc<Event>,
     repeats: u32,
@@ -59,20 +59,20 @@ impl Object for EventView {
         Enumerator::Str(&["id", "type", "source", "severity", "timestamp", "time", "message", "payload", "repeats"])
     }
 
-    /// An event printed as it is says its message; its parts are there to be named.
+    /// An event without a field name renders as its message.
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message())
     }
 }
 
-/// The engine prints this where an event stands in a list.
+/// The engine uses this for an event inside a list.
 impl fmt::Debug for EventView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message())
     }
 }
 
-/// An object or list in an event's payload; printed as it is, it is its canonical JSON.
+/// An object or list in an event's payload. Rendered as a whole, it is canonical JSON.
 pub(super) struct JsonView {
     place: Place,
     depth: usize,
@@ -80,7 +80,7 @@ pub(super) struct JsonView {
     budget: Arc<RenderBudget>,
 }
 
-/// Where in a payload it stands. Found again at every look, because JSON cannot be shared in part.
+/// The path of a value in a payload. It is resolved at every read, because a part of a JSON value cannot be shared.
 enum Place {
     Payload(Arc<Event>),
     Key(Arc<JsonView>, Box<str>),
@@ -118,8 +118,8 @@ impl JsonView {
         }
     }
 
-    /// A value one level below as the template sees it: a scalar, or a view that is looked into later.
-    fn below(self: &Arc<Self>, json: &Json, place: impl FnOnce(Arc<Self>) -> Place) -> Value {
+    /// A child value: a scalar, or a view that resolves later.
+    fn child(self: &Arc<Self>, json: &Json, place: impl FnOnce(Arc<Self>) -> Place) -> Value {
         match json {
             Json::Null => Value::from(()),
             Json::Bool(bit) => Value::from(*bit),
@@ -151,8 +151,8 @@ impl JsonView {
         length.min(ELEMENTS_MAX)
     }
 
-    /// The way down to it is walked anew each time.
-    fn look(&self) -> bool {
+    /// Spends the budget for resolving the path, which every read does anew.
+    fn spend_lookup(&self) -> bool {
         self.budget.spend(1 + self.depth / 4)
     }
 }
@@ -163,24 +163,24 @@ impl Object for JsonView {
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        if !self.look() {
+        if !self.spend_lookup() {
             return None;
         }
         match self.node()? {
             Node::Object(map) => {
                 let key = key.as_str()?;
-                Some(self.below(map.get(key)?, |parent| Place::Key(parent, key.into())))
+                Some(self.child(map.get(key)?, |parent| Place::Key(parent, key.into())))
             }
             Node::List(items) => {
                 let at = key.as_usize().filter(|at| *at < ELEMENTS_MAX)?;
-                Some(self.below(items.get(at)?, |parent| Place::Index(parent, at)))
+                Some(self.child(items.get(at)?, |parent| Place::Index(parent, at)))
             }
         }
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         match self.node() {
-            _ if !self.look() => Enumerator::Empty,
+            _ if !self.spend_lookup() => Enumerator::Empty,
             Some(Node::Object(map)) => {
                 let keys = map.keys().take(ELEMENTS_MAX);
                 self.budget.read(keys.clone().map(|key| BYTES_PER_KEY + key.len()).sum());
@@ -192,7 +192,7 @@ impl Object for JsonView {
     }
 
     fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
-        self.look();
+        self.spend_lookup();
         Some(self.length())
     }
 
@@ -201,10 +201,10 @@ impl Object for JsonView {
     }
 }
 
-/// What handing out a key takes besides its text.
+/// What returning a key costs besides its text.
 const BYTES_PER_KEY: usize = 32;
 
-/// The engine prints this where a view stands in a list.
+/// The engine uses this for a view inside a list.
 impl fmt::Debug for JsonView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = match self.node() {
@@ -223,7 +223,7 @@ impl fmt::Debug for JsonView {
     }
 }
 
-/// The first `max` characters of a text; what is cut off is counted.
+/// The first `max` characters of a text, and the number of characters cut off.
 pub(super) fn clipped(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();
