@@ -1,8 +1,8 @@
-//! What an agent says to a person, checked before anything is done about it.
+//! The tools by which an agent notifies a person, and the settings of a person.
 //!
-//! Each tool has a file: what its arguments mean, in which order they are checked, and what a refusal says. Arguments come
-//! from models, so a number in quotes is a number where it can be nothing else; whatever is refused names the argument,
-//! what came and what is allowed, because the reader of the refusal is a model that will try again.
+//! Each tool has a file: its arguments, the order in which they are checked, and the texts of refusals. Arguments come
+//! from models, so a quoted number is accepted where a number is expected. Every refusal names the argument, the given
+//! value and what is allowed, because a model reads it and tries again.
 
 mod argument;
 pub use argument::{Argument, Form};
@@ -39,5 +39,5 @@ pub use settings::{
 mod words;
 pub use words::{PersonMessage, pressed, words};
 
-/// The longest message a person is sent, in characters.
+/// In characters: the longest message to a person.
 pub const MESSAGE_MAX: usize = 500;

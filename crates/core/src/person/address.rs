@@ -1,15 +1,15 @@
-/// What stands where an address was.
+/// Replaces an address.
 const PLACEHOLDER: &str = "[address]";
 
-/// The text without addresses: every `local@domain` in it, and the local part of `target` where it stands alone, become
-/// `[address]`. For what a mail server said on its way to agents and logs: servers repeat the recipient, whole, without
-/// its domain, without its tag (`ada` of `ada+bell@example.org`), or the address they forward to.
+/// Replaces every `local@domain` in the text, and the local part of `target` where it stands alone, by `[address]`. For
+/// replies of mail servers that are shown to agents or logged: servers repeat the recipient in full, without its
+/// domain, without its tag (`ada` of `ada+bell@example.org`), or name the address they forward to.
 ///
 /// ```
 /// use bellwire_core::person::without_addresses;
 ///
-/// let said = "550 <Ada@example.org>: no mailbox 'ada' here";
-/// assert_eq!(without_addresses(said, "ada@example.org"), "550 <[address]>: no mailbox '[address]' here");
+/// let reply = "550 <Ada@example.org>: no mailbox 'ada' here";
+/// assert_eq!(without_addresses(reply, "ada@example.org"), "550 <[address]>: no mailbox '[address]' here");
 /// ```
 pub fn without_addresses(text: &str, target: &str) -> String {
     let local = target.rsplit_once('@').map_or(target, |(local, _)| local).to_ascii_lowercase();
@@ -31,7 +31,7 @@ fn is_delimiter(character: char) -> bool {
     character.is_whitespace() || "<>()[]\",;:".contains(character)
 }
 
-/// Appends the word, with each of `names` replaced where no letter or digit adjoins it. Case does not matter.
+/// Appends the word, with each of `names` replaced where no letter or digit adjoins it. Ignores ASCII case.
 fn push_without(word: &str, names: &[&str], out: &mut String) {
     let lower = word.to_ascii_lowercase();
     let adjoins = |neighbour: Option<char>| neighbour.is_some_and(char::is_alphanumeric);
@@ -56,8 +56,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_servers_words_lose_the_recipient_in_whatever_form_they_have_it() {
-        for said in [
+    fn every_form_of_the_recipient_is_removed() {
+        for reply in [
             "5.1.1 <ada+bell@example.org>: Recipient address rejected",
             "5.1.1 <ADA+BELL@EXAMPLE.ORG>... User unknown",
             "unrouteable address: ada+bell@example.org.",
@@ -72,16 +72,16 @@ mod tests {
             "see ada+bell%40example.org",
             "cannot forward to private.ada@gmail.example",
         ] {
-            let safe = without_addresses(said, "ada+bell@example.org");
-            assert!(safe.contains(PLACEHOLDER) && !safe.contains('@'), "{said}: {safe}");
-            assert!(!safe.to_lowercase().contains("ada"), "{said}: {safe}");
+            let safe = without_addresses(reply, "ada+bell@example.org");
+            assert!(safe.contains(PLACEHOLDER) && !safe.contains('@'), "{reply}: {safe}");
+            assert!(!safe.to_lowercase().contains("ada"), "{reply}: {safe}");
         }
     }
 
     #[test]
-    fn everything_else_is_as_it_was() {
-        for said in ["", "452 4.2.2 over quota, adapted @ 12:00", "Canada is full: [x] <y> \u{e9}ada", "a\u{2028}b"] {
-            assert_eq!(without_addresses(said, "ada@example.org"), said);
+    fn other_text_stays_unchanged() {
+        for reply in ["", "452 4.2.2 over quota, adapted @ 12:00", "Canada is full: [x] <y> \u{e9}ada", "a\u{2028}b"] {
+            assert_eq!(without_addresses(reply, "ada@example.org"), reply);
         }
         assert_eq!(without_addresses("no a: é", "a@b"), "no [address]: é");
         assert_eq!(without_addresses("no address", "address@b"), "no [address]");

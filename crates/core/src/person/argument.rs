@@ -1,51 +1,51 @@
-//! What a tool takes, stated once: the checks of a call and the tool's JSON schema are both made from it.
+//! Descriptions of tool arguments. Both the checks of a call and the tool's JSON schema are derived from them.
 
 /// One argument of a tool.
 #[derive(Copy, Clone, Debug)]
 pub struct Argument {
-    /// Its name in a call.
+    /// The key in the call's arguments.
     pub name: &'static str,
-    /// What a model reads about it.
+    /// The description that the model reads.
     pub meaning: &'static str,
-    /// What it may be.
+    /// The type and range of the value.
     pub form: Form,
     /// Whether a call without it is refused.
     pub required: bool,
 }
 
-/// What an argument may be.
+/// The type and range of an argument's value.
 #[derive(Copy, Clone, Debug)]
 pub enum Form {
-    /// Text of this many characters.
+    /// Text, with its length in characters.
     Text {
-        /// The fewest.
+        /// The shortest length.
         min: usize,
-        /// The most.
+        /// The longest length.
         max: usize,
     },
-    /// One of a few words, and the one that is meant where the argument is left out.
+    /// One of a set of strings.
     Word {
-        /// All of them.
+        /// The allowed strings.
         words: &'static [&'static str],
-        /// The default.
+        /// The value used if the argument is omitted.
         default: Option<&'static str>,
     },
-    /// A whole number, and the one that is meant where the argument is left out.
+    /// An integer.
     Integer {
-        /// The smallest.
+        /// The smallest value.
         min: i64,
-        /// The largest.
+        /// The largest value.
         max: i64,
-        /// The default.
+        /// The value used if the argument is omitted.
         default: Option<i64>,
     },
-    /// A point in time, in RFC 3339.
+    /// A timestamp in RFC 3339.
     Moment,
     /// A list of objects.
     List {
         /// The most objects.
         max: usize,
-        /// What each object holds.
+        /// The arguments of each object.
         of: &'static [Argument],
     },
 }
@@ -91,7 +91,7 @@ impl Argument {
     }
 }
 
-/// The words of an enum, in the order of its table.
+/// The names in an enum's table, in order.
 pub(super) const fn words_of<T: Copy, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut words = [""; N];
     let mut at = 0;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::Time;
 
-    /// Values at both ends of what an argument may be, and just beyond them.
+    /// Valid values at the limits of an argument, and invalid values just beyond them.
     fn edges(form: Form) -> (Vec<Value>, Vec<Value>) {
         match form {
             Form::Text { max, .. } => (vec![json!("x"), json!("x".repeat(max))], vec![json!("x".repeat(max + 1))]),
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// The check of a call takes exactly what the description of its arguments says.
+    /// Asserts that `takes` accepts exactly the calls that the description of the arguments allows.
     fn agrees(arguments: &[Argument], least: &Value, takes: impl Fn(&Value) -> bool) {
         assert!(takes(least), "{least}");
         let with = |name: &str, value: Value| {
@@ -143,7 +143,7 @@ mod tests {
             call[name] = value;
             call
         };
-        assert!(!takes(&with("nobody_knows", json!(1))));
+        assert!(!takes(&with("unknown", json!(1))));
         for argument in arguments {
             let (right, wrong) = edges(argument.form);
             right.into_iter().for_each(|value| assert!(takes(&with(argument.name, value.clone())), "{value}"));
@@ -165,7 +165,7 @@ mod tests {
         let least = json!({"message": "x", "severity": "info"});
         agrees(ShowNotification::ARGUMENTS, &least, |call| ShowNotification::parse(&read(call)).is_ok());
         agrees(Remind::ARGUMENTS, &json!({"message": "x"}), |call| {
-            // Exactly one of the two times is required, whichever it is.
+            // Exactly one of the two times is required.
             let mut call = call.clone();
             if call["at"].is_null() && call["in_minutes"].is_null() {
                 call["in_minutes"] = json!(1);

@@ -8,7 +8,7 @@ use crate::event::excerpt;
 pub struct ToolArguments(Map<String, Value>);
 
 impl ToolArguments {
-    /// Reads an object, also one that a model put into quotes. Anything else is refused.
+    /// Accepts an object, or a string that contains one as JSON.
     pub fn parse(value: Value) -> Result<Self, String> {
         match value {
             Value::Null => Ok(Self::default()),
@@ -21,7 +21,7 @@ impl ToolArguments {
         }
     }
 
-    /// Refuses arguments that a tool does not take, by name.
+    /// Refuses unknown arguments by name.
     pub(super) fn refuse_others(&self, known: &[Argument]) -> Result<(), String> {
         let allowed: Vec<&str> = known.iter().map(|argument| argument.name).collect();
         match self.0.keys().find(|name| !allowed.contains(&name.as_str())) {
@@ -33,7 +33,7 @@ impl ToolArguments {
         }
     }
 
-    /// A text; null is as good as absent.
+    /// A string; null counts as absent.
     pub fn text(&self, name: &str) -> Result<Option<&str>, String> {
         match self.value(name) {
             None => Ok(None),
@@ -42,7 +42,7 @@ impl ToolArguments {
         }
     }
 
-    /// A whole number, also in quotes or written with a fraction of nothing.
+    /// An integer, also as a string or with a zero fraction (`5.0`).
     pub fn integer(&self, name: &str) -> Result<Option<i64>, String> {
         let whole = |number: f64| (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i64);
         let read = match self.value(name) {
@@ -58,7 +58,7 @@ impl ToolArguments {
         read.map(Some).ok_or_else(|| format!("{name} must be a whole number, not {came}"))
     }
 
-    /// A list, also one in quotes.
+    /// A list, or a string that contains one as JSON.
     pub(super) fn list(&self, name: &str) -> Result<Option<Vec<Value>>, String> {
         match self.value(name) {
             None => Ok(None),
@@ -76,7 +76,7 @@ impl ToolArguments {
     }
 }
 
-/// One of a few words, or a refusal that lists them.
+/// One of a set of strings, or a refusal that lists them.
 pub(super) fn word<T: Copy>(what: &str, text: &str, words: &[(&str, T)]) -> Result<T, String> {
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     found.ok_or_else(|| {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_objects_in_quotes_are_read_where_they_can_be_nothing_else() {
+    fn quoted_numbers_and_objects_are_parsed() {
         assert_eq!(integer(json!("5000")), Ok(Some(5000)));
         assert_eq!(integer(json!(5000.0)), Ok(Some(5000)));
         assert_eq!(integer(json!(" 5e3 ")), Ok(Some(5000)));

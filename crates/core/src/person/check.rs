@@ -1,14 +1,14 @@
 use super::{Argument, ToolArguments};
 
-/// An agent asks what is new: `check_notifications`.
+/// The arguments of `check_notifications`, by which an agent asks for its pending notifications.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct CheckNotifications;
 
 impl CheckNotifications {
-    /// It takes none.
+    /// The tool takes no arguments.
     pub const ARGUMENTS: &[Argument] = &[];
 
-    /// Checks the arguments: there are none.
+    /// Refuses any argument.
     pub fn parse(arguments: &ToolArguments) -> Result<Self, String> {
         arguments.refuse_others(Self::ARGUMENTS).map(|()| Self)
     }
@@ -20,7 +20,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_question_without_arguments_takes_none() {
+    fn any_argument_is_refused() {
         let parse = |value| CheckNotifications::parse(&ToolArguments::parse(value)?);
         assert!(parse(json!({})).is_ok());
         assert!(parse(json!(null)).is_ok());

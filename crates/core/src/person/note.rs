@@ -9,19 +9,19 @@ use crate::{Event, Severity, ValidationError};
 const NEXT_TURN: &str = "next_turn";
 const POINTS: [(&str, &str); 3] = [(NEXT_TURN, NEXT_TURN), ("after_tool", "after_tool"), ("turn_end", "turn_end")];
 
-/// A note an agent leaves itself: `notify_self`.
+/// The arguments of `notify_self`: a note that an agent sends to itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotifySelf {
-    /// What it says.
+    /// At most 500 characters, cleaned.
     pub message: String,
-    /// When it wants to read it.
+    /// The injection point at which the agent wants to read it; one of [`Self::POINTS`].
     pub deliver_at: &'static str,
 }
 
 impl NotifySelf {
-    /// When it may want to read it.
+    /// The values of `deliver_at`.
     pub const POINTS: &[&str] = &words_of(&POINTS);
-    /// What the tool takes.
+    /// The tool's arguments.
     pub const ARGUMENTS: &[Argument] = &[
         message_argument("What you want to be told, in 1 to 500 characters."),
         Argument::word("deliver_at", Self::POINTS, "When you want to read it.").or_word(NEXT_TURN),
@@ -36,12 +36,12 @@ impl NotifySelf {
         Ok(Self { message, deliver_at })
     }
 
-    /// The beginning of the message, for a result.
+    /// The start of the message, for the tool's result.
     pub fn preview(&self) -> String {
         preview(&self.message)
     }
 
-    /// The event it becomes.
+    /// The event to publish.
     pub fn into_event(self) -> Result<Event, ValidationError> {
         let payload = json!({ "message": self.message, "deliver_at": self.deliver_at });
         Event::new("agent.self.notify", "agent", Severity::Info, payload)
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_is_read_at_the_next_turn_unless_it_says_otherwise() {
+    fn a_note_is_delivered_at_the_next_turn_by_default() {
         let parse = |value| NotifySelf::parse(&ToolArguments::parse(value)?);
         let note = parse(json!({"message": "check the logs"})).map(|note| note.deliver_at);
         assert_eq!(note, Ok("next_turn"));

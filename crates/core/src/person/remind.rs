@@ -2,21 +2,21 @@ use super::send::{message, message_argument, preview};
 use super::{Argument, ToolArguments};
 use crate::Time;
 
-/// How far ahead a reminder may lie: a year and a day.
+/// The latest reminder: a year and a day ahead.
 const AHEAD_MAX_MINUTES: i64 = 366 * 24 * 60;
 const MINUTE_MS: u64 = 60_000;
 
-/// A message for later: `remind`.
+/// The arguments of `remind`: a message that the person gets later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remind {
-    /// What it will say.
+    /// At most 500 characters, cleaned.
     pub message: String,
-    /// When.
+    /// When it is sent.
     pub at: Time,
 }
 
 impl Remind {
-    /// What the tool takes, of `at` and `in_minutes` exactly one.
+    /// The tool's arguments. A call has exactly one of `at` and `in_minutes`.
     pub const ARGUMENTS: &[Argument] = &[
         message_argument("What to remind of, 1 to 500 characters."),
         Argument::moment("at", "When, at most a year ahead."),
@@ -45,7 +45,7 @@ impl Remind {
         Ok(Self { message, at })
     }
 
-    /// The beginning of the message, for a result.
+    /// The start of the message, for the tool's result.
     pub fn preview(&self) -> String {
         preview(&self.message)
     }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_time_in_the_future_is_taken() {
+    fn exactly_one_time_in_the_future_is_required() {
         let expected: Result<Time, _> = "2026-01-03T16:00:00Z".parse();
         assert_eq!(parse(json!({"in_minutes": "30"})).ok(), expected.clone().ok());
         assert_eq!(parse(json!({"at": "2026-01-03T17:00:00+01:00"})).ok(), expected.ok());

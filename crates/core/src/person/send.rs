@@ -2,10 +2,10 @@ use super::argument::words_of;
 use super::arguments::word;
 use super::{Argument, MESSAGE_MAX, ToolArguments, clean};
 
-/// How much of a message a result repeats.
+/// In characters: how much of a message the tool's result repeats.
 const PREVIEW_MAX: usize = 80;
 
-/// A message that stays with a person until they have read it: `send_notification`.
+/// The arguments of `send_notification`: a message that stays unread in the inbox until the person reads it.
 ///
 /// ```
 /// use bellwire_core::person::{ToolArguments, MessageType, SendNotification};
@@ -18,26 +18,26 @@ const PREVIEW_MAX: usize = 80;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendNotification {
-    /// What it says, at most 500 characters.
+    /// At most 500 characters, cleaned and trimmed.
     pub message: String,
-    /// What sort of message it is.
+    /// The kind of message, for display.
     pub kind: MessageType,
 }
 
-/// What sort of message it is.
+/// The kind of a message, for display.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum MessageType {
     /// Something to remember.
     Reminder,
-    /// Something worth knowing.
+    /// Something to know.
     #[default]
     Info,
-    /// Something to look at.
+    /// Something to check.
     Warning,
 }
 
 impl SendNotification {
-    /// What the tool takes.
+    /// The tool's arguments.
     pub const ARGUMENTS: &[Argument] = &[
         message_argument("The notification message, 1 to 500 characters."),
         Argument::word("type", MessageType::NAMES, "What sort of notification it is.")
@@ -52,7 +52,7 @@ impl SendNotification {
         Ok(Self { message, kind })
     }
 
-    /// The beginning of the message, for a result.
+    /// The start of the message, for the tool's result.
     pub fn preview(&self) -> String {
         preview(&self.message)
     }
@@ -61,15 +61,15 @@ impl SendNotification {
 impl MessageType {
     const WORDS: [(&'static str, Self); 3] =
         [("reminder", Self::Reminder), ("info", Self::Info), ("warning", Self::Warning)];
-    /// Every word on the wire.
+    /// Every name on the wire.
     pub const NAMES: &[&str] = &words_of(&Self::WORDS);
 
-    /// Reads the word on the wire.
+    /// Parses the name on the wire.
     pub fn parse(text: &str) -> Result<Self, String> {
         word("type", text, &Self::WORDS)
     }
 
-    /// The word on the wire.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Reminder => "reminder",
@@ -79,7 +79,7 @@ impl MessageType {
     }
 }
 
-/// The message that most tools take.
+/// The `message` argument that most tools have.
 pub(super) const fn message_argument(meaning: &'static str) -> Argument {
     Argument::text("message", 1, MESSAGE_MAX, meaning).required()
 }

@@ -8,7 +8,7 @@ const ADDRESS_MAX: usize = 254;
 const MUTED_MAX: usize = 1000;
 const ORIGIN_MAX: usize = 128;
 
-/// What a person prefers. Whatever is in it has been checked, so that nothing needs to be checked when it is used.
+/// The settings of a person. They are validated when they are changed, so that uses need no checks.
 ///
 /// ```
 /// use bellwire_core::person::{QuietChange, PersonSettings, SettingsChange};
@@ -31,45 +31,45 @@ const ORIGIN_MAX: usize = 128;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PersonSettings {
-    /// The subscribers that are switched off.
+    /// The ids of the subscribers switched off.
     pub disabled_subscribers: Vec<String>,
-    /// Agents whose news goes to the inbox and nowhere else.
+    /// Agents whose notifications go only to the inbox.
     pub muted_origins: Vec<String>,
-    /// Mail.
+    /// Delivery by mail.
     pub email: EmailSettings,
-    /// Telegram.
+    /// Delivery by Telegram.
     pub telegram: TelegramSettings,
-    /// When mail waits; none = never.
+    /// When mail is held back; `None` = never.
     pub quiet_hours: Option<QuietSettings>,
-    /// Toasts.
+    /// Display as toasts.
     pub toasts: ToastSettings,
 }
 
-/// Whether and where a person reads mail.
+/// Whether and where a person gets mail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EmailSettings {
-    /// Whether mail is wanted.
+    /// Whether the person wants mail.
     pub enabled: bool,
-    /// Where to.
+    /// The recipient's address.
     pub address: Option<String>,
-    /// Whether the person has shown that mail to this address is read.
+    /// Whether the person has entered a confirmation code mailed to this address.
     pub confirmed: bool,
 }
 
-/// Whether and where a person reads Telegram.
+/// Whether and where a person gets Telegram messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TelegramSettings {
-    /// Whether messages are wanted.
+    /// Whether the person wants messages.
     pub enabled: bool,
-    /// The chat, once it is known.
+    /// The chat's id; `None` until the chat is paired.
     pub chat_id: Option<i64>,
-    /// Whether the chat is known to be the person's.
+    /// Whether the chat has been proven to be the person's.
     pub paired: bool,
 }
 
-/// The hours in which nothing is sent, as they were written.
+/// The daily hours in which nothing is sent, as entered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuietSettings {
     /// `22:00`.
@@ -84,7 +84,7 @@ pub struct QuietSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToastSettings {
-    /// Whether anything appears in front of the person; it is in the inbox either way.
+    /// Whether toasts are shown. The inbox gets the notification either way.
     pub enabled: bool,
 }
 
@@ -94,38 +94,38 @@ impl Default for ToastSettings {
     }
 }
 
-/// What to change, as a merge patch means it: what is not named stays.
+/// A change of settings, as a JSON merge patch: `None` leaves a field as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsChange {
-    /// The subscribers to switch off, and no others; which of them can be is for the caller to check.
+    /// The new list of switched-off subscribers; the caller checks which of them can be switched off.
     pub disabled_subscribers: Option<Vec<String>>,
-    /// The origins to mute, and no others.
+    /// The new list of muted origins.
     pub muted_origins: Option<Vec<String>>,
-    /// Whether mail is wanted.
+    /// Whether the person wants mail.
     pub email_enabled: Option<bool>,
-    /// Where to; `Some(None)` forgets the address.
+    /// The new address; `Some(None)` removes it.
     pub email_address: Option<Option<String>>,
-    /// Whether Telegram is wanted.
+    /// Whether the person wants Telegram messages.
     pub telegram_enabled: Option<bool>,
-    /// Quiet hours; `Some(None)` = none.
+    /// The new quiet hours; `Some(None)` removes them.
     pub quiet_hours: Option<Option<QuietChange>>,
-    /// Whether toasts are wanted.
+    /// Whether the person wants toasts.
     pub toasts_enabled: Option<bool>,
 }
 
-/// The parts of quiet hours to change.
+/// A partial change of quiet hours; `None` leaves a part as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuietChange {
-    /// When they begin.
+    /// When they start, `22:00`.
     pub start: Option<String>,
-    /// When they end.
+    /// When they end, `07:00`.
     pub end: Option<String>,
-    /// Where the clock hangs that says so.
+    /// The IANA time zone of start and end.
     pub timezone: Option<String>,
 }
 
 impl PersonSettings {
-    /// These settings with the change made, or the first field that cannot be as it was asked; then nothing changes.
+    /// Returns the changed settings, or an error for the first invalid field.
     pub fn apply(&self, change: &SettingsChange) -> Result<Self, ValidationError> {
         let mut next = self.clone();
         if let Some(ids) = &change.disabled_subscribers {
@@ -146,27 +146,28 @@ impl PersonSettings {
         Ok(next)
     }
 
-    /// The address mail may go to: one that is wanted and confirmed.
+    /// The address for mail, if mail is switched on and the address is confirmed.
     pub fn mail_address(&self) -> Option<&str> {
         let EmailSettings { enabled, address, confirmed } = &self.email;
         address.as_deref().filter(|_| *enabled && *confirmed)
     }
 
-    /// Whether this origin is kept to the inbox.
+    /// Whether this origin's notifications go only to the inbox.
     pub fn mutes(&self, origin: &str) -> bool {
         self.muted_origins.iter().any(|muted| muted == origin)
     }
 
-    /// When mail may go out again; none = now.
+    /// When mail may be sent again; `None` = now.
     pub fn quiet_until(&self, now: Time) -> Option<Time> {
         let QuietSettings { start, end, timezone } = self.quiet_hours.as_ref()?;
-        // They were checked when they were set. A zone that a later database no longer knows holds nothing back.
+        // The values were validated when they were set. A zone that a later time zone database lacks holds nothing
+        // back.
         QuietHours::parse(start, end, timezone).ok()?.quiet_until(now)
     }
 }
 
 impl EmailSettings {
-    /// Another address has to be confirmed anew.
+    /// A different address must be confirmed again.
     fn move_to(&mut self, address: Option<String>) {
         self.confirmed &= address == self.address;
         self.address = address;
@@ -176,8 +177,8 @@ impl EmailSettings {
 impl QuietChange {
     fn over(&self, current: Option<&QuietSettings>) -> Result<QuietSettings, ValidationError> {
         type Part = fn(&QuietSettings) -> &String;
-        let part = |given: &Option<String>, field: &'static str, known: Part| {
-            let text = given.clone().or_else(|| current.map(|current| known(current).clone()));
+        let part = |given: &Option<String>, field: &'static str, current_part: Part| {
+            let text = given.clone().or_else(|| current.map(|current| current_part(current).clone()));
             text.ok_or_else(|| ValidationError::new(field, "is missing; quiet hours need start, end and timezone"))
         };
         let start = part(&self.start, "quiet_hours.start", |quiet| &quiet.start)?;
@@ -218,7 +219,7 @@ fn muted(origins: &[String]) -> Result<Vec<String>, ValidationError> {
     Ok(origins)
 }
 
-/// One mailbox, written plainly: no display name, no comment, no list.
+/// A single plain address: no display name, no comment, no list.
 fn address_of(text: &str) -> Result<String, ValidationError> {
     let text = text.trim();
     let label = |label: &str| {
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_touches_only_what_it_names() {
+    fn a_change_affects_only_the_given_fields() {
         let quiet = QuietSettings { start: "22:00".into(), end: "07:00".into(), timezone: "UTC".into() };
         let before = PersonSettings {
             muted_origins: vec!["butler".into()],
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn another_address_is_not_confirmed_and_the_same_one_stays_so() {
+    fn a_new_address_is_unconfirmed_and_the_same_one_stays_confirmed() {
         let confirmed = EmailSettings { enabled: true, address: Some("ada@example.org".into()), confirmed: true };
         let before = PersonSettings { email: confirmed, ..PersonSettings::default() };
         assert_eq!(before.mail_address(), Some("ada@example.org"));
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_hours_are_whole_and_their_zone_is_known() {
+    fn quiet_hours_need_all_parts_and_a_known_zone() {
         let change = |start: Option<&str>, end: Option<&str>, timezone: Option<&str>| {
             let owned = |text: Option<&str>| text.map(str::to_owned);
             let quiet = QuietChange { start: owned(start), end: owned(end), timezone: owned(timezone) };

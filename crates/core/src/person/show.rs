@@ -12,68 +12,68 @@ const ACTIONS_MAX: usize = 3;
 const LABEL_MAX: usize = 50;
 const PROMPT_MAX: usize = 200;
 
-/// Something that appears in front of a person now: `show_notification`.
+/// The arguments of `show_notification`: a toast that the person sees now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShowNotification {
-    /// What it says, at most 500 characters.
+    /// At most 500 characters, cleaned.
     pub message: String,
-    /// How it looks.
+    /// The toast's appearance.
     pub severity: ToastSeverity,
-    /// What stands above it.
+    /// The heading, at most 100 characters.
     pub title: Option<String>,
-    /// How long it stays, in milliseconds; 0 = until it is dismissed.
+    /// In milliseconds; 0 = until the person dismisses it.
     pub duration: u32,
-    /// Its buttons, at most three.
+    /// The buttons, at most three.
     pub actions: Vec<ToastAction>,
-    /// Where it appears.
+    /// Where on the screen it appears.
     pub position: Position,
 }
 
-/// How a toast looks.
+/// The appearance of a toast.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum ToastSeverity {
-    /// News.
+    /// Information.
     Info,
-    /// Good news.
+    /// Something succeeded.
     Success,
-    /// Something to look at.
+    /// Something to check.
     Warning,
     /// Something failed.
     Error,
 }
 
-/// Where a toast appears.
+/// Where on the screen a toast appears.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum Position {
-    /// The usual place.
+    /// The default.
     #[default]
     TopRight,
-    /// In the way.
+    /// Prominent.
     TopCenter,
-    /// Out of the way.
+    /// Unobtrusive.
     BottomRight,
 }
 
-/// A button.
+/// A button of a toast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToastAction {
-    /// What stands on it.
+    /// The button's text, at most 50 characters.
     pub label: String,
-    /// What it does.
+    /// The effect of pressing it.
     pub action: ActionKind,
 }
 
-/// What a button does.
+/// The effect of a button.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionKind {
     /// Closes the toast.
     Dismiss,
-    /// Says this to the agent.
+    /// Sends this text to the agent.
     Prompt(String),
 }
 
 impl ShowNotification {
-    /// What the tool takes.
+    /// The tool's arguments.
     pub const ARGUMENTS: &[Argument] = &[
         message_argument("What it says, 1 to 500 characters."),
         Argument::word("severity", ToastSeverity::NAMES, "How it looks.").required(),
@@ -89,8 +89,8 @@ impl ShowNotification {
         Argument::word("position", Position::NAMES, "Where it appears.").or_word(Position::TopRight.as_str()),
     ];
 
-    /// Checks the arguments; the first failing check of message present, severity present, message length, severity value,
-    /// title, duration, actions, position is told.
+    /// Checks the arguments and returns the first error, in this order: message present, severity present, message
+    /// length, severity value, title, duration, actions, position.
     pub fn parse(arguments: &ToolArguments) -> Result<Self, String> {
         let message = arguments.text("message")?.map(clean).filter(|text| !text.is_empty());
         let message = message.ok_or("message is required: what the notification says, 1 to 500 characters")?;
@@ -144,7 +144,7 @@ fn actions(arguments: &ToolArguments) -> Result<Vec<ToastAction>, String> {
 impl ToastAction {
     const KINDS: [(&'static str, bool); 2] = [("dismiss", false), ("prompt", true)];
     const KIND_NAMES: &[&str] = &words_of(&Self::KINDS);
-    /// What a button takes.
+    /// The arguments of one button.
     pub const ARGUMENTS: &[Argument] = &[
         Argument::text("label", 1, LABEL_MAX, "What stands on the button.").required(),
         Argument::word("action", Self::KIND_NAMES, "Close it, or say `prompt` to you.").required(),
@@ -169,7 +169,7 @@ impl ToastAction {
         Ok(Self { label, action })
     }
 
-    /// The word on the wire.
+    /// The name on the wire.
     pub const fn kind(&self) -> &'static str {
         match self.action {
             ActionKind::Dismiss => "dismiss",
@@ -177,7 +177,7 @@ impl ToastAction {
         }
     }
 
-    /// What it says to the agent, if it says anything.
+    /// The text sent to the agent; `None` for a dismiss button.
     pub fn prompt(&self) -> Option<&str> {
         match &self.action {
             ActionKind::Dismiss => None,
@@ -197,15 +197,15 @@ fn bounded(arguments: &ToolArguments, name: &str, max: usize) -> Result<Option<S
 impl ToastSeverity {
     const WORDS: [(&'static str, Self); 4] =
         [("info", Self::Info), ("success", Self::Success), ("warning", Self::Warning), ("error", Self::Error)];
-    /// Every word on the wire.
+    /// Every name on the wire.
     pub const NAMES: &[&str] = &words_of(&Self::WORDS);
 
-    /// Reads the word on the wire.
+    /// Parses the name on the wire.
     pub fn parse(text: &str) -> Result<Self, String> {
         word("severity", text, &Self::WORDS)
     }
 
-    /// The word on the wire.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -219,15 +219,15 @@ impl ToastSeverity {
 impl Position {
     const WORDS: [(&'static str, Self); 3] =
         [("top-right", Self::TopRight), ("top-center", Self::TopCenter), ("bottom-right", Self::BottomRight)];
-    /// Every word on the wire.
+    /// Every name on the wire.
     pub const NAMES: &[&str] = &words_of(&Self::WORDS);
 
-    /// Reads the word on the wire.
+    /// Parses the name on the wire.
     pub fn parse(text: &str) -> Result<Self, String> {
         word("position", text, &Self::WORDS)
     }
 
-    /// The word on the wire.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::TopRight => "top-right",
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failing_check_is_told() {
+    fn the_first_failing_check_is_reported() {
         let all = json!({"severity": "x", "title": "x".repeat(101), "duration": -1, "actions": 1, "position": "x"});
         assert!(parse(all.clone()).is_err_and(|refused| refused.contains("severity")));
         let mut rest = all;

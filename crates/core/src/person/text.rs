@@ -3,16 +3,16 @@ use crate::render::guard::{is_hidden, is_line_break};
 const BLACK_FLAG: char = '\u{1f3f4}';
 const TAGS_END: char = '\u{e007f}';
 
-/// Text for a person as it is kept: every Unicode line break is a line feed, and what is not seen or reorders what others
-/// wrote is gone. What scripts and emoji need to be written stays.
+/// Cleans text for a person: every Unicode line break becomes a line feed, and invisible or reordering characters are
+/// removed, except those that scripts and emoji need.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
-    // Whether the text so far ends in a black flag and tags that have not ended their sequence.
+    // Whether the text so far ends in a black flag with an unfinished tag sequence.
     let mut in_flag = false;
     while let Some(character) = characters.next() {
         match character {
-            // Before a line feed it is part of that line break.
+            // A carriage return before a line feed is part of the same line break.
             '\r' if characters.peek() == Some(&'\n') => {}
             _ if is_line_break(character) => out.push('\n'),
             _ if is_tag(character) && !in_flag => {}
@@ -26,7 +26,7 @@ pub fn clean(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// The same on one line, for subjects and names.
+/// [`clean`], joined into one line, for subjects and names.
 pub fn one_line(text: &str) -> String {
     let clean = clean(text);
     let mut words = clean.split_whitespace();
@@ -34,15 +34,15 @@ pub fn one_line(text: &str) -> String {
     words.fold(first, |line, word| line + " " + word)
 }
 
-/// A name as it looks: on one line, without anything that is not seen. Two names that look alike because one has an
-/// invisible character in it are equal then.
+/// A name without any invisible character, on one line. Two names that look alike because one contains an invisible
+/// character become equal.
 pub fn visible_name(text: &str) -> String {
     let seen = |character: &char| !is_hidden(*character) && !is_variation_selector(*character);
     one_line(&one_line(text).chars().filter(seen).collect::<String>())
 }
 
-/// Characters without a sign of their own that scripts and emoji are written with: joiners, selectors, the fillers of Old
-/// Hangul, the format controls of hieroglyphs, and tags.
+/// Invisible characters that scripts and emoji need: joiners, selectors, the fillers of Old Hangul, the format controls
+/// of hieroglyphs, and tags.
 fn is_written(character: char) -> bool {
     is_variation_selector(character)
         || is_tag(character)
@@ -53,7 +53,7 @@ fn is_variation_selector(character: char) -> bool {
     matches!(character, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Tags spell which flag a black flag is. Anywhere else they are a text that only programs read.
+/// Tags select the flag that a black flag shows. Elsewhere they would be hidden text that only programs read.
 fn is_tag(character: char) -> bool {
     matches!(character, '\u{e0020}'..='\u{e007f}')
 }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn unicodes_own_tables_name_nothing_that_passes_but_what_scripts_need() {
+    fn every_invisible_character_of_the_unicode_tables_is_removed_unless_scripts_need_it() {
         use icu_properties::props::{
             BidiControl, DefaultIgnorableCodePoint, GeneralCategory, JoinControl, LineBreak, NoncharacterCodePoint,
             VariationSelector,
@@ -106,7 +106,7 @@ mod tests {
             let shown = clean(&format!("a{character}b"));
             match ends_line.contains(&line_break.get(character)) {
                 true => assert_eq!(shown, "a\nb", "{character:?}"),
-                // A few deprecated format characters that are not default-ignorable go as well.
+                // A few deprecated format characters that are not default-ignorable are removed as well.
                 false => assert!(!unwelcome || shown == "ab", "{character:?} becomes {shown:?}"),
             }
             if needed {

@@ -8,20 +8,20 @@ use crate::render::toon::{Document, quoted};
 use crate::subscriber::Subscribers;
 use crate::{Severity, render::TemplateEvent};
 
-/// A subscriber's news as a person reads it.
+/// A subscriber's notification as text for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonMessage {
-    /// What it says, at most 500 characters.
+    /// At most 500 characters.
     pub message: String,
-    /// A warning where one of its events is one or worse, else information.
+    /// A warning if one of its events has severity warning or worse, otherwise information.
     pub kind: MessageType,
-    /// The one source that all its events name. It is not authenticated: it is shown as the source, never as the origin.
+    /// The common source of all its events. It is not authenticated: show it as the source, never as the origin.
     pub source: Option<String>,
-    /// The conversation all its events are of, if there is one.
+    /// The common conversation of all its events.
     pub conversation_id: Option<String>,
 }
 
-/// Puts a notification into words for a person: what the agent would read, without what guards an agent's context.
+/// Renders a notification for a person: the text the agent would read, without the guard's escapes.
 pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dyn EventLookup) -> PersonMessage {
     let item = coalesce([notification]).remove(0);
     let found = item.events.iter().filter_map(|entry| Some((events.event(entry.event)?, entry.merged)));
@@ -40,13 +40,13 @@ pub fn words(notification: &Notification, subscribers: &Subscribers, events: &dy
     }
 }
 
-/// The message an agent reads when its person pressed a button. The label is quoted and escaped, so that no label can
-/// forge the words behind it, which say who offered the button.
+/// The message that an agent reads when its person pressed a button. The label is quoted and escaped, so that it cannot
+/// forge the text after it, which names the agent that offered the button.
 pub fn pressed(label: &str, origin: &str, prompt: &str) -> String {
     format!("pressed {} (offered by {origin}): {prompt}", quoted(label))
 }
 
-/// What all events have, if they have the same.
+/// The value that all events share, if they do.
 fn common(events: &[TemplateEvent], of: fn(&Event) -> Option<&str>) -> Option<&str> {
     let first = of(&events.first()?.event)?;
     events.iter().all(|one| of(&one.event) == Some(first)).then_some(first)
@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    fn said(message: &str, severity: Severity) -> PersonMessage {
+    fn rendered(message: &str, severity: Severity) -> PersonMessage {
         let mut context = MailboxContext::new(Subscribers::bundled().into(), Ids::seeded(1));
         context.now = Time::from_millis(1_000_000);
         let mut mailbox = Mailbox::new(MailboxKind::Person, [0; 16]);
@@ -100,15 +100,15 @@ mod tests {
     }
 
     #[test]
-    fn a_person_reads_plain_words_of_at_most_five_hundred_characters() {
-        let plain = said("may I <delete> it?", Severity::Info);
+    fn a_person_reads_plain_text_of_at_most_500_characters() {
+        let plain = rendered("may I <delete> it?", Severity::Info);
         assert_eq!(plain.message, "butler needs you: may I <delete> it?");
         assert_eq!((plain.kind, plain.source.as_deref()), (MessageType::Info, Some("butler")));
         assert_eq!(plain.conversation_id.as_deref(), Some("chat"));
-        // What fits is shown whole.
+        // A text within the limit is shown in full.
         let whole = "é".repeat(500 - "butler needs you: ".len());
-        assert_eq!(said(&whole, Severity::Info).message, format!("butler needs you: {whole}"));
-        let long = said(&"é".repeat(600), Severity::Error);
+        assert_eq!(rendered(&whole, Severity::Info).message, format!("butler needs you: {whole}"));
+        let long = rendered(&"é".repeat(600), Severity::Error);
         assert_eq!((long.kind, long.message.chars().count() <= 500), (MessageType::Warning, true));
     }
 }
