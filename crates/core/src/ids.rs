@@ -1,4 +1,4 @@
-//! Names for events and notifications, and the minter that makes them without any source of randomness of its own.
+//! Ids of events and notifications, and their generator.
 
 use std::fmt;
 
@@ -29,19 +29,19 @@ macro_rules! id {
 }
 
 id! {
-    /// The name of one event.
+    /// Identifies one event.
     EventId
 }
 id! {
-    /// The name of one notification.
+    /// Identifies one notification.
     NotificationId
 }
 
-/// Mints time-ordered UUIDs (version 7) from a seed the driver brings.
+/// Generates time-ordered UUIDs (version 7) from a seed that the driver passes in.
 ///
-/// A hub seeds it from the operating system once; a test seeds it with a number and gets the same names every time.
-/// The names are unique, not secret: the generator's state follows from a few of them, so nothing may rely on their being
-/// hard to guess, and no secret comes from here. Secrets come from [`Randomness`](crate::Randomness).
+/// A hub takes the seed from the operating system once; a test passes a number and gets the same ids every time. Ids
+/// are unique, not secret: a few of them reveal the generator's state, so nothing may rely on them being hard to guess.
+/// Secrets come from [`Randomness`](crate::Randomness).
 ///
 /// ```
 /// use bellwire_core::{Ids, Time};
@@ -54,30 +54,30 @@ id! {
 #[derive(Clone, Debug)]
 pub struct Ids {
     state: u64,
-    /// The millisecond of the latest name, and how many that millisecond had before it.
+    /// The millisecond of the latest id, and the number of ids generated in that millisecond before it.
     at: u64,
     before: u16,
 }
 
 impl Ids {
-    /// A minter whose names follow from `seed` alone.
+    /// A generator whose ids depend on `seed` and the times alone.
     pub fn seeded(seed: u128) -> Self {
         Self { state: seed as u64 ^ (seed >> 64) as u64, at: 0, before: 0 }
     }
 
-    /// A name for an event that happened at `now`.
+    /// A new id for an event at `now`.
     pub fn event(&mut self, now: Time) -> EventId {
         EventId(self.next(now))
     }
 
-    /// A name for a notification decided at `now`.
+    /// A new id for a notification at `now`.
     pub fn notification(&mut self, now: Time) -> NotificationId {
         NotificationId(self.next(now))
     }
 
-    /// Any other time-ordered name, such as that of a synthetic tool call.
+    /// Any other time-ordered id, such as that of a synthetic tool call.
     ///
-    /// Names of one millisecond are counted through (the first 4096 of them), so that their order is that of their making.
+    /// A counter orders the ids of one millisecond (the first 4096 of them).
     pub fn next(&mut self, now: Time) -> Uuid {
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
         self.before = if millis == self.at { (self.before + 1).min(0xfff) } else { 0 };
@@ -94,10 +94,10 @@ impl Ids {
     }
 }
 
-/// How far the state of a generator moves with each number.
+/// The increment of splitmix64.
 pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The number a state gives: splitmix64, which is small, well spread, and the same on every platform.
+/// The output function of splitmix64: small, well distributed, and the same on every platform.
 pub(crate) fn mix(state: u64) -> u64 {
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,12 +1,13 @@
-//! The pure heart of Bellwire: events become notifications an agent can read.
+//! The I/O-free core of Bellwire: it turns events into notifications that an agent reads.
 //!
-//! The path of an event, in the order of the modules below: an [`Event`] is admitted; the [`Subscribers`] that listen
-//! for it are found; the [`Mailbox`] of the agent it is for decides, per subscriber, a [`Verdict`]: queued, held,
-//! duplicate, filtered or suppressed; at an injection point the agent takes what waits as an [`Injection`], rendered into
-//! bounded text that outside data cannot break out of.
+//! The path of an event, in the order of the modules below: an [`Event`] is validated; [`Subscribers`] finds the
+//! subscribers that listen for its type; the recipient's [`Mailbox`] decides a [`Verdict`] per subscriber: queued,
+//! held, duplicate, filtered or suppressed; at an injection point the agent takes its pending notifications as an
+//! [`Injection`], rendered into bounded text that event data cannot break out of.
 //!
-//! There is no I/O here, no clock, no randomness, no thread and no `await`. Time and ids come in as arguments; effects
-//! go out as data. [`Conversation`] drives all of it in memory, for an agent that wants nothing more:
+//! The core does no I/O, reads no clock, has no randomness of its own, starts no thread and never awaits. Time, ids and
+//! random bytes come in as arguments; effects go out as data. [`Conversation`] drives all of it in memory, for an agent
+//! that embeds the core without a hub:
 //!
 //! ```
 //! use bellwire_core::{Conversation, Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};

@@ -1,14 +1,14 @@
-//! Random bits for secrets, from a source that the driver hands in.
+//! Random bytes for secrets, from a source that the driver passes in.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::ids::{STEP, mix};
 
-/// Where secrets come from: boundaries, the keys of mailboxes' hashes, the seed of ids.
+/// The source of all secrets: boundaries, the hash keys of mailboxes, the seed of ids.
 ///
-/// A hub hands in the operating system's randomness. Secrets never come from [`Ids`](crate::Ids): ids are shown to
-/// everyone, and the state of their generator follows from a few of them.
+/// A hub passes in the operating system's random source. Secrets never come from [`Ids`](crate::Ids): ids are public,
+/// and a few of them reveal the state of their generator.
 ///
 /// ```
 /// use bellwire_core::Randomness;
@@ -21,18 +21,18 @@ use crate::ids::{STEP, mix};
 /// ```
 #[derive(Clone)]
 pub struct Randomness {
-    /// Given the number of the draw.
+    /// The argument is the number of the draw.
     source: Arc<dyn Fn(u64) -> [u8; 16] + Send + Sync>,
     drawn: u64,
 }
 
 impl Randomness {
-    /// Secrets from this source. Each call must give 16 bytes that nobody can predict from earlier ones.
+    /// Draws from this source. Each call must return 16 bytes that cannot be predicted from earlier ones.
     pub fn new(source: impl Fn() -> [u8; 16] + Send + Sync + 'static) -> Self {
         Self { source: Arc::new(move |_| source()), drawn: 0 }
     }
 
-    /// The same bytes for the same seed, for tests and timelines. Whoever knows the seed knows them all.
+    /// The same bytes for the same seed, for tests and timelines. Not secret: they can be computed from the seed.
     pub fn repeatable(seed: u64) -> Self {
         let nth = move |number: u64| {
             let [high, low] = [seed, STEP].map(|start| mix(start.wrapping_add(STEP.wrapping_mul(number))));
@@ -41,7 +41,7 @@ impl Randomness {
         Self { source: Arc::new(nth), drawn: 0 }
     }
 
-    /// 16 bytes for one secret.
+    /// Returns 16 new bytes, for one secret.
     pub fn draw(&mut self) -> [u8; 16] {
         self.drawn += 1;
         (self.source)(self.drawn)

@@ -3,17 +3,17 @@ use std::sync::Arc;
 
 use super::{ValidationError, bounded_text, excerpt};
 
-/// The component an event came from, as it stands in front of the news: `[tool_executor]`.
+/// The component an event came from. Notifications show it as their label: `[tool_executor]`.
 ///
-/// Its alphabet holds no bracket, quote, angle or line end, so a label can be written without escaping.
+/// Brackets, quotes, angle brackets and line breaks are not allowed, so that a label needs no escaping.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Source(Arc<str>);
 
 impl Source {
-    /// The longest source.
+    /// In characters.
     pub const MAX: usize = 64;
 
-    /// Checks the form.
+    /// Validates the form.
     pub fn parse(text: &str) -> Result<Self, ValidationError> {
         let legal = (1..=Self::MAX).contains(&text.len())
             && text.bytes().all(Self::allows)
@@ -34,12 +34,12 @@ impl Source {
         byte.is_ascii_alphanumeric() || b" _.:/-".contains(&byte)
     }
 
-    /// A source this crate itself uses.
+    /// A source that this crate itself uses; not validated.
     pub(crate) fn known(text: &'static str) -> Self {
         Self(text.into())
     }
 
-    /// The source as it is written.
+    /// The validated text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -55,35 +55,35 @@ impl fmt::Display for Source {
     }
 }
 
-/// One agent inside a conversation: `main`, or a sub-agent's own name.
+/// An agent in a conversation: `main`, or the name of a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentName(Arc<str>);
 
 impl AgentName {
-    /// The longest name of an agent.
+    /// In characters.
     pub const MAX: usize = 128;
 
-    /// The conversation's own agent.
+    /// The conversation's main agent.
     pub fn main() -> Self {
         Self("main".into())
     }
 
-    /// Checks the form: 1 to 128 characters, none of them a control character.
+    /// Validates the form: 1 to 128 characters, no control characters.
     pub fn parse(text: &str) -> Result<Self, ValidationError> {
         bounded_text("agent", text, Self::MAX).map(|text| Self(text.into()))
     }
 
-    /// Whether this is the conversation's own agent and not a sub-agent.
+    /// Whether this is the main agent and not a sub-agent.
     pub fn is_main(&self) -> bool {
         &*self.0 == "main"
     }
 
-    /// The name as it is written.
+    /// The validated text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The same, for whoever keeps it.
+    /// A shared copy of the text, without allocation.
     pub fn shared(&self) -> Arc<str> {
         self.0.clone()
     }

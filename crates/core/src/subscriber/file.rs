@@ -1,4 +1,4 @@
-//! The TOML of one subscriber, checked value by value.
+//! Parses and validates the TOML file of one subscriber.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,23 +14,23 @@ use super::{
 use crate::event::{Severity, Source, TypePattern};
 use crate::render::Template;
 
-/// The text of a subscriber file, and the name people know it by.
+/// The text of a subscriber file, with its path.
 #[derive(Clone, Debug)]
 pub struct SubscriberFile {
-    /// Its path, for errors.
+    /// The path to name in errors.
     pub path: String,
-    /// What it says.
+    /// The TOML.
     pub text: String,
 }
 
 /// What is wrong with a subscriber file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// The line, counted from 1; 0 where the whole file is meant.
+    /// The line, counted from 1; 0 for the whole file.
     pub line: usize,
-    /// The key and what is allowed for it.
+    /// The key and the values allowed for it.
     pub message: String,
 }
 
@@ -45,13 +45,14 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// A subscriber file larger than this is a mistake.
+/// In bytes. A larger subscriber file is a mistake.
 const FILE_MAX: usize = 64 * 1024;
 const TYPES_MAX: usize = 64;
 const TTL_MS: RangeInclusive<i64> = 1_000..=30 * 24 * 60 * 60 * 1000;
 
 impl SubscriberFile {
-    /// Checks every value. `template` finds the text of the template the file names, relative to the file.
+    /// Validates every value. `template` returns the text of the template that the file names by a path relative to the
+    /// file.
     pub fn parse(&self, template: &dyn Fn(&str) -> Option<String>) -> Result<Arc<Subscriber>, FileError> {
         let whole = |message: String| FileError { path: self.path.clone(), line: 0, message };
         if self.text.len() > FILE_MAX {
@@ -175,7 +176,8 @@ impl RawOutput {
         })
     }
 
-    /// News of low priority never breaks into a turn; only critical news may be immediate; a person has no points.
+    /// Low-priority notifications never interrupt a turn; only critical ones may be immediate; people have no injection
+    /// points.
     fn point(&self, check: &Check<'_>, priority: Priority, audience: Audience) -> Result<InjectionPoint, FileError> {
         let Some(given) = &self.inject_at else {
             return match audience {
@@ -195,7 +197,7 @@ impl RawOutput {
     }
 }
 
-/// Turns a wrong value into an error with its file and line.
+/// Turns an invalid value into an error with file and line.
 struct Check<'a> {
     file: &'a SubscriberFile,
 }
@@ -335,7 +337,7 @@ template = "ci.toon.j2"
     }
 
     #[test]
-    fn news_of_low_priority_waits_for_the_end_of_the_turn() {
+    fn low_priority_waits_for_the_end_of_the_turn() {
         let subscriber = parse(&GOOD.replace("\"high\"", "\"low\"")).unwrap();
         assert_eq!(subscriber.output.inject_at, InjectionPoint::TurnEnd);
     }

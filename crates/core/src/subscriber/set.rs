@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{FileError, Subscriber, SubscriberFile, SubscriberId, SubscriberKey, bundled_files};
 use crate::event::{EventType, TypePattern};
 
-/// The subscribers in force, in id order, with an index by event type.
+/// The loaded subscribers, in id order, with an index by event type.
 ///
-/// A set never changes; reloading makes a new one. What was removed is kept as *retired*, so that a batch it opened
-/// still closes with the words it was opened for.
+/// A set never changes; a reload creates a new one. It keeps removed subscribers as *retired*, so that a batch they
+/// opened is still rendered with their template.
 ///
 /// ```
 /// use bellwire_core::Subscribers;
@@ -22,20 +22,20 @@ pub struct Subscribers {
     list: Vec<Arc<Subscriber>>,
     retired: BTreeMap<SubscriberId, Arc<Subscriber>>,
     by_type: BTreeMap<EventType, Box<[u16]>>,
-    /// Those with a wildcard among their types: the only candidates for a type nobody named in full.
+    /// The subscribers with a wildcard among their types: the only candidates for a type that none lists literally.
     with_wildcard: Box<[u16]>,
 }
 
-/// What loading a folder came to: the set, and what is wrong with the files that are not in it.
+/// The result of loading a folder: the subscribers, and the errors of the files that are not among them.
 #[derive(Debug)]
 pub struct LoadedSubscribers {
-    /// Every file that is right.
+    /// The subscribers of every valid file.
     pub subscribers: Subscribers,
-    /// What is wrong with the others.
+    /// The errors of the invalid files.
     pub errors: Vec<FileError>,
 }
 
-/// More subscribers than this in one set is a mistake.
+/// More subscribers in one set are a mistake.
 const SUBSCRIBERS_MAX: usize = 1000;
 
 impl Subscribers {
@@ -47,8 +47,8 @@ impl Subscribers {
         loaded.subscribers
     }
 
-    /// Reads subscriber files; `templates` maps the paths they name to texts. One bad file is reported and skipped, the
-    /// others load. Of two files with one id the second is the bad one.
+    /// Loads subscriber files; `templates` maps the paths they name to texts. An invalid file is reported and skipped.
+    /// Of two files with the same id the second is invalid.
     pub fn load(files: &[SubscriberFile], templates: &BTreeMap<String, String>) -> LoadedSubscribers {
         let mut errors = Vec::new();
         let mut list: Vec<Arc<Subscriber>> = Vec::new();
@@ -78,7 +78,7 @@ impl Subscribers {
         LoadedSubscribers { subscribers: Self::new(list), errors }
     }
 
-    /// A set of subscribers that were parsed before. Of two with one id the later wins.
+    /// A set of parsed subscribers. Of two with the same id the later wins.
     pub fn new(list: impl IntoIterator<Item = Arc<Subscriber>>) -> Self {
         let by_id: BTreeMap<_, _> = list.into_iter().map(|subscriber| (subscriber.id.clone(), subscriber)).collect();
         let list: Vec<_> = by_id.into_values().collect();
@@ -93,8 +93,8 @@ impl Subscribers {
         Self { retired: BTreeMap::new(), by_type, with_wildcard, list }
     }
 
-    /// This set after a reload: the bundled or folder's new list, with what is gone from it retired. A file that became
-    /// wrong keeps its last good version: hand it in again in `next`.
+    /// The set after a reload: `next`, with the subscribers missing from it retired. For a file that became invalid,
+    /// pass its last valid version in `next`.
     pub fn reloaded(&self, next: impl IntoIterator<Item = Arc<Subscriber>>) -> Self {
         let mut set = Self::new(next);
         let gone = self.retired.values().chain(&self.list).filter(|old| set.find(old.id.as_str()).is_none());
@@ -102,27 +102,28 @@ impl Subscribers {
         set
     }
 
-    /// Every subscriber in force, in id order.
+    /// Every active subscriber, in id order; retired ones are not included.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Subscriber>> {
         self.list.iter()
     }
 
-    /// How many are in force.
+    /// The number of active subscribers.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there is none.
+    /// Whether no subscriber is active.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The subscriber in force with this id.
+    /// The active subscriber with this id.
     pub fn find(&self, id: &str) -> Option<&Arc<Subscriber>> {
         self.list.binary_search_by(|one| one.id.as_str().cmp(id)).ok().map(|at| &self.list[at])
     }
 
-    /// The subscriber with this id, in force or retired: whoever opened a batch may still close it.
+    /// The active or retired subscriber with this id: a retired one may still have an open batch or pending
+    /// notifications.
     pub(crate) fn find_or_retired(&self, id: &SubscriberId) -> Option<&Arc<Subscriber>> {
         self.find(id.as_str()).or_else(|| self.retired.get(id))
     }
@@ -131,12 +132,12 @@ impl Subscribers {
         self.list.iter().chain(self.retired.values()).find(|one| one.key == key)
     }
 
-    /// Whether anybody would tell the person, and not only an agent, of an event of this type.
+    /// Whether any subscriber notifies people, and not only agents, of this event type.
     pub fn reaches_person(&self, kind: &EventType) -> bool {
         self.listening(kind).any(|subscriber| subscriber.output.audience.includes(true))
     }
 
-    /// The subscribers that tell a person of events of this type, in id order.
+    /// The subscribers that notify people of this event type, in id order.
     pub fn telling_a_person_of(&self, kind: &EventType) -> impl Iterator<Item = &Arc<Subscriber>> {
         self.listening(kind).filter(|subscriber| subscriber.output.audience.includes(true))
     }
@@ -159,18 +160,18 @@ fn positions(list: &[Arc<Subscriber>], wanted: impl Fn(&Subscriber) -> bool) -> 
     wanted.map(|(at, _)| u16::try_from(at).unwrap_or(u16::MAX)).collect()
 }
 
-/// What a person has switched off. Core subscribers cannot be among it.
+/// The subscribers a person has switched off. Core subscribers are never among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
     disabled: BTreeSet<SubscriberId>,
 }
 
-/// An id that cannot be disabled, and why.
+/// Why a subscriber cannot be switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DisableError {
-    /// It is a core subscriber.
+    /// It is a core subscriber; the value is its id.
     Core(String),
-    /// There is no such subscriber.
+    /// No subscriber has this id.
     Unknown(String),
 }
 
@@ -185,17 +186,17 @@ impl fmt::Display for DisableError {
 
 impl std::error::Error for DisableError {}
 
-/// Where a subscriber stands for one person.
+/// Whether a subscriber is active for one person.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum SubscriberState {
-    /// In the set, and turns events into notifications.
+    /// It turns events into notifications.
     Active,
-    /// In the set, but this person switched it off.
+    /// The person switched it off.
     Disabled,
 }
 
 impl Preferences {
-    /// Switches off these subscribers; a core or unknown id is refused by name and nothing is switched off.
+    /// Switches off these subscribers. Returns an error, and switches off none, if one of them is core or unknown.
     pub fn disabling<'a>(
         ids: impl IntoIterator<Item = &'a str>,
         subscribers: &Subscribers,
@@ -208,7 +209,7 @@ impl Preferences {
         Ok(Self { disabled: ids.into_iter().map(known).collect::<Result<_, _>>()? })
     }
 
-    /// Where this subscriber stands. A subscriber that became core after it was disabled is active.
+    /// The state of this subscriber. A subscriber that became core after it was switched off is active.
     pub fn state_of(&self, subscriber: &Subscriber) -> SubscriberState {
         match !self.disabled.is_empty() && !subscriber.output.core && self.disabled.contains(&subscriber.id) {
             true => SubscriberState::Disabled,
@@ -216,7 +217,7 @@ impl Preferences {
         }
     }
 
-    /// The ids that are switched off.
+    /// The ids of the subscribers switched off.
     pub fn disabled(&self) -> impl Iterator<Item = &SubscriberId> {
         self.disabled.iter()
     }
