@@ -22,5 +22,8 @@ CREATE TABLE idempotency_subjects (
 ) WITHOUT ROWID;
 CREATE INDEX idempotency_subjects_by_age ON idempotency_subjects (at);
 INSERT INTO idempotency_subjects (user_id, token_id, route, name, at)
-    SELECT DISTINCT person.value, token_id, route, name, at FROM idempotency_keys, json_each(people) AS person;
+    SELECT DISTINCT person.value, token_id, route, name, at FROM idempotency_keys,
+        -- A damaged row names nobody, and must not stop the upgrade.
+        json_each(CASE WHEN json_valid(people) THEN people ELSE '[]' END) AS person
+    WHERE person.value IS NOT NULL;
 ALTER TABLE idempotency_keys DROP COLUMN people;

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
 use super::{BUSY, SqliteWriter, failed, transaction};
@@ -26,13 +27,11 @@ const FIRST: [&str; 3] = [
     "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM mailboxes WHERE rowid IN (SELECT rowid FROM mailboxes WHERE owner = ?1 LIMIT ?2)",
 ];
-const EVENTS: &str = "SELECT id, OCTET_LENGTH(payload) FROM events WHERE owner = ?1 LIMIT ?2";
-/// What belongs to one event, and the event itself.
-const OF_EVENT: [&str; 3] = [
-    "DELETE FROM brought_ids WHERE event_id = ?1",
-    "DELETE FROM superseded WHERE event_id = ?1",
-    "DELETE FROM events WHERE id = ?1",
-];
+const EVENTS: &str = "SELECT rowid, id, COALESCE(OCTET_LENGTH(payload), 0) FROM events WHERE owner = ?1 LIMIT ?2";
+/// What belongs to one event, by its id.
+const OF_EVENT: [&str; 2] =
+    ["DELETE FROM brought_ids WHERE event_id = ?1", "DELETE FROM superseded WHERE event_id = ?1"];
+const EVENT: &str = "DELETE FROM events WHERE rowid = ?1";
 const PENDING: &str = "SELECT COUNT(*) FROM (SELECT state FROM notifications WHERE owner = ?1 ORDER BY rowid LIMIT ?2) \
                        WHERE state = 'pending'";
 const NOTIFICATIONS: &str = "DELETE FROM notifications WHERE rowid IN \
@@ -86,28 +85,37 @@ impl SqliteWriter {
             self.erasures.insert(user.to_owned(), until);
         }
         let progress = match all && self.log.begins_at_or_after(until) {
-            true => self.end_erasure(user)?,
+            // The rows are gone for good: whoever asked again after an error would have new rows deleted.
+            true => self.end_erasure(user).unwrap_or_else(|error| Progress::Failed(failed(error))),
             false => Progress::More,
         };
         Ok(Erased { rows: moved + rows, pending, progress })
     }
 
     /// The rows are gone. When the pages they were on are gone too, so is the record of the erasure.
-    fn end_erasure(&mut self, user: &str) -> Result<Progress, StoreError> {
-        if !truncate_wal(&self.connection).map_err(failed)? {
+    fn end_erasure(&mut self, user: &str) -> rusqlite::Result<Progress> {
+        if !truncate_wal(&self.connection)? {
             return Ok(Progress::Blocked);
         }
         let ended = "DELETE FROM erasures WHERE user_id = ?1";
-        transaction::whole(&self.connection, |connection| connection.execute(ended, [user])).map_err(failed)?;
+        transaction::whole(&self.connection, |connection| connection.execute(ended, [user]))?;
+        // The page of that last row, with the person's id, is in the log now.
+        if !truncate_wal(&self.connection)? {
+            return Ok(Progress::Blocked);
+        }
         self.erasures.remove(user);
-        // Only the page of that last row is in the log now. Where a reader is in the way, the next checkpoint copies it.
-        let _ = truncate_wal(&self.connection);
         Ok(Progress::Done)
     }
 }
 
-/// Copies the write-ahead log into the file and empties it; false where a reader still needs it.
+/// Copies the write-ahead log into the file and empties it; false where a reader still needs it. It waits for readers only
+/// where none of them needs an older page.
 fn truncate_wal(connection: &Connection) -> rusqlite::Result<bool> {
+    let (log, copied): (i64, i64) =
+        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+    if copied < log {
+        return Ok(false);
+    }
     connection.busy_timeout(CHECKPOINT_WAIT)?;
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     connection.busy_timeout(BUSY)?;
@@ -152,13 +160,15 @@ fn some(connection: &Connection, sql: &str, user: &str, limit: usize) -> rusqlit
 /// Deletes events with what belongs to them; all of `limit` where there may be more.
 fn events(connection: &Connection, user: &str, limit: usize) -> rusqlite::Result<usize> {
     let mut query = connection.prepare_cached(EVENTS)?;
-    let found = query.query_map(params![user, count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let found: Vec<(Vec<u8>, i64)> = found.collect::<rusqlite::Result<_>>()?;
+    let found = query.query_map(params![user, count(limit)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    // A damaged id may be of any type.
+    let found: Vec<(i64, Value, i64)> = found.collect::<rusqlite::Result<_>>()?;
     let (mut gone, mut bytes) = (0, 0);
-    for (id, length) in &found {
+    for (rowid, id, length) in &found {
         for sql in OF_EVENT {
             gone += connection.prepare_cached(sql)?.execute([id])?;
         }
+        gone += connection.prepare_cached(EVENT)?.execute([rowid])?;
         bytes += length;
         if gone >= limit || bytes >= EVENT_BYTES_MAX {
             return Ok(limit);
@@ -181,7 +191,7 @@ mod tests {
     fn every_statement_finds_its_rows_by_an_index() {
         let file = Connection::open_in_memory().unwrap();
         MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
-        let statements = [EVENTS, PENDING, NOTIFICATIONS].into_iter().chain(FIRST).chain(OF_EVENT).chain(LAST);
+        let statements = [EVENTS, EVENT, PENDING, NOTIFICATIONS].into_iter().chain(FIRST).chain(OF_EVENT).chain(LAST);
         for sql in statements {
             let mut plan = file.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let values = vec!["1"; plan.parameter_count()];
@@ -233,6 +243,19 @@ mod tests {
             file.query_row(&format!("SELECT COUNT(*) FROM \"{name}\""), [], |row| row.get::<_, i64>(0)).unwrap()
         };
         tables.iter().map(count).sum()
+    }
+
+    #[test]
+    fn damaged_events_are_erased_too() {
+        let file = file_of(["ada", "bob"], 3);
+        file.execute_batch(
+            "UPDATE events SET id = 'text', payload = x'ff' WHERE id = CAST('ada1' AS BLOB);
+             UPDATE events SET id = 7, payload = 1 WHERE id = CAST('ada2' AS BLOB);",
+        )
+        .unwrap();
+        assert!(rows(&file, "ada", 1_000).unwrap().all);
+        let left = file.query_row("SELECT COUNT(*) FROM events WHERE owner = 'ada'", [], |row| row.get::<_, i64>(0));
+        assert_eq!(left.unwrap(), 0);
     }
 
     #[test]

@@ -140,6 +140,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn damaged_rows_do_not_stop_the_migration_of_remembered_answers() -> Result<(), Box<dyn std::error::Error>> {
+        let mut connection = as_of(
+            8,
+            "INSERT INTO idempotency_keys (token_id, route, name, content, answer, at, people) VALUES
+                ('t', 'r', 'a', x'', '', 1, '[\"ada\"'), ('t', 'r', 'b', x'', '', 1, '[\"ada\", null]'),
+                ('t', 'r', 'c', x'', '', 1, x'ff')",
+        )
+        .await?;
+        assert_eq!(run(&mut connection, Time::ZERO).await?, after(8));
+        let rows = sqlx::query("SELECT user_id, name FROM idempotency_subjects").fetch_all(&mut connection).await?;
+        let rows: Vec<(String, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        assert_eq!(rows, [("ada".to_owned(), "b".to_owned())]);
+        Ok(())
+    }
+
+    #[tokio::test]
     async fn a_boundary_that_could_be_guessed_is_replaced_and_that_is_noted() -> Result<(), Box<dyn std::error::Error>>
     {
         let mut connection = as_of(

@@ -13,9 +13,11 @@ use crate::work::Work;
 
 /// The rows one step erases, about. 5,000 would be allowed; so many take some 20 ms.
 const STEP_ROWS: usize = 500;
-/// How long to wait after a step that failed, and after one that a reader was in the way of.
+/// How long to wait after a step that failed.
 const RETRY: Duration = Duration::from_secs(1);
-const BLOCKED: Duration = Duration::from_millis(20);
+/// How long to wait after a step that a reader blocked: twice as long each time, between these two.
+const BLOCKED_MIN: Duration = Duration::from_millis(20);
+const BLOCKED_MAX: Duration = Duration::from_secs(1);
 
 /// What one step of an erasure did.
 pub(crate) struct Erased {
@@ -27,12 +29,14 @@ pub(crate) struct Erased {
 }
 
 /// How far an erasure is.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Progress {
     /// There may be more rows.
     More,
     /// The rows are gone, but a reader still needs the log that their pages are in.
     Blocked,
+    /// The step's rows are gone and the erasure is recorded, but it could not be ended. A later step tries again.
+    Failed(StoreError),
     Done,
 }
 
@@ -48,9 +52,27 @@ struct Erasure {
     user_id: String,
     /// Those who are answered when it is done.
     replies: Vec<PendingReply<()>>,
+    /// How long it waited when a reader last blocked it.
+    blocked: Duration,
 }
 
 impl Erasure {
+    fn new(user_id: String, replies: Vec<PendingReply<()>>) -> Self {
+        Self { user_id, replies, blocked: Duration::ZERO }
+    }
+
+    /// How long to wait before the next step.
+    fn wait_after(&mut self, progress: &Progress) -> Option<Duration> {
+        match progress {
+            Progress::More | Progress::Done => None,
+            Progress::Failed(_) => Some(RETRY),
+            Progress::Blocked => {
+                self.blocked = (self.blocked * 2).clamp(BLOCKED_MIN, BLOCKED_MAX);
+                Some(self.blocked)
+            }
+        }
+    }
+
     fn answer(&mut self, result: &Result<(), StoreError>) {
         for mut reply in self.replies.drain(..) {
             let _ = reply.hold(result.clone());
@@ -62,7 +84,7 @@ impl Erasure {
 impl Erasures {
     /// Goes on with an erasure that an earlier process began.
     pub(super) fn resume(&mut self, user_id: String) {
-        self.queue.push_back(Erasure { user_id, replies: Vec::new() });
+        self.queue.push_back(Erasure::new(user_id, Vec::new()));
     }
 
     /// When the next step is to be made, from now; none without an erasure.
@@ -80,12 +102,12 @@ impl<B: Backend> Writer<B> {
         }
         self.executor.evict_user(&user_id);
         self.erasing.begin(&user_id);
-        let mut erasure = Erasure { user_id, replies: vec![reply] };
+        let mut erasure = Erasure::new(user_id, vec![reply]);
         match self.erase_some(&mut erasure).await {
             Ok(Progress::Done) => {}
-            Ok(_) => self.erasures.queue.push_back(erasure),
+            Ok(progress) => self.wait_for_next_step(erasure, &progress),
             Err(error) => {
-                // Nothing has happened, and the caller may ask again.
+                // The step was rolled back, and with it the record of the erasure: the caller may ask again.
                 self.erasing.end(&erasure.user_id);
                 erasure.answer(&Err(error));
             }
@@ -98,16 +120,18 @@ impl<B: Backend> Writer<B> {
             return;
         }
         let Some(mut erasure) = self.erasures.queue.pop_front() else { return };
-        let wait = match self.erase_some(&mut erasure).await {
-            Ok(Progress::Done) => return self.erasures.not_before = None,
-            Ok(Progress::More) => None,
-            Ok(Progress::Blocked) => Some(BLOCKED),
+        match self.erase_some(&mut erasure).await {
+            Ok(Progress::Done) => self.erasures.not_before = None,
+            Ok(progress) => self.wait_for_next_step(erasure, &progress),
             Err(error) => {
-                erasure.answer(&Err(error));
-                Some(RETRY)
+                erasure.answer(&Err(error.clone()));
+                self.wait_for_next_step(erasure, &Progress::Failed(error));
             }
-        };
-        self.erasures.not_before = wait.map(|wait| Instant::now() + wait);
+        }
+    }
+
+    fn wait_for_next_step(&mut self, mut erasure: Erasure, progress: &Progress) {
+        self.erasures.not_before = erasure.wait_after(progress).map(|wait| Instant::now() + wait);
         self.erasures.queue.push_back(erasure);
     }
 
@@ -122,12 +146,29 @@ impl<B: Backend> Writer<B> {
         }
         let erased = erased?;
         self.waiting.fetch_sub(i64::try_from(erased.pending).unwrap_or(0), Ordering::SeqCst);
-        if erased.progress == Progress::Done {
-            self.refusals.forget(&self.rules.quotas(&erasure.user_id));
-            self.erasing.end(&erasure.user_id);
-            self.erased.send_modify(|count| *count += 1);
-            erasure.answer(&Ok(()));
+        match &erased.progress {
+            Progress::More | Progress::Blocked => {}
+            Progress::Failed(error) => erasure.answer(&Err(error.clone())),
+            Progress::Done => {
+                self.refusals.forget(&self.rules.quotas(&erasure.user_id));
+                self.erasing.end(&erasure.user_id);
+                self.erased.send_modify(|count| *count += 1);
+                erasure.answer(&Ok(()));
+            }
         }
         Ok(erased.progress)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blocked_erasure_is_tried_once_a_second_after_a_while() {
+        let mut erasure = Erasure::new("ada".into(), Vec::new());
+        let waits: Vec<u128> =
+            (0..8).filter_map(|_| erasure.wait_after(&Progress::Blocked)).map(|wait| wait.as_millis()).collect();
+        assert_eq!(waits, [20, 40, 80, 160, 320, 640, 1_000, 1_000]);
     }
 }

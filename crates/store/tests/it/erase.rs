@@ -252,6 +252,30 @@ async fn an_erasure_ends_when_no_reader_needs_the_old_pages_any_more() {
     assert_eq!(found_in(backend.path().parent().unwrap(), MARK), [""; 0]);
 }
 
+#[tokio::test]
+async fn an_erasure_that_could_not_be_ended_goes_on_and_deletes_nothing_new() {
+    let mut backend = Backend::sqlite().await;
+    live(&backend, ADA, 10).await;
+    let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
+    let fails = "CREATE TRIGGER fails BEFORE DELETE ON erasures BEGIN SELECT RAISE(ABORT, 'no'); END";
+    file.execute(fails).await.unwrap();
+    let store = backend.store();
+    let waiting = store.waiting().await.unwrap().0;
+    assert!(store.erase_user(ADA.into()).await.is_err());
+    assert!(store.waiting().await.unwrap().0 < waiting, "the rows are gone");
+    // As long as it is recorded in the file, nothing new about the person is taken: a later step would delete it.
+    let events = vec![Incoming::new(event(ADA, 1), None)];
+    let publish_hers = Publish { caller: Caller::user(ADA), events, once: None };
+    assert_eq!(store.publish(publish_hers).await.unwrap_err().kind, ErrorKind::Conflict);
+    file.execute("DROP TRIGGER fails").await.unwrap();
+    file.close().await.unwrap();
+    tokio::time::timeout(LONG, store.erase_user(ADA.into())).await.expect("it ends").unwrap();
+    publish(&*store, ADA, 0..1).await;
+    drop(store);
+    backend.restart().await;
+    backend.store().conversation(Caller::user(ADA), format!("{MARK}-0")).await.expect("what is new stays");
+}
+
 on_every_store! {
     async fn an_erasure_is_counted_and_what_waited_for_the_person_waits_no_more(backend: Backend) {
         live(&backend, "bob", 20).await;
