@@ -123,3 +123,31 @@ fn the_readme_shows_what_the_demo_prints() {
     let printed = String::from_utf8(output.stdout).expect("text");
     assert!(readme.contains(printed.trim_end()), "README.md does not show:\n{printed}");
 }
+
+/// A line at the first level of the code map is a folder, the lines below it are paths in that folder. File names in the
+/// descriptions need only exist somewhere.
+#[test]
+fn the_code_map_names_files_that_exist() {
+    let document = read("ARCHITECTURE.md");
+    let map =
+        document.split("## Code map").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("it has a code map");
+    let known: Vec<String> =
+        files("crates", ".rs").iter().map(|path| path.display().to_string().replace('\\', "/")).collect();
+    let mut folder = PathBuf::new();
+    for line in map.lines().filter(|line| line.starts_with("    ")) {
+        let (depth, text) = (line.len() - line.trim_start().len(), line.trim_start());
+        let paths = text.split("  ").next().expect("a split has a first part");
+        for path in paths.split(", ").filter(|_| depth <= 6) {
+            if depth == 4 {
+                folder = root().join(path);
+            }
+            let path = if depth == 4 { folder.clone() } else { folder.join(path) };
+            assert!(path.exists(), "ARCHITECTURE.md names {}", path.display());
+        }
+        for word in text.split([' ', ',', ';', ':', '(', ')']).map(|word| word.trim_end_matches('.')) {
+            let ending = format!("/{word}");
+            let exists = !word.ends_with(".rs") || known.iter().any(|path| path.ends_with(&ending));
+            assert!(exists, "ARCHITECTURE.md names {word}");
+        }
+    }
+}
