@@ -1,6 +1,6 @@
 //! Rows that cannot be read: the work that came across one goes on without it, and an operator hears of it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::error::StoreError;
 
@@ -21,24 +21,34 @@ impl<T> From<Vec<T>> for Found<T> {
 /// logged and counted the first time.
 #[derive(Default)]
 pub(crate) struct Damage {
-    known: HashSet<String>,
+    /// Each with the person it is about, where that is known.
+    known: HashMap<String, Option<Box<str>>>,
     /// How many were found since that was last asked.
     fresh: usize,
 }
 
 impl Damage {
-    /// Notes that a row is left out, by its table and key.
-    pub(crate) fn note(&mut self, row: String, error: &StoreError) {
-        if !self.known.contains(&row) {
+    /// Notes that a row of this person is left out, by its table and key.
+    pub(crate) fn note(&mut self, user_id: &str, row: String, error: &StoreError) {
+        self.note_row(row, Some(user_id), error);
+    }
+
+    fn note_row(&mut self, row: String, user_id: Option<&str>, error: &StoreError) {
+        if !self.known.contains_key(&row) {
             tracing::error!(%row, %error, "a row of the database is damaged; everything else goes on without it");
             self.fresh += 1;
-            self.known.insert(row);
+            self.known.insert(row, user_id.map(Into::into));
         }
+    }
+
+    /// Forgets the rows of a person who is erased. Rows that are known by their id alone stay.
+    pub(crate) fn forget(&mut self, user_id: &str) {
+        self.known.retain(|_, owner| owner.as_deref() != Some(user_id));
     }
 
     /// Notes which rows are left out, and gives the others.
     pub(crate) fn readable<T>(&mut self, found: Found<T>) -> Vec<T> {
-        found.damaged.into_iter().for_each(|(row, error)| self.note(row, &error));
+        found.damaged.into_iter().for_each(|(row, error)| self.note_row(row, None, &error));
         found.rows
     }
 

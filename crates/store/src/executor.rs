@@ -84,6 +84,12 @@ pub(crate) trait RowSource: PeopleRowSource {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn mailbox(&mut self, key: &MailboxKey) -> impl Future<Output = Result<Option<LoadedMailbox>, StoreError>> + Send;
+    /// What a view shows of a mailbox, from its own row alone.
+    fn mailbox_summary(
+        &mut self,
+        key: &MailboxKey,
+        now: Time,
+    ) -> impl Future<Output = Result<Option<MailboxSummary>, StoreError>> + Send;
     /// Agents of a conversation, besides its own, in whose mailbox something waits; at most `limit`.
     fn sub_agents(
         &mut self,
@@ -137,6 +143,15 @@ impl LoadedMailbox {
     pub(crate) fn rows(&self) -> usize {
         1 + self.mailbox.pending().len()
     }
+}
+
+/// A mailbox without the notifications that wait in it.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MailboxSummary {
+    /// Whether its agent is working.
+    pub(crate) working: bool,
+    /// How many notifications wait in it.
+    pub(crate) pending: usize,
 }
 
 /// The hot state, and the context with which mailboxes handle inputs.
@@ -310,7 +325,7 @@ impl Executor {
                 Err(error) if error.kind == ErrorKind::Damaged => {
                     let (owner, conversation, agent) = key.columns();
                     let row = format!("mailboxes ({owner}, {conversation}, {agent})");
-                    self.damage.note(row, &error);
+                    self.damage.note(owner, row, &error);
                     self.damaged_mailboxes.insert(key);
                     // What it changed before it failed must go. The next tick leaves it out from the beginning.
                     if self.changes.is_touched() {
@@ -343,7 +358,7 @@ impl Executor {
     async fn is_readable(&mut self, user_id: &str, source: &mut impl RowSource) -> Result<bool, StoreError> {
         match self.person(user_id, source).await {
             Err(error) if error.kind == ErrorKind::Damaged => {
-                self.damage.note(format!("what is stored of the person {user_id}"), &error);
+                self.damage.note(user_id, format!("what is stored of the person {user_id}"), &error);
                 self.damaged_people.insert(user_id.to_owned());
                 Ok(false)
             }
@@ -554,6 +569,9 @@ impl Executor {
         self.conversations.retain(|key, _| &*key.owner != user_id);
         self.names.retain(|_, key| &**key.owner() != user_id);
         self.preferences.remove(user_id);
+        self.damaged_mailboxes.retain(|key| &**key.owner() != user_id);
+        self.damaged_people.remove(user_id);
+        self.damage.forget(user_id);
     }
 }
 

@@ -11,7 +11,7 @@ use bellwire_core::{EventId, Mailbox, Notification, NotificationId, Time};
 use crate::command::{IdempotencyKey, InjectionView, Message, NotificationView, Token, Trace};
 use crate::damage::Found;
 use crate::error::{ErrorKind, StoreError};
-use crate::executor::{LoadedMailbox, RowSource};
+use crate::executor::{LoadedMailbox, MailboxSummary, RowSource};
 use crate::packed_event::PackedEvent;
 use crate::refusals::NoRefusalCache;
 use crate::rows::{
@@ -93,6 +93,14 @@ impl RowSource for Memory {
         let mailbox = Mailbox::load(&row.state, pending)
             .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
         Ok(Some(LoadedMailbox { mailbox, has_guessable_secret: false, saved: row.state.len() }))
+    }
+
+    async fn mailbox_summary(&mut self, key: &MailboxKey, now: Time) -> Result<Option<MailboxSummary>, StoreError> {
+        let tables = self.lock();
+        let Some(row) = tables.mailboxes.get(key) else { return Ok(None) };
+        let mailbox = Mailbox::load(&row.state, Vec::new())
+            .map_err(|error| StoreError::new(ErrorKind::Damaged, error.to_string()))?;
+        Ok(Some(MailboxSummary { working: mailbox.is_working(now), pending: row.pending.len() }))
     }
 
     async fn sub_agents(&mut self, key: &ConversationKey, limit: usize) -> Result<Vec<Arc<str>>, StoreError> {

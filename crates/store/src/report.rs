@@ -14,7 +14,7 @@ use crate::work::Work;
 /// Hears of every commit, right after it. It is called by the writer: it must not wait for anything.
 pub type Observer = Arc<dyn Fn(&CommitReport) + Send + Sync>;
 
-/// One commit.
+/// One commit, or one group of reads that needed none; those have no commands.
 #[derive(Clone, Debug, Default)]
 pub struct CommitReport {
     /// How many commands it carried.

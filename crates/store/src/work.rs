@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::command::IdempotencyKey;
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::executor::{LoadedMailbox, PeopleRowSource, RowSource};
+use crate::executor::{LoadedMailbox, MailboxSummary, PeopleRowSource, RowSource};
 use crate::packed_event::PackedEvent;
 use crate::people::{ConfirmationRow, Delivery, InboxItem, LoadedPerson, Reminder};
 use crate::rows::{
@@ -153,6 +153,11 @@ impl<B: Backend> RowSource for Counted<B> {
     async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
         let found = self.backend.mailbox(key).await;
         self.count(found, |loaded| loaded.as_ref().map_or(1, LoadedMailbox::rows))
+    }
+
+    async fn mailbox_summary(&mut self, key: &MailboxKey, now: Time) -> Result<Option<MailboxSummary>, StoreError> {
+        let found = self.backend.mailbox_summary(key, now).await;
+        self.one(found)
     }
 
     async fn sub_agents(&mut self, key: &ConversationKey, limit: usize) -> Result<Vec<Arc<str>>, StoreError> {

@@ -11,7 +11,7 @@ use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
 use bellwire_core::{InjectionPoint, NotificationId, Time};
 
-use super::{Executor, RowSource};
+use super::{Executor, MailboxSummary, RowSource};
 use crate::command::{Caller, ConversationView, Hint, HintKind, IdempotencyKey};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{ConversationKey, ConversationRow, MailboxKey};
@@ -83,14 +83,19 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<ConversationView, StoreError> {
         let main = MailboxKey::new(key, "main");
-        self.load_mailbox(&main, source).await?;
-        let (row, mailbox) = (&self.conversations[key].row, &self.hot_mailboxes[&main].mailbox);
+        let now = self.context.now;
+        let hot = self.hot_mailboxes.get(&main).map(|hot| &hot.mailbox);
+        let MailboxSummary { working, pending } = match hot {
+            Some(mailbox) => MailboxSummary { working: mailbox.is_working(now), pending: mailbox.pending().len() },
+            None => source.mailbox_summary(&main, now).await?.unwrap_or_default(),
+        };
+        let row = &self.conversations[key].row;
         Ok(ConversationView {
             id: row.key.id.to_string(),
             user_id: row.key.owner.to_string(),
             title: row.title.clone(),
-            working: mailbox.is_working(self.context.now),
-            pending: mailbox.pending().len(),
+            working,
+            pending,
             boundary: row.boundary.clone(),
         })
     }

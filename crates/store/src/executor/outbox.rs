@@ -292,7 +292,7 @@ impl Executor {
             let row = match self.conversation(&ConversationKey::new(&item.user_id, id), source).await {
                 // It is told of by its id.
                 Err(error) if error.kind == ErrorKind::Damaged => {
-                    self.damage.note(format!("conversations ({}, {id})", item.user_id), &error);
+                    self.damage.note(&item.user_id, format!("conversations ({}, {id})", item.user_id), &error);
                     continue;
                 }
                 row => row?,
@@ -319,7 +319,7 @@ impl Executor {
         };
         let item = match self.inbox_item(&delivery.user_id, id, source).await {
             Err(error) if error.kind == ErrorKind::Damaged => {
-                self.damage.note(format!("inbox ({}, {id})", delivery.user_id), &error);
+                self.damage.note(&delivery.user_id, format!("inbox ({}, {id})", delivery.user_id), &error);
                 return Ok(DeliveryCheck::No("the notification is damaged"));
             }
             item => item?,

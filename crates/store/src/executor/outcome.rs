@@ -211,7 +211,7 @@ impl Executor {
         for id in deliveries.iter().filter_map(|one| one.content.notification_id()) {
             match self.inbox_item(&first.user_id, id, source).await {
                 Err(error) if error.kind == ErrorKind::Damaged => {
-                    self.damage.note(format!("inbox ({}, {id})", first.user_id), &error);
+                    self.damage.note(&first.user_id, format!("inbox ({}, {id})", first.user_id), &error);
                 }
                 item => asking.extend(item?),
             }
@@ -253,7 +253,7 @@ impl Executor {
             Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
             // The person is told, and the deliveries of others go on.
             Err(error) if error.kind == ErrorKind::Damaged => {
-                self.damage.note(format!("mailboxes ({}, {conversation})", item.user_id), &error);
+                self.damage.note(&item.user_id, format!("mailboxes ({}, {conversation})", item.user_id), &error);
                 return Ok(());
             }
             address => address?,

@@ -393,6 +393,34 @@ impl Executor {
             return Err(StoreError::not_found("user"));
         }
         self.erasing.check(user)?;
+        let mut conversations = match &caller.conversation_id {
+            Some(bound) => self.open_conversation(&ConversationKey::new(user, bound), source).await?,
+            None => self.latest_open_conversations(user, source).await?,
+        };
+        let too_many = conversations.len() > OPEN_MAX;
+        conversations.truncate(OPEN_MAX);
+        conversations.sort();
+        let mailboxes = conversations.iter().map(|key| MailboxKey::new(key, agent.shared())).collect();
+        Ok(EventTargets { all_of: Some(agent.clone()), owner: user.into(), mailboxes, create: None, too_many })
+    }
+
+    /// The conversation, if it is open.
+    async fn open_conversation(
+        &mut self,
+        key: &ConversationKey,
+        source: &mut impl RowSource,
+    ) -> Result<Vec<ConversationKey>, StoreError> {
+        let since = open_since(self.context.now);
+        let row = self.conversation(key, source).await?.filter(|row| row.seen_at >= since);
+        Ok(row.map(|row| row.key.clone()).into_iter().collect())
+    }
+
+    /// The person's open conversations, at least one more than one event reaches if there are so many.
+    async fn latest_open_conversations(
+        &mut self,
+        user: &str,
+        source: &mut impl RowSource,
+    ) -> Result<Vec<ConversationKey>, StoreError> {
         let since = open_since(self.context.now);
         // What this very commit opened is open too, and was seen last.
         let fresh = self.changes.conversations.values().filter(|row| &*row.key.owner == user && row.seen_at >= since);
@@ -403,12 +431,7 @@ impl Executor {
                 conversations.push(key);
             }
         }
-        conversations.retain(|key| caller.conversation_id.as_deref().is_none_or(|bound| bound == &*key.id));
-        let too_many = conversations.len() > OPEN_MAX;
-        conversations.truncate(OPEN_MAX);
-        conversations.sort();
-        let mailboxes = conversations.iter().map(|key| MailboxKey::new(key, agent.shared())).collect();
-        Ok(EventTargets { all_of: Some(agent.clone()), owner: user.into(), mailboxes, create: None, too_many })
+        Ok(conversations)
     }
 
     pub(super) async fn accept_event(

@@ -149,7 +149,7 @@ impl Executor {
         match entered {
             // The agent's own call goes on. The event says why its person was not told.
             Err(error) if error.kind == ErrorKind::Damaged => {
-                self.damage.note(format!("mailboxes ({owner})"), &error);
+                self.damage.note(owner, format!("mailboxes ({owner})"), &error);
                 return Ok(vec![Decision::nobody("the person's mailbox is damaged".to_owned())]);
             }
             entered => entered?,

@@ -16,7 +16,7 @@ use super::{Sqlite, SqliteWriter, damaged, failed, failure, mailbox_log};
 use crate::command::{IdempotencyKey, InjectionView, Message, NotificationView, Superseded, Token, Trace};
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::executor::{LoadedMailbox, RowSource};
+use crate::executor::{LoadedMailbox, MailboxSummary, RowSource};
 use crate::packed_event::PackedEvent;
 use crate::rows::{
     ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
@@ -38,6 +38,20 @@ const DUE_PAGE: std::ops::Range<usize> = 64..1024;
 enum Decided {
     With,
     Without,
+}
+
+impl SqliteWriter {
+    /// The newest state of a mailbox, and the ids of the notifications that wait in it, 16 bytes each.
+    async fn saved_mailbox(&mut self, key: &MailboxKey) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
+        if let Some((state, pending)) = self.log.newest(key) {
+            return Ok(Some((state.to_owned(), pending.to_owned())));
+        }
+        let sql = "SELECT state, pending FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent = $3";
+        let (owner, conversation, agent) = key.columns();
+        let query = sqlx::query(sql).bind(owner).bind(conversation).bind(agent);
+        let row = query.fetch_optional(&mut self.reading).await.map_err(failure)?;
+        row.map(|row| Ok((column(&row, 0)?, column(&row, 1)?))).transpose()
+    }
 }
 
 impl RowSource for SqliteWriter {
@@ -86,23 +100,17 @@ impl RowSource for SqliteWriter {
     }
 
     async fn mailbox(&mut self, key: &MailboxKey) -> Result<Option<LoadedMailbox>, StoreError> {
-        let (state, pending) = match self.log.newest(key) {
-            Some((state, pending)) => (state.to_owned(), pending.to_owned()),
-            None => {
-                let sql =
-                    "SELECT state, pending FROM mailboxes WHERE owner = $1 AND conversation_id = $2 AND agent = $3";
-                let (owner, conversation, agent) = key.columns();
-                let query = sqlx::query(sql).bind(owner).bind(conversation).bind(agent);
-                let Some(row) = query.fetch_optional(&mut self.reading).await.map_err(failure)? else {
-                    return Ok(None);
-                };
-                (column(&row, 0)?, column::<Vec<u8>>(&row, 1)?)
-            }
-        };
+        let Some((state, pending)) = self.saved_mailbox(key).await? else { return Ok(None) };
         let pending = waiting(&mut self.reading, &pending).await?;
         let has_guessable_secret = Mailbox::has_guessable_secret(&state);
         let mailbox = Mailbox::load(&state, pending).map_err(|error| damaged(&error.to_string()))?;
         Ok(Some(LoadedMailbox { mailbox, has_guessable_secret, saved: state.len() }))
+    }
+
+    async fn mailbox_summary(&mut self, key: &MailboxKey, now: Time) -> Result<Option<MailboxSummary>, StoreError> {
+        let Some((state, pending)) = self.saved_mailbox(key).await? else { return Ok(None) };
+        let mailbox = Mailbox::load(&state, Vec::new()).map_err(|error| damaged(&error.to_string()))?;
+        Ok(Some(MailboxSummary { working: mailbox.is_working(now), pending: pending.len() / 16 }))
     }
 
     async fn sub_agents(&mut self, key: &ConversationKey, limit: usize) -> Result<Vec<Arc<str>>, StoreError> {

@@ -150,6 +150,8 @@ impl<B: Backend> Writer<B> {
             Progress::More | Progress::Blocked => {}
             Progress::Failed(error) => erasure.answer(&Err(error.clone())),
             Progress::Done => {
+                // Timers may have come across the person's rows since the first step.
+                self.executor.evict_user(&erasure.user_id);
                 self.refusals.forget(&self.rules.quotas(&erasure.user_id));
                 self.erasing.end(&erasure.user_id);
                 self.erased.send_modify(|count| *count += 1);

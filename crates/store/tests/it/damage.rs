@@ -263,3 +263,33 @@ async fn each_damaged_row_is_counted_once_and_found_by_an_inspection() {
         assert_eq!(look().await, first, "timers come across it again and again");
     }
 }
+
+#[tokio::test]
+async fn a_person_whose_damaged_rows_were_erased_begins_anew_without_a_restart() {
+    let mut backend = template().await;
+    sql(&backend, damage("mailboxes", "state", "x'ff'")).await;
+    sql(&backend, damage("inbox_positions", "position", "'nonsense'")).await;
+    let counted = Arc::new(AtomicUsize::new(0));
+    let count = counted.clone();
+    backend.open().await;
+    let observer = move |report: &CommitReport| {
+        count.fetch_add(report.damaged, Ordering::SeqCst);
+    };
+    backend.observe(Arc::new(observer)).await;
+    backend.pass(120_000);
+    backend.store().tick().await.unwrap();
+    let found = counted.load(Ordering::SeqCst);
+    assert!(found >= 2, "{found}");
+    backend.store().erase_user("ada".into()).await.unwrap();
+    live(&backend, "ada").await.unwrap();
+    let receipt = backend.publish_as(Caller::user("ada"), failure("awk"), None).await.unwrap();
+    backend.pass(120_000);
+    backend.store().tick().await.unwrap();
+    let trace = backend.store().trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
+    assert_eq!(trace.notifications[0].state, "pending", "the timer of the new mailbox has fired");
+    let query =
+        bellwire_store::InboxQuery { state: bellwire_store::InboxState::All, level: None, before: None, limit: 100 };
+    let (items, _) = backend.store().inbox("ada".into(), query).await.unwrap();
+    assert!(items.iter().any(|item| item.message == "Buy milk"), "the new reminder was told");
+    assert_eq!(counted.load(Ordering::SeqCst), found, "nothing new is damaged");
+}

@@ -113,4 +113,22 @@ on_every_store! {
         assert!(receipt.verdicts.iter().any(|one| one.reason.starts_with("too_many_open_conversations")));
         assert!(receipt.verdicts.iter().all(|one| &*one.conversation_id != "c000"), "the one seen first is left out");
     }
+
+    async fn a_token_bound_to_a_conversation_reaches_it_however_many_were_seen_since(backend: Backend) {
+        let store = backend.store();
+        for number in 0..105 {
+            backend.pass(1);
+            let id = format!("c{number:03}");
+            store.put_conversation(Caller::user("ada"), id, "ada".into(), None).await.unwrap();
+        }
+        let bound = Caller { conversation_id: Some("c000".into()), ..Caller::user("ada") };
+        let event = bellwire_core::Event::new("tool.call.failure", "x", Severity::Error, json!({"tool_name": "grep"}));
+        let event = event.unwrap().for_person("ada");
+        let receipt = backend.publish_as(bound.clone(), event.clone(), None).await.unwrap();
+        let reached: Vec<&str> = receipt.verdicts.iter().map(|one| &*one.conversation_id).collect();
+        assert_eq!(reached, ["c000"]);
+        let closed = Caller { conversation_id: Some("elsewhere".into()), ..bound };
+        let receipt = backend.publish_as(closed, event, None).await.unwrap();
+        assert_eq!(receipt.verdicts[0].reason, "no_open_conversation");
+    }
 }

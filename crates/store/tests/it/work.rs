@@ -201,6 +201,25 @@ on_every_store! {
 }
 
 #[tokio::test]
+async fn views_of_full_mailboxes_read_a_few_rows_each_and_are_reported() {
+    let mut backend = Backend::sqlite().await;
+    hundred_full_mailboxes(&backend).await;
+    let reports = Reports::of(&mut backend).await;
+    reports.take();
+    let mut views = tokio::task::JoinSet::new();
+    for number in 0..100 {
+        let (store, caller) = (backend.store(), Caller::user("ada"));
+        views.spawn(async move { store.conversation(caller, format!("chat-{number}")).await.unwrap().pending });
+    }
+    assert!(views.join_all().await.into_iter().all(|pending| pending == 200));
+    // Views are reported after they are answered, and before the next command.
+    backend.store().check().await.unwrap();
+    let (_, read) = reports.check("100 views");
+    // The conversation's row and the mailbox's.
+    assert!((200..=400).contains(&read), "{read} rows");
+}
+
+#[tokio::test]
 async fn everything_unread_is_read_in_small_steps() {
     let rules = PeopleRules { notifications_per_hour: 100_000, ..PeopleRules::default() };
     for mut backend in [Backend::memory_with(rules).await, Backend::sqlite_with(rules).await] {
