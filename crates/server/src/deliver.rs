@@ -1,8 +1,8 @@
-//! How a notification leaves the hub: the channels, and the outbox that uses them.
+//! Sends notifications out of the hub: the channels, and the [`Outbox`] worker that uses them.
 //!
-//! A channel takes something that is ready to go, hands it over once, and tells the truth about what became of it. It
-//! knows nothing of batching, quiet hours, limits or retries, and reads no clock and no store: whoever calls it has decided
-//! that the message goes now and decides from the outcome whether it goes again.
+//! A channel sends one finished message once and reports the outcome. It knows nothing of batching, quiet hours, limits or
+//! retries, and reads no clock and no store: the store decides when a message is sent and, from the outcome, whether it is
+//! sent again.
 
 pub mod email;
 mod mail_sender;

@@ -1,11 +1,11 @@
-//! Notifications as email: a [`MailMessage`] is composed into the bytes of a message, and [`Smtp`] hands it to a server.
+//! The email channel: [`compose`] makes the bytes of a [`MailMessage`], and [`Smtp`] sends them to a server.
 //!
-//! What must not be wrong is a type that cannot be: an [`EmailAddress`] is one mailbox, a [`Link`] has no character that could
-//! end a header, a [`MessageId`] is the same on every attempt. From there composing cannot fail, and the same letter always
-//! gives the same bytes. Sending is one connection for one message; what is known afterwards is an [`SmtpOutcome`], and where
-//! the server fell silent between the last byte and its answer that outcome is *unknown*, never a guess.
+//! Types exclude invalid input: an [`EmailAddress`] is exactly one address, a [`Link`] has no character that could end a
+//! header, a [`MessageId`] is the same on every attempt. So composing cannot fail, and the same message always gives the same
+//! bytes. Each message is sent over a connection of its own. The result is an [`SmtpOutcome`]; if the server does not reply
+//! to the end of the message, the outcome is *unknown*, never a guess.
 //!
-//! Not here: when a mail is sent, to whom it may be sent, and whether it is tried again.
+//! The store decides when a mail is sent, to whom, and whether it is retried.
 //!
 //! ```
 //! use bellwire_core::Time;
@@ -14,7 +14,7 @@
 //! let from = NamedAddress::parse("Bellwire <bell@example.org>")?;
 //! let at: Time = "2026-11-15T21:00:00Z".parse().map_err(|_| "a time")?;
 //! let item = MailItem::new("butler", MailItemKind::Reminder, "Buy milk", at);
-//! let letter = MailMessage {
+//! let mail = MailMessage {
 //!     message_id: MessageId::new("019a8f7e-1111-7000-8000-000000000000", &from.address)?,
 //!     to: EmailAddress::parse("ada@example.org")?,
 //!     from,
@@ -23,7 +23,7 @@
 //!     content: Content::Notification { item, subject: None },
 //!     links: Links::default(),
 //! };
-//! let message = String::from_utf8(compose(&letter)).map_err(|_| "mail is ASCII")?;
+//! let message = String::from_utf8(compose(&mail)).map_err(|_| "mail is ASCII")?;
 //! assert!(message.contains("\r\nSubject: [butler] Reminder: Buy milk\r\n"));
 //! # Ok::<(), String>(())
 //! ```

@@ -1,4 +1,4 @@
-//! Letters of the outbox as mail: what is said is the store's, how it looks and travels is the channel's.
+//! Makes a [`MailMessage`] of a [`Claim`] and sends it by SMTP. The store decides the content, the email channel the format.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,40 +11,40 @@ use super::email::{
 };
 use super::{SendFn, UnsubscribeLinks};
 
-/// Everything a mail needs besides what it says.
+/// What every mail of the hub has in common.
 pub(crate) struct MailSender {
-    /// The server.
+    /// The mail server.
     pub(crate) smtp: Smtp,
-    /// Who the mails are from.
+    /// The sender of every mail.
     pub(crate) from: NamedAddress,
-    /// The address under which people reach the hub.
+    /// The base URL of the hub, for links.
     pub(crate) hub: String,
-    /// Signs the links that end mail.
+    /// Signs the unsubscribe links.
     pub(crate) unsubscribe: UnsubscribeLinks,
 }
 
 impl MailSender {
-    /// The way for the outbox to send by.
+    /// The function with which the outbox sends.
     pub(crate) fn sender(self) -> SendFn {
-        let postage = Arc::new(self);
+        let sender = Arc::new(self);
         Arc::new(move |claim, code| {
-            let postage = postage.clone();
+            let sender = sender.clone();
             Box::pin(async move {
-                match postage.letter(&claim, code) {
-                    Ok(letter) => outcome(postage.smtp.deliver(&letter).await, &claim.target),
-                    // It can never be written, so nothing is gained by trying again.
+                match sender.message(&claim, code) {
+                    Ok(message) => outcome(sender.smtp.deliver(&message).await, &claim.target),
+                    // The message can never be composed, so a retry would fail too.
                     Err(reason) => AttemptOutcome::Refused { reason: without_addresses(&reason, &claim.target) },
                 }
             })
         })
     }
 
-    fn letter(&self, claim: &Claim, code: Option<String>) -> Result<MailMessage, String> {
+    fn message(&self, claim: &Claim, code: Option<String>) -> Result<MailMessage, String> {
         let content = match &claim.purpose {
             Purpose::Confirmation => Content::Confirmation { code: code.unwrap_or_default() },
             Purpose::News(items) => match items.as_slice() {
-                [item] => Content::Notification { item: written(item, &claim.titles), subject: None },
-                items => Content::Digest(items.iter().map(|item| written(item, &claim.titles)).collect()),
+                [item] => Content::Notification { item: mail_item(item, &claim.titles), subject: None },
+                items => Content::Digest(items.iter().map(|item| mail_item(item, &claim.titles)).collect()),
             },
         };
         let link = format!("{}/u/{}", self.hub, self.unsubscribe.sign(&claim.user_id, &claim.target));
@@ -60,7 +60,7 @@ impl MailSender {
     }
 }
 
-fn written(item: &InboxItem, titles: &BTreeMap<String, String>) -> MailItem {
+fn mail_item(item: &InboxItem, titles: &BTreeMap<String, String>) -> MailItem {
     let kind = match item.level {
         InboxItemType::Reminder => MailItemKind::Reminder,
         InboxItemType::Info => MailItemKind::Info,
@@ -68,21 +68,21 @@ fn written(item: &InboxItem, titles: &BTreeMap<String, String>) -> MailItem {
         InboxItemType::Warning => MailItemKind::Warning,
         InboxItemType::Error => MailItemKind::Error,
     };
-    let mut written = MailItem::new(&item.origin, kind, &item.message, item.created_at);
+    let mut mail_item = MailItem::new(&item.origin, kind, &item.message, item.created_at);
     if let Some(title) = &item.title {
-        written = written.titled(title);
+        mail_item = mail_item.titled(title);
     }
     if let Some(source) = &item.source {
-        written = written.from_source(source);
+        mail_item = mail_item.from_source(source);
     }
     match &item.conversation_id {
-        Some(id) => written.in_conversation(titles.get(id).unwrap_or(id)),
-        None => written,
+        Some(id) => mail_item.in_conversation(titles.get(id).unwrap_or(id)),
+        None => mail_item,
     }
 }
 
-/// The outcome as the outbox records it, without addresses: agents and logs read the reason too. What the operator has to
-/// mend is no fault of the address, so it is tried again.
+/// The outcome as the outbox records it. Addresses are removed, because agents and logs read the reason too. A configuration
+/// error is not the recipient's fault, so the mail is retried.
 fn outcome(outcome: email::SmtpOutcome, target: &str) -> AttemptOutcome {
     let reason = without_addresses(&outcome.to_string(), target);
     match outcome {

@@ -1,8 +1,8 @@
-//! Sends what is due: claims letters, records that an attempt begins, sends, records what became of it.
+//! The worker that sends due deliveries: claims them, records the start of the attempt, sends, records the outcome.
 //!
-//! It decides nothing. What is due, what is still wanted, when to try again and when to stop is the store's; how a letter
-//! is sent is the channel's. That an attempt begins is on disk before the first byte leaves, so that after a crash
-//! nothing is sent twice that may have arrived.
+//! It decides nothing. The store decides which deliveries are due, which are skipped, and when to retry or give up; the
+//! channel knows how to send. The start of an attempt is committed before the first byte is sent, so that after a crash
+//! no mail is sent twice that may have arrived.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,16 +15,16 @@ use tokio::task::JoinSet;
 
 use crate::{auth, clock};
 
-/// How often it looks for what is due; quiet hours end and retries come up by the clock.
+/// How often the store is polled: the end of quiet hours and due retries send no signal.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How often an outcome that could not be written down is tried again: what was sent must not be lost for a hiccup.
+/// How often recording an outcome is tried: a short failure of the store must not lose the outcome of a sent mail.
 const RECORD_ATTEMPTS_MAX: usize = 5;
 
-/// Sends one letter and says what is known afterwards. The code is there for a letter that confirms an address.
+/// Sends one claimed mail and returns the outcome. The code is set for a mail that confirms an address.
 pub type SendFn =
     Arc<dyn Fn(Claim, Option<String>) -> Pin<Box<dyn Future<Output = AttemptOutcome> + Send>> + Send + Sync>;
 
-/// The worker.
+/// The worker. Clones share the store and the channel.
 #[derive(Clone)]
 pub struct Outbox {
     store: Arc<dyn Store>,
@@ -33,12 +33,12 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// A worker that sends by this way, so many letters at once.
+    /// A worker that sends with `send`, at most `concurrency` mails at once.
     pub fn new(store: Arc<dyn Store>, send: SendFn, concurrency: usize) -> Self {
         Self { store, send, concurrency }
     }
 
-    /// Sends until it is told to stop; then it finishes what it began and takes no more.
+    /// Sends until `stopping` is true; then it claims nothing more and finishes the attempts it has started.
     pub async fn run(self, mut stopping: watch::Receiver<bool>) {
         let mut changes = self.store.outbox_changes();
         let mut every = tokio::time::interval(POLL_INTERVAL);
@@ -50,7 +50,7 @@ impl Outbox {
             tokio::select! {
                 Some(_) = sending.join_next() => {}
                 _ = every.tick() => {}
-                // A delivery was planned or given back; where nothing rings any more the store is closed.
+                // A delivery was planned or released. An error means that the store is closed.
                 rung = changes.changed() => if rung.is_err() { break },
                 _ = stopping.changed() => {}
             }
@@ -58,7 +58,7 @@ impl Outbox {
         while sending.join_next().await.is_some() {}
     }
 
-    /// Sends what is due now and waits for it; how many letters that were.
+    /// Sends the deliveries that are due now, waits for them, and returns the number of mails.
     pub async fn step(&self) -> usize {
         let mut sending = JoinSet::new();
         let begun = self.begin(&mut sending).await;
@@ -66,13 +66,13 @@ impl Outbox {
         begun
     }
 
-    /// Begins as many letters as there is room for.
+    /// Claims and starts as many mails as the concurrency limit allows.
     async fn begin(&self, sending: &mut JoinSet<()>) -> usize {
-        let room = self.concurrency.saturating_sub(sending.len());
-        if room == 0 {
+        let free = self.concurrency.saturating_sub(sending.len());
+        if free == 0 {
             return 0;
         }
-        let claims = self.store.claim(room).await.unwrap_or_else(|error| {
+        let claims = self.store.claim(free).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the outbox could not be looked at; it will be again");
             Vec::new()
         });
@@ -87,8 +87,8 @@ impl Outbox {
     async fn deliver(&self, claim: Claim) {
         let (letter_id, fence) = (claim.letter_id, claim.fence);
         let code = (claim.purpose == Purpose::Confirmation).then(new_code);
-        let letter = AttemptStart { letter_id, fence, code: code.as_deref().map(auth::hash) };
-        match self.store.start(letter).await {
+        let start = AttemptStart { letter_id, fence, code: code.as_deref().map(auth::hash) };
+        match self.store.start(start).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
@@ -101,16 +101,16 @@ impl Outbox {
         self.finish(AttemptEnd { letter_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
     }
 
-    async fn finish(&self, finish: AttemptEnd) {
+    async fn finish(&self, end: AttemptEnd) {
         for attempt in 1..=RECORD_ATTEMPTS_MAX {
-            match self.store.finish(finish.clone()).await {
+            match self.store.finish(end.clone()).await {
                 Ok(true) => return,
                 Ok(false) => {
-                    tracing::warn!(letter_id = %finish.letter_id, "a letter's outcome came too late to count");
+                    tracing::warn!(letter_id = %end.letter_id, "a letter's outcome came too late to count");
                     return;
                 }
                 Err(error) => {
-                    tracing::error!(letter_id = %finish.letter_id, %error, attempt, "an outcome could not be kept");
+                    tracing::error!(letter_id = %end.letter_id, %error, attempt, "an outcome could not be kept");
                     tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
@@ -118,7 +118,7 @@ impl Outbox {
     }
 }
 
-/// A code a person can type: six digits, each as likely as any other.
+/// A confirmation code: six digits, uniformly random.
 fn new_code() -> String {
     format!("{:06}", u64::from_le_bytes(clock::random()) % 1_000_000)
 }

@@ -3,25 +3,25 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
-/// How much of a hash and of a signature a link carries: nobody guesses 16 bytes, and links stay short.
+/// How many bytes of a hash and of a signature a link carries: 16 cannot be guessed, and links stay short.
 const PART: usize = 16;
 
-/// Signs and reads the links that end mail to a person: whoever holds one may do that and nothing else.
+/// Signs and verifies unsubscribe links. A link permits its holder to stop mail to one address of one person, nothing else.
 ///
-/// A link names the person and the address it was mailed to, the latter as a hash: a link of an old address does not end
-/// mail to a new one, and no log reads an address from it.
+/// A link contains the user id and a hash of the address it was mailed to: the link of an old address does not stop mail to
+/// a new one, and a log with the link does not contain the address.
 #[derive(Clone)]
 pub struct UnsubscribeLinks {
     key: Vec<u8>,
 }
 
 impl UnsubscribeLinks {
-    /// Links signed with this key.
+    /// Links signed with this key, of any length.
     pub fn new(key: Vec<u8>) -> Self {
         Self { key }
     }
 
-    /// What stands behind `/u/` for this person and address.
+    /// The path segment after `/u/` for this person and address.
     pub fn sign(&self, user_id: &str, address: &str) -> String {
         let mut bytes = self.signature(user_id, &digest(address)).to_vec();
         bytes.extend(digest(address));
@@ -29,7 +29,7 @@ impl UnsubscribeLinks {
         BASE64_URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The person a link is of, and the hash of its address; none where we did not sign it.
+    /// The user id and the hash of the address in a link; none if the signature is not ours.
     pub(crate) fn read(&self, signed: &str) -> Option<(String, AddressHash)> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(signed).ok()?;
         let (signature, rest) = bytes.split_at_checked(PART)?;
@@ -42,8 +42,8 @@ impl UnsubscribeLinks {
 
     fn signature(&self, user_id: &str, hash: &[u8; PART]) -> [u8; PART] {
         let whole = self.mac(user_id, hash).map(|mac| mac.finalize().into_bytes());
-        let whole = whole.expect("a key of any length signs");
-        <[u8; PART]>::try_from(&whole[..PART]).expect("a signature is longer than its part")
+        let whole = whole.expect("HMAC takes a key of any length");
+        <[u8; PART]>::try_from(&whole[..PART]).expect("an HMAC-SHA256 is longer than PART")
     }
 
     fn mac(&self, user_id: &str, hash: &[u8; PART]) -> Option<Hmac<Sha256>> {
@@ -55,12 +55,12 @@ impl UnsubscribeLinks {
     }
 }
 
-/// The address a link was mailed to.
+/// The address a link was mailed to, as the first bytes of its SHA-256.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AddressHash([u8; PART]);
 
 impl AddressHash {
-    /// Whether it is this one.
+    /// Whether it is the hash of this address.
     pub(crate) fn is(self, address: &str) -> bool {
         self.0 == digest(address)
     }
@@ -68,7 +68,7 @@ impl AddressHash {
 
 fn digest(address: &str) -> [u8; PART] {
     let whole = Sha256::digest(address.as_bytes());
-    <[u8; PART]>::try_from(&whole[..PART]).expect("a hash is longer than its part")
+    <[u8; PART]>::try_from(&whole[..PART]).expect("a SHA-256 is longer than PART")
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_we_signed_is_read_and_only_for_its_address() {
+    fn only_a_link_with_our_signature_is_valid_and_only_for_its_address() {
         let links = UnsubscribeLinks::new(vec![7; 32]);
         let signed = links.sign("ada", "ada@example.org");
         let (user, address) = links.read(&signed).expect("we signed it");

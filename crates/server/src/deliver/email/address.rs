@@ -4,12 +4,12 @@ use bellwire_core::person::one_line;
 
 use super::header;
 
-/// The longest address SMTP has room for, and the longest part before its @ (RFC 5321, 4.5.3.1).
+/// The longest address, and the longest part before the @, in bytes (RFC 5321, 4.5.3.1).
 const ADDRESS_MAX: usize = 254;
 const LOCAL_MAX: usize = 64;
 /// The longest name beside an address, in characters.
 const NAME_MAX: usize = 100;
-/// How much of a refused text an error repeats.
+/// How many characters of an invalid text an error repeats.
 const SHOWN_MAX: usize = 60;
 
 /// One address, `ada@example.org`. Nothing in it can end a line, start another address or leave its angle brackets.
@@ -29,17 +29,17 @@ pub struct EmailAddress {
     domain: String,
 }
 
-/// An address and, perhaps, the name of who is behind it: `Bellwire <bell@example.org>`.
+/// An address with an optional display name: `Bellwire <bell@example.org>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedAddress {
-    /// The name, on one line.
+    /// The display name, on one line.
     pub name: Option<String>,
     /// The address.
     pub address: EmailAddress,
 }
 
 impl EmailAddress {
-    /// Reads one bare address. The error says what is wrong with it.
+    /// Parses one bare address. The error says what is wrong and what to write.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| format!("'{}' {why}; write one address, like ada@example.org", shown(text));
         let bare = text.trim_matches(' ');
@@ -48,7 +48,7 @@ impl EmailAddress {
         }
         let Some((local, domain)) = bare.rsplit_once('@') else { return Err(wrong("has no @")) };
         check_local(local).map_err(wrong)?;
-        // The strict form is what the domain name system knows: letters, digits, hyphens, 63 to a label, 253 in all.
+        // The strict form has the limits of DNS: letters, digits, hyphens, 63 bytes per label, 253 in all.
         let domain = idna::domain_to_ascii_strict(domain).ok().filter(|domain| !domain.is_empty());
         let domain = domain.ok_or_else(|| wrong("has no domain name behind the @ that could exist"))?;
         let address = Self { local: local.to_owned(), domain };
@@ -58,14 +58,14 @@ impl EmailAddress {
         }
     }
 
-    /// What stands behind the @, in ASCII.
+    /// The part after the @, in ASCII (punycode).
     pub fn domain(&self) -> &str {
         &self.domain
     }
 }
 
 impl NamedAddress {
-    /// Reads `Name <address>`, `"Name, with comma" <address>` or a bare address.
+    /// Parses `Name <address>`, `"Name, with comma" <address>` or a bare address.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let Some((name, address)) = text.strip_suffix('>').and_then(|text| text.rsplit_once('<')) else {
@@ -85,7 +85,7 @@ impl fmt::Display for EmailAddress {
     }
 }
 
-/// As [`NamedAddress::parse`] reads it, for a configuration file.
+/// The form that [`NamedAddress::parse`] accepts, for a configuration file.
 impl fmt::Display for NamedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
@@ -98,8 +98,8 @@ impl fmt::Display for NamedAddress {
     }
 }
 
-/// Dots between runs of the characters that need no quotes. Quoted local parts are legal, next to nobody has one, and
-/// they are where an address turns into two.
+/// Accepts only the unquoted form: runs of allowed characters with single dots between. Quoted local parts are legal but
+/// almost unused, and parsers disagree about them, so that one address could be read as two.
 fn check_local(local: &str) -> Result<(), &'static str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(c);
     match local {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_people_have_are_taken() {
+    fn common_addresses_are_accepted() {
         for (text, read) in [
             ("ada@example.org", "ada@example.org"),
             (" ada@example.org ", "ada@example.org"),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mailbox_has_a_name_whatever_is_in_it() {
+    fn a_display_name_is_parsed_and_printed_with_any_characters() {
         for (text, name) in [
             ("ada@example.org", None),
             ("<ada@example.org>", None),

@@ -1,33 +1,33 @@
-//! Header fields in RFC 5322 form, whatever the text in them is.
+//! Header fields in RFC 5322 form, for any text.
 //!
-//! A name is always a literal of ours. A value either is made of characters that were checked before, or goes through
-//! [`Headers::text`], which leaves printable ASCII as it is and writes everything else as encoded words (RFC 2047). Nothing
-//! that comes in can therefore end a line.
+//! A field name is always a literal. A value is either of a type that allows only safe characters, or goes through
+//! [`Headers::text`], which keeps printable ASCII and writes everything else as encoded words (RFC 2047). So no input can
+//! end a line.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::NamedAddress;
 
-/// Where lines with encoded words should end, and an encoded word must (RFC 2047, 2).
+/// The longest line with encoded words, and the longest encoded word (RFC 2047, 2).
 const LINE_MAX: usize = 76;
 const WORD_MAX: usize = 75;
 const WORD_OPEN: &str = "=?utf-8?B?";
 const WORD_CLOSE: &str = "?=";
 
-/// The header block as it grows.
+/// Builds the header block.
 #[derive(Default)]
 pub(super) struct Headers(String);
 
 impl Headers {
-    /// A field whose value is known to be safe: made here, or of a type that allows nothing else.
+    /// Adds a field whose value is known to be safe: a literal, or of a type that allows only safe characters.
     pub(super) fn known(mut self, name: &'static str, value: &str) -> Self {
         debug_assert!(value.chars().all(|c| c == ' ' || c.is_ascii_graphic()), "{name} is not safe: {value:?}");
         self.0.push_str(&format!("{name}: {value}\r\n"));
         self
     }
 
-    /// A field that holds any text.
+    /// Adds a field with any text.
     pub(super) fn text(mut self, name: &'static str, value: &str) -> Self {
         let room = LINE_MAX - name.len() - 2;
         let value = if is_plain(value) && value.len() <= room { value.to_owned() } else { words(value, room) };
@@ -35,7 +35,7 @@ impl Headers {
         self
     }
 
-    /// A field that holds a name and an address.
+    /// Adds a field with a display name and an address.
     pub(super) fn mailbox(mut self, name: &'static str, mailbox: &NamedAddress) -> Self {
         let room = LINE_MAX - name.len() - 2;
         let shown = mailbox.name.as_deref().map(|shown| match is_plain(shown) && shown.len() <= room / 2 {
@@ -49,24 +49,24 @@ impl Headers {
         self
     }
 
-    /// The block without the empty line behind it.
+    /// The block, without the empty line that ends it.
     pub(super) fn finish(self) -> String {
         self.0
     }
 }
 
-/// A text between quotes, with a backslash before what would end them.
+/// A quoted string: backslashes and quotes inside it are escaped.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Printable ASCII that no reader takes for an encoded word.
+/// Printable ASCII that cannot be read as an encoded word.
 fn is_plain(text: &str) -> bool {
     let printable = text.chars().all(|c| c == ' ' || c.is_ascii_graphic());
     printable && !text.contains("=?") && text.trim() == text && !text.is_empty()
 }
 
-/// Encoded words, one a line, none of them splitting a character; the first has less room.
+/// Encoded words, one per line, none splitting a character. The first one must fit into `room` bytes.
 fn words(text: &str, room: usize) -> String {
     let bytes_in = |room: usize| (room.min(WORD_MAX) - WORD_OPEN.len() - WORD_CLOSE.len()) / 4 * 3;
     let mut words = vec![String::new()];

@@ -7,7 +7,7 @@ use minijinja::{AutoEscape, Environment, Value};
 use super::mail_message::{Content, Link, MailItem, MailMessage};
 use super::plain::{CONFIRM, CONFIRM_NOT, ITEMS_MAX, REASON, more};
 
-const NAME: &str = "letter";
+const NAME: &str = "mail_message";
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
@@ -16,23 +16,23 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
-/// The mail as a page. Every value is escaped by the renderer; the template marks none as safe.
-pub(super) fn html(letter: &MailMessage, subject: &str) -> String {
-    let links = letter.links();
+/// The HTML part. The template engine escapes every value; the template marks none as safe.
+pub(super) fn html(mail: &MailMessage, subject: &str) -> String {
+    let links = mail.links();
     let link = |link: Option<Link>| link.map(|link| link.as_str().to_owned());
-    let items: &[MailItem] = match &letter.content {
+    let items: &[MailItem] = match &mail.content {
         Content::Notification { item, .. } => std::slice::from_ref(item),
         Content::Digest(items) => items,
         Content::Confirmation { .. } => &[],
     };
-    let code = match &letter.content {
+    let code = match &mail.content {
         Content::Confirmation { code } => Some(one_line(code)),
         _ => None,
     };
     let context = fields([
         ("subject", Value::from(subject)),
         ("count", Value::from(items.len())),
-        ("items", items.iter().take(ITEMS_MAX).map(|item| card(item, letter)).collect()),
+        ("items", items.iter().take(ITEMS_MAX).map(|item| card(item, mail)).collect()),
         ("more", Value::from(more(items.len()))),
         ("code", Value::from(code)),
         ("confirm", Value::from(CONFIRM)),
@@ -45,7 +45,7 @@ pub(super) fn html(letter: &MailMessage, subject: &str) -> String {
     template.render(context).expect("the template uses only what it is given")
 }
 
-fn card(item: &MailItem, letter: &MailMessage) -> Value {
+fn card(item: &MailItem, mail: &MailMessage) -> Value {
     fields([
         ("origin", Value::from(item.origin.as_str())),
         ("source", Value::from(item.source.clone())),
@@ -53,7 +53,7 @@ fn card(item: &MailItem, letter: &MailMessage) -> Value {
         ("class", Value::from(item.kind.label().to_ascii_lowercase())),
         ("title", Value::from(item.title.clone())),
         ("conversation", Value::from(item.conversation.clone())),
-        ("at", Value::from(letter.shown(item.at))),
+        ("at", Value::from(mail.shown(item.at))),
         ("lines", item.message.split('\n').map(Value::from).collect()),
     ])
 }

@@ -5,52 +5,52 @@ use bellwire_core::person::{MessageType, ToastSeverity, clean, one_line};
 
 use super::{EmailAddress, NamedAddress};
 
-/// A link has to fit into one line of a header, which ends at 998 characters.
+/// The longest link, in bytes: it must fit into one header line of 998.
 const LINK_MAX: usize = 900;
 /// The longest id before the @ of a Message-ID.
 const ID_MAX: usize = 128;
-/// The longest name or title that stands in the frame, in characters.
+/// The longest origin, source, title or conversation name, in characters.
 const NAME_MAX: usize = 100;
 
-/// A mail that is ready to be written.
+/// A mail that can be composed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailMessage {
-    /// The same on every attempt of a delivery, so that a copy can be known as one.
+    /// The same on every attempt of a delivery, so that a mail client can recognize a duplicate.
     pub message_id: MessageId,
-    /// Who sends: the hub, not the agent.
+    /// The sender: the hub, not the agent.
     pub from: NamedAddress,
-    /// Who gets it.
+    /// The recipient.
     pub to: EmailAddress,
-    /// Its date; the same on every attempt.
+    /// The date header; the same on every attempt.
     pub at: Time,
-    /// The zone in which the person reads times, by its IANA name; none or an unknown one = UTC.
+    /// The recipient's time zone, by its IANA name; none or an unknown one = UTC.
     pub zone: Option<String>,
-    /// What it says.
+    /// The body.
     pub content: Content,
-    /// Where it leads; a confirmation leads nowhere.
+    /// The links at the end; a confirmation has none.
     pub links: Links,
 }
 
-/// What a mail says.
+/// The body of a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// One notification.
     Notification {
-        /// What it says.
+        /// The notification.
         item: MailItem,
-        /// The subject somebody chose; it gets the origin in front. None = made from the item.
+        /// The agent's own subject, shown after the origin. None = made from the item.
         subject: Option<String>,
     },
-    /// What gathered while nobody was to be disturbed, in this order. A single one goes as itself.
+    /// Notifications held during quiet hours, in this order. A digest of one looks like a single notification.
     Digest(Vec<MailItem>),
-    /// The code that proves that mail to this address is read.
+    /// The code that confirms the address.
     Confirmation {
-        /// What is to be typed in.
+        /// What the person types in.
         code: String,
     },
 }
 
-/// A notification in a mail. The texts are cleaned when it is made: no controls, nothing that turns the reading direction.
+/// A notification in a mail. The constructor cleans the texts: no control characters, no bidirectional overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailItem {
     pub(super) origin: String,
@@ -62,40 +62,40 @@ pub struct MailItem {
     pub(super) at: Time,
 }
 
-/// What sort of notification it is.
+/// The type of a notification, shown as a label.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum MailItemKind {
-    /// Something to remember.
+    /// A reminder.
     Reminder,
-    /// Something worth knowing.
+    /// Information.
     Info,
-    /// Good news.
+    /// Something succeeded.
     Success,
-    /// Something to look at.
+    /// Something needs attention.
     Warning,
     /// Something failed.
     Error,
 }
 
-/// Where a mail leads, where the hub has an address to lead to.
+/// The links at the end of a mail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     /// The person's inbox, or the one notification in it.
     pub inbox: Option<Link>,
-    /// Ends these mails: shows a page when it is opened, acts when it is posted to (RFC 8058).
+    /// Stops these mails: GET shows a page, POST unsubscribes (RFC 8058).
     pub unsubscribe: Option<Link>,
 }
 
-/// An http or https address that can stand in a header and in an attribute.
+/// An http or https URL that is safe in a header and in an HTML attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link(String);
 
-/// What a mail is known by, `<id@domain>`.
+/// The Message-ID, `<id@domain>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageId(String);
 
 impl MailMessage {
-    /// Before an address is confirmed there is nothing to lead to and nothing to stop.
+    /// The links to show. A confirmation has none: before the address is confirmed there is nothing to stop.
     pub(super) fn links(&self) -> Links {
         match self.content {
             Content::Confirmation { .. } => Links::default(),
@@ -105,25 +105,25 @@ impl MailMessage {
 }
 
 impl MailItem {
-    /// What an agent, known by its authenticated name, said and when.
+    /// A notification from an agent, named by its authenticated origin.
     pub fn new(origin: &str, kind: MailItemKind, message: &str, at: Time) -> Self {
         let origin = cut(&one_line(origin), NAME_MAX);
         Self { origin, source: None, kind, title: None, message: clean(message), conversation: None, at }
     }
 
-    /// With the agent's own title above its text.
+    /// Adds the agent's title.
     pub fn titled(mut self, title: &str) -> Self {
         self.title = Some(cut(&one_line(title), NAME_MAX)).filter(|title| !title.is_empty());
         self
     }
 
-    /// With the source that its events name, which nobody vouches for.
+    /// Adds the source that its events name; it is not authenticated.
     pub fn from_source(mut self, source: &str) -> Self {
         self.source = Some(cut(&one_line(source), NAME_MAX)).filter(|source| !source.is_empty());
         self
     }
 
-    /// With the conversation it was said in: its title, else its id.
+    /// Adds the conversation: its title, else its id.
     pub fn in_conversation(mut self, name: &str) -> Self {
         self.conversation = Some(cut(&one_line(name), NAME_MAX)).filter(|name| !name.is_empty());
         self
@@ -131,7 +131,7 @@ impl MailItem {
 }
 
 impl MailItemKind {
-    /// As a person reads it.
+    /// The label that the person reads.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Reminder => "Reminder",
@@ -165,7 +165,7 @@ impl From<ToastSeverity> for MailItemKind {
 }
 
 impl Link {
-    /// Takes an absolute address of printable ASCII; anything else must be percent-encoded before.
+    /// Accepts an absolute URL of printable ASCII; other characters must be percent-encoded.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("'{}' {why}", text.escape_debug()));
         let safe = |c: char| c.is_ascii_graphic() && !"<>\"\\^`{|}".contains(c);
@@ -177,14 +177,14 @@ impl Link {
         }
     }
 
-    /// The address.
+    /// The URL.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl MessageId {
-    /// From an id that stays the same over all attempts, such as that of the delivery, and the sender's domain.
+    /// From an id that is the same on all attempts, such as the letter id, and the sender's domain.
     pub fn new(id: &str, from: &EmailAddress) -> Result<Self, String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let dots = id.starts_with('.') || id.ends_with('.') || id.contains("..");
@@ -202,7 +202,7 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// The first characters of a text, and a sign if that is not all.
+/// A text cut to `max` characters, with an ellipsis if it was longer.
 pub(super) fn cut(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some(_) => text.chars().take(max - 1).chain(['…']).collect(),
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_cannot_leave_its_place() {
+    fn a_link_cannot_break_out_of_its_header() {
         for text in
             ["javascript:alert(1)", "//x.org", "https://x.org/ y", "https://x.org/\r\nBcc: x", "https://x.org/>"]
         {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_id_is_the_deliverys_at_the_senders_domain() {
+    fn a_message_id_is_the_letter_id_at_the_senders_domain() {
         let from = EmailAddress::parse("bell@example.org").expect("an address");
         assert_eq!(MessageId::new("019a-1", &from).map(|id| id.to_string()), Ok("<019a-1@example.org>".to_owned()));
         for id in ["", "a b", "a>\r\nBcc: x", "é", ".a", "a..b", &"x".repeat(129)] {

@@ -3,78 +3,78 @@ use std::time::Duration;
 
 use super::smtp::{SmtpError, SmtpErrorCause, SmtpReply};
 
-/// How long a server that greylists wants to be left alone when it does not say it.
+/// The retry delay for a server that greylists without naming a delay.
 const GREYLISTED: Duration = Duration::from_secs(300);
-/// A wait that a server asks for is believed up to here.
+/// The longest retry delay that is accepted from a server.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What became of a mail.
+/// The outcome of sending one mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SmtpOutcome {
-    /// The server has taken it and answers for it from here.
+    /// The server accepted the mail and is now responsible for it.
     Sent {
-        /// What it said, often with the name under which it knows the mail.
+        /// Its reply, often with its queue id.
         reply: String,
     },
-    /// The server will not have this mail, and asking again would change nothing.
+    /// The server refused the mail permanently; a retry would be refused too.
     Refused {
-        /// Where it said no. Only [`SmtpStep::Recipient`] is about the address.
+        /// The step that was refused. Only [`SmtpStep::Recipient`] concerns the address.
         step: SmtpStep,
-        /// Its three digits, from 500 up.
+        /// The reply code, from 500 to 599.
         code: u16,
-        /// The finer code of RFC 3463, such as `5.1.1`, where it gave one.
+        /// The enhanced status code of RFC 3463, such as `5.1.1`, if there is one.
         enhanced: Option<String>,
-        /// What it said.
+        /// The text of the reply.
         text: String,
     },
-    /// The operator must change something: a password, a certificate, a port. Nobody's address is to blame.
+    /// The operator must change a setting: a password, a certificate, a port. The recipient's address is not the cause.
     Misconfigured {
-        /// What is wrong and what to do.
+        /// What is wrong, and what to change.
         reason: String,
     },
-    /// It was not sent, and may well be later.
+    /// The mail was not sent; a retry may succeed.
     TryAgain {
-        /// Why not now.
+        /// Why it was not sent.
         reason: String,
-        /// How long the server wants to be left alone, where it said so.
+        /// The delay that the server asked for, if it did.
         retry_after: Option<Duration>,
     },
-    /// All of it went out and no answer came. It may have arrived or not; sending it again may send it twice.
+    /// The whole mail was written and no reply came. It may have arrived; sending it again may send it twice.
     Unknown {
         /// What happened.
         reason: String,
     },
 }
 
-/// A step of handing a mail over, in the order in which they are taken.
+/// A step of an SMTP session, in order.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SmtpStep {
-    /// Reaching the server.
+    /// The TCP connection.
     Connect,
-    /// Agreeing on encryption.
+    /// The TLS handshake.
     Tls,
-    /// Hearing who it is.
+    /// The server's greeting.
     Greeting,
-    /// Saying who we are.
+    /// EHLO.
     Hello,
-    /// Asking for encryption.
+    /// STARTTLS.
     StartTls,
-    /// Proving who we are.
+    /// AUTH.
     Auth,
-    /// Naming the sender.
+    /// MAIL FROM.
     Sender,
-    /// Naming the recipient.
+    /// RCPT TO.
     Recipient,
-    /// Asking to begin.
+    /// DATA.
     Data,
-    /// Writing the mail, all but the dot that ends it.
+    /// Writing the message, without the final dot.
     Body,
-    /// Writing that dot and waiting for the answer to it. From here on silence means that nothing is known.
+    /// Writing the final dot and reading the reply. A failure in this step makes the outcome unknown.
     Answer,
 }
 
 impl SmtpOutcome {
-    /// What the answer to the final dot means.
+    /// The outcome for the reply to the final dot.
     pub(super) fn answered(reply: &SmtpReply) -> Self {
         match reply.code {
             200..=299 => Self::Sent { reply: reply.to_string() },
@@ -84,30 +84,30 @@ impl SmtpOutcome {
 }
 
 impl From<SmtpError> for SmtpOutcome {
-    fn from(stopped: SmtpError) -> Self {
-        let step = stopped.step;
-        let said = |reply: &SmtpReply| format!("the server said {reply} at {step}");
-        match stopped.cause {
+    fn from(error: SmtpError) -> Self {
+        let step = error.step;
+        let describe = |reply: &SmtpReply| format!("the server said {reply} at {step}");
+        match error.cause {
             SmtpErrorCause::Setup(reason) => Self::Misconfigured { reason },
             SmtpErrorCause::Answered(reply) => match reply.code {
-                400..=499 => Self::TryAgain { reason: said(&reply), retry_after: retry_after(&reply) },
+                400..=499 => Self::TryAgain { reason: describe(&reply), retry_after: retry_after(&reply) },
                 500..=599 if is_configuration_error(step, reply.code) => {
-                    let reason = format!("{}; check the settings of [email]", said(&reply));
+                    let reason = format!("{}; check the settings of [email]", describe(&reply));
                     Self::Misconfigured { reason }
                 }
                 500..=599 => Self::Refused { step, code: reply.code, enhanced: reply.enhanced(), text: reply.text },
-                _ => Self::silence(step, format!("{}, which is no answer to it", said(&reply))),
+                _ => Self::no_reply(step, format!("{}, which is no answer to it", describe(&reply))),
             },
             SmtpErrorCause::TimedOut(limit) => {
-                Self::silence(step, format!("no answer within {} s at {step}", limit.as_secs()))
+                Self::no_reply(step, format!("no answer within {} s at {step}", limit.as_secs()))
             }
-            SmtpErrorCause::Lost(error) => Self::silence(step, format!("the connection broke at {step}: {error}")),
+            SmtpErrorCause::Lost(error) => Self::no_reply(step, format!("the connection broke at {step}: {error}")),
         }
     }
 }
 
 impl SmtpOutcome {
-    fn silence(step: SmtpStep, reason: String) -> Self {
+    fn no_reply(step: SmtpStep, reason: String) -> Self {
         match step {
             SmtpStep::Answer => Self::Unknown { reason },
             _ => Self::TryAgain { reason, retry_after: None },
@@ -115,16 +115,16 @@ impl SmtpOutcome {
     }
 }
 
-/// Before a sender is named nothing has been said about this mail, and those codes are about us wherever they come.
+/// Whether a 5xx reply concerns the hub's settings: any before MAIL FROM, and the codes about authentication in any step.
 fn is_configuration_error(step: SmtpStep, code: u16) -> bool {
     step < SmtpStep::Sender || matches!(code, 530 | 534 | 535 | 538)
 }
 
-/// "try again in 300 seconds", or the usual time where a server only says that it greylists.
+/// The delay in a reply such as "try again in 300 seconds", or [`GREYLISTED`] if it only mentions greylisting.
 fn retry_after(reply: &SmtpReply) -> Option<Duration> {
     let text = reply.text.to_ascii_lowercase();
     let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let asked = words.windows(2).find_map(|pair| {
+    let delay = words.windows(2).find_map(|pair| {
         let number: u64 = pair[0].parse().ok()?;
         let unit = match pair[1] {
             "s" | "sec" | "secs" | "second" | "seconds" => 1,
@@ -134,10 +134,10 @@ fn retry_after(reply: &SmtpReply) -> Option<Duration> {
         };
         Some(Duration::from_secs(number.saturating_mul(unit)).min(RETRY_AFTER_MAX))
     });
-    asked.or_else(|| (text.contains("greylist") || text.contains("graylist")).then_some(GREYLISTED))
+    delay.or_else(|| (text.contains("greylist") || text.contains("graylist")).then_some(GREYLISTED))
 }
 
-/// As it is written down with a delivery.
+/// The reason that is stored with a delivery.
 impl fmt::Display for SmtpOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn only_silence_after_the_end_of_the_mail_is_unknown() {
+    fn only_a_missing_reply_to_the_final_dot_is_unknown() {
         let lost = || SmtpErrorCause::Lost(std::io::ErrorKind::ConnectionReset.into());
         let steps = [
             SmtpStep::Connect,
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_left_alone_as_long_as_it_asks() {
+    fn a_retry_waits_as_long_as_the_server_asks() {
         let wait = |text: &str| match outcome(SmtpStep::Recipient, 451, text) {
             SmtpOutcome::TryAgain { retry_after, .. } => retry_after.map(|wait| wait.as_secs()),
             other => panic!("{other:?}"),

@@ -1,8 +1,8 @@
-//! Handing one message to one server over a connection of its own.
+//! Sends one message to one server over a connection of its own.
 //!
-//! Every step has a time-out, and every failure knows its step, because the step decides what a failure means: before the
-//! dot that ends the message nothing has been sent, and after it silence means that nobody knows. A connection serves one
-//! message and is thrown away, so that an answer can never be read as the answer to something else.
+//! Every step has a timeout, and every error names its step, because the step decides what the error means: before the final
+//! dot nothing has been sent; after it, a missing reply leaves the outcome unknown. A connection sends one message and is
+//! closed, so that a late reply is never read as the reply to another command.
 
 mod auth;
 mod reply;
@@ -24,10 +24,10 @@ use auth::Credentials;
 use session::{SmtpSession, within};
 use tls::Tls;
 
-/// How long a server may take to say goodbye, which nobody waits for.
+/// The timeout of QUIT, which runs in the background.
 const QUIT_MAX: Duration = Duration::from_secs(5);
 
-/// A mail server and how to talk to it.
+/// A mail server with its connection settings.
 #[derive(Clone)]
 pub struct Smtp {
     host: String,
@@ -40,12 +40,12 @@ pub struct Smtp {
     answer_max: Duration,
 }
 
-/// Why the settings cannot be used.
+/// Why the `[email]` settings cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupError(pub(super) String);
 
 impl Smtp {
-    /// Reads what the settings name (a password file, certificates). None where email is off.
+    /// Reads the files that the settings name (password, certificates). None if email is off.
     pub fn new(settings: &EmailConfig) -> Result<Option<Self>, SetupError> {
         if settings.host.is_empty() {
             return Ok(None);
@@ -62,40 +62,40 @@ impl Smtp {
         }))
     }
 
-    /// Composes a letter and hands it over, once.
-    pub async fn deliver(&self, letter: &MailMessage) -> SmtpOutcome {
-        self.send(&letter.from.address, &letter.to, &compose(letter)).await
+    /// Composes a message and sends it, once.
+    pub async fn deliver(&self, mail: &MailMessage) -> SmtpOutcome {
+        self.send(&mail.from.address, &mail.to, &compose(mail)).await
     }
 
-    /// Hands over a message, once, and tells what became of it. Dropping this future ends the connection at once; if that
-    /// happens after the body went out, the outcome is as unknown as any other silence.
+    /// Sends the bytes of a message, once. Dropping this future closes the connection; if the final dot was already written,
+    /// the outcome is unknown.
     pub async fn send(&self, from: &EmailAddress, to: &EmailAddress, message: &[u8]) -> SmtpOutcome {
         let mut session = match self.open_session().await {
             Ok(session) => session,
-            Err(stopped) => return stopped.into(),
+            Err(error) => return error.into(),
         };
         let outcome = match self.transmit(&mut session, from, to, message).await {
             Ok(reply) => SmtpOutcome::answered(&reply),
-            Err(stopped) => stopped.into(),
+            Err(error) => error.into(),
         };
-        // Nobody needs the answer to QUIT, and the outcome should be written down without waiting for it.
+        // The reply to QUIT does not matter, and recording the outcome must not wait for it.
         tokio::spawn(async move { drop(within(QUIT_MAX, SmtpStep::Answer, session.quit()).await) });
         outcome
     }
 
-    /// The longest an attempt can take: a claim on a delivery must last longer than this.
+    /// The longest duration of an attempt; the lease of a started delivery must be longer.
     pub fn attempt_max(&self) -> Duration {
-        // Connect, TLS, greeting, EHLO twice, STARTTLS, AUTH in three parts, MAIL, RCPT, DATA, the body, and an answer that
-        // came too early.
+        // Connect, TLS, greeting, EHLO twice, STARTTLS, AUTH in three parts, MAIL, RCPT, DATA, the body, and a reply that
+        // came before the final dot.
         self.step_max * 14 + self.answer_max
     }
 
-    /// A connection that is encrypted as configured, introduced and logged in.
+    /// Connects, encrypts as configured, sends EHLO and logs in.
     async fn open_session(&self) -> Result<SmtpSession, SmtpError> {
         let socket = TcpStream::connect((self.host.as_str(), self.port));
         let socket = within(self.step_max, SmtpStep::Connect, socket).await?;
-        let hello = self.hello.clone().unwrap_or_else(|| own_name(&socket));
-        // Small commands must not wait for one another's acknowledgement.
+        let hello = self.hello.clone().unwrap_or_else(|| address_literal(&socket));
+        // Without this, Nagle's algorithm would delay small commands.
         socket.set_nodelay(true).map_err(|error| SmtpError::at(SmtpStep::Connect, SmtpErrorCause::Lost(error)))?;
         let mut session = SmtpSession::new(socket, self.step_max);
         if self.mode == EmailTls::Implicit {
@@ -105,7 +105,7 @@ impl Smtp {
         let mut offers = session.hello(&hello).await?;
         if self.mode == EmailTls::Starttls {
             session = self.tls.start(session, &offers).await?;
-            // What was offered in the clear may have been forged; only the second list counts.
+            // An attacker may have forged the unencrypted list of extensions; only the second list counts.
             offers = session.hello(&hello).await?;
         }
         if let Some(credentials) = &self.credentials {
@@ -153,8 +153,8 @@ impl SmtpSession {
     }
 }
 
-/// Our address in brackets, as RFC 5321 wants it from a client that has no name.
-fn own_name(socket: &TcpStream) -> String {
+/// The local address in brackets, which RFC 5321 requires in EHLO from a client without a host name.
+fn address_literal(socket: &TcpStream) -> String {
     match socket.local_addr().map(|address| address.ip()) {
         Ok(std::net::IpAddr::V4(ip)) => format!("[{ip}]"),
         Ok(std::net::IpAddr::V6(ip)) => format!("[IPv6:{ip}]"),

@@ -2,12 +2,12 @@ use bellwire_core::person::one_line;
 
 use super::mail_message::{Content, MailItem, cut};
 
-/// How much of a notification's text its subject shows, in characters.
+/// How many characters of a notification's text the subject shows.
 const EXCERPT_MAX: usize = 60;
-/// The longest subject somebody may choose.
+/// The longest subject an agent may set, in characters.
 const CHOSEN_MAX: usize = 150;
 
-/// The subject on one line. The authenticated origin stands in front, whatever the agent's own text says.
+/// The subject on one line. It begins with the authenticated origin, whatever the agent's text contains.
 pub(super) fn subject(content: &Content) -> String {
     match content {
         Content::Notification { item, subject: Some(chosen) } => with_origin(item, &cut(&one_line(chosen), CHOSEN_MAX)),
@@ -21,7 +21,7 @@ pub(super) fn subject(content: &Content) -> String {
     }
 }
 
-/// Put in front unless it stands there already; no other name's brackets count.
+/// Puts the origin in brackets in front, unless the text already begins with exactly that.
 fn with_origin(item: &MailItem, chosen: &str) -> String {
     let front = format!("[{}] ", item.origin);
     match chosen {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_is_named_by_origin_kind_and_its_first_words() {
+    fn a_subject_has_origin_kind_and_the_first_words() {
         let of = |item: MailItem| subject(&Content::Notification { item, subject: None });
         assert_eq!(of(item("butler", "Disk\nfull")), "[butler] Warning: Disk full");
         let long = of(item("butler", &"é".repeat(61)));

@@ -6,7 +6,7 @@ use super::SetupError;
 use super::session::{SmtpError, SmtpErrorCause, SmtpSession};
 use crate::config::{EmailConfig, Secret};
 
-/// Who we are to the server.
+/// The user name and password for AUTH.
 #[derive(Clone)]
 pub(super) struct Credentials {
     username: String,
@@ -14,7 +14,7 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    /// What the settings say; none where they name nobody.
+    /// From the settings, reading the password file; none if there is no user name.
     pub(super) fn new(settings: &EmailConfig) -> Result<Option<Self>, SetupError> {
         if settings.username.is_empty() {
             return Ok(None);
@@ -25,7 +25,7 @@ impl Credentials {
                 let read = std::fs::read_to_string(path).map_err(|error| {
                     SetupError(format!("email.password_file {} cannot be read: {error}", path.display()))
                 })?;
-                // Editors end files with a line feed that is no part of a password.
+                // Editors end files with a line feed that is not part of the password.
                 Secret::new(read.trim_end_matches(['\r', '\n']))
             }
             (None, None) => {
@@ -39,7 +39,7 @@ impl Credentials {
         }
     }
 
-    /// Logs in by PLAIN, else LOGIN. Called only once the connection is as safe as it was configured to be.
+    /// Logs in with PLAIN, else LOGIN. Must be called after the connection is encrypted as configured.
     pub(super) async fn log_in(&self, session: &mut SmtpSession, offers: &[String]) -> Result<(), SmtpError> {
         let offered = offers.iter().find_map(|line| line.strip_prefix("AUTH")).unwrap_or_default();
         // Some old servers write `AUTH=LOGIN`.

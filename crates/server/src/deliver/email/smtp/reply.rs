@@ -5,10 +5,10 @@ use bellwire_core::person::one_line;
 use super::super::SmtpStep;
 use super::session::{SmtpError, SmtpErrorCause};
 
-/// How much of a server's words is kept, in characters.
+/// How much of a reply's text is kept, in characters.
 const TEXT_MAX: usize = 300;
 
-/// What a server said: three digits and words, cleaned and on one line.
+/// A server's reply: its code and its text, cleaned and on one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct SmtpReply {
     pub(in super::super) code: u16,
@@ -23,17 +23,17 @@ pub(super) struct ReplyLine {
 }
 
 impl SmtpReply {
-    /// From the texts of its lines.
+    /// Joins the texts of its lines.
     pub(super) fn new(code: u16, lines: &[String]) -> Self {
         let mut text = one_line(&lines.join(" "));
         if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
-            // Cut between words where there are some: part of an address would not be known as one.
+            // Cut between words if possible: a truncated address would not be recognized and removed later.
             text.truncate(text[..end].rfind(' ').unwrap_or(end));
         }
         Self { code, text }
     }
 
-    /// `5.1.1`, where the words begin with one whose class is that of the code.
+    /// The enhanced status code, such as `5.1.1`, if the text begins with one of the same class as the code.
     pub(in super::super) fn enhanced(&self) -> Option<String> {
         let first = self.text.split(' ').next()?;
         let parts: Vec<&str> = first.split('.').collect();
@@ -56,7 +56,7 @@ impl SmtpReply {
 }
 
 impl ReplyLine {
-    /// Reads `250-text` or `250 text`; anything else is no SMTP.
+    /// Parses `250-text` or `250 text`; none for anything else.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let digits = line.get(..3).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
         let code = digits.iter().fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cleaned_and_bounded_and_the_finer_code_is_found() {
+    fn a_text_is_cleaned_and_bounded_and_the_enhanced_code_is_found() {
         let reply = SmtpReply::new(550, &["5.1.1 no\u{1b}[31m such".into(), "5.1.1 user\u{202e}".into()]);
         assert_eq!(reply.to_string(), "550 5.1.1 no[31m such 5.1.1 user");
         assert_eq!(reply.enhanced().as_deref(), Some("5.1.1"));

@@ -8,37 +8,37 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use super::super::SmtpStep;
 use super::reply::{ReplyLine, SmtpReply};
 
-/// How much of one line is kept, and how much a whole reply may bring. Real servers stay far below.
+/// How many bytes of a line are kept, and how many a whole reply may have. Real servers stay far below.
 const LINE_KEPT: usize = 1024;
 const REPLY_MAX: usize = 64 * 1024;
 
-/// Anything a conversation can be held over.
+/// A connection, encrypted or not.
 pub(super) trait SmtpStream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> SmtpStream for S {}
 
-/// A conversation with a server, one command and one answer at a time.
+/// An SMTP session: one command and one reply at a time.
 pub(super) struct SmtpSession {
     stream: BufReader<Box<dyn SmtpStream>>,
     step_max: Duration,
 }
 
-/// Where a conversation ended before it was over, and why.
+/// Why a session ended early, and in which step.
 #[derive(Debug)]
 pub(in super::super) struct SmtpError {
     pub(in super::super) step: SmtpStep,
     pub(in super::super) cause: SmtpErrorCause,
 }
 
-/// Why a conversation ended.
+/// Why a session ended early.
 #[derive(Debug)]
 pub(in super::super) enum SmtpErrorCause {
-    /// The server answered, and not what was hoped for.
+    /// The server sent another reply than the expected one.
     Answered(SmtpReply),
-    /// It said nothing for this long.
+    /// No reply within this time.
     TimedOut(Duration),
-    /// The connection broke, or what came was no SMTP.
+    /// The connection broke, or the server does not speak SMTP.
     Lost(io::Error),
-    /// The two sides do not fit together as they are configured.
+    /// The settings do not match the server.
     Setup(String),
 }
 
@@ -48,7 +48,7 @@ impl SmtpError {
     }
 }
 
-/// Waits for something of this step, and no longer than this.
+/// Runs one step with a timeout.
 pub(super) async fn within<T>(
     limit: Duration,
     step: SmtpStep,
@@ -74,13 +74,13 @@ impl SmtpSession {
         &mut self.stream
     }
 
-    /// The bare connection. Bytes that were read ahead are given too: whoever changes the encryption must see them.
+    /// The connection and the bytes read ahead, which must be checked before TLS starts.
     pub(super) fn into_parts(self) -> (Box<dyn SmtpStream>, Vec<u8>) {
         let ahead = self.stream.buffer().to_vec();
         (self.stream.into_inner(), ahead)
     }
 
-    /// Says a line and hears the answer.
+    /// Sends a command and reads the reply.
     pub(super) async fn command(&mut self, step: SmtpStep, line: &str) -> Result<SmtpReply, SmtpError> {
         let (limit, text) = (self.step_max, format!("{line}\r\n"));
         within(limit, step, async {
@@ -91,12 +91,12 @@ impl SmtpSession {
         .await
     }
 
-    /// Hears what the server says of its own accord.
+    /// Reads a reply without sending a command.
     pub(super) async fn answer(&mut self, step: SmtpStep) -> Result<SmtpReply, SmtpError> {
         within(self.step_max, step, self.reply()).await
     }
 
-    /// Introduces us and hears what is offered, a line each, in capitals.
+    /// Sends EHLO and returns the server's extensions, one per line, in upper case.
     pub(super) async fn hello(&mut self, name: &str) -> Result<Vec<String>, SmtpError> {
         let text = format!("EHLO {name}\r\n");
         let lines = within(self.step_max, SmtpStep::Hello, async {
@@ -109,7 +109,7 @@ impl SmtpSession {
         Ok(lines.iter().skip(1).map(|line| line.trim().to_ascii_uppercase()).collect())
     }
 
-    /// Writes the message, all but the dot that ends it.
+    /// Writes the message without the final dot.
     pub(super) async fn body(&mut self, message: &[u8]) -> Result<(), SmtpError> {
         let dot_stuffed = dot_stuffed(message);
         within(self.step_max, SmtpStep::Body, async {
@@ -117,10 +117,10 @@ impl SmtpSession {
             self.stream.flush().await
         })
         .await?;
-        self.still_listening().await
+        self.check_still_open().await
     }
 
-    /// Writes the dot and waits for the answer. From the first byte of it on, silence means that nothing is known.
+    /// Writes the final dot and reads the reply. If this fails, the outcome is unknown.
     pub(super) async fn end_of_body(&mut self, answer_max: Duration) -> Result<SmtpReply, SmtpError> {
         within(answer_max, SmtpStep::Answer, async {
             self.stream.write_all(b".\r\n").await?;
@@ -130,14 +130,14 @@ impl SmtpSession {
         .await
     }
 
-    /// Reads whatever comes as one reply, for a goodbye.
+    /// Reads one reply and ignores it, after QUIT.
     pub(super) async fn skip_reply(&mut self) {
         drop(self.reply_lines().await);
     }
 
-    /// A server that has hung up, or has spoken before the message ended, does not get the end of it: as long as the dot is
-    /// not written, nothing was sent.
-    async fn still_listening(&mut self) -> Result<(), SmtpError> {
+    /// Fails if the server has closed the connection or has replied before the final dot. As long as the dot is not written,
+    /// nothing was sent.
+    async fn check_still_open(&mut self) -> Result<(), SmtpError> {
         match self.stream.fill_buf().now_or_never().map(|read| read.map(<[u8]>::is_empty)) {
             None => Ok(()),
             Some(Ok(true)) => Err(SmtpError::at(SmtpStep::Body, SmtpErrorCause::Lost(ErrorKind::UnexpectedEof.into()))),
@@ -160,9 +160,9 @@ impl SmtpSession {
         let mut first = None;
         loop {
             let bytes = self.line(&mut left).await?;
-            let line = ReplyLine::parse(&bytes).ok_or_else(|| no_smtp(&bytes))?;
+            let line = ReplyLine::parse(&bytes).ok_or_else(|| not_smtp(&bytes))?;
             if *first.get_or_insert(line.code) != line.code {
-                return Err(no_smtp(&bytes));
+                return Err(not_smtp(&bytes));
             }
             lines.push(line.text);
             if line.last {
@@ -171,7 +171,7 @@ impl SmtpSession {
         }
     }
 
-    /// A line without its end. What is too long is read to its end and cut; what never ends is an error.
+    /// Reads a line without its line end. A long line is truncated; a reply beyond `left` bytes is an error.
     async fn line(&mut self, left: &mut usize) -> io::Result<Vec<u8>> {
         let mut line = Vec::new();
         loop {
@@ -195,7 +195,7 @@ impl SmtpSession {
     }
 }
 
-fn no_smtp(line: &[u8]) -> io::Error {
+fn not_smtp(line: &[u8]) -> io::Error {
     let said = bellwire_core::person::one_line(&String::from_utf8_lossy(line));
     io::Error::new(ErrorKind::InvalidData, format!("'{}' is no SMTP", said.chars().take(60).collect::<String>()))
 }

@@ -11,7 +11,7 @@ use super::super::SmtpStep;
 use super::SetupError;
 use super::session::{SmtpError, SmtpErrorCause, SmtpSession};
 
-/// How a connection is encrypted and whom we believe to be who they say.
+/// TLS settings: the trusted certificates and the expected server name.
 #[derive(Clone)]
 pub(super) struct Tls {
     connector: TlsConnector,
@@ -19,7 +19,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Trusts the public authorities or, where a file of certificates is named, those in it and no others.
+    /// Trusts the public authorities, or only the certificates in `ca_file` if it is set.
     pub(super) fn new(host: &str, ca_file: Option<&Path>) -> Result<Self, SetupError> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| SetupError(format!("email.host '{host}' is no host name or address")))?;
@@ -34,7 +34,7 @@ impl Tls {
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), name })
     }
 
-    /// Asks for encryption and begins it. A server that does not offer it gets neither password nor mail.
+    /// Sends STARTTLS and starts TLS. A server without STARTTLS gets neither password nor mail.
     pub(super) async fn start(&self, mut session: SmtpSession, offers: &[String]) -> Result<SmtpSession, SmtpError> {
         if !offers.iter().any(|offer| offer == "STARTTLS") {
             let reason = "the server does not offer STARTTLS, and nothing is sent unencrypted; set email.tls to \
@@ -46,11 +46,11 @@ impl Tls {
         self.encrypt(session).await
     }
 
-    /// Encrypts a connection from here on.
+    /// Starts TLS on the connection.
     pub(super) async fn encrypt(&self, session: SmtpSession) -> Result<SmtpSession, SmtpError> {
         let limit = session.step_max();
         let (stream, ahead) = session.into_parts();
-        // What was said in the clear behind the go-ahead would be read as said under encryption.
+        // Plaintext that follows the reply to STARTTLS would be read as if it were encrypted (command injection).
         if !ahead.is_empty() {
             let error = io::Error::new(io::ErrorKind::InvalidData, "somebody spoke before the encryption began");
             return Err(SmtpError::at(SmtpStep::Tls, SmtpErrorCause::Lost(error)));
@@ -63,7 +63,7 @@ impl Tls {
     }
 }
 
-/// A certificate we do not believe, or no TLS at all, is for the operator to mend; a lost connection is not.
+/// An untrusted certificate or a port without TLS is a configuration error; a lost connection is not.
 fn cause(error: io::Error) -> SmtpErrorCause {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(why)) => SmtpErrorCause::Setup(format!(
