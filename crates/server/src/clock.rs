@@ -1,4 +1,4 @@
-//! The one file that reads the time and the operating system's randomness.
+//! The only file of the server that reads the clock and the operating system's randomness.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,8 +11,8 @@ pub fn system() -> Clock {
     Clock::new(now, move || start.elapsed())
 }
 
-/// The wall clock, for times that come from outside, such as when a token expires. What is compared with stored times asks
-/// the store for its time instead.
+/// The wall clock, for comparison with times set by people, such as the expiry of a token. For stored times use the
+/// store's time instead.
 pub(crate) fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
@@ -21,6 +21,6 @@ pub(crate) fn now() -> Time {
 /// Random bits for ids, boundaries and secrets.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the operating system gives random bits, or nothing can be safe");
+    getrandom::fill(&mut bytes).expect("the operating system provides random bits; without them no secret is safe");
     bytes
 }

@@ -1,7 +1,7 @@
-//! A folder of the operator's own subscribers: read as a whole, watched, and read again when it changes.
+//! The folder of the operator's own subscribers: read as a whole, watched, and read again when it changes.
 //!
-//! One bad file is reported and the others load. A file that is broken by an edit keeps its last good version until it is
-//! mended or removed: a slip of the pen must not silence anybody.
+//! An invalid file is reported and the others load. If an edit makes a file invalid, its last valid version stays in force
+//! until the file is corrected or removed: a typing error must not stop notifications.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,50 +13,50 @@ use bellwire_core::subscriber::{FileError, Subscriber, SubscriberFile, Subscribe
 use notify::{RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
-/// Deeper than this is no folder of templates.
+/// Templates in deeper folders are not found; this also bounds loops of symbolic links.
 const DEPTH_MAX: usize = 8;
-/// Editors write a file in several steps; the last of them counts.
-const SETTLES_IN: Duration = Duration::from_millis(100);
-/// How often a folder is looked at where the system tells nothing.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Editors write a file in several steps; the folder is read after this long without a change.
+const QUIET_PERIOD: Duration = Duration::from_millis(100);
+/// The poll interval if the operating system cannot watch the folder.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// A folder, and what was good in it when it was last read.
+/// A folder and the valid subscribers of the last reading, by file.
 pub struct SubscriberFolder {
     dir: PathBuf,
     good: BTreeMap<String, Arc<Subscriber>>,
 }
 
-/// What reading a folder came to.
+/// The problems found by reading a folder.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// What is wrong with which files.
+    /// The invalid or unreadable files, each with its error.
     pub errors: Vec<FileError>,
-    /// The files among them whose last good version stays in force.
+    /// Those of them whose last valid version stays in force.
     pub kept: Vec<String>,
 }
 
-/// What must live for as long as a folder is watched, and where changes are told.
+/// The watcher, which must be kept alive, and the receiver of its change signals.
 pub(crate) type FolderWatch = (Box<dyn Watcher + Send>, mpsc::Receiver<()>);
 
-/// The files of a folder as they are.
+/// The files of a folder, not yet parsed.
 #[derive(Debug, Default)]
 pub struct FolderFiles {
     /// Every `*.toml`, in name order.
     pub subscribers: Vec<SubscriberFile>,
     /// Every `*.j2` below, by its path relative to the folder.
     pub templates: BTreeMap<String, String>,
-    /// What could not be read.
+    /// Files that could not be read.
     pub unreadable: Vec<FileError>,
 }
 
 impl SubscriberFolder {
-    /// A folder that was not read yet.
+    /// A folder that has not been read yet.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), good: BTreeMap::new() }
     }
 
-    /// Reads the folder and remembers what is good in it. Fails only if the folder itself cannot be read; then what was
-    /// good stays.
+    /// Reads the folder and keeps the valid subscribers. Fails only if the folder itself cannot be read; then the
+    /// subscribers of the last reading stay.
     pub fn read(&mut self) -> io::Result<Read> {
         let files = FolderFiles::read(&self.dir)?;
         let mut read = Read { errors: files.unreadable, kept: Vec::new() };
@@ -87,23 +87,22 @@ impl SubscriberFolder {
         Ok(read)
     }
 
-    /// The bundled subscribers with the folder's over them.
+    /// The bundled subscribers, then the folder's, which override those with the same id.
     pub fn subscribers(&self) -> impl Iterator<Item = Arc<Subscriber>> {
         let bundled: Vec<_> = Subscribers::bundled().iter().cloned().collect();
         bundled.into_iter().chain(self.good.values().cloned())
     }
 
-    /// Says whenever something in the folder changed and has settled. What it gives must be kept for as long as it
-    /// should watch.
+    /// Starts to watch the folder.
     pub(crate) fn watch(&self) -> FolderWatch {
         let (changed, changes) = mpsc::channel(1);
-        let tell = move |event: notify::Result<notify::Event>| {
-            // Looking at a file is no change; and a change that is not yet dealt with covers this one.
+        let notify_change = move |event: notify::Result<notify::Event>| {
+            // Reading a file is no change. If the channel is full, the pending signal covers this change.
             if event.is_ok_and(|event| !event.kind.is_access()) {
                 let _ = changed.try_send(());
             }
         };
-        let watching = notify::recommended_watcher(tell.clone()).and_then(|mut watcher| {
+        let watching = notify::recommended_watcher(notify_change.clone()).and_then(|mut watcher| {
             watcher.watch(&self.dir, RecursiveMode::Recursive)?;
             Ok(watcher)
         });
@@ -111,8 +110,9 @@ impl SubscriberFolder {
             Ok(watcher) => (Box::new(watcher), changes),
             Err(error) => {
                 tracing::warn!(%error, folder = %self.dir.display(), "the folder is looked at every two seconds instead");
-                let slowly = notify::Config::default().with_poll_interval(LOOK_EVERY).with_compare_contents(true);
-                let mut watcher = notify::PollWatcher::new(tell, slowly).expect("looking needs nothing of the system");
+                let polling = notify::Config::default().with_poll_interval(POLL_INTERVAL).with_compare_contents(true);
+                let mut watcher = notify::PollWatcher::new(notify_change, polling)
+                    .expect("polling needs no support of the operating system");
                 if let Err(error) = watcher.watch(&self.dir, RecursiveMode::Recursive) {
                     tracing::error!(%error, folder = %self.dir.display(), "changes of the folder are not noticed");
                 }
@@ -121,14 +121,14 @@ impl SubscriberFolder {
         }
     }
 
-    /// Waits until nothing more happens for a moment.
+    /// Waits until there was no change for [`QUIET_PERIOD`].
     pub(crate) async fn settled(changes: &mut mpsc::Receiver<()>) {
-        while let Ok(Some(())) = tokio::time::timeout(SETTLES_IN, changes.recv()).await {}
+        while let Ok(Some(())) = tokio::time::timeout(QUIET_PERIOD, changes.recv()).await {}
     }
 }
 
 impl FolderFiles {
-    /// Reads every file of a folder. One that cannot be read is one bad file.
+    /// Reads every file of a folder. A file that cannot be read goes to `unreadable`.
     pub fn read(dir: &Path) -> io::Result<Self> {
         let mut files = Self::default();
         for path in entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "toml")) {

@@ -1,4 +1,4 @@
-//! What the hub counts, for Prometheus. No label names a person, a conversation or a token.
+//! Prometheus metrics. No label names a person, a conversation or a token.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +15,11 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-/// Every figure, and the registry that writes them down.
+/// Every metric, and the registry that encodes them.
 pub(crate) struct Metrics {
     registry: Registry,
     events_accepted: Counter,
-    /// In the order of [`VerdictKind::ALL`]: looking a label up costs more than counting.
+    /// In the order of [`VerdictKind::ALL`]. An array, because looking up a label costs more than counting.
     verdicts: [Counter; 5],
     commits: Counter,
     commits_failed: Counter,
@@ -138,14 +138,14 @@ impl Metrics {
         registry.register("refusals_up", "Whether refusals can be recalled: 1 or 0", self.refusals_up.clone());
     }
 
-    /// Counts every commit of a store.
+    /// Records one commit of the store.
     pub(crate) fn committed(&self, report: &CommitReport) {
         self.damaged_rows.inc_by(report.damaged as u64);
         if report.failed.is_some() {
             self.commits_failed.inc();
             return;
         }
-        // A turn in which nothing was asked and nothing was due is no commit.
+        // A writer step without commands and without due timers is no commit.
         if report.commands == 0 && report.events + report.notifications == 0 {
             return;
         }
@@ -162,7 +162,7 @@ impl Metrics {
         }
     }
 
-    /// Counts an answered request, under the route's own words.
+    /// Records a request under its route's pattern, such as `/v1/events/{id}`.
     pub(crate) fn answered(&self, method: &'static str, route: &'static str, status: u16, took: Duration) {
         self.requests.get_or_create(&RequestLabels { method, route, status }).inc();
         self.request_seconds.get_or_create(&RouteLabels { method, route }).observe(took.as_secs_f64());
@@ -178,7 +178,7 @@ impl Metrics {
         self.connections_failed.get()
     }
 
-    /// Counts a connection that was closed to make room.
+    /// Counts an idle connection that was closed for a new one.
     pub(crate) fn connection_closed_early(&self) {
         self.connections_closed_early.inc();
     }
@@ -189,7 +189,7 @@ impl Metrics {
         StreamGuard(self.clone())
     }
 
-    /// Everything, as text.
+    /// The metrics in the text format of Prometheus. `(count, oldest)` of pending notifications and of waiting deliveries.
     pub(crate) fn write(
         &self,
         (pending, oldest): (usize, Option<Time>),
@@ -205,12 +205,12 @@ impl Metrics {
         self.pending.set(i64::try_from(pending).unwrap_or(i64::MAX));
         self.oldest_seconds.set(oldest.map_or(0.0, |oldest| now.millis_since(oldest) as f64 / 1000.0));
         let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("a text takes everything");
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("writing to a string cannot fail");
         text
     }
 }
 
-/// One open stream.
+/// An open stream; dropping it lowers the count.
 pub(crate) struct StreamGuard(Arc<Metrics>);
 
 impl Drop for StreamGuard {
@@ -219,7 +219,7 @@ impl Drop for StreamGuard {
     }
 }
 
-/// From a tenth of a millisecond to some seconds.
+/// Buckets from 0.1 ms to about 6 s.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.000_1, 2.5, 13))
 }

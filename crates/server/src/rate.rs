@@ -1,9 +1,9 @@
-//! How fast something may happen: so many a second in the long run, so many at once.
+//! A rate limiter: a sustained rate per second and a burst.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many a second, and so many at once; 0 a second = no limit.
+/// A sustained rate and a burst; `per_second` 0 = no limit.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Rate {
     pub(crate) per_second: u64,
@@ -11,19 +11,19 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// How long it takes until so many are allowed again.
+    /// The time in which the rate allows `count`.
     fn duration(self, count: u64) -> Duration {
         Duration::from_nanos(count.saturating_mul(1_000_000_000) / self.per_second)
     }
 }
 
-/// What was used of a rate. It is kept as the moment at which nothing will count any more, on the monotonic clock: a wall
-/// clock that is set back would block for as long.
+/// The used part of a rate, as the moment at which nothing is used any more. On the monotonic clock: a wall clock that is
+/// set back would block for as long.
 #[derive(Debug, Default)]
 pub(crate) struct Bucket(Mutex<Option<Instant>>);
 
 impl Bucket {
-    /// Takes so many, or says after how many seconds they are allowed. What is refused costs nothing.
+    /// Takes `count`, or returns after how many seconds to retry. A refused call takes nothing.
     pub(crate) fn take(&self, rate: Rate, count: u64, now: Instant) -> Result<(), u64> {
         if rate.per_second == 0 {
             return Ok(());

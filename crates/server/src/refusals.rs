@@ -1,6 +1,6 @@
-//! Where refusals of the hourly limits are remembered: in Redis where one is configured, else in the process.
+//! Opens the [`RefusalCache`]: in Redis if it is configured, else in the process.
 //!
-//! Exactly one of them: what one process remembers, an erasure on another hub of the same database would not reach.
+//! Never both: an erasure on another hub of the same database would not reach a cache in this process.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use tokio::sync::watch;
 use crate::clock;
 use crate::config::RedisConfig;
 
-/// The memory that the settings ask for. It is ready at once; a Redis that is away is used when it is there.
+/// The configured cache. Returns at once; Redis is used as soon as it is reachable.
 pub(crate) fn open(redis: &RedisConfig, stopping: watch::Receiver<bool>) -> Result<Arc<dyn RefusalCache>, String> {
     let Some(address) = redis.address()? else { return Ok(Arc::new(LocalRefusalCache::default())) };
-    // A name of this very start: what an earlier one remembered may be of a person who was erased while Redis was away.
+    // A new scope per start: entries of an earlier process may concern a person who was erased while Redis was unreachable.
     let scope = format!("{:032x}", u128::from_le_bytes(clock::random()));
     let refusals = RedisRefusalCache::open(address.reveal(), &scope, redis.patience());
     let refusals = refusals.map_err(|error| format!("redis.url: {error}"))?;
-    tokio::spawn(tell(refusals.away(), stopping));
+    tokio::spawn(log_changes(refusals.away(), stopping));
     Ok(Arc::new(refusals))
 }
 
-/// Writes into the log when Redis goes and when it is back.
-async fn tell(mut away: watch::Receiver<Option<String>>, mut stopping: watch::Receiver<bool>) {
+/// Logs when Redis becomes unreachable and when it is back.
+async fn log_changes(mut away: watch::Receiver<Option<String>>, mut stopping: watch::Receiver<bool>) {
     let mut known = None;
     loop {
         tokio::select! {

@@ -1,5 +1,5 @@
-//! Tasks that the hub cannot do without. When one ends before the hub is asked to stop, the hub fails: `/healthz` says
-//! so, everything else stops, and [`App::stopped`](crate::App::stopped) answers with the reason.
+//! Supervises the essential tasks. When one ends before the hub is asked to stop, the hub fails: `/healthz` answers 503,
+//! all other tasks stop, and [`App::stopped`](crate::App::stopped) returns the reason.
 
 use std::any::Any;
 use std::future::Future;
@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Watches over the essential tasks of one hub.
+/// Supervises the essential tasks of one hub. Clones share the failure.
 #[derive(Clone)]
 pub(crate) struct Supervisor {
     /// Why the hub has failed: the first essential task that ended, and how.
@@ -35,7 +35,7 @@ impl Supervisor {
         })
     }
 
-    /// Notes why the hub cannot go on. The first reason stays.
+    /// Records why the hub has failed. The first reason is kept.
     pub(crate) fn fail(&self, reason: String) {
         tracing::error!(reason, "an essential task has died; the hub stops");
         self.failure.send_if_modified(|failure| failure.is_none().then(|| *failure = Some(reason)).is_some());
@@ -48,12 +48,12 @@ impl Supervisor {
 
     /// Waits until the hub has failed.
     pub(crate) async fn failed(&self) {
-        // The sender is ours, so it cannot be gone.
+        // `self` owns the sender, so the channel is open.
         let _ = self.failure.subscribe().wait_for(Option::is_some).await;
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn message_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(it gave no reason)")
