@@ -1,8 +1,8 @@
-//! Every setting, its default and its bounds.
+//! The settings, their defaults and bounds.
 //!
-//! [`Config`] is a plain struct for tests and for programs that embed the hub; `Config::default()` is the file
-//! `bellwire.default.toml`, read. [`load`] puts a file, the environment and flags over it and remembers where each value
-//! came from. Nothing here reads a file or a variable: the caller brings the texts.
+//! [`Config`] is a plain struct for tests and for programs that embed the hub; `Config::default()` is the parsed
+//! `bellwire.default.toml`. [`load`] applies a file, the environment and flags over it and records the source of each
+//! value. Loading reads no file and no variable: the caller passes the texts in.
 
 mod check;
 mod email;
@@ -29,49 +29,49 @@ use axum::http::Uri;
 /// The default file, with its comments.
 pub const DEFAULT_FILE: &str = include_str!("../../../bellwire.default.toml");
 
-/// How a hub runs. `Config::default()` needs nothing.
+/// The settings of a hub. `Config::default()` works as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where it listens.
+    /// The address it listens on.
     pub listen: SocketAddr,
-    /// Under which address it is reached, without a path; none = the one it listens on.
+    /// The URL that clients use, without a path; none = the address it listens on.
     pub public_url: Option<String>,
     /// Host names it answers to besides its own address.
     pub allowed_hosts: Vec<String>,
     /// Web origins that may call it from a browser.
     pub allowed_origins: Vec<String>,
-    /// Where its data lies; none = in memory, for tests.
+    /// The data directory; none = in memory, for tests.
     pub data_dir: Option<PathBuf>,
-    /// How much the store keeps at hand.
+    /// The sizes of the store's mailbox cache and log.
     pub sizes: bellwire_store::Sizes,
-    /// What it refuses to do too much of.
+    /// Limits on requests, tokens and people.
     pub limits: Limits,
-    /// How long it remembers.
+    /// How long data is kept.
     pub retention: RetentionConfig,
     /// A folder of the operator's own subscribers; none = only the bundled ones.
     pub subscribers_dir: Option<PathBuf>,
-    /// The mail server its notifications go through.
+    /// The mail server for notifications.
     pub email: EmailConfig,
-    /// Where refusals of the hourly cap are remembered.
+    /// The Redis that caches refusals of the hourly limits.
     pub redis: RedisConfig,
-    /// What it says about itself.
+    /// The log.
     pub log: LogConfig,
 }
 
-/// What a hub refuses to do too much of.
+/// Limits on requests, tokens and people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest request body.
+    /// The largest request body, in bytes.
     pub body_bytes: usize,
-    /// How many events one call may bring.
+    /// How many events one call may publish.
     pub batch_events: usize,
-    /// How long a request may take.
+    /// The timeout of a request.
     pub request_seconds: u64,
-    /// How many requests are worked on at once.
+    /// How many requests may run at once.
     pub concurrent_requests: usize,
     /// How many streams may be open at once.
     pub streams: usize,
-    /// How many requests of one token are worked on at once; 0 = no limit.
+    /// How many requests of one token may run at once; 0 = no limit.
     pub concurrent_per_token: usize,
     /// How many streams one token may have open at once; 0 = no limit.
     pub streams_per_token: usize,
@@ -81,52 +81,52 @@ pub struct Limits {
     pub injections_per_second: u64,
     /// How many bytes of request bodies one token may send in a day of UTC; 0 = no limit.
     pub bytes_per_day: u64,
-    /// After how long an MCP session that nobody uses ends.
+    /// The idle timeout of an MCP session.
     pub mcp_session_idle_seconds: u64,
     /// How many events a second one token may publish; 0 = no limit.
     pub publish_per_second: u64,
-    /// How many it may publish at once.
+    /// How many events a token may publish in a burst.
     pub publish_burst: u64,
-    /// How many notifications one person may be sent within any 60 minutes.
+    /// How many notifications one person may get within any 60 minutes.
     pub notifications_per_hour: u64,
-    /// How many reminders, where they are counted apart; 0 = among the notifications.
+    /// A separate limit for reminders; 0 = they count as notifications.
     pub reminders_per_hour: u64,
-    /// The same for news.
+    /// The same for notifications of type info.
     pub infos_per_hour: u64,
     /// The same for warnings.
     pub warnings_per_hour: u64,
-    /// How many toasts one person may be shown within any 60 minutes.
+    /// How many toasts one person may get within any 60 minutes.
     pub toasts_per_hour: u64,
 }
 
-/// How long a hub remembers, in days.
+/// How long data is kept, in days.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetentionConfig {
-    /// Events, their traces, and the ids their senders brought.
+    /// Events, their traces, and their client event ids.
     pub events_days: u64,
-    /// Answers by call id.
+    /// Answers of injections, by call id.
     pub answers_days: u64,
-    /// What a person has read.
+    /// Inbox items that the person has read.
     pub read_inbox_days: u64,
 }
 
-/// What a hub says about itself.
+/// The settings of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogConfig {
-    /// How a line looks.
+    /// The format of a line.
     pub format: LogFormat,
-    /// Which lines there are: a level, or `part=level` several times, with commas between.
+    /// The filter: a level, or a list of `part=level` separated by commas.
     pub level: String,
 }
 
-/// How a line of the log looks.
+/// The format of a log line.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// Text on a terminal, JSON elsewhere.
     Auto,
-    /// For people.
+    /// Readable text.
     Text,
-    /// For machines.
+    /// One JSON object per line.
     Json,
 }
 
@@ -137,7 +137,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Loopback by any of its names, the address it listens on, the public one, and what was added.
+    /// The accepted `Host` names: loopback, the listen address, the host of `public_url`, and `allowed_hosts`.
     pub(crate) fn allowed_hosts(&self) -> Arc<Vec<String>> {
         let own = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
         let listen = match self.listen.ip() {
@@ -153,7 +153,7 @@ impl Config {
         uri.host().map(str::to_owned)
     }
 
-    /// Every value at its lowest, to be written over by the default file.
+    /// Placeholder values; the default file sets every one of them.
     fn blank() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -198,7 +198,7 @@ impl Limits {
 }
 
 impl LogFormat {
-    /// The word in a file.
+    /// The value in a configuration file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",

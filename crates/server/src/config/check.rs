@@ -1,8 +1,8 @@
-//! What is allowed alone and wrong together.
+//! Checks of settings that depend on one another.
 
 use super::Config;
 
-/// Pairs of values that cannot both be meant, each with the way out.
+/// Errors: settings that contradict each other, each with the fix.
 pub(super) fn contradictions(config: &Config) -> Vec<String> {
     let mut found = Vec::new();
     let (limits, listen) = (&config.limits, config.listen);
@@ -30,7 +30,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
     found
 }
 
-/// Pairs of values that can be meant and are still worth a word.
+/// Warnings: combinations that are allowed but risky.
 pub(super) fn risks(config: &Config) -> Vec<String> {
     let mut found = Vec::new();
     let public = config.public_url.as_deref().unwrap_or_default();

@@ -4,30 +4,30 @@ use std::path::PathBuf;
 use super::Secret;
 use crate::deliver::email::NamedAddress;
 
-/// The mail server that notifications go through, and how it is spoken to.
+/// The mail server for notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailConfig {
-    /// Its name; empty = email is off.
+    /// The host name; empty = email is off.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
     /// How the connection is encrypted.
     pub tls: EmailTls,
-    /// Certificates to trust instead of the public ones.
+    /// A PEM file of certificates to trust instead of the public ones.
     pub ca_file: Option<PathBuf>,
-    /// Who logs in; empty = nobody does.
+    /// The user name; empty = no login.
     pub username: String,
-    /// With what.
+    /// The password.
     pub password: Option<Secret>,
-    /// Where that is read from instead.
+    /// A file that contains the password.
     pub password_file: Option<PathBuf>,
-    /// Who the mails are from.
+    /// The sender of every mail.
     pub from: NamedAddress,
-    /// What the hub calls itself to the server; empty = its address.
+    /// The host name for EHLO; empty = the local IP address.
     pub hello: String,
-    /// How long one step may take.
+    /// The timeout of one SMTP step.
     pub step_seconds: u64,
-    /// How long the server may think about a mail it was given.
+    /// The timeout of the reply to the final dot.
     pub answer_seconds: u64,
     /// How many mails are sent at once.
     pub workers: usize,
@@ -36,16 +36,16 @@ pub struct EmailConfig {
 /// How the connection to a mail server is encrypted.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum EmailTls {
-    /// The server is asked for encryption, and gets nothing if it has none.
+    /// By STARTTLS; a server without it gets no data.
     Starttls,
     /// Encrypted from the first byte.
     Implicit,
-    /// Not at all.
+    /// Not encrypted.
     None,
 }
 
 impl EmailConfig {
-    /// Every value at its lowest, to be written over by the default file.
+    /// Placeholder values; the default file sets every one of them.
     pub(super) fn blank() -> Self {
         Self {
             host: String::new(),
@@ -63,7 +63,7 @@ impl EmailConfig {
         }
     }
 
-    /// What cannot be meant together, each with the way out.
+    /// Errors: settings that contradict each other, each with the fix.
     pub(super) fn contradictions(&self) -> Vec<String> {
         let mut found = Vec::new();
         let has_password = self.password.is_some() || self.password_file.is_some();
@@ -93,7 +93,7 @@ impl EmailConfig {
         found
     }
 
-    /// What can be meant together and is still worth a word.
+    /// Warnings: combinations that are allowed but risky.
     pub(super) fn risks(&self, public_url: Option<&str>) -> Vec<String> {
         let mut found = Vec::new();
         if self.host.is_empty() {
@@ -125,10 +125,10 @@ impl EmailConfig {
 }
 
 impl EmailTls {
-    /// All of them.
+    /// All values.
     pub(super) const ALL: [Self; 3] = [Self::Starttls, Self::Implicit, Self::None];
 
-    /// The word in a file.
+    /// The value in a configuration file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Starttls => "starttls",

@@ -6,20 +6,20 @@ use toml::de::{DeTable, DeValue};
 use super::nearest::nearest;
 use super::setting::SETTINGS;
 
-/// A value of a file and the line it stands in.
+/// A value of a file and its line.
 pub(super) struct ConfigEntry {
     pub(super) key: String,
     pub(super) value: Value,
     pub(super) line: usize,
 }
 
-/// A mistake of a file and its line; 0 where the whole file is meant.
+/// An error in a file and its line; line 0 = the whole file.
 pub(super) type Mistake = (usize, String);
 
-/// More than this is no configuration.
+/// The largest file that is parsed, in bytes.
 const FILE_MAX: usize = 1024 * 1024;
 
-/// The entries of a file, `section.key` by `section.key`. Keys nobody knows are mistakes, with the nearest one named.
+/// The entries of a file by `section.key`. An unknown key is a mistake whose text suggests the nearest known one.
 pub(super) fn entries(text: &str) -> Result<(Vec<ConfigEntry>, Vec<Mistake>), Mistake> {
     if text.len() > FILE_MAX {
         return Err((0, format!("has {} bytes; at most {FILE_MAX} are allowed", text.len())));

@@ -6,50 +6,50 @@ use super::nearest::nearest;
 use super::setting::{self, SETTINGS, SHORT, Setting};
 use super::{Config, DEFAULT_FILE, check, file};
 
-/// How our variables begin.
+/// The prefix of the hub's environment variables.
 const PREFIX: &str = "BELLWIRE_";
 
-/// Variables that are no settings of the hub: where its file lies, and how the other commands reach a hub.
+/// Variables with the prefix that are not settings: the path of the file, and how other commands reach a hub.
 const OTHER_VARIABLES: &[&str] = &["BELLWIRE_CONFIG", "BELLWIRE_URL", "BELLWIRE_TOKEN"];
 
-/// Where settings come from besides the defaults, each layer over the one before it.
+/// The layers over the defaults; a later one overrides an earlier one.
 #[derive(Clone, Debug, Default)]
 pub struct ConfigSources {
     /// A file's path and its text.
     pub file: Option<(PathBuf, String)>,
-    /// Variables of the environment. Those that do not begin with `BELLWIRE_` are passed over.
+    /// Environment variables. Those without the prefix `BELLWIRE_` are ignored.
     pub environment: Vec<(String, String)>,
-    /// What was said on the command line.
+    /// Settings given on the command line.
     pub flags: Vec<Flag>,
 }
 
 /// A setting given on the command line.
 #[derive(Clone, Debug)]
 pub struct Flag {
-    /// As it was written, such as `--listen`.
+    /// The flag, such as `--listen`.
     pub name: &'static str,
-    /// The setting it stands for, such as `server.listen`.
+    /// The key of its setting, such as `server.listen`.
     pub key: &'static str,
-    /// What was said.
+    /// The value as text.
     pub value: String,
 }
 
-/// A configuration that holds together, and where every value of it came from.
+/// A valid configuration, with the source of every value.
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
-    /// What the hub runs with.
+    /// The settings.
     pub config: Config,
-    /// What is allowed and still worth a thought.
+    /// Allowed but risky combinations, and unknown variables.
     pub warnings: Vec<String>,
     origins: BTreeMap<&'static str, SettingSource>,
 }
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingSource {
     /// The default file.
     Default,
-    /// This platform's convention.
+    /// The platform's default directory.
     Platform,
     /// A line of a file.
     File(PathBuf, usize),
@@ -59,21 +59,21 @@ pub enum SettingSource {
     Flag(&'static str),
 }
 
-/// One thing that is wrong, with its place where it has one.
+/// One error of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// `FILE:LINE`, a variable or a flag; none where two values do not go together.
+    /// `FILE:LINE`, a variable or a flag; none if two settings contradict each other.
     pub place: Option<String>,
-    /// What is wrong and what would be right.
+    /// What is wrong, and what is allowed.
     pub message: String,
 }
 
-/// Everything that is wrong with a configuration.
+/// All errors of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblems(pub Vec<ConfigProblem>);
 
-/// Puts the layers over one another: defaults, file, environment, flags. Refuses what is unknown, out of range or
-/// contradictory, and names all of it at once.
+/// Applies the layers in order: defaults, file, environment, flags. Refuses unknown, invalid and contradictory settings, and
+/// reports all of them at once.
 pub fn load(sources: &ConfigSources) -> Result<LoadedConfig, ConfigProblems> {
     let mut layers = Layers::new();
     if let Some((path, text)) = &sources.file {
@@ -81,8 +81,8 @@ pub fn load(sources: &ConfigSources) -> Result<LoadedConfig, ConfigProblems> {
     }
     layers.environment(&sources.environment);
     for flag in &sources.flags {
-        let setting = setting::find(flag.key).expect("a flag stands for a setting of the table");
-        layers.words(setting, &flag.value, SettingSource::Flag(flag.name));
+        let setting = setting::find(flag.key).expect("every flag has a key of the table");
+        layers.text(setting, &flag.value, SettingSource::Flag(flag.name));
     }
     layers.finish()
 }
@@ -97,12 +97,12 @@ pub(super) fn defaults() -> Config {
 }
 
 impl LoadedConfig {
-    /// Where a setting's value came from.
+    /// The source of a setting's value.
     pub fn origin(&self, key: &str) -> &SettingSource {
         self.origins.get(key).unwrap_or(&SettingSource::Default)
     }
 
-    /// Fills in the data folder where nobody named one.
+    /// Sets the platform's data directory, for a configuration without one.
     pub fn with_platform_data_dir(mut self, dir: PathBuf) -> Self {
         self.config.data_dir = Some(dir);
         self.origins.insert("data.dir", SettingSource::Platform);
@@ -178,7 +178,7 @@ impl Layers {
     }
 
     fn environment(&mut self, variables: &[(String, String)]) {
-        // An empty variable is how a script says "not set".
+        // Scripts set a variable to the empty string to unset it.
         let ours = variables.iter().filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty());
         let ours: BTreeMap<&str, &str> = ours.map(|(name, value)| (name.as_str(), value.as_str())).collect();
         for setting in SETTINGS {
@@ -190,9 +190,9 @@ impl Layers {
                     let message = format!("{short} and {long} say different things; keep one");
                     self.problems.push(ConfigProblem { place: None, message });
                 }
-                (_, Some(words)) => self.words(setting, words, SettingSource::Environment(long)),
-                (Some(words), None) => {
-                    self.words(setting, words, SettingSource::Environment(short.unwrap_or_default().to_owned()));
+                (_, Some(text)) => self.text(setting, text, SettingSource::Environment(long)),
+                (Some(text), None) => {
+                    self.text(setting, text, SettingSource::Environment(short.unwrap_or_default().to_owned()));
                 }
                 (None, None) => {}
             }
@@ -206,7 +206,7 @@ impl Layers {
         let known: Vec<&str> =
             long.iter().map(String::as_str).chain(short).chain(OTHER_VARIABLES.iter().copied()).collect();
         for name in names.filter(|name| !known.contains(name)) {
-            // The prefix is the same for all of them and must not make strangers look near.
+            // Without the common prefix, which would make unrelated names look similar.
             let near =
                 nearest(name.trim_start_matches(PREFIX), known.iter().map(|known| known.trim_start_matches(PREFIX)));
             self.warnings.push(match near {
@@ -216,8 +216,8 @@ impl Layers {
         }
     }
 
-    fn words(&mut self, setting: &Setting, words: &str, origin: SettingSource) {
-        match setting.write_words(&mut self.config, words) {
+    fn text(&mut self, setting: &Setting, text: &str, origin: SettingSource) {
+        match setting.write_untyped(&mut self.config, text) {
             Ok(()) => drop(self.origins.insert(setting.key, origin)),
             Err(message) => self.refuse(setting, Some(origin.to_string()), &message),
         }
@@ -228,7 +228,7 @@ impl Layers {
     }
 
     fn finish(mut self) -> Result<LoadedConfig, ConfigProblems> {
-        // What could not be read has its default now; what that contradicts would only confuse.
+        // An invalid setting still has its default here; a contradiction with that default would confuse.
         if self.problems.is_empty() {
             let together = check::contradictions(&self.config);
             self.problems.extend(together.into_iter().map(|message| ConfigProblem { place: None, message }));

@@ -1,11 +1,11 @@
-/// The known word that was probably meant, if one is near.
+/// The known word with the smallest edit distance, if that is at most a third of the word (at least 2).
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.into_iter().map(|one| (distance(word, one), one));
     let allowed = (word.chars().count() / 3).max(2);
     scored.filter(|(far, _)| *far <= allowed).min_by_key(|(far, _)| *far).map(|(_, one)| one)
 }
 
-/// How many letters must be added, taken away or changed.
+/// The Levenshtein distance.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut above: Vec<usize> = (0..=right.len()).collect();
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_finds_its_word() {
+    fn a_typing_error_finds_the_nearest_word() {
         let known = ["limits.publish_burst", "limits.streams", "server.listen"];
         assert_eq!(nearest("limits.publish_brust", known), Some("limits.publish_burst"));
         assert_eq!(nearest("server.listn", known), Some("server.listen"));

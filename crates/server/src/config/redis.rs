@@ -3,24 +3,24 @@ use std::time::Duration;
 
 use super::Secret;
 
-/// The Redis in which refusals of the hourly cap are remembered.
+/// The Redis that caches refusals of the hourly limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisConfig {
-    /// Its address, with the password if it has one; none = they are remembered in the process.
+    /// Its URL, with the password if there is one; none = the cache is in the process.
     pub url: Option<Secret>,
-    /// Where that is read from instead.
+    /// A file that contains the URL.
     pub url_file: Option<PathBuf>,
-    /// How long a call waits for it before the database is asked.
+    /// How long a call waits for Redis before it asks the database.
     pub wait_ms: u64,
 }
 
 impl RedisConfig {
-    /// Every value at its lowest, to be written over by the default file.
+    /// Placeholder values; the default file sets every one of them.
     pub(super) fn blank() -> Self {
         Self { url: None, url_file: None, wait_ms: 0 }
     }
 
-    /// The address, from wherever it is; an error names the setting and the fix.
+    /// The URL from the setting or the file; an error names the setting and the fix.
     pub fn address(&self) -> Result<Option<Secret>, String> {
         let Some(path) = &self.url_file else { return Ok(self.url.clone()) };
         let text = std::fs::read_to_string(path)
@@ -36,7 +36,7 @@ impl RedisConfig {
         Duration::from_millis(self.wait_ms)
     }
 
-    /// What cannot be meant, each with the way out. The address is a secret and is not repeated.
+    /// Errors, each with the fix. The URL is a secret and is not repeated.
     pub(super) fn contradictions(&self) -> Vec<String> {
         let mut found = Vec::new();
         if self.url.is_some() && self.url_file.is_some() {
@@ -46,7 +46,7 @@ impl RedisConfig {
         found
     }
 
-    /// What can be meant and is still worth a word.
+    /// Warnings: settings that are allowed but risky.
     pub(super) fn risks(&self) -> Vec<String> {
         let open = self.url.as_ref().is_some_and(|url| has_password(url.reveal()) && !is_local(url.reveal()));
         let risk =
@@ -55,7 +55,7 @@ impl RedisConfig {
     }
 }
 
-/// What is wrong with an address, and what would be right.
+/// What is wrong with a URL, and what to write.
 fn wrong(url: &str) -> Option<String> {
     let right = "write it like redis://127.0.0.1:6379 or redis://:PASSWORD@HOST:PORT/DATABASE";
     match url.split_once("://") {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_one_of_redis() {
+    fn a_url_has_the_scheme_redis_and_a_host() {
         for right in ["redis://127.0.0.1:6379", "redis://:secret@cache.example.org/1", "redis://[::1]:6379"] {
             assert_eq!(of(right).contradictions(), Vec::<String>::new(), "{right}");
         }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_that_leaves_the_machine_is_worth_a_word() {
+    fn a_password_for_another_machine_gives_a_warning() {
         assert_eq!(of("redis://:secret@cache.example.org").risks().len(), 1);
         for fine in ["redis://cache.example.org", "redis://:secret@127.0.0.1:6379", "redis://:secret@[::1]"] {
             assert_eq!(of(fine).risks(), Vec::<String>::new(), "{fine}");

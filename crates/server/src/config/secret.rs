@@ -1,17 +1,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A text that must not be seen. Debug hides it; whoever needs it says so with [`Secret::reveal`].
+/// A text that must not appear in logs. Debug hides it; [`Secret::reveal`] returns it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a text.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the one place that needs it.
+    /// The text itself, for the code that uses the secret.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -8,19 +8,19 @@ use toml::Value;
 use super::{Config, EmailTls, LogFormat, Secret};
 use crate::deliver::email::NamedAddress;
 
-/// One key of the configuration: what it is called, what is allowed, and where it goes.
+/// One setting: its key, its allowed values, and its field of [`Config`].
 pub(super) struct Setting {
     pub(super) key: &'static str,
     kind: SettingKind,
 }
 
-/// What a setting may be, and its place in the struct.
+/// The type and bounds of a setting, with access to its field.
 enum SettingKind {
     Address(fn(&mut Config) -> &mut SocketAddr),
     Url(fn(&mut Config) -> &mut Option<String>),
     Hosts(fn(&mut Config) -> &mut Vec<String>),
     Origins(fn(&mut Config) -> &mut Vec<String>),
-    SubscriberFolder(fn(&mut Config) -> &mut Option<PathBuf>),
+    Folder(fn(&mut Config) -> &mut Option<PathBuf>),
     File(fn(&mut Config) -> &mut Option<PathBuf>),
     Count(RangeInclusive<u64>, fn(&mut Config) -> &mut usize),
     Number(RangeInclusive<u64>, fn(&mut Config) -> &mut u64),
@@ -41,7 +41,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "server.public_url",             kind: SettingKind::Url(|c| &mut c.public_url) },
     Setting { key: "server.allowed_hosts",          kind: SettingKind::Hosts(|c| &mut c.allowed_hosts) },
     Setting { key: "server.allowed_origins",        kind: SettingKind::Origins(|c| &mut c.allowed_origins) },
-    Setting { key: "data.dir",                      kind: SettingKind::SubscriberFolder(|c| &mut c.data_dir) },
+    Setting { key: "data.dir",                      kind: SettingKind::Folder(|c| &mut c.data_dir) },
     Setting { key: "data.mailbox_cache_bytes",      kind: SettingKind::Count(262_144..=1 << 40, |c| &mut c.sizes.mailbox_cache_bytes) },
     Setting { key: "data.mailbox_log_bytes",        kind: SettingKind::Count(4096..=1 << 30, |c| &mut c.sizes.mailbox_log_bytes) },
     Setting { key: "limits.body_bytes",             kind: SettingKind::Count(131_072..=1_073_741_824, |c| &mut c.limits.body_bytes) },
@@ -65,7 +65,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "retention.events_days",         kind: SettingKind::Number(7..=3650, |c| &mut c.retention.events_days) },
     Setting { key: "retention.answers_days",        kind: SettingKind::Number(7..=3650, |c| &mut c.retention.answers_days) },
     Setting { key: "retention.read_inbox_days",     kind: SettingKind::Number(1..=3650, |c| &mut c.retention.read_inbox_days) },
-    Setting { key: "subscribers.dir",               kind: SettingKind::SubscriberFolder(|c| &mut c.subscribers_dir) },
+    Setting { key: "subscribers.dir",               kind: SettingKind::Folder(|c| &mut c.subscribers_dir) },
     Setting { key: "email.host",                    kind: SettingKind::Host(|c| &mut c.email.host) },
     Setting { key: "email.port",                    kind: SettingKind::Port(|c| &mut c.email.port) },
     Setting { key: "email.tls",                     kind: SettingKind::Encryption(|c| &mut c.email.tls) },
@@ -85,24 +85,24 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "log.level",                     kind: SettingKind::Level(|c| &mut c.log.level) },
 ];
 
-/// What is shown where a secret is.
+/// Shown instead of a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// Variables that are shorter than their setting's name.
+/// Short names of environment variables.
 pub(super) const SHORT: &[(&str, &str)] = &[("BELLWIRE_LISTEN", "server.listen"), ("BELLWIRE_LOG", "log.level")];
 
-/// The setting of this name.
+/// The setting with this key.
 pub(super) fn find(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
 
 impl Setting {
-    /// `BELLWIRE_LIMITS_STREAMS` for `limits.streams`.
+    /// Its environment variable: `BELLWIRE_LIMITS_STREAMS` for `limits.streams`.
     pub(super) fn variable(&self) -> String {
         format!("BELLWIRE_{}", self.key.replace('.', "_").to_ascii_uppercase())
     }
 
-    /// Takes a value of a file. A folder that is not absolute is meant from where the file lies.
+    /// Sets the value from a file. A relative path is resolved against the file's directory, `base`.
     pub(super) fn write(&self, config: &mut Config, value: &Value, base: &Path) -> Result<(), String> {
         let wrong = || format!("is {}; {} is allowed", kind_of(value), self.allowed());
         match (&self.kind, value) {
@@ -122,31 +122,31 @@ impl Setting {
                 _,
             ) => Err(wrong()),
             (_, Value::String(text)) => self.write_text(config, text, base),
-            // A secret that is no text is not repeated.
+            // The error must not repeat a secret, even of the wrong type.
             (SettingKind::Hidden(_), _) => Err(format!("is no text; {} is allowed", self.allowed())),
             _ => Err(wrong()),
         }
     }
 
-    /// Takes a value as people write it in a variable or behind a flag; the parts of a list have commas between.
-    pub(super) fn write_words(&self, config: &mut Config, words: &str) -> Result<(), String> {
+    /// Sets the value from the text of a variable or a flag; the items of a list are separated by commas.
+    pub(super) fn write_untyped(&self, config: &mut Config, text: &str) -> Result<(), String> {
         match &self.kind {
             SettingKind::Count(..) | SettingKind::Number(..) | SettingKind::Port(_) => {
-                let number = words.trim().parse::<i64>();
-                let number = number.map_err(|_| format!("is '{words}'; {} is allowed", self.allowed()))?;
+                let number = text.trim().parse::<i64>();
+                let number = number.map_err(|_| format!("is '{text}'; {} is allowed", self.allowed()))?;
                 self.write_number(config, number)
             }
             SettingKind::Hosts(_) | SettingKind::Origins(_) => {
-                let parts: Vec<&str> = words.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+                let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
                 self.write_list(config, &parts)
             }
-            _ => self.write_text(config, words, Path::new("")),
+            _ => self.write_text(config, text, Path::new("")),
         }
     }
 
-    /// The value as a file would give it.
+    /// The value in the form of a file.
     pub(super) fn read(&self, config: &Config) -> Value {
-        // The places in the struct are found for writing; a copy serves reading as well.
+        // The accessors need a mutable reference, so reading uses a copy.
         let mut copy = config.clone();
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let list = |list: &Vec<String>| Value::Array(list.iter().cloned().map(Value::String).collect());
@@ -154,7 +154,7 @@ impl Setting {
             SettingKind::Address(place) => Value::String(place(&mut copy).to_string()),
             SettingKind::Url(place) => Value::String(place(&mut copy).clone().unwrap_or_default()),
             SettingKind::Hosts(place) | SettingKind::Origins(place) => list(place(&mut copy)),
-            SettingKind::SubscriberFolder(place) | SettingKind::File(place) => Value::String(path(place(&mut copy))),
+            SettingKind::Folder(place) | SettingKind::File(place) => Value::String(path(place(&mut copy))),
             SettingKind::Count(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
             SettingKind::Number(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
             SettingKind::Format(place) => Value::String(place(&mut copy).as_str().to_owned()),
@@ -174,7 +174,7 @@ impl Setting {
             SettingKind::Url(_) => "an address without a path, such as https://bell.example.org,".into(),
             SettingKind::Hosts(_) => "a list of host names, such as [\"bell.example.org\"],".into(),
             SettingKind::Origins(_) => "a list of web origins, such as [\"https://console.example.org\"],".into(),
-            SettingKind::SubscriberFolder(_) => "the path of a folder".into(),
+            SettingKind::Folder(_) => "the path of a folder".into(),
             SettingKind::File(_) => "the path of a file".into(),
             SettingKind::Count(range, _) | SettingKind::Number(range, _) => {
                 format!("a whole number from {} to {}", range.start(), range.end())
@@ -227,7 +227,7 @@ impl Setting {
             SettingKind::Url(place) => {
                 *place(config) = Some(text).filter(|text| !text.is_empty()).map(url).transpose()?
             }
-            SettingKind::SubscriberFolder(place) | SettingKind::File(place) => *place(config) = folder(text, base)?,
+            SettingKind::Folder(place) | SettingKind::File(place) => *place(config) = folder(text, base)?,
             SettingKind::Format(place) => {
                 let formats = [LogFormat::Auto, LogFormat::Text, LogFormat::Json];
                 *place(config) = formats.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
@@ -264,7 +264,7 @@ fn kind_of(value: &Value) -> String {
     }
 }
 
-/// `https://bell.example.org:8443`, with nothing behind it.
+/// Accepts a URL without a path, such as `https://bell.example.org:8443`.
 fn url(text: &str) -> Result<String, String> {
     let wrong = |why: &str| format!("is '{text}', {why}; write it like https://bell.example.org");
     let uri: Uri = text.parse().map_err(|_| wrong("which is no URL"))?;
@@ -288,7 +288,7 @@ fn host(text: &str) -> Result<String, String> {
         text if text.contains('*') => wrong("but names are taken as they stand"),
         text if text.contains("://") => wrong("which has a scheme"),
         text if text.contains(['/', '@', ' ']) => wrong("which is no host name"),
-        // A colon is right inside the brackets of an IPv6 address and wrong everywhere else.
+        // A colon is allowed only inside the brackets of an IPv6 address.
         text if text.contains(':') && bare.len() == text.len() => wrong("which has a port"),
         text => Ok(text.to_ascii_lowercase()),
     }
@@ -314,7 +314,7 @@ fn folder(text: &str, base: &Path) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// A secret is never repeated in an error, and what `bellwire config` shows in its place is not one.
+/// An error never repeats a secret. The placeholder of `bellwire config` is refused, so that its output cannot be pasted back.
 fn secret(text: &str) -> Result<Option<Secret>, String> {
     match text {
         "" => Ok(None),

@@ -5,7 +5,7 @@ use super::load::LoadedConfig;
 use super::setting::SETTINGS;
 
 impl LoadedConfig {
-    /// What holds, as a file that could be used as one, with the origin of each value behind it.
+    /// The settings in the form of a configuration file, with the source of each value as a comment.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut section = "";
@@ -22,7 +22,7 @@ impl LoadedConfig {
         text
     }
 
-    /// The same for machines: `{"limits.streams": {"value": 10000, "from": "default"}, …}`.
+    /// The same as JSON: `{"limits.streams": {"value": 10000, "from": "default"}, …}`.
     pub fn to_json(&self) -> serde_json::Value {
         let entry = |setting: &super::setting::Setting| {
             let from = self.origin(setting.key).to_string();
