@@ -1,4 +1,4 @@
-//! What a hub says about itself, on standard error.
+//! The log of a hub, on standard error.
 
 mod queue;
 
@@ -11,17 +11,17 @@ use serde_json::json;
 
 use self::queue::{DroppedLine, LogQueue};
 
-/// How long the end of the process waits for a log that is not read.
+/// How long the process waits at its end for queued log lines to be written.
 const FLUSH_MAX: Duration = Duration::from_millis(500);
 
-/// Standard error of a hub. Dropping it waits, for a bounded time, until what was said is written.
+/// Standard error of a hub. Dropping it waits at most [`FLUSH_MAX`] until all queued lines are written.
 pub(crate) struct Log {
     queue: LogQueue,
     colours: bool,
 }
 
 impl Log {
-    /// Logs from here on, panics included.
+    /// Installs the global `tracing` subscriber and the panic hook.
     pub(crate) fn start(settings: &LogConfig) -> Result<Self> {
         let text = match settings.format {
             LogFormat::Auto => stderr().is_terminal(),
@@ -42,13 +42,13 @@ impl Log {
             true => builder.with_ansi(stderr().is_terminal()).init(),
             false => builder.json().with_span_list(false).init(),
         }
-        // The standard hook writes to standard error itself, and would wait for a reader that has stalled.
+        // The standard hook writes to standard error directly, and would block if its reader has stalled.
         std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
         let colours = anstream::AutoStream::choice(&stderr()) != anstream::ColorChoice::Never;
         Ok(Self { queue, colours })
     }
 
-    /// Writes a line for the operator, beside the log.
+    /// Writes a line for the operator, without level and timestamp.
     pub(crate) fn say(&self, line: &str) {
         let line = match self.colours {
             true => format!("{line}\n"),

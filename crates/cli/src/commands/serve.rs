@@ -93,7 +93,7 @@ async fn serve(loaded: LoadedConfig, log: &Log) -> Result<bool> {
     if let Some((path, secret)) = first {
         log.say(&announce(&path, &secret, std::io::stderr().is_terminal()));
     }
-    say_what_next(&loaded, &dir, log);
+    print_next_steps(&loaded, &dir, log);
     let stopped = app.stopped().await.context("the hub failed");
     data_dir::note_stopped(&dir);
     stopped?;
@@ -101,7 +101,7 @@ async fn serve(loaded: LoadedConfig, log: &Log) -> Result<bool> {
     Ok(true)
 }
 
-/// The admin token that a first start makes, and where it is kept; none where there is one that is worth something.
+/// Creates the admin token at the first start. Returns its path and secret; none if the data folder has a valid one.
 pub(super) async fn first_token(store: &dyn Store, dir: &Path, log: &Log) -> Result<Option<(PathBuf, String)>> {
     match data_dir::admin_token(dir)? {
         Some(secret) if is_known(store, secret.reveal()).await? => return Ok(None),
@@ -115,8 +115,8 @@ pub(super) async fn first_token(store: &dyn Store, dir: &Path, log: &Log) -> Res
     Ok(Some((data_dir::keep_admin_token(dir, &secret)?, secret)))
 }
 
-/// Says where the admin token is. Only a terminal shows the secret itself: elsewhere standard error is a log, which others
-/// read and which is kept.
+/// The message about the admin token. Only a terminal shows the secret: otherwise standard error is a log, which is stored and
+/// read by others.
 fn announce(path: &Path, secret: &str, is_terminal: bool) -> String {
     match is_terminal {
         true => format!("The admin token, shown once and kept in {}:\n\n    {secret}\n", path.display()),
@@ -124,8 +124,8 @@ fn announce(path: &Path, secret: &str, is_terminal: bool) -> String {
     }
 }
 
-/// Three commands that work as they stand, in another terminal.
-fn say_what_next(loaded: &LoadedConfig, dir: &Path, log: &Log) {
+/// Prints three commands to try in another terminal, complete with the data folder.
+fn print_next_steps(loaded: &LoadedConfig, dir: &Path, log: &Log) {
     let program = program();
     let data = match loaded.origin("data.dir") {
         SettingSource::Flag(_) | SettingSource::Environment(_) => format!(" --data-dir '{}'", dir.display()),
@@ -141,7 +141,7 @@ fn say_what_next(loaded: &LoadedConfig, dir: &Path, log: &Log) {
     }
 }
 
-/// How this program can be called again: by its name where the shell finds it, else by its path.
+/// How to call this program: by its name if the shell finds it in PATH, else by its path.
 fn program() -> String {
     let Ok(own) = std::env::current_exe() else { return "bellwire".to_owned() };
     let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -149,18 +149,18 @@ fn program() -> String {
         return "bellwire".to_owned();
     }
     let here = std::env::current_dir().unwrap_or_default();
-    // A bare name would be looked for along the path, and not found.
+    // Without `./` the shell would search PATH for the name.
     let shorter = own.strip_prefix(here).map(|rest| Path::new(".").join(rest));
     shorter.unwrap_or(own).display().to_string()
 }
 
-/// Whether a token is still worth something: a database that was put in another's place knows other tokens.
+/// Whether the database knows the token and it is not revoked. A replaced database has other tokens.
 async fn is_known(store: &dyn Store, secret: &str) -> Result<bool> {
     let token = store.token_by_secret(hash(secret)).await?;
     Ok(token.is_some_and(|token| token.revoked_at.is_none()))
 }
 
-/// Completes with Ctrl-C, or a polite kill. Both are caught from this call on, before anybody knows that the hub runs.
+/// Completes on SIGINT or SIGTERM. Both are caught from this call on, before the hub announces that it runs.
 #[cfg(unix)]
 fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,18 +1,18 @@
-//! A bounded queue in front of standard error, with a thread of its own that writes.
+//! A bounded queue in front of standard error, and the thread that writes it.
 //!
-//! The hub must not depend on the program that reads its log: that program may close the pipe, or stop reading. So a
-//! line is queued and never waited for. A line that finds the queue full, or that cannot be written, is dropped and
-//! counted; the next line that can be written is followed by one that gives the count.
+//! The hub must not depend on the program that reads its log: that program may close the pipe, or stop reading. So the
+//! hub queues a line and never waits for it. If the queue is full or a write fails, the line is dropped and counted; the
+//! next line that can be written is followed by a line with the count.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How many bytes may wait to be written. The thread may hold as many again while it writes them.
+/// How many bytes the queue holds. The thread may hold as many again while it writes them.
 const QUEUE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Makes the line that says how many lines were dropped.
+/// Formats the line with the number of dropped lines.
 pub(super) type DroppedLine = fn(u64) -> String;
 
 /// The sending end. Copies share one queue and one thread.
@@ -21,7 +21,7 @@ pub(super) struct LogQueue(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Signalled when there is something to write.
+    /// Signalled when a line is queued.
     queued: Condvar,
     /// Signalled when everything queued has been written or dropped.
     idle: Condvar,
@@ -45,7 +45,7 @@ impl LogQueue {
         Ok(Self(shared))
     }
 
-    /// Queues one line, or drops it where the queue is full.
+    /// Queues one line, or drops it if the queue is full.
     pub(super) fn push(&self, line: &[u8]) {
         let mut state = self.0.lock();
         if state.bytes.saturating_add(line.len()) > QUEUE_BYTES_MAX {
@@ -57,7 +57,7 @@ impl LogQueue {
         self.0.queued.notify_one();
     }
 
-    /// Waits until everything queued is written, and at most this long.
+    /// Waits until all queued lines are written or dropped, at most this long.
     pub(super) fn flush(&self, at_most: Duration) {
         let unwritten = |state: &mut State| state.writing || !state.lines.is_empty();
         drop(self.0.idle.wait_timeout_while(self.0.lock(), at_most, unwritten));
@@ -70,15 +70,15 @@ impl Shared {
             let (lines, dropped) = self.next();
             let lost = lines.iter().filter(|line| out.write_all(line).is_err()).count() as u64;
             let dropped = dropped + lost;
-            let told = dropped == 0 || out.write_all(dropped_line(dropped).as_bytes()).is_ok();
+            let reported = dropped == 0 || out.write_all(dropped_line(dropped).as_bytes()).is_ok();
             let mut state = self.lock();
-            state.dropped += if told { 0 } else { dropped };
+            state.dropped += if reported { 0 } else { dropped };
             state.writing = false;
             self.idle.notify_all();
         }
     }
 
-    /// Waits for lines and takes all there are, with the count of those that were dropped behind them.
+    /// Waits for lines and takes all of them, with the count of lines dropped since the last call.
     fn next(&self) -> (VecDeque<Vec<u8>>, u64) {
         let nothing = |state: &mut State| state.lines.is_empty();
         let mut state = self.queued.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
@@ -87,7 +87,7 @@ impl Shared {
         (std::mem::take(&mut state.lines), std::mem::take(&mut state.dropped))
     }
 
-    /// Nothing panics while the lock is held, so a poisoned one still guards a whole state.
+    /// No code panics while it holds the lock, so the state is consistent even if the lock is poisoned.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,7 +113,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(30);
 
-    /// Writes each line into a channel of one place: it blocks until the line before was received, and fails once the
+    /// Writes each line into a channel with a capacity of one: it blocks until the line before was received, and fails once the
     /// receiver is gone.
     struct Pipe(SyncSender<String>);
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_stalls_costs_lines_and_is_told_how_many() {
+    fn a_stalled_reader_loses_lines_and_gets_their_count() {
         let (queue, read) = start();
         let line = vec![b'x'; 1024];
         // The thread holds at most as many lines as the queue, so at least two thirds of these are dropped.
