@@ -1,4 +1,4 @@
-//! What comes in wrong is refused by name, or told in words that cannot do harm; it is never lost and never breaks a block.
+//! Invalid input is refused by field, or shown as harmless text; it is never lost and never breaks a block.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 
@@ -76,7 +76,7 @@ fn a_template_that_could_grow_without_limit_is_refused_when_it_is_loaded() {
 }
 
 #[test]
-fn a_template_that_fails_costs_its_wording_and_not_the_news() {
+fn a_failing_template_falls_back_to_the_built_in_form() {
     let nested = |body: &str| {
         let open: String = ["a", "b", "c"].map(|name| format!("{{% for {name} in text %}}")).concat();
         format!("{{% set text = events[0].payload.text %}}x: {open}{body}{}", "{% endfor %}".repeat(3))
@@ -96,13 +96,13 @@ fn a_template_that_fails_costs_its_wording_and_not_the_news() {
         let [(subscriber, reported)] = answer.problems.as_slice() else { panic!("{name}: {:?}", answer.problems) };
         assert_eq!(subscriber.as_str(), "ci");
         assert!(reported.starts_with(problem) && reported.len() < 400, "{name}: {reported}");
-        let told = json!([{"type": "ci.failed", "source": "jenkins", "message": "the build failed"}, told_second()]);
+        let told = json!([{"type": "ci.failed", "source": "jenkins", "message": "the build failed"}, second_event()]);
         assert_eq!(items(&answer.block), [("jenkins".to_owned(), json!({ "notifications": told }))], "{name}");
     }
 }
 
 #[test]
-fn doubling_as_often_as_is_allowed_stays_small() {
+fn a_template_with_the_most_joins_stays_small() {
     let doubling = "{% set a = a ~ a %}".repeat(4);
     let answer = answer_with(&format!("{{% set a = events[0].payload.text %}}{doubling}x: {{{{ a }}}}"), "long");
     assert_eq!(answer.problems, []);
@@ -126,18 +126,18 @@ fn items_beyond_the_limit_are_not_rendered() {
 }
 
 thread_local! {
-    /// How often tokens were counted, and of how many bytes.
+    /// How often tokens were counted, and for how many bytes in total.
     static COUNTED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// The estimate, which remembers what it was asked.
-fn remembered_estimate(text: &str) -> usize {
+/// [`estimate_tokens`], with a record of its calls.
+fn recording_estimate(text: &str) -> usize {
     COUNTED.with(|counted| counted.set((counted.get().0 + 1, counted.get().1 + text.len())));
     estimate_tokens(text)
 }
 
 #[test]
-fn the_most_calls_that_can_be_unseen_bring_back_no_more_than_may_wait_and_cost_no_more_than_that() {
+fn the_most_unseen_calls_requeue_at_most_the_bound_with_bounded_work() {
     let file = FILE.replace("window_ms = 0", "window_ms = 0\nmax_size = 1").replace("\"high\"", "\"normal\"");
     let mut conversation =
         Conversation::new(load(&file, "{{ events[0].message }}").unwrap(), Randomness::repeatable(1));
@@ -145,7 +145,7 @@ fn the_most_calls_that_can_be_unseen_bring_back_no_more_than_may_wait_and_cost_n
     let mut unseen = Vec::new();
     for call in 0..Inject::UNSEEN_MAX {
         for number in 0..PENDING_MAX {
-            // A source of its own each: none is a storm, and none is told together with another.
+            // One source per event, so that none is suppressed as a storm and none is coalesced with another.
             let event =
                 Event::new("ci.failed", &format!("ci {call} {number}"), Severity::Error, json!({ "n": number }));
             conversation.publish(event.unwrap(), now).unwrap();
@@ -157,14 +157,14 @@ fn the_most_calls_that_can_be_unseen_bring_back_no_more_than_may_wait_and_cost_n
         now = now.plus(1_000);
     }
     let mut inject = Inject::new(InjectionPoint::TurnStart, "worst").unwrap();
-    inject.limits = InjectLimits { count_tokens: remembered_estimate, ..InjectLimits::new(100, 1_000).unwrap() };
+    inject.limits = InjectLimits { count_tokens: recording_estimate, ..InjectLimits::new(100, 1_000).unwrap() };
     let more = InjectOptions { unseen, ..InjectOptions::default() };
     let (answer, news) = conversation.inject_with(inject, more, now).unwrap();
     let returned = Inject::UNSEEN_MAX * PENDING_MAX;
-    assert_eq!(answer.count, PENDING_MAX + 1, "what waits, and the line that says what did not fit");
+    assert_eq!(answer.count, PENDING_MAX + 1, "the pending notifications, and the one that counts those left out");
     assert!(answer.block.contains("left_out: 3800 notifications (too many waited)"), "{}", answer.block);
     assert!(answer.rendered <= answer.showing + 1, "{} rendered, {} shown", answer.rendered, answer.showing);
-    // Each came back once, to wait or to end; those that waited ended in this answer.
+    // Each notification returns once and stays pending or ends; the pending ones end in this injection.
     assert!(news.len() <= returned + 2 * (PENDING_MAX + 1), "{} effects", news.len());
     let (counts, bytes) = COUNTED.get();
     assert!(counts <= 2 * answer.rendered + 10 && bytes <= counts * 4_100, "{counts} counts of {bytes} bytes");
@@ -175,11 +175,11 @@ fn the_most_calls_that_can_be_unseen_bring_back_no_more_than_may_wait_and_cost_n
     assert_eq!(refused.to_string(), "unseen: names 21 calls; at most 20 are allowed");
 }
 
-fn told_second() -> Value {
+fn second_event() -> Value {
     json!({"type": "ci.failed", "source": "jenkins", "message": "the second build failed"})
 }
 
-/// What an agent gets whose subscriber has this template, after two builds failed with a lot to say.
+/// The injection of an agent whose subscriber has this template, after two failed builds with long messages.
 fn answer_with(template: &str, message: &str) -> Injection {
     let mut conversation = Conversation::new(load(FILE, template).unwrap(), Randomness::repeatable(1));
     for message in [message, "the second build failed"] {
@@ -202,14 +202,14 @@ fn an_event_of_the_wrong_form_is_refused_by_field() {
     assert_eq!(large.to_string(), "payload: has 1048584 bytes as JSON; at most 65536 are allowed");
 }
 
-/// Every character that means something to TOON, to the block or to a terminal, and some that nobody sees.
+/// Every character with a meaning in TOON, in the block or on a terminal, and some invisible ones.
 #[rustfmt::skip]
 const DELIMITERS: [&str; 24] = [
     ",", ":", "\"", "'", "\\", "[", "]", "{", "}", "\n", "\r", "\r\n", "\t", "\0", "\u{1}", "\u{2}", "|", "#", "-", "<",
     "&lt;", "\n- [user] ", "\n</notifications>\n", "\u{2028}",
 ];
 
-/// The values the bundled templates print.
+/// The payload keys that the bundled templates use.
 #[rustfmt::skip]
 const KEYS: [&str; 22] = [
     "message", "error_message", "text", "tool_name", "error_type", "error_class", "timeout_ms", "path", "budget_type",
@@ -218,7 +218,7 @@ const KEYS: [&str; 22] = [
 ];
 
 #[test]
-fn a_delimiter_in_any_place_of_any_bundled_template_stays_inside_its_value() {
+fn a_delimiter_in_any_value_of_any_bundled_template_stays_inside_it() {
     let boundary = Boundary::parse("k7Qm2x").unwrap();
     for subscriber in Subscribers::bundled().iter() {
         for delimiter in DELIMITERS {
@@ -228,8 +228,9 @@ fn a_delimiter_in_any_place_of_any_bundled_template_stays_inside_its_value() {
             {
                 let payload: Map<String, Value> = KEYS.iter().map(|key| ((*key).to_owned(), json!(text))).collect();
                 let safe = guard(&text, boundary.as_str());
-                shown +=
-                    usize::from(tellings(subscriber, &payload, &boundary).iter().any(|told| told.contains(&*safe)));
+                shown += usize::from(
+                    rendered_texts(subscriber, &payload, &boundary).iter().any(|told| told.contains(&*safe)),
+                );
             }
             let counts_only = subscriber.id.as_str() == "turn_summary";
             assert!(counts_only || shown == 4, "{} tells {delimiter:?} as it is {shown} times of 4", subscriber.id);
@@ -237,8 +238,8 @@ fn a_delimiter_in_any_place_of_any_bundled_template_stays_inside_its_value() {
     }
 }
 
-/// The texts in which a subscriber tells one event and several with this payload, each read back from its TOON.
-fn tellings(subscriber: &Subscriber, payload: &Map<String, Value>, boundary: &Boundary) -> Vec<String> {
+/// The texts by which a subscriber shows one event and several events with this payload, decoded from TOON.
+fn rendered_texts(subscriber: &Subscriber, payload: &Map<String, Value>, boundary: &Boundary) -> Vec<String> {
     let kinds = subscriber.types.iter().map(|pattern| match pattern {
         TypePattern::Exact(kind) => kind.to_string(),
         TypePattern::Below(prefix) => format!("{prefix}failed"),
@@ -247,7 +248,7 @@ fn tellings(subscriber: &Subscriber, payload: &Map<String, Value>, boundary: &Bo
     let mut texts = Vec::new();
     for kind in kinds {
         let event = match kind.as_str() {
-            // A message of blanks alone is refused, so it says something besides.
+            // A blank message is refused, so it needs another character.
             "user.message" => Event::user_message(&format!("{}.", payload["text"].as_str().unwrap())).unwrap(),
             kind => event(kind, payload.clone().into()),
         };
@@ -280,7 +281,7 @@ fn texts_in(value: &Value, texts: &mut Vec<String>) {
 }
 
 #[test]
-fn a_delimiter_in_any_event_leaves_one_block_with_as_many_items_as_it_says() {
+fn delimiters_in_events_leave_one_block_with_the_stated_number_of_items() {
     let types = ["tool.call.failure", "source.file.changed", "task.background.failed", "loop.odd", "agent.self.remind"];
     for delimiter in DELIMITERS {
         let mut conversation = Conversation::new(Subscribers::bundled().into(), Randomness::repeatable(1));
@@ -304,7 +305,7 @@ fn event(kind: &str, payload: Value) -> Event {
     Event::new(kind, "jenkins", Severity::Error, payload).unwrap()
 }
 
-/// The items of a block: label and text, read as an agent would.
+/// The items of a block: label and decoded text.
 fn items(block: &str) -> Vec<(String, Value)> {
     let lines = block.strip_suffix("\n</notifications>").and_then(|block| block.split_once('\n')).unwrap().1;
     let items = lines.strip_prefix("- [").unwrap().split("\n- [");

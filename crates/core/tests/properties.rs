@@ -1,10 +1,10 @@
-//! The laws of a mailbox, proven on random timelines.
+//! The laws of a mailbox, checked on random timelines.
 //!
-//! A timeline is what a conversation goes through: events of every kind, again and again and in storms, words of the
-//! person, injections of every style and size, sub-agents, reloads, a clock that sleeps and runs and jumps back. After
-//! every step the laws compare what the core did with what they know themselves.
+//! A timeline is the input of one conversation: events of every type, repeated and in storms, messages of the person,
+//! injections of every style and size, sub-agents, reloads, a clock that sleeps, runs and jumps back. After every step
+//! the laws compare the core's output with their own models.
 //!
-//! The seed is fixed. `BELLWIRE_CASES=5000` makes a long hunt of it, `PROPTEST_RNG_SEED=1` looks elsewhere.
+//! The seed is fixed. `BELLWIRE_CASES=5000` runs more cases, `PROPTEST_RNG_SEED=1` uses another seed.
 
 mod support;
 
@@ -25,7 +25,7 @@ use support::rules::Rules;
 use support::steps::{Timeline, storms, timelines};
 use support::texts::visible_text;
 use support::worst::Adversary;
-use support::{Deed, Law, Moment, for_all, page, prove, prove_for, settings};
+use support::{Action, Law, StepRecord, for_all, page, prove, prove_for, settings};
 
 #[test]
 fn nothing_is_lost_and_every_count_adds_up() {
@@ -38,7 +38,7 @@ fn every_verdict_is_the_one_the_rules_give() {
 }
 
 #[test]
-fn a_storm_is_held_off_and_counted() {
+fn a_storm_is_suppressed_and_counted() {
     prove_for(storms(), 8, || -> Vec<Box<dyn Law>> { vec![Box::<Rules>::default(), Box::<Ledger>::default()] });
 }
 
@@ -72,11 +72,13 @@ fn the_agent_reads_the_persons_message_unchanged() {
         let mut conversation =
             Conversation::new(Subscribers::new(subscribers(&[], &[])).into(), Randomness::repeatable(1));
         let now = Time::from_millis(1_767_000_000_000);
-        conversation.publish(Event::user_message(&text).expect("it says something"), now).expect("there is room");
-        let request = Inject::new(InjectionPoint::AfterTool, "call").expect("it is short");
+        conversation
+            .publish(Event::user_message(&text).expect("the text is not blank"), now)
+            .expect("the mailbox is not full");
+        let request = Inject::new(InjectionPoint::AfterTool, "call").expect("the call id is short");
         let answer = conversation.inject(request.clone(), now).expect("the call id is new");
         let page = page::read(&request, &answer, conversation.boundary());
-        let read: String = toon_format::decode_default(&page.items[0].text).expect("it is one string");
+        let read: String = toon_format::decode_default(&page.items[0].text).expect("the item is one string");
         // Every line break is a line feed in a block.
         prop_assert_eq!(unguard(&read), text.replace(['\u{2028}', '\u{2029}'], "\n"));
         Ok(())
@@ -95,7 +97,7 @@ fn a_label_is_the_one_source_or_the_subscriber() {
 }
 
 #[test]
-fn critical_news_never_waits() {
+fn critical_notifications_never_wait() {
     prove(100, Urgent::default);
 }
 
@@ -115,25 +117,25 @@ fn a_mailbox_stays_small() {
 }
 
 #[test]
-fn the_worst_that_can_be_done_to_a_mailbox_stays_within_its_bound() {
+fn the_largest_possible_mailbox_stays_within_its_bound() {
     let mut adversary = Adversary::new();
-    adversary.ring_often();
+    adversary.wake_often();
     adversary.fill_queue();
     adversary.fill_batches();
     adversary.fill_windows();
     adversary.feed_detectors();
     let size = adversary.size();
     assert!(size <= BLOB_MAX, "{size} bytes");
-    assert!(size > BLOB_MAX - 2 * 1024, "{size} bytes: this was not the worst");
+    assert!(size > BLOB_MAX - 2 * 1024, "{size} bytes: this was not the largest possible");
 }
 
 #[test]
-fn the_persons_word_is_never_dropped() {
+fn the_persons_messages_are_never_dropped() {
     prove(60, PersonIsHeard::default);
 }
 
 #[test]
-fn wakes_keep_their_limit_and_their_deadline() {
+fn wakes_respect_the_hourly_limit_and_are_not_late() {
     prove(100, Wakes::default);
 }
 
@@ -149,7 +151,7 @@ fn a_crash_changes_no_result() {
     });
 }
 
-/// Everything anybody could see of a timeline, with a crash after every so many steps.
+/// All observable output of a timeline, with a crash after every `crash_every` steps.
 fn transcript(timeline: &Timeline, crash_every: u32) -> Vec<String> {
     let mut player = Player::new(timeline);
     player.crash_every = crash_every;
@@ -166,20 +168,20 @@ fn transcript(timeline: &Timeline, crash_every: u32) -> Vec<String> {
 struct Transcript(Vec<String>);
 
 impl Law for Transcript {
-    fn see(&mut self, moment: &Moment<'_>) {
-        let said = match &moment.deed {
-            Deed::Published { result, .. } => format!("{result:?}"),
-            Deed::Injected { answer, .. } => format!("{answer:?}"),
-            Deed::Waited => String::new(),
+    fn observe(&mut self, record: &StepRecord<'_>) {
+        let action = match &record.action {
+            Action::Published { result, .. } => format!("{result:?}"),
+            Action::Injected { answer, .. } => format!("{answer:?}"),
+            Action::Waited => String::new(),
         };
-        let (wakes_at, rings) = (moment.mailbox.wakes_at(), moment.mailbox.waiting_wakes(moment.given));
-        let pending = if moment.glance { &[] } else { moment.mailbox.pending() };
-        self.0.push(format!("{said} {:?} {wakes_at} {rings:?} {pending:?}", moment.news));
+        let (wakes_at, rings) = (record.mailbox.wakes_at(), record.mailbox.waiting_wakes(record.given));
+        let pending = if record.is_one_of_many { &[] } else { record.mailbox.pending() };
+        self.0.push(format!("{action} {:?} {wakes_at} {rings:?} {pending:?}", record.updates));
     }
 }
 
 #[test]
-fn a_persons_mail_goes_out_by_its_window_and_all_of_it() {
+fn every_notification_of_a_person_is_delivered_by_the_end_of_its_window() {
     for_all(timelines(), 60, |timeline| {
         let mut person = Person::new(timeline);
         timeline.steps.iter().for_each(|step| person.step(step));
@@ -188,7 +190,7 @@ fn a_persons_mail_goes_out_by_its_window_and_all_of_it() {
 }
 
 #[test]
-fn the_history_holds_what_agents_saw_and_nothing_else() {
+fn the_history_equals_what_agents_saw() {
     for_all(timelines(), 60, |timeline| {
         let mut player = Player::new(timeline);
         timeline.steps.iter().for_each(|step| player.step(step, &mut Caps));

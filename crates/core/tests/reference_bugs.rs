@@ -1,7 +1,7 @@
-//! Mistakes that systems of this kind have made before, each as a test that fails if we make it too.
+//! Bugs of earlier systems of this kind, each as a test that fails if we repeat it.
 //!
-//! The first half comes from a notification layer for agents whose pieces were all there and never met; the second from
-//! an agent that appended news to its tools' results.
+//! The first half comes from a notification layer for agents whose parts were only connected in tests; the second from
+//! an agent that appended notifications to tool results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use InjectionPoint::{AfterTool, Immediate, TurnEnd, TurnStart};
 
-// A bus, an accumulator, templates and settings, wired up only in tests.
+// An event bus, an accumulator, templates and settings, connected only in tests.
 
 #[test]
 fn one_tool_failure_reaches_the_agent_at_the_next_point_without_any_test_only_flush() {
@@ -46,7 +46,7 @@ fn a_window_that_is_set_closes_the_batch() {
 }
 
 #[test]
-fn a_severity_filter_is_applied_and_not_only_checked() {
+fn a_severity_filter_is_applied_and_not_only_validated() {
     let mut agent = Agent::new();
     let mild = Event::new("tool.call.failure", "tool_executor", Severity::Info, json!({"tool_name": "grep"})).unwrap();
     assert_eq!(agent.verdicts(mild), ["tool_failure filtered: severity info is below the subscriber's warning"]);
@@ -91,7 +91,7 @@ fn settings_that_switch_off_a_core_subscriber_are_refused_by_name() {
 }
 
 #[test]
-fn a_token_budget_is_watched_without_anyone_calling_for_it() {
+fn a_token_budget_is_watched_without_an_explicit_call() {
     let mut agent = Agent::new();
     let used = |tokens: u64| json!({"tool_name": "ls", "usage": {"tokens_used": tokens, "token_limit": 1000}});
     agent.hears(event("tool.call.success", "tool_executor", used(800)));
@@ -102,7 +102,7 @@ fn a_token_budget_is_watched_without_anyone_calling_for_it() {
 }
 
 #[test]
-fn a_turns_end_is_drained() {
+fn notifications_of_the_turn_end_are_delivered() {
     let mut agent = Agent::new();
     agent.hears(event("tool.call.success", "tool_executor", json!({"tool_name": "ls"})));
     assert!(agent.reads(AfterTool).is_empty());
@@ -110,7 +110,7 @@ fn a_turns_end_is_drained() {
 }
 
 #[test]
-fn every_event_type_that_is_named_leads_somewhere() {
+fn every_documented_event_type_has_a_subscriber() {
     let mut agent = Agent::new();
     agent.hears(event("agent.turn.start", "harness", json!({"turn_number": 1})));
     assert!(agent.mailbox().is_working(agent.now));
@@ -144,16 +144,16 @@ fn immediate_notifications_do_not_wait_for_the_last_turn() {
 }
 
 #[test]
-fn a_loop_is_told_at_once_and_not_again_when_it_is_stale() {
+fn a_loop_is_reported_once_and_at_once() {
     let mut agent = Agent::new();
-    let mut told = Vec::new();
+    let mut showing = Vec::new();
     for _ in 0..4 {
         let observed =
             ObservedCall { arguments: Some(json!({"q": "x"})), ..ObservedCall::new("search", CallOutcome::Success) };
-        told.push(agent.takes_after(observed).showing);
+        showing.push(agent.takes_after(observed).showing);
         agent.waits(1000);
     }
-    assert_eq!(told, [0, 0, 1, 0], "with the third call, once");
+    assert_eq!(showing, [0, 0, 1, 0], "with the third call, once");
     agent.waits(60_000);
     let later = [agent.reads(TurnEnd), agent.reads(TurnStart)].concat();
     assert_eq!(later, ["[tool_executor] turn_summary: 4 tool.call.success"], "and not at the end");
@@ -180,7 +180,7 @@ fn overflow_of_the_queue_is_counted() {
 }
 
 #[test]
-fn the_memory_of_what_was_said_does_not_grow_without_bound() {
+fn the_dedupe_state_is_bounded() {
     let mut context = MailboxContext::new(Subscribers::bundled().into(), Ids::seeded(1));
     let mut mailbox = Mailbox::new(MailboxKind::MainAgent, [7; 16]);
     let mut largest = 0;
@@ -194,13 +194,13 @@ fn the_memory_of_what_was_said_does_not_grow_without_bound() {
             largest = largest.max(mailbox.save().len());
         }
     }
-    assert!(largest > 20_000, "it remembers a thousand windows");
+    assert!(largest > 20_000, "the mailbox keeps a thousand windows");
     assert!(largest <= BLOB_MAX, "{largest} bytes");
     assert!(mailbox.references().collect::<BTreeSet<_>>().len() < 10_000);
 }
 
 #[test]
-fn an_overflow_does_not_put_the_rest_in_another_order() {
+fn an_overflow_keeps_the_order_of_the_rest() {
     let mut agent = Agent::new();
     for n in 0..PENDING_MAX + 50 {
         match n % 10 {
@@ -220,7 +220,7 @@ fn an_overflow_does_not_put_the_rest_in_another_order() {
     assert!(tasks.chain(left_out).all(|line| urgent.contains(&line)), "{urgent:?}");
     assert!(rest.is_empty(), "notes wait for the turn's start");
     let answer = agent.takes(TurnStart);
-    assert_eq!(items(&answer)[0], "[main] note: note 56", "the oldest fifty made room");
+    assert_eq!(items(&answer)[0], "[main] note: note 56", "the oldest fifty were folded");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn each_notification_of_an_item_keeps_its_own_priority() {
 }
 
 #[test]
-fn a_process_that_ends_takes_nothing_with_it() {
+fn a_process_that_ends_loses_nothing() {
     let (mut steady, mut dying) = (Agent::new(), Agent::new());
     let life = |agent: &mut Agent, ends: &dyn Fn(&mut Agent)| {
         let mut read = Vec::new();
@@ -350,13 +350,16 @@ fn detected_events_are_not_observed_by_the_detectors() {
         let inject = Inject::new(AfterTool, &format!("call_{n}")).unwrap();
         let (_, news) = agent.conversation.inject_with(inject, more, agent.now).unwrap();
         detected += news.iter().filter(|news| matches!(news, ConversationUpdate::Detected(_))).count();
-        assert!(!news.iter().any(|news| matches!(news, ConversationUpdate::Wake(_))), "and its own loop wakes nobody");
+        assert!(
+            !news.iter().any(|news| matches!(news, ConversationUpdate::Wake(_))),
+            "an agent's own loop never wakes it"
+        );
     }
     // The loop at 3, 6, 12, 24, 48 and 96 calls; one token warning; iterations at 70 % and at 100 %.
     assert_eq!(detected, 6 + 1 + 2);
 }
 
-// An agent that appended news to its tools' results.
+// An agent that appended notifications to tool results.
 
 #[test]
 fn a_sub_agents_tool_result_does_not_swallow_the_users_message() {
@@ -369,7 +372,7 @@ fn a_sub_agents_tool_result_does_not_swallow_the_users_message() {
 }
 
 #[test]
-fn a_tools_error_result_carries_news_like_any_other() {
+fn a_tools_error_result_carries_notifications_like_any_other() {
     let mut agent = Agent::new();
     agent.hears(Event::user_message("stop").unwrap());
     let answer = agent.takes_after(ObservedCall::new("edit", CallOutcome::Failure));
@@ -416,7 +419,7 @@ fn the_system_prompt_explains_what_the_agent_will_see() {
 }
 
 #[test]
-fn a_sub_agent_that_fails_is_told_to_its_parent_and_wakes_it() {
+fn a_failed_sub_agent_is_reported_to_its_parent_and_wakes_it() {
     let mut agent = Agent::new();
     let failed = event("subagent.failed", "scout", json!({"task_id": "s1", "error_message": "out of tokens"}));
     let receipt = agent.publish(failed);
@@ -448,11 +451,11 @@ fn the_queue_has_a_bound() {
         agent.hears(note(n));
         agent.waits(10);
     }
-    assert_eq!(agent.mailbox().pending().len(), PENDING_MAX + 1, "and one that says how many did not fit");
+    assert_eq!(agent.mailbox().pending().len(), PENDING_MAX + 1, "and one that counts those left out");
 }
 
 #[test]
-fn a_result_of_any_length_takes_a_bounded_part_of_the_context() {
+fn a_result_of_any_length_takes_bounded_context() {
     let mut agent = Agent::new();
     let report = "All work and no play makes Jack a dull boy. ".repeat(1000);
     agent.hears(event("subagent.complete", "scout", json!({"name": "scout", "result_summary": report})));
@@ -467,7 +470,7 @@ fn a_result_of_any_length_takes_a_bounded_part_of_the_context() {
     assert!(answer.block.contains("characters left out; all of it: GET /v1/events/"), "{}", answer.block);
 }
 
-/// One conversation on the third of January 2026.
+/// One conversation on 3 January 2026.
 struct Agent {
     conversation: Conversation,
     now: Time,
@@ -502,7 +505,7 @@ impl Agent {
         self.publish(event).verdicts.iter().map(|(id, verdict)| format!("{id} {}", line(verdict))).collect()
     }
 
-    /// Lets time pass, and every timer ring in it.
+    /// Advances the clock and handles every timer that is due.
     fn waits(&mut self, millis: u64) {
         let until = self.now.plus(millis);
         while self.conversation.wakes_at() <= until {

@@ -1,7 +1,8 @@
-//! Every rule of the mailbox as a play: `scenarios/*.timeline` is what happens, the snapshot beside it is what comes of it.
+//! Every rule of the mailbox as a scenario: `scenarios/*.timeline` is the input, the snapshot of the same name the
+//! output.
 //!
-//! To add one, write a timeline that begins with its rule as a comment, run
-//! `INSTA_UPDATE=always cargo test -p bellwire-core --test scenarios`, and read the snapshot it made.
+//! To add one, write a timeline that starts with its rule as a comment, run `INSTA_UPDATE=always cargo test -p
+//! bellwire-core --test scenarios`, and read the new snapshot.
 #![expect(clippy::disallowed_methods, reason = "a test reads its own files")]
 
 use std::path::Path;
@@ -12,7 +13,7 @@ use bellwire_core::{Subscribers, Timeline};
 fn every_rule_plays_as_its_snapshot_says() {
     insta::glob!("scenarios/*.timeline", |path| {
         let text = read(path);
-        let rule = rule(&text).unwrap_or_else(|| panic!("{} does not begin with its rule", path.display()));
+        let rule = rule(&text).unwrap_or_else(|| panic!("{} does not start with its rule", path.display()));
         insta::with_settings!({ description => rule, omit_expression => true }, {
             insta::assert_snapshot!("play", play(&text));
         });
@@ -20,7 +21,7 @@ fn every_rule_plays_as_its_snapshot_says() {
 }
 
 #[test]
-fn every_rule_holds_when_the_process_dies_between_any_two_steps() {
+fn a_crash_between_any_two_steps_changes_no_result() {
     insta::glob!("scenarios/*.timeline", |path| {
         let text = read(path);
         let undisturbed = without_crashes(&play(&text));
@@ -34,13 +35,13 @@ fn play(text: &str) -> String {
     report.to_string()
 }
 
-/// The comment that a timeline begins with, as one line.
+/// The comment at the start of a timeline, as one line.
 fn rule(text: &str) -> Option<String> {
     let comment: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("# ")).collect();
     (!comment.is_empty()).then(|| comment.join(" "))
 }
 
-/// The same timeline with a crash before every step but the first.
+/// The timeline with a crash before every step but the first.
 fn with_crashes(text: &str) -> String {
     let is_step = |line: &&str| line.starts_with(|c: char| c == '+' || c.is_ascii_digit());
     let first = text.lines().position(|line| is_step(&line));
@@ -52,8 +53,8 @@ fn with_crashes(text: &str) -> String {
 }
 
 fn without_crashes(report: &str) -> String {
-    let told = |line: &&str| !line.ends_with("crash    saved and loaded");
-    report.lines().filter(told).map(|line| format!("{line}\n")).collect()
+    let is_kept = |line: &&str| !line.ends_with("crash    saved and loaded");
+    report.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
 }
 
 fn read(path: &Path) -> String {

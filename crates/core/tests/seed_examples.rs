@@ -1,6 +1,6 @@
-//! The texts by which notifications for agents were first described, each through the whole path: published, batched,
-//! taken at an injection point. They come out as they were drawn, quoted where strict TOON asks for it: a value with a
-//! colon in it, and a key that begins with `!`.
+//! The example texts from the first specification of notifications for agents, each through the whole path: published,
+//! batched, taken at an injection point. The output equals the specification, except for quotes where strict TOON
+//! requires them: a value that contains a colon, and a key that starts with `!`.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn a_single_tool_failure_is_one_line() {
 }
 
 #[test]
-fn a_tool_failure_with_a_message_says_it() {
+fn a_tool_failure_shows_its_message() {
     let mut agent = Agent::new(Subscribers::bundled());
     let payload = json!({
         "tool_name": "vault_search",
@@ -57,7 +57,7 @@ fn batched_tool_failures_are_a_table() {
 }
 
 #[test]
-fn failed_deliveries_say_which_notification_it_was() {
+fn failed_deliveries_name_the_notification() {
     let failed = |notification: &str| {
         let error = "the server said no";
         json!({"channel": "email", "notification": notification, "error_class": "refused", "error_message": error})
@@ -138,7 +138,7 @@ fn a_mixed_batch_without_a_working_template_is_the_same_table() {
 }
 
 #[test]
-fn a_severity_stands_in_front_where_it_matters() {
+fn a_template_can_put_the_severity_first() {
     let mut agent = Agent::new(Subscribers::bundled());
     let exceeded = json!({"current": 50100, "limit": 50000, "message": "turn will terminate"});
     agent.hears("15:30:01", "budget.token.exceeded", "token_monitor", Severity::Critical, exceeded);
@@ -155,8 +155,8 @@ fn a_severity_stands_in_front_where_it_matters() {
     ));
     let done = json!({"message": "tool completed successfully"});
     agent.hears("15:30:01", "tool.call.success", "tool_executor", Severity::Info, done.clone());
-    let told_by_a_value = agent.reads_after_tool("15:30:01");
-    assert_eq!(told_by_a_value, "\"info: tool completed successfully\"", "a value is never structure");
+    let rendered_from_a_value = agent.reads_after_tool("15:30:01");
+    assert_eq!(rendered_from_a_value, "\"info: tool completed successfully\"", "a value is never structure");
 
     let mut agent = Agent::new(one_subscriber(r#"types = ["tool.call.success"]"#, "info: {{ events[0].message }}"));
     agent.hears("15:30:01", "tool.call.success", "tool_executor", Severity::Info, done);
@@ -177,7 +177,7 @@ fn injected_notifications_stay_as_system_messages() {
     assert_eq!(message.notification_id, answer.notifications.first().copied());
 }
 
-/// The file as it was first written down.
+/// The subscriber file of the first specification.
 const TOOL_FAILURE: &str = r#"
 [subscriber]
 id = "tool_failure"
@@ -203,7 +203,7 @@ core = true
 "#;
 
 #[test]
-fn the_tool_failure_subscriber_is_the_one_that_was_drawn() {
+fn the_tool_failure_subscriber_equals_the_specified_one() {
     let (files, templates) = bundled_files();
     let ours = files.iter().find(|file| file.path == "tool_failure.toml").unwrap();
     let read = |text: &str| toml::from_str::<toml::Table>(text).unwrap();
@@ -223,7 +223,7 @@ fn the_tool_failure_subscriber_is_the_one_that_was_drawn() {
     assert!(output.replace_key.is_none());
 }
 
-/// An agent on the third of January 2026.
+/// An agent on 3 January 2026.
 struct Agent(Conversation);
 
 impl Agent {
@@ -271,7 +271,7 @@ fn at(clock: &str) -> Time {
     format!("2026-01-03T{clock}Z").parse().expect("the clock is well formed")
 }
 
-/// The items of a block as the TOON documents they are: without the label, further lines de-indented by two.
+/// The items of a block as TOON documents: without the label, further lines de-indented by two.
 fn items(answer: &Injection) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     let lines: Vec<&str> = answer.block.lines().collect();

@@ -1,11 +1,11 @@
-//! Days in the life of a hub with many conversations, in which everything that can go wrong does.
+//! A seeded simulation of a hub with many conversations and every kind of fault.
 //!
-//! Commits fail and are tried again, processes die between any two inputs and know only what was committed, memory is
-//! given back, the clocks of the nodes disagree, drivers oversleep. All laws watch every conversation, and in the end
-//! every event, repeat and refusal has to be accounted for.
+//! Commits fail and are retried, processes die between any two inputs and keep only committed data, memory is released,
+//! the clocks of the nodes disagree, drivers handle timers late. All laws check every conversation, and in the end
+//! every event, repeat and suppressed event has to be accounted for.
 //!
-//! Every simulation follows from its seed, which a failure prints. `BELLWIRE_SIM_SEEDS=200` runs more of them,
-//! `BELLWIRE_SIM_FIRST=17` begins with that one.
+//! A simulation depends only on its seed, which a failure prints. `BELLWIRE_SIM_SEEDS=200` runs more seeds,
+//! `BELLWIRE_SIM_FIRST=17` starts with that one.
 
 mod support;
 
@@ -44,7 +44,7 @@ fn days_of_crashes_lose_nothing() {
 
 type Laws = Vec<Box<dyn Law>>;
 
-/// Everything there is to watch.
+/// Every law.
 fn all_laws() -> Laws {
     vec![
         Box::<Ledger>::default(),
@@ -77,7 +77,7 @@ fn simulate(seed: u64) {
     for turn in 0..CONVERSATIONS * STEPS {
         let at = start.plus(DAYS as u64 * 86_400_000 * turn as u64 / (CONVERSATIONS * STEPS) as u64);
         let (player, laws) = &mut conversations[dice.below(CONVERSATIONS)];
-        live_through(player, laws, at, &mut dice);
+        play_steps(player, laws, at, &mut dice);
     }
     for (player, laws) in &mut conversations {
         player.drain(laws);
@@ -85,26 +85,26 @@ fn simulate(seed: u64) {
     }
 }
 
-/// A few things happen to a conversation, close to each other.
-fn live_through(player: &mut Player<Hub>, laws: &mut Laws, at: Time, dice: &mut Dice) {
-    // Another node may serve it this time, and its clock may be wrong by some seconds.
+/// Plays a few steps of one conversation, close to each other in time.
+fn play_steps(player: &mut Player<Hub>, laws: &mut Laws, at: Time, dice: &mut Dice) {
+    // Another node may handle it this time, with a clock that is wrong by up to five seconds.
     let skew = dice.below(10_000) as i64 - 5_000;
     let at = Time::from_millis(at.as_millis() + skew);
     match at.as_millis() - player.now.as_millis() {
-        // Most of the time the timers were served; sometimes nobody looked.
+        // Most of the time the timers are handled when they are due; sometimes they are late.
         passed if passed > 0 && dice.below(4) > 0 => player.run(passed as u64, laws),
         _ => player.now = at,
     }
     for _ in 0..1 + dice.below(3) {
         let step = dice.draw(&step());
-        // The hub's subscribers are everybody's: one conversation cannot change them.
+        // All conversations of the hub share its subscribers, so that one conversation cannot reload them.
         if !matches!(step, Step::Reload { .. }) {
             player.step(&step, laws);
         }
     }
 }
 
-/// Draws whatever there is a strategy for, by a seed.
+/// Draws from strategies, by a seed.
 struct Dice {
     runner: TestRunner,
     state: u64,
@@ -119,7 +119,7 @@ impl Dice {
     }
 
     fn draw<T>(&mut self, strategy: &impl Strategy<Value = T>) -> T {
-        strategy.new_tree(&mut self.runner).expect("no strategy here refuses").current()
+        strategy.new_tree(&mut self.runner).expect("no strategy here rejects values").current()
     }
 
     fn next(&mut self) -> u64 {

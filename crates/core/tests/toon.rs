@@ -1,7 +1,7 @@
-//! Our TOON is the reference encoder's, byte for byte, and its decoder reads it back.
+//! Our TOON equals the reference encoder's, byte for byte, and the reference decoder can read it.
 //!
-//! Every case has a seed of its own, counted up from the first, so that a failure is replayed by
-//! the two variables that it prints. `BELLWIRE_TOON_CASES=5000000` makes a long hunt of it.
+//! Every case has its own seed, counted up from the first, so that a failure can be replayed with the two variables it
+//! prints. `BELLWIRE_TOON_CASES=5000000` runs more cases.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ fn documents_are_spelled_and_read_as_the_reference_does() {
     }
 }
 
-/// [`Document::to_json`] already gives canonical numbers, so the raw ones are compared here.
+/// [`Document::to_json`] already canonicalizes numbers, so this test compares the raw ones.
 #[test]
 fn numbers_are_spelled_as_the_reference_does() {
     let mut dice = Dice::new(0);
@@ -76,7 +76,7 @@ fn compare(document: &Document) -> Result<(), String> {
     Ok(())
 }
 
-/// What documents have broken on, or might. Texts and names are glued together from these.
+/// Fragments that have broken encoders, or might. Texts and names are assembled from them.
 #[rustfmt::skip]
 const FRAGMENTS: [&str; 60] = [
     "", " ", "  ", "\t", "\n", "\r", "\r\n", "\0", "\u{1}", "\u{b}", "\u{1f}", "\u{7f}", "\u{85}",
@@ -115,8 +115,8 @@ fn float(value: f64) -> Number {
     Number::from_f64(value).expect("the value is finite")
 }
 
-/// A small generator of our own (splitmix64), because a seed must mean the same document on every
-/// machine and with every version of every crate.
+/// A splitmix64 generator, so that a seed gives the same document on every machine and with every version of every
+/// crate.
 struct Dice {
     state: u64,
 }
@@ -193,7 +193,7 @@ impl Dice {
         }
     }
 
-    /// Up to `count` names, at least one, none twice.
+    /// Up to `count` distinct names, at least one.
     fn names(&mut self, count: usize) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let drawn: Vec<String> = (0..count).map(|_| self.name()).collect();

@@ -1,4 +1,5 @@
-//! What an answer must contain, worked out from the rows that waited: which of them, in which order, how many.
+//! What an injection must contain, computed from the rows that were pending: which notifications, in which order, how
+//! many.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,42 +10,42 @@ use bellwire_core::{AgentName, EventId, Injection, InjectionPoint, Notification,
 
 use super::page::{self, Page};
 use super::punctual::Clocks;
-use super::{Deed, Law, Moment};
+use super::{Action, Law, StepRecord};
 
-/// A notification is taken once, unless its answer was never seen.
+/// A notification is taken once, unless its injection was reported as unseen.
 #[derive(Default)]
 pub(crate) struct TakenOnce {
     taken: HashMap<(AgentName, NotificationId), String>,
 }
 
 impl Law for TakenOnce {
-    fn see(&mut self, moment: &Moment<'_>) {
-        let Some((request, answer)) = moment.injection() else { return };
-        self.taken.retain(|(agent, _), call_id| agent != moment.agent || !moment.unseen().contains(call_id));
+    fn observe(&mut self, record: &StepRecord<'_>) {
+        let Some((request, answer)) = record.injection() else { return };
+        self.taken.retain(|(agent, _), call_id| agent != record.agent || !record.unseen().contains(call_id));
         for id in &answer.notifications {
-            let earlier = self.taken.insert((moment.agent.clone(), *id), request.call_id.clone());
+            let earlier = self.taken.insert((record.agent.clone(), *id), request.call_id.clone());
             assert_eq!(earlier, None, "{id} was taken twice");
         }
-        let ended = moment.news.iter().filter(|news| match news {
+        let ended = record.updates.iter().filter(|update| match update {
             ConversationUpdate::Ended(id, end_reason) => {
                 answer.notifications.contains(id) && matches!(end_reason, EndReason::Injected | EndReason::Folded)
             }
             _ => false,
         });
-        assert_eq!(ended.count(), answer.notifications.len(), "what is taken ends, each once");
+        assert_eq!(ended.count(), answer.notifications.len(), "every taken notification ends once");
         let taken: Vec<_> = answer.taken.iter().map(|row| row.id).collect();
         assert_eq!(taken, answer.notifications);
     }
 }
 
-/// Items and tokens stay within their limits, whatever the style, and the numbers add up.
+/// Items and tokens stay within their limits in every style, and the numbers add up.
 #[derive(Default)]
 pub(crate) struct Caps;
 
 impl Law for Caps {
-    fn see(&mut self, moment: &Moment<'_>) {
-        let Some((request, answer)) = moment.injection() else { return };
-        let page = page::read(request, answer, moment.boundary);
+    fn observe(&mut self, record: &StepRecord<'_>) {
+        let Some((request, answer)) = record.injection() else { return };
+        let page = page::read(request, answer, record.boundary);
         let Injection { count, showing, folded, pending, .. } = *answer;
         assert_eq!(count, showing + folded + pending);
         assert!(showing <= request.limits.items_max);
@@ -56,7 +57,7 @@ impl Law for Caps {
             page.text
         );
         assert!(page.folded.len() <= 5);
-        assert!(showing > 0 || count == pending, "where nothing is shown nothing is folded");
+        assert!(showing > 0 || count == pending, "nothing is folded if nothing is shown");
         if showing > 0 {
             assert_eq!((page.items.len(), page.pending), (showing, pending));
             assert_eq!(page.folded.iter().map(|(_, items)| items).sum::<usize>(), folded);
@@ -65,39 +66,42 @@ impl Law for Caps {
     }
 }
 
-/// An answer takes what its point takes, the most urgent first and the oldest of those first, and leaves nothing out
-/// but what does not fit.
+/// An injection takes the notifications of its point, by priority and then by age, and leaves out only those that do
+/// not fit.
 #[derive(Default)]
 pub(crate) struct Order {
     clocks: Clocks,
 }
 
 impl Law for Order {
-    fn see(&mut self, moment: &Moment<'_>) {
-        let now = self.clocks.now(moment);
-        let Some((request, answer)) = moment.injection() else { return };
+    fn observe(&mut self, record: &StepRecord<'_>) {
+        let now = self.clocks.now(record);
+        let Some((request, answer)) = record.injection() else { return };
         let takes = |row: &&Notification| takes(request.point, row.inject_at) || row.since.plus(30_000) <= now;
-        let crowded_out = moment.news.iter().any(|news| match news {
+        let crowded_out = record.updates.iter().any(|update| match update {
             ConversationUpdate::Ended(id, end_reason) => {
                 *end_reason == EndReason::Folded && !answer.notifications.contains(id)
             }
             _ => false,
         });
-        assert!(answer.taken.iter().all(|row| takes(&row)), "an answer took what is for another point");
+        assert!(answer.taken.iter().all(|row| takes(&row)), "an injection took a notification of another point");
         if crowded_out {
-            return; // What made room afterwards was counted in the answer and cannot be seen any more.
+            return; // Notifications folded afterwards are in the answer's count but no longer in the queue.
         }
-        let mut rows: Vec<_> = moment.mailbox.pending().iter().filter(takes).chain(&answer.taken).collect();
+        let mut rows: Vec<_> = record.mailbox.pending().iter().filter(takes).chain(&answer.taken).collect();
         rows.sort_by_key(|row| (row.priority, row.sequence));
         let items = items(rows);
         assert_eq!(answer.count, items.len(), "items that this point takes");
         if answer.showing == 0 {
-            assert!(items.is_empty() || request.wake_only, "something waits and nothing was said");
-            assert!(!items.iter().flatten().any(|row| row.wakes), "wake mail waits and nothing was said");
+            assert!(items.is_empty() || request.wake_only, "notifications are pending and none was shown");
+            assert!(
+                !items.iter().flatten().any(|row| row.wakes),
+                "a waking notification is pending and none was shown"
+            );
             return;
         }
         let woken = items.iter().flatten().any(|row| row.wakes);
-        assert!(woken || !request.wake_only, "something was said to one who only wants to be woken");
+        assert!(woken || !request.wake_only, "a wake-only injection showed notifications that do not wake");
         let (shown, rest) = items.split_at(answer.showing);
         let folds = |item: &&Vec<&Notification>| {
             request.point == InjectionPoint::TurnStart
@@ -108,14 +112,14 @@ impl Law for Order {
         assert_eq!((answer.folded, answer.pending), (folded.len(), pending.len()));
         let expected = shown.iter().chain(folded).flatten().map(|row| row.id);
         assert_eq!(answer.notifications, expected.collect::<Vec<_>>(), "taken in order");
-        check_told(moment, answer, shown);
+        check_items(record, answer, shown);
     }
 }
 
-/// Each item's label says whose news it is and how many events it stands for.
-fn check_told(moment: &Moment<'_>, answer: &Injection, shown: &[Vec<&Notification>]) {
-    let Some((request, _)) = moment.injection() else { return };
-    let page: Page = page::read(request, answer, moment.boundary);
+/// Checks each item's label, number of events and notifications.
+fn check_items(record: &StepRecord<'_>, answer: &Injection, shown: &[Vec<&Notification>]) {
+    let Some((request, _)) = record.injection() else { return };
+    let page: Page = page::read(request, answer, record.boundary);
     for ((told, item), line) in answer.told.iter().zip(shown).zip(&page.items) {
         assert_eq!(told.notifications, item.iter().map(|row| row.id).collect::<Vec<_>>());
         assert_eq!(told.content, line.text);
@@ -128,27 +132,27 @@ fn check_told(moment: &Moment<'_>, answer: &Injection, shown: &[Vec<&Notificatio
     }
 }
 
-/// An item is labelled with the one source of its events, else with its subscriber.
+/// An item's label is the common source of its events, otherwise its subscriber.
 #[derive(Default)]
 pub(crate) struct Labels {
     sources: HashMap<EventId, String>,
 }
 
 impl Law for Labels {
-    fn see(&mut self, moment: &Moment<'_>) {
-        if let Deed::Published { event, .. } = moment.deed {
+    fn observe(&mut self, record: &StepRecord<'_>) {
+        if let Action::Published { event, .. } = record.action {
             self.sources.insert(event.id(), event.source().to_string());
         }
-        for news in moment.news {
-            if let ConversationUpdate::Detected(event) = news {
+        for update in record.updates {
+            if let ConversationUpdate::Detected(event) = update {
                 self.sources.insert(event.id(), event.source().to_string());
             }
         }
-        let Some((request, answer)) = moment.injection() else { return };
-        let page = page::read(request, answer, moment.boundary);
+        let Some((request, answer)) = record.injection() else { return };
+        let page = page::read(request, answer, record.boundary);
         for (told, line) in answer.told.iter().zip(&page.items) {
             let rows = answer.taken.iter().filter(|row| told.notifications.contains(&row.id));
-            let expected = self.label(rows.collect(), moment);
+            let expected = self.label(rows.collect(), record);
             let label = line.label.rsplit_once(" x").filter(|(label, _)| *label == told.source);
             let label = label.map_or(line.label.as_str(), |(label, _)| label);
             let matches = label.strip_suffix('…').map_or(label == expected, |start| expected.starts_with(start));
@@ -158,13 +162,13 @@ impl Law for Labels {
 }
 
 impl Labels {
-    fn label(&self, rows: Vec<&Notification>, moment: &Moment<'_>) -> String {
-        // Only what an injection observes is not known by name, and it is always said by the same.
+    fn label(&self, rows: Vec<&Notification>, record: &StepRecord<'_>) -> String {
+        // Only events observed by injections are missing here, and they all have the same source.
         let source = |entry: &EventRef| self.sources.get(&entry.event).map_or("tool_executor", String::as_str);
         let sources: BTreeSet<_> = rows.iter().flat_map(|row| &row.events).map(source).collect();
         let subscriber = rows[0].subscriber.as_str();
-        // A source that could be taken for something else is not shown.
-        let confuses = |source: &&str| source.contains(moment.boundary.as_str()) || source.ends_with(':');
+        // A source that could be mistaken for something else is not shown.
+        let confuses = |source: &&str| source.contains(record.boundary.as_str()) || source.ends_with(':');
         match sources.first() {
             Some(source) if sources.len() == 1 && !confuses(source) => (*source).to_owned(),
             _ => subscriber.to_owned(),
@@ -172,7 +176,7 @@ impl Labels {
     }
 }
 
-/// The table of what each point takes.
+/// Which notifications each point takes.
 pub(crate) fn takes(point: InjectionPoint, theirs: InjectionPoint) -> bool {
     use InjectionPoint::{AfterTool, Immediate, TurnEnd, TurnStart};
     let all: &[InjectionPoint] = match point {
@@ -184,8 +188,7 @@ pub(crate) fn takes(point: InjectionPoint, theirs: InjectionPoint) -> bool {
     all.contains(&theirs)
 }
 
-/// Notifications of one subscriber and source are one item, as long as it holds no more events than the subscriber
-/// allows; then the next begins.
+/// Notifications of one subscriber and source form one item, up to the number of events that the subscriber allows.
 fn items(rows: Vec<&Notification>) -> Vec<Vec<&Notification>> {
     let mut items: Vec<Vec<&Notification>> = Vec::new();
     for row in rows {
@@ -207,31 +210,31 @@ fn items(rows: Vec<&Notification>) -> Vec<Vec<&Notification>> {
     items
 }
 
-/// Critical news is never held back and waits behind nothing that is not critical.
+/// Critical notifications are never held and never wait behind others.
 #[derive(Default)]
 pub(crate) struct Urgent;
 
 impl Law for Urgent {
-    fn see(&mut self, moment: &Moment<'_>) {
-        for news in moment.news {
-            if let ConversationUpdate::Decided(_, subscriber, verdict) = news {
-                let critical = moment.priority_of(subscriber) == Priority::Critical;
-                assert!(!critical || !matches!(verdict, Verdict::Held { .. }), "critical news was held");
-                let row = verdict.notification().and_then(|id| moment.mailbox.find(id));
+    fn observe(&mut self, record: &StepRecord<'_>) {
+        for update in record.updates {
+            if let ConversationUpdate::Decided(_, subscriber, verdict) = update {
+                let critical = record.priority_of(subscriber) == Priority::Critical;
+                assert!(!critical || !matches!(verdict, Verdict::Held { .. }), "a critical event was held");
+                let row = verdict.notification().and_then(|id| record.mailbox.find(id));
                 assert!(
                     !critical || row.is_none_or(|row| row.priority == Priority::Critical),
-                    "critical news is {row:?}"
+                    "a critical event is {row:?}"
                 );
             }
         }
-        let Some((request, answer)) = moment.injection() else { return };
+        let Some((request, answer)) = record.injection() else { return };
         let urgent =
             |row: &&Notification| row.priority == Priority::Critical && row.inject_at == InjectionPoint::Immediate;
-        let Some(left) = moment.mailbox.pending().iter().find(urgent) else { return };
+        let Some(left) = record.mailbox.pending().iter().find(urgent) else { return };
         if request.wake_only && answer.showing == 0 {
             return;
         }
-        // An item stands where the oldest of its notifications does.
+        // An item's position is that of its oldest notification.
         let mut shown = answer.told.iter().filter_map(|told| told.notifications.first());
         let row = |id: &NotificationId| answer.taken.iter().find(|row| row.id == *id);
         let waits_behind = |row: &&Notification| row.priority != Priority::Critical || row.sequence > left.sequence;

@@ -1,4 +1,4 @@
-//! Subscribers nobody bundled: every setting at random, written as the file an operator would write.
+//! Random custom subscribers, written as the files an operator would write.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -8,7 +8,7 @@ use bellwire_core::{Subscriber, Subscribers};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// One subscriber file.
+/// The settings of one subscriber file.
 #[derive(Clone, Debug)]
 pub(crate) struct Custom {
     id: &'static str,
@@ -29,7 +29,7 @@ pub(crate) struct Custom {
     template: &'static str,
 }
 
-/// One of them has the longest id there is, and the name of a bundled one can be taken.
+/// One of them has the longest possible id, one the id of a bundled subscriber.
 const IDS: [&str; 5] =
     ["alpha", "zeta", "ci", "source_stale", "the_longest_name_a_subscriber_may_bear_has_sixty_four_characters"];
 
@@ -46,8 +46,7 @@ const TYPES: [&str; 7] = [
 const KEYS: [&str; 8] =
     ["", "type", "source", "payload.k", "type:payload.k", "payload.k.x", "literal", "type:source:severity"];
 
-/// Texts, tables and lists; some of them cannot speak of every event, one never can, one calls its rows what we call
-/// those we leave out.
+/// Texts, tables and lists; some fail for some events, one fails for all, and one names its rows `left_out`, as we do.
 const TEMPLATES: [(&str, &str); 6] = [
     ("text.j2", "{{ count }} of {{ subscriber.id }}: {{ events[0].message }}"),
     (
@@ -128,7 +127,7 @@ impl Custom {
 
 static BUNDLED: LazyLock<Vec<Arc<Subscriber>>> = LazyLock::new(|| Subscribers::bundled().iter().cloned().collect());
 
-/// The bundled subscribers but those left out, and the custom ones; of two with one id the custom one counts.
+/// The bundled subscribers except `without`, and the custom ones; of two with the same id the custom one wins.
 pub(crate) fn subscribers(customs: &[Custom], without: &[&str]) -> Vec<Arc<Subscriber>> {
     let mut by_id: BTreeMap<&str, Arc<Subscriber>> = BTreeMap::new();
     for subscriber in BUNDLED.iter().filter(|one| !without.contains(&one.id.as_str())) {

@@ -1,4 +1,4 @@
-//! What drives mailboxes: the conversation in memory, or a hub that keeps them in tables.
+//! The interface of what drives mailboxes: the conversation in memory, or a hub that stores them as rows.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! A hub in miniature: one conversation whose mailboxes are rows, whose commits fail, and whose process dies.
+//! A small hub: one conversation whose mailboxes are rows, whose commits fail, and whose process dies.
 //!
-//! It knows a mailbox only by what it saved and a notification only by the effects that spoke of it, as a database does.
-//! A commit that fails takes everything back but the ids it used up; the input is tried again.
+//! Like a database, it keeps a mailbox only as saved bytes, and a notification only as its effects describe it. A
+//! failed commit undoes everything but the ids it used; the input is then retried.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,14 +20,14 @@ pub(crate) struct Hub {
     boundary: Boundary,
     randomness: Randomness,
     faults: Faults,
-    /// Mailboxes in memory; what is not here is loaded.
+    /// Mailboxes in memory; others are loaded.
     live: BTreeMap<AgentName, Mailbox>,
     rows: BTreeMap<AgentName, Row>,
     events: HashMap<EventId, Arc<Event>>,
     answers: Vec<Stored>,
 }
 
-/// A mailbox as the database knows it.
+/// A mailbox as the database stores it.
 #[derive(Default)]
 struct Row {
     blob: Vec<u8>,
@@ -41,10 +41,10 @@ struct Stored {
     at: Time,
 }
 
-/// What a mailbox wants written.
+/// What one input wants to write.
 #[derive(Default)]
 struct Writes {
-    news: Vec<ConversationUpdate>,
+    updates: Vec<ConversationUpdate>,
     unmatched: Option<u32>,
     detected: Vec<Arc<Event>>,
     answer: Option<Injection>,
@@ -52,7 +52,7 @@ struct Writes {
     ended: Vec<NotificationId>,
 }
 
-/// Decides what goes wrong, in thousandths.
+/// Injects faults, with probabilities in thousandths.
 pub(crate) struct Faults {
     pub(crate) state: u64,
     pub(crate) failed_commit: u64,
@@ -82,7 +82,7 @@ impl Hub {
         }
     }
 
-    /// Loads, handles, drains and commits, as often as it takes.
+    /// Loads, handles, drains and commits, and retries until the commit succeeds.
     fn transact(
         &mut self,
         agent: &AgentName,
@@ -91,7 +91,7 @@ impl Hub {
     ) -> Result<Writes, MailboxError> {
         loop {
             self.load(agent);
-            let mailbox = self.live.get_mut(agent).expect("it was just loaded");
+            let mailbox = self.live.get_mut(agent).expect("the mailbox was just loaded");
             self.context.now = now;
             let handled = input(mailbox, &mut self.context);
             let writes = Writes::drain(&mut self.context, mailbox);
@@ -112,7 +112,7 @@ impl Hub {
         let mailbox = match self.rows.get(agent) {
             Some(row) => {
                 let rows = row.pending.values().cloned().collect();
-                Mailbox::load(&row.blob, rows).expect("what was saved can be loaded")
+                Mailbox::load(&row.blob, rows).expect("a saved mailbox can be loaded")
             }
             None => {
                 let kind = if agent.is_main() { MailboxKind::MainAgent } else { MailboxKind::SubAgent };
@@ -134,7 +134,7 @@ impl Hub {
         }
         let mut written: Vec<_> = row.pending.values().cloned().collect();
         written.sort_by_key(|notification| notification.sequence);
-        assert_eq!(written, mailbox.pending(), "the effects do not tell what waits");
+        assert_eq!(written, mailbox.pending(), "the effects do not describe the pending notifications");
         self.events.extend(writes.detected.iter().map(|event| (event.id(), event.clone())));
         if let Some(answer) = &writes.answer {
             let old = |stored: &&Stored| stored.at.plus(7 * 24 * 3_600_000) <= self.context.now;
@@ -145,7 +145,8 @@ impl Hub {
         }
     }
 
-    /// What may happen between two inputs: events nobody refers to are deleted, memory is given back, the process dies.
+    /// Simulates what may happen between two inputs: unreferenced events are deleted, memory is released, the process
+    /// dies.
     fn between(&mut self) {
         let taken = self.answers.iter().filter(|stored| !stored.unseen).flat_map(|stored| &stored.answer.taken);
         let taken = taken.flat_map(|row| &row.events).map(|entry| entry.event);
@@ -168,27 +169,27 @@ impl Writes {
         while let Some(effect) = context.poll() {
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => {
-                    writes.news.push(ConversationUpdate::Decided(event, subscriber, verdict));
+                    writes.updates.push(ConversationUpdate::Decided(event, subscriber, verdict));
                 }
                 Effect::Decided { unmatched, .. } => writes.unmatched = writes.unmatched.or(Some(unmatched)),
                 Effect::Detected(event) => {
                     writes.detected.push(event.clone());
-                    writes.news.push(ConversationUpdate::Detected(event));
+                    writes.updates.push(ConversationUpdate::Detected(event));
                 }
                 Effect::Superseded { event, subscriber, by } => {
-                    writes.news.push(ConversationUpdate::Superseded(event, subscriber, by));
+                    writes.updates.push(ConversationUpdate::Superseded(event, subscriber, by));
                 }
                 Effect::Waiting(id) => {
                     writes.waiting.push(id);
-                    writes.news.extend(mailbox.find(id).cloned().map(ConversationUpdate::Waiting));
+                    writes.updates.extend(mailbox.find(id).cloned().map(ConversationUpdate::Waiting));
                 }
                 Effect::Ended(notification, end_reason) => {
                     writes.ended.push(notification.id);
-                    writes.news.push(ConversationUpdate::Ended(notification.id, end_reason));
+                    writes.updates.push(ConversationUpdate::Ended(notification.id, end_reason));
                 }
-                Effect::Wake(ids) => writes.news.push(ConversationUpdate::Wake(ids)),
+                Effect::Wake(ids) => writes.updates.push(ConversationUpdate::Wake(ids)),
                 Effect::Injection(answer) => writes.answer = Some(*answer),
-                Effect::Ready(_) => panic!("an agent's mail is taken, not sent"),
+                Effect::Ready(_) => panic!("an agent's notifications are injected, not delivered"),
             }
         }
         writes
@@ -201,12 +202,12 @@ impl Driver for Hub {
         let writes = self.transact(&agent, now, |mailbox, context| mailbox.handle(Input::Event(&event), context))?;
         self.events.insert(id, event);
         self.between();
-        let verdicts = writes.news.iter().filter_map(|news| match news {
+        let verdicts = writes.updates.iter().filter_map(|update| match update {
             ConversationUpdate::Decided(of, subscriber, verdict) if *of == id => Some((subscriber.clone(), *verdict)),
             _ => None,
         });
         let unmatched = writes.unmatched.expect("every event is decided");
-        Ok(PublishResult { event: id, verdicts: verdicts.collect(), unmatched, news: writes.news })
+        Ok(PublishResult { event: id, verdicts: verdicts.collect(), unmatched, news: writes.updates })
     }
 
     fn inject(
@@ -249,18 +250,18 @@ impl Driver for Hub {
         self.events.extend(events.0);
         self.answers.iter_mut().filter(own).filter(is_unseen).for_each(|stored| stored.unseen = true);
         self.between();
-        Ok((writes.answer.expect("every injection is answered"), writes.news))
+        Ok((writes.answer.expect("every injection is answered"), writes.updates))
     }
 
     fn tick(&mut self, now: Time) -> Vec<ConversationUpdate> {
         let agents: Vec<AgentName> = self.rows.keys().cloned().collect();
-        let mut news = Vec::new();
+        let mut updates = Vec::new();
         for agent in agents {
             let writes = self.transact(&agent, now, |mailbox, context| mailbox.handle(Input::Time, context));
-            news.extend(writes.expect("only a person's message is refused").news);
+            updates.extend(writes.expect("only a person's message is refused").updates);
         }
         self.between();
-        news
+        updates
     }
 
     fn wakes_at(&self) -> Time {
@@ -291,7 +292,7 @@ impl Driver for Hub {
         self.boundary = Boundary::from_seed(u128::from_le_bytes(self.randomness.draw()));
     }
 
-    /// The process dies and comes back: only what was committed is known.
+    /// The process dies and restarts with committed data only.
     fn crash(&mut self) {
         self.live.clear();
         for agent in self.rows.keys().cloned().collect::<Vec<_>>() {
@@ -300,7 +301,7 @@ impl Driver for Hub {
     }
 }
 
-/// The events of the hub; asking for one that nobody refers to any more is a mistake.
+/// The stored events; looking up an event that is no longer referenced is an error.
 struct Events(HashMap<EventId, Arc<Event>>);
 
 impl EventLookup for Events {

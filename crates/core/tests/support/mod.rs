@@ -1,7 +1,7 @@
-//! Random timelines, the player that plays them on a conversation, and the laws that watch.
+//! Random timelines, the player that plays them on a conversation, and the laws that check them.
 //!
-//! A law is an independent witness: it keeps its own small model of what must be true and compares it, after every
-//! single step, with what the core said and did. No law asks the core how it decides.
+//! A law is independent of the core: it keeps its own small model of the expected state and compares it with the core's
+//! output after every step. No law calls the core's decision code.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
@@ -33,15 +33,15 @@ use proptest::test_runner::TestRunner;
 use player::Player;
 use steps::{Timeline, timelines};
 
-/// One step as everybody could see it: what was asked, what was answered, what waited before and what waits after.
-pub(crate) struct Moment<'a> {
-    /// The time the mailbox was given; it may lie before an earlier one.
+/// One step as seen from outside: the input, the output, and the pending notifications before and after.
+pub(crate) struct StepRecord<'a> {
+    /// The time passed to the mailbox; it may be earlier than a previous one.
     pub(crate) given: Time,
     pub(crate) agent: &'a AgentName,
-    pub(crate) deed: Deed<'a>,
-    /// It is one of very many alike; a law may put off its dearest checks to the last of them.
-    pub(crate) glance: bool,
-    pub(crate) news: &'a [ConversationUpdate],
+    pub(crate) action: Action<'a>,
+    /// The step is one of many similar ones; a law may skip its costly checks until the last of them.
+    pub(crate) is_one_of_many: bool,
+    pub(crate) updates: &'a [ConversationUpdate],
     pub(crate) before: &'a [Notification],
     pub(crate) mailbox: &'a Mailbox,
     pub(crate) subscribers: &'a Subscribers,
@@ -49,52 +49,52 @@ pub(crate) struct Moment<'a> {
     pub(crate) boundary: &'a Boundary,
 }
 
-pub(crate) enum Deed<'a> {
+pub(crate) enum Action<'a> {
     Published { event: &'a Event, result: Result<&'a PublishResult, &'a MailboxError> },
     Injected { request: &'a Inject, observed: Option<&'a Event>, unseen: &'a [String], answer: &'a Injection },
     Waited,
 }
 
-impl Moment<'_> {
-    /// The answer of an injection, with what was asked.
+impl StepRecord<'_> {
+    /// The request and response of an injection.
     pub(crate) fn injection(&self) -> Option<(&Inject, &Injection)> {
-        match &self.deed {
-            Deed::Injected { request, answer, .. } => Some((request, answer)),
+        match &self.action {
+            Action::Injected { request, answer, .. } => Some((request, answer)),
             _ => None,
         }
     }
 
-    /// How urgent a subscriber in force is.
+    /// The priority of an active subscriber.
     pub(crate) fn priority_of(&self, subscriber: &SubscriberId) -> Priority {
-        self.subscribers.find(subscriber.as_str()).expect("a verdict is given for one in force").output.priority
+        self.subscribers.find(subscriber.as_str()).expect("only active subscribers give verdicts").output.priority
     }
 
-    /// Whether a message was refused. Nothing has happened then.
+    /// Whether a message was refused. Nothing has changed then.
     pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self.deed, Deed::Published { result: Err(_), .. })
+        matches!(self.action, Action::Published { result: Err(_), .. })
     }
 
-    /// The earlier answers that this injection gives back.
+    /// The earlier calls that this injection reports as unseen.
     pub(crate) fn unseen(&self) -> &[String] {
-        match &self.deed {
-            Deed::Injected { unseen, .. } => unseen,
+        match &self.action {
+            Action::Injected { unseen, .. } => unseen,
             _ => &[],
         }
     }
 }
 
-/// Something that must be true of every timeline. A law that is broken panics.
+/// A property of every timeline. A violation panics.
 pub(crate) trait Law {
-    fn see(&mut self, moment: &Moment<'_>);
+    fn observe(&mut self, record: &StepRecord<'_>);
 
-    /// Called when everything that waited has been taken.
+    /// Called after every pending notification has been taken.
     fn end(&mut self) {}
 }
 
-/// Several laws at once.
+/// Several laws, checked together.
 impl Law for Vec<Box<dyn Law>> {
-    fn see(&mut self, moment: &Moment<'_>) {
-        self.iter_mut().for_each(|law| law.see(moment));
+    fn observe(&mut self, record: &StepRecord<'_>) {
+        self.iter_mut().for_each(|law| law.observe(record));
     }
 
     fn end(&mut self) {
@@ -102,12 +102,12 @@ impl Law for Vec<Box<dyn Law>> {
     }
 }
 
-/// Plays random timelines, each before a fresh law, and drains every mailbox at the end.
+/// Checks random timelines, each with a new law, and drains every mailbox at the end.
 pub(crate) fn prove<L: Law>(cases: u32, law: impl Fn() -> L) {
     prove_for(timelines(), cases, law);
 }
 
-/// The same, for timelines of some kind.
+/// [`prove`] for timelines of a given strategy.
 pub(crate) fn prove_for<L: Law>(timelines: impl Strategy<Value = Timeline>, cases: u32, law: impl Fn() -> L) {
     for_all(timelines, cases, |timeline| {
         let mut law = law();
@@ -120,7 +120,7 @@ pub(crate) fn prove_for<L: Law>(timelines: impl Strategy<Value = Timeline>, case
     });
 }
 
-/// Runs a test on random timelines; the smallest one that fails is shown.
+/// Runs a test on random timelines; a failure is reduced to the smallest timeline.
 pub(crate) fn for_all(timelines: impl Strategy<Value = Timeline>, cases: u32, test: impl Fn(&Timeline)) {
     let mut runner = TestRunner::new(settings::proptest(cases));
     let proven = runner.run(&timelines, |timeline| {

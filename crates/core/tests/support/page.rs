@@ -1,29 +1,29 @@
-//! Reads what an agent reads, as strictly as it can be read: text from outside must not be able to end its block, open
-//! another, add an item, or be anything but the value it is.
+//! Parses what an agent reads, as strictly as possible: event text must not be able to end its block, open another, add
+//! an item, or be anything but a value.
 
 use bellwire_core::inject::Style;
 use bellwire_core::{Boundary, Inject, Injection};
 use serde_json::Value;
 
-/// One item of a page, taken apart.
+/// One parsed item.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) label: String,
     pub(crate) text: String,
 }
 
-/// Everything a page says besides its items.
+/// A parsed injection.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Page {
     pub(crate) items: Vec<Line>,
-    /// Labels and numbers of the lines that sum up.
+    /// Labels and numbers of the fold lines.
     pub(crate) folded: Vec<(String, usize)>,
     pub(crate) pending: usize,
-    /// All that counts against the limit of tokens.
+    /// All text that counts against the token limit.
     pub(crate) text: String,
 }
 
-/// Reads the answer in the style it was asked for, and checks that nothing escapes its place.
+/// Parses the injection in the requested style, and checks that no value escapes its position.
 pub(crate) fn read(request: &Inject, answer: &Injection, boundary: &Boundary) -> Page {
     let page = match request.style {
         _ if answer.count == 0 || answer.showing == 0 => {
@@ -45,7 +45,7 @@ fn read_block(answer: &Injection, boundary: &str) -> Page {
     let body = text.strip_prefix(&open).unwrap_or_else(|| panic!("{text}\ndoes not begin with\n{open}"));
     let body = body.strip_suffix("\n</notifications>").unwrap_or_else(|| panic!("{text}\nhas no end"));
     assert!(!body.contains('<'), "something opens a tag in\n{text}");
-    assert!(!body.contains(boundary), "the boundary is told in\n{text}");
+    assert!(!body.contains(boundary), "the boundary occurs in\n{text}");
     read_lines(body, showing, true, text)
 }
 
@@ -91,7 +91,7 @@ fn read_messages(answer: &Injection, boundary: &str) -> Page {
     page
 }
 
-/// The texts of synthetic results, in whichever shape; every result belongs to a call.
+/// The texts of synthetic results in any shape. Every result must belong to a call.
 fn texts(messages: &[Value]) -> Vec<String> {
     let (mut texts, mut calls, mut results) = (Vec::new(), Vec::new(), Vec::new());
     for message in messages {
@@ -115,8 +115,8 @@ fn texts(messages: &[Value]) -> Vec<String> {
     texts
 }
 
-/// `- [label] text`, its further lines indented; then `- [label] N more`, at most five; then `(N more pending)`.
-/// The items of a synthetic result stand without the dash.
+/// `- [label] text`, further lines indented; then at most five `- [label] N more`; then `(N more pending)`. Items of a
+/// synthetic result have no dash.
 fn read_lines(body: &str, showing: usize, dashed: bool, whole: &str) -> Page {
     let mut page = Page { text: whole.to_owned(), ..Page::default() };
     for line in body.split('\n') {
@@ -147,7 +147,7 @@ fn read_lines(body: &str, showing: usize, dashed: bool, whole: &str) -> Page {
     page
 }
 
-/// An item's text is one TOON document, spelled as the reference spells it; no line of it is somebody's turn.
+/// An item's text is one TOON document in the reference encoding, and none of its lines opens a turn.
 fn check_item(item: &Line) {
     let text = &item.text;
     let read: Value = toon_format::decode_default(text).unwrap_or_else(|error| panic!("{error} in\n{text}"));

@@ -1,4 +1,4 @@
-//! A person's mailbox: nobody takes mail out of it; what closes goes out at once, and all of it.
+//! A person's mailbox: every closed batch is delivered at once and completely.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use bellwire_core::{
 use super::custom::subscribers;
 use super::steps::{EventStep, Step, Timeline};
 
-type Letter = (SubscriberId, EventId);
+type EventKey = (SubscriberId, EventId);
 
 pub(crate) struct Person {
     mailbox: Mailbox,
     context: MailboxContext,
     now: Time,
-    /// Letters that did not go out yet, and until when they may be held.
-    held: HashMap<Letter, Time>,
-    sent: HashSet<Letter>,
-    /// Repeats that were counted and are not told.
-    untold: HashMap<Letter, u64>,
+    /// Events not delivered yet, and until when they may be held.
+    held: HashMap<EventKey, Time>,
+    sent: HashSet<EventKey>,
+    /// Repeats counted and not reported.
+    unreported: HashMap<EventKey, u64>,
     suppressed: HashSet<EventId>,
-    suppressed_told: u64,
-    /// Repeats of subscribers that nobody knew any more, told in one line.
-    orphaned_told: u64,
+    suppressed_reported: u64,
+    /// Reported repeats whose subscriber no longer exists.
+    orphaned_reported: u64,
 }
 
 impl Person {
@@ -39,10 +39,10 @@ impl Person {
             now: Time::from_millis(1_767_000_000_000),
             held: HashMap::new(),
             sent: HashSet::new(),
-            untold: HashMap::new(),
+            unreported: HashMap::new(),
             suppressed: HashSet::new(),
-            suppressed_told: 0,
-            orphaned_told: 0,
+            suppressed_reported: 0,
+            orphaned_reported: 0,
         }
     }
 
@@ -62,13 +62,18 @@ impl Person {
         }
     }
 
-    /// Serves every timer, until nothing is left to do.
+    /// Handles every timer until none is left.
     pub(crate) fn drain(&mut self) {
         for _ in 0..3_000 {
             if self.mailbox.wakes_at() == Time::NEVER {
-                assert!(self.held.is_empty(), "{:?} never went out", self.held);
-                assert_eq!(self.untold.values().sum::<u64>(), self.orphaned_told, "{:?} were never told", self.untold);
-                assert_eq!(self.suppressed.len() as u64, self.suppressed_told);
+                assert!(self.held.is_empty(), "{:?} were never delivered", self.held);
+                assert_eq!(
+                    self.unreported.values().sum::<u64>(),
+                    self.orphaned_reported,
+                    "{:?} were never reported",
+                    self.unreported
+                );
+                assert_eq!(self.suppressed.len() as u64, self.suppressed_reported);
                 assert!(self.mailbox.pending().is_empty());
                 return;
             }
@@ -104,8 +109,8 @@ impl Person {
                 Effect::Verdict { event, subscriber, verdict } => self.decided((subscriber, event), verdict),
                 Effect::Superseded { event, subscriber, .. } => {
                     let older = (subscriber, event);
-                    assert!(self.held.remove(&older).is_some(), "{older:?} was superseded and did not wait");
-                    self.untold.remove(&older);
+                    assert!(self.held.remove(&older).is_some(), "{older:?} was superseded and was not held");
+                    self.unreported.remove(&older);
                 }
                 Effect::Ready(notification) => self.sends(&notification),
                 Effect::Decided { .. } | Effect::Waiting(_) => {}
@@ -117,33 +122,34 @@ impl Person {
         assert!(self.mailbox.wakes_at() > self.now);
     }
 
-    fn decided(&mut self, letter: Letter, verdict: Verdict) {
+    fn decided(&mut self, key: EventKey, verdict: Verdict) {
         match verdict {
-            // What is queued went out before its verdict.
-            Verdict::Queued { .. } => assert!(self.sent.contains(&letter), "{letter:?} did not go out"),
-            Verdict::Held { until, .. } => drop(self.held.insert(letter, until)),
-            Verdict::Duplicate { of, .. } => *self.untold.entry((letter.0, of)).or_default() += 1,
-            Verdict::Suppressed => drop(self.suppressed.insert(letter.1)),
+            // A queued event is delivered before its verdict.
+            Verdict::Queued { .. } => assert!(self.sent.contains(&key), "{key:?} was not delivered"),
+            Verdict::Held { until, .. } => drop(self.held.insert(key, until)),
+            Verdict::Duplicate { of, .. } => *self.unreported.entry((key.0, of)).or_default() += 1,
+            Verdict::Suppressed => drop(self.suppressed.insert(key.1)),
             Verdict::Filtered(_) => {}
         }
     }
 
     fn sends(&mut self, notification: &Notification) {
         if let NotificationKind::LeftOut(counts) = &notification.kind {
-            assert_eq!(counts.notifications, 0, "a person's mail does not wait");
-            self.suppressed_told += counts.storms.iter().map(|(_, events)| u64::from(*events)).sum::<u64>();
-            self.suppressed_told += u64::from(counts.other_storms);
-            self.orphaned_told += u64::from(counts.repeats);
+            assert_eq!(counts.notifications, 0, "a person's notifications are never folded");
+            self.suppressed_reported += counts.storms.iter().map(|(_, events)| u64::from(*events)).sum::<u64>();
+            self.suppressed_reported += u64::from(counts.other_storms);
+            self.orphaned_reported += u64::from(counts.repeats);
         }
         for entry in &notification.events {
-            let letter = (notification.subscriber.clone(), entry.event);
+            let key = (notification.subscriber.clone(), entry.event);
             if entry.merged > 0 {
-                let untold = self.untold.get_mut(&letter).unwrap_or_else(|| panic!("{letter:?} was never repeated"));
-                *untold = untold.checked_sub(entry.merged.into()).expect("no more is told than was counted");
+                let unreported = self.unreported.get_mut(&key).unwrap_or_else(|| panic!("{key:?} was never repeated"));
+                *unreported =
+                    unreported.checked_sub(entry.merged.into()).expect("no more repeats are reported than counted");
             }
             if notification.kind == NotificationKind::Events {
-                self.held.remove(&letter);
-                assert!(self.sent.insert(letter), "something went out twice");
+                self.held.remove(&key);
+                assert!(self.sent.insert(key), "an event was delivered twice");
             }
         }
     }

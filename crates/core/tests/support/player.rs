@@ -1,4 +1,4 @@
-//! Plays the steps of a timeline, and shows each of them to a law.
+//! Plays the steps of a timeline, and passes a record of each to a law.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,38 +16,38 @@ use super::custom::subscribers;
 use super::driver::Driver;
 use super::steps::{EventStep, InjectStep, Step, Timeline};
 use super::texts::BOUNDARY;
-use super::{Deed, Law, Moment};
+use super::{Action, Law, StepRecord};
 
 /// Longer than any batch or dedupe window.
 const EVERY_WINDOW_MS: u64 = 70_000;
-/// More timers than this in a row are a loop.
+/// More timers in a row mean an endless loop.
 const TICKS_MAX: usize = 3_000;
-/// As many answers back may be reported as unseen.
+/// How many of the latest injections may be reported as unseen.
 const UNSEEN_BACK: usize = 8;
-/// Of many events in a row, so many are only glanced at.
-const GLANCES: u32 = 20;
+/// Of many events in a row, only every 20th and the last get the costly checks.
+const FULL_CHECK_EVERY: u32 = 20;
 
 pub(crate) struct Player<D = Conversation> {
     pub(crate) driver: D,
     pub(crate) now: Time,
-    /// The latest time any mailbox was handled at.
+    /// The latest time at which any mailbox was handled.
     latest: Time,
-    /// Saves and loads every mailbox after every so many steps; never, where it is zero.
+    /// Saves and loads every mailbox after this many steps; 0 = never.
     pub(crate) crash_every: u32,
     handled: u32,
-    glance: bool,
-    /// Whose the notifications are that verdicts spoke of.
+    is_one_of_many: bool,
+    /// The agents of the notifications named in verdicts.
     known: HashMap<NotificationId, AgentName>,
     agents: [AgentName; 2],
     ids: Ids,
     disabled: Vec<String>,
-    pub(crate) asked: Vec<Asked>,
-    /// How many of the answers, the first ones, are too old to be remembered.
+    pub(crate) asked: Vec<AnsweredRequest>,
+    /// How many of the first answers are too old to be replayed.
     forgotten: usize,
 }
 
-/// An injection that was answered.
-pub(crate) struct Asked {
+/// An answered injection request.
+pub(crate) struct AnsweredRequest {
     pub(crate) agent: AgentName,
     pub(crate) request: Inject,
     pub(crate) answer: Injection,
@@ -71,7 +71,7 @@ impl<D: Driver> Player<D> {
             latest: Time::ZERO,
             crash_every: 0,
             handled: 0,
-            glance: false,
+            is_one_of_many: false,
             known: HashMap::new(),
             agents: [AgentName::main(), AgentName::parse("scout").expect("it is a name")],
             ids: Ids::seeded(u128::from(seed) << 1 | 1),
@@ -85,14 +85,14 @@ impl<D: Driver> Player<D> {
         match step {
             Step::Publish { agent, event, times } => {
                 for number in 0..*times {
-                    self.glance = number % GLANCES != 0 && number + 1 < *times;
+                    self.is_one_of_many = number % FULL_CHECK_EVERY != 0 && number + 1 < *times;
                     let event = self.event(event, number).for_agent(self.agents[*agent].clone());
                     self.publish(event, law);
                 }
             }
             Step::Say { agent, text, times } => {
                 for number in 0..*times {
-                    self.glance = number % GLANCES != 0 && number + 1 < *times;
+                    self.is_one_of_many = number % FULL_CHECK_EVERY != 0 && number + 1 < *times;
                     let said = Event::user_message(&self.with_boundary(text)).expect("the text is short enough");
                     let said = said.with_id(self.ids.event(self.now)).for_agent(self.agents[*agent].clone());
                     self.publish(said, law);
@@ -123,7 +123,7 @@ impl<D: Driver> Player<D> {
         }
     }
 
-    /// Lets every window close and takes everything that waits.
+    /// Lets every window close and takes every pending notification.
     pub(crate) fn drain(&mut self, law: &mut impl Law) {
         self.now = self.latest.max(self.now);
         self.run(EVERY_WINDOW_MS, law);
@@ -139,12 +139,12 @@ impl<D: Driver> Player<D> {
                     law,
                 );
                 rounds += 1;
-                assert!(rounds < 300, "{agent} still has mail after {rounds} turns");
+                assert!(rounds < 300, "{agent} still has notifications after {rounds} turns");
             }
         }
     }
 
-    /// Serves every timer when it is due, for so long.
+    /// Advances the clock by this much and handles every timer when it is due.
     pub(crate) fn run(&mut self, millis: u64, law: &mut impl Law) {
         let until = self.now.plus(millis);
         let mut ticks = 0;
@@ -160,9 +160,9 @@ impl<D: Driver> Player<D> {
     fn publish(&mut self, event: Event, law: &mut impl Law) {
         let (before, agent, given) = (self.pending(event.agent()), event.agent().clone(), self.now);
         let result = self.driver.publish(event.clone().at(given), given);
-        let news = result.as_ref().map_or(&[][..], |receipt| &receipt.news);
-        let deed = Deed::Published { event: &event, result: result.as_ref() };
-        self.show(&agent, given, deed, news, &before, law);
+        let updates = result.as_ref().map_or(&[][..], |receipt| &receipt.news);
+        let action = Action::Published { event: &event, result: result.as_ref() };
+        self.show(&agent, given, action, updates, &before, law);
         self.handled();
     }
 
@@ -203,7 +203,7 @@ impl<D: Driver> Player<D> {
         let (before, given) = (self.pending(agent), self.now);
         let observed = more.observed.clone().map(|observed| observed.into_event().expect("it is small").at(given));
         let unseen = more.unseen.clone();
-        let (answer, news) = self.driver.inject(request.clone(), more, given).expect("the call id is new");
+        let (answer, updates) = self.driver.inject(request.clone(), more, given).expect("the call id is new");
         let fresh: Vec<String> = self.asked[self.forgotten..]
             .iter_mut()
             .filter(|asked| asked.agent == *agent && !asked.unseen && unseen.contains(&asked.request.call_id))
@@ -212,14 +212,15 @@ impl<D: Driver> Player<D> {
                 asked.request.call_id.clone()
             })
             .collect();
-        let deed = Deed::Injected { request: &request, observed: observed.as_ref(), unseen: &fresh, answer: &answer };
-        self.show(agent, given, deed, &news, &before, law);
+        let action =
+            Action::Injected { request: &request, observed: observed.as_ref(), unseen: &fresh, answer: &answer };
+        self.show(agent, given, action, &updates, &before, law);
         self.forget_old_answers();
-        self.asked.push(Asked { agent: agent.clone(), request, answer, unseen: false, at: given });
+        self.asked.push(AnsweredRequest { agent: agent.clone(), request, answer, unseen: false, at: given });
         self.handled();
     }
 
-    /// Asking twice gives the same answer, and nothing else happens, whatever comes with the question.
+    /// A repeated call id gets the same response and changes nothing, whatever the request contains.
     pub(crate) fn ask_again(&mut self, back: usize, point: InjectionPoint) {
         let Some(asked) = self.asked[self.forgotten..].iter().rev().nth(back) else { return };
         let before = self.pending(&asked.agent);
@@ -228,10 +229,10 @@ impl<D: Driver> Player<D> {
         let unseen = self.asked.iter().map(|asked| asked.request.call_id.clone()).collect();
         let more = InjectOptions { agent: Some(asked.agent.clone()), observed, unseen };
         match self.driver.inject(request, more, self.now) {
-            Ok((answer, news)) => {
+            Ok((answer, updates)) => {
                 assert!(!asked.unseen && point == asked.request.point);
                 assert_eq!(format!("{answer:?}"), format!("{:?}", asked.answer));
-                assert!(news.is_empty());
+                assert!(updates.is_empty());
             }
             Err(InjectError::Unseen) => assert!(asked.unseen),
             Err(InjectError::OtherPoint { used_at }) => {
@@ -243,9 +244,9 @@ impl<D: Driver> Player<D> {
         assert_eq!(before, after);
     }
 
-    /// Answers are kept for seven days; the old ones go when a new one comes.
+    /// Responses are kept for seven days; a new one removes the old ones.
     fn forget_old_answers(&mut self) {
-        let old = |asked: &Asked| asked.at.plus(7 * 24 * 3_600_000) <= self.now;
+        let old = |asked: &AnsweredRequest| asked.at.plus(7 * 24 * 3_600_000) <= self.now;
         self.forgotten += self.asked[self.forgotten..].iter().take_while(|asked| old(asked)).count();
     }
 
@@ -253,20 +254,20 @@ impl<D: Driver> Player<D> {
         let before: Vec<_> = self.agents.iter().map(|agent| self.pending(agent)).collect();
         let all = self.driver.tick(given);
         for (agent, before) in self.agents.clone().iter().zip(before) {
-            let news: Vec<ConversationUpdate> =
-                all.iter().filter(|news| self.concerns(news, agent, &before)).cloned().collect();
+            let updates: Vec<ConversationUpdate> =
+                all.iter().filter(|update| self.concerns(update, agent, &before)).cloned().collect();
             if self.driver.mailbox(agent).is_some() {
-                self.show(agent, given, Deed::Waited, &news, &before, law);
+                self.show(agent, given, Action::Waited, &updates, &before, law);
             }
         }
         self.handled();
     }
 
-    /// Whether what a tick did happened to this agent. A notification that came and went within the tick can only have
-    /// gone from a mailbox that is full.
-    fn concerns(&self, news: &ConversationUpdate, agent: &AgentName, before: &[Notification]) -> bool {
+    /// Whether an update of a tick belongs to this agent. A notification that was created and ended within the tick can
+    /// only come from a full mailbox.
+    fn concerns(&self, update: &ConversationUpdate, agent: &AgentName, before: &[Notification]) -> bool {
         let pending = self.pending(agent);
-        match news {
+        match update {
             ConversationUpdate::Waiting(notification) => pending.iter().any(|one| one.id == notification.id),
             ConversationUpdate::Ended(id, _) => match self.known.get(id) {
                 Some(known) => known == agent,
@@ -305,26 +306,26 @@ impl<D: Driver> Player<D> {
         &mut self,
         agent: &AgentName,
         given: Time,
-        deed: Deed<'_>,
-        news: &[ConversationUpdate],
+        action: Action<'_>,
+        updates: &[ConversationUpdate],
         before: &[Notification],
         law: &mut impl Law,
     ) {
         self.latest = self.latest.max(given);
-        for news in news {
-            if let ConversationUpdate::Decided(_, _, verdict) = news {
+        for update in updates {
+            if let ConversationUpdate::Decided(_, _, verdict) = update {
                 self.known.extend(verdict.notification().map(|id| (id, agent.clone())));
             }
         }
         let driver = &self.driver;
-        law.see(&Moment {
+        law.observe(&StepRecord {
             given,
             agent,
-            deed,
-            glance: self.glance,
-            news,
+            action,
+            is_one_of_many: self.is_one_of_many,
+            updates,
             before,
-            mailbox: driver.mailbox(agent).expect("what was handled exists"),
+            mailbox: driver.mailbox(agent).expect("a handled mailbox exists"),
             subscribers: driver.subscribers(),
             disabled: &self.disabled,
             boundary: driver.boundary(),

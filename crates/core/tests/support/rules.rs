@@ -1,7 +1,7 @@
-//! What an event must come to for every subscriber, worked out from the rules alone: match, storm, dedupe, replace,
-//! batch, in this order.
+//! The expected verdict of every event and subscriber, computed from the rules: filter, storm, dedupe, replace, batch,
+//! in this order.
 //!
-//! The model is as plain as it can be: keys are lists of texts, windows and batches are looked up by name.
+//! The model is as simple as possible: keys are lists of texts; windows and batches are found by scanning or hashing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use bellwire_core::{
 };
 use serde_json::Value;
 
-use super::{Deed, Law, Moment};
+use super::{Action, Law, StepRecord};
 
 /// The models of all agents of a conversation.
 #[derive(Default)]
@@ -25,24 +25,24 @@ pub(crate) struct Rules {
 }
 
 impl Law for Rules {
-    fn see(&mut self, moment: &Moment<'_>) {
-        self.models.entry(moment.agent.clone()).or_default().see(moment);
+    fn observe(&mut self, record: &StepRecord<'_>) {
+        self.models.entry(record.agent.clone()).or_default().observe(record);
     }
 }
 
-/// A key: the texts it is made of.
+/// A key as the list of its texts.
 type Key = Vec<String>;
 
 #[derive(Default)]
 struct Model {
     now: Time,
-    /// When each source's allowance would be whole again.
+    /// When the bucket of each source is empty again.
     calm_at: HashMap<String, i64>,
     windows: HashMap<(SubscriberId, Key), Window>,
     batches: Vec<Batch>,
-    /// The events that wait, oldest first, and the key under which a newer one takes their place.
+    /// Pending events, oldest first, with their replace keys.
     waiting: Vec<Waiting>,
-    /// The replace key of every event that was accepted, and its number.
+    /// The replace key of every accepted event, and its number.
     accepted: HashMap<(SubscriberId, EventId), (Option<Key>, usize)>,
     taken: HashMap<String, Vec<Notification>>,
     seen: HashSet<NotificationId>,
@@ -73,7 +73,7 @@ struct Waiting {
     expires: Time,
 }
 
-/// What a verdict must be; a notification that did not exist before has a name nobody knows yet.
+/// An expected verdict; the id of a new notification is not known yet.
 #[derive(Debug, PartialEq)]
 enum Expected {
     Filtered(Filter),
@@ -84,52 +84,52 @@ enum Expected {
 }
 
 impl Model {
-    fn see(&mut self, moment: &Moment<'_>) {
-        if moment.is_refusal() {
-            assert!(moment.news.is_empty());
+    fn observe(&mut self, record: &StepRecord<'_>) {
+        if record.is_refusal() {
+            assert!(record.updates.is_empty());
             return;
         }
-        self.now = self.now.max(moment.given);
+        self.now = self.now.max(record.given);
         self.run_timers();
-        self.take_back(moment.unseen());
+        self.take_back(record.unseen());
         if self.crowded() {
             return;
         }
-        let decided: HashSet<EventId> = moment.news.iter().filter_map(decided).collect();
-        let mut news = moment.news.iter().filter(|news| match news {
+        let decided: HashSet<EventId> = record.updates.iter().filter_map(decided).collect();
+        let mut updates = record.updates.iter().filter(|update| match update {
             ConversationUpdate::Decided(..) | ConversationUpdate::Detected(_) => true,
-            // An event of old takes the place only of what came back; the ledger looks at that.
+            // An old event supersedes only returned events; the ledger checks these.
             ConversationUpdate::Superseded(_, _, by) => decided.contains(by),
             _ => false,
         });
-        match &moment.deed {
-            Deed::Published { event, result: Ok(receipt) } => {
-                self.decide_all(event, moment, &mut news);
-                let listening = moment.subscribers.iter().filter(|one| listens(one, event)).count();
-                assert_eq!(receipt.unmatched as usize + listening, moment.subscribers.iter().count());
+        match &record.action {
+            Action::Published { event, result: Ok(receipt) } => {
+                self.decide_all(event, record, &mut updates);
+                let listening = record.subscribers.iter().filter(|one| listens(one, event)).count();
+                assert_eq!(receipt.unmatched as usize + listening, record.subscribers.iter().count());
             }
-            Deed::Injected { observed: Some(observed), .. } => {
-                // Its name is minted inside; the first verdict tells it.
-                let named = moment.news.iter().find_map(|news| match news {
+            Action::Injected { observed: Some(observed), .. } => {
+                // The core generates its id; the first verdict contains it.
+                let named = record.updates.iter().find_map(|update| match update {
                     ConversationUpdate::Decided(id, ..) => Some((*observed).clone().with_id(*id)),
                     _ => None,
                 });
                 if let Some(observed) = named {
-                    self.decide_all(&observed, moment, &mut news);
+                    self.decide_all(&observed, record, &mut updates);
                 }
             }
             _ => {}
         }
-        while let Some(next) = news.next() {
+        while let Some(next) = updates.next() {
             match next {
-                ConversationUpdate::Detected(event) => self.decide_all(event, moment, &mut news),
-                other => panic!("nobody asked for {other:?}"),
+                ConversationUpdate::Detected(event) => self.decide_all(event, record, &mut updates),
+                other => panic!("{other:?} is unexpected"),
             }
         }
-        self.learn(moment);
+        self.learn(record);
     }
 
-    /// A mailbox remembers a thousand windows and then lets the oldest go; this model does not follow it there.
+    /// A mailbox evicts the oldest windows beyond a thousand; the model does not cover that.
     fn crowded(&mut self) -> bool {
         if self.windows.len() > 1_000 {
             self.windows.retain(|_, window| window.closes > self.now);
@@ -141,25 +141,25 @@ impl Model {
     fn decide_all<'a>(
         &mut self,
         event: &Event,
-        moment: &Moment<'_>,
-        news: &mut impl Iterator<Item = &'a ConversationUpdate>,
+        record: &StepRecord<'_>,
+        updates: &mut impl Iterator<Item = &'a ConversationUpdate>,
     ) {
-        let listening: Vec<_> = moment.subscribers.iter().filter(|one| listens(one, event)).collect();
+        let listening: Vec<_> = record.subscribers.iter().filter(|one| listens(one, event)).collect();
         let listening: Vec<_> =
             listening.into_iter().filter(|one| one.output.audience != Audience::User).cloned().collect();
-        let heard: Vec<_> = listening.iter().filter(|one| filter(one, event, moment.disabled).is_none()).collect();
+        let heard: Vec<_> = listening.iter().filter(|one| filter(one, event, record.disabled).is_none()).collect();
         let storm =
             if heard.is_empty() || event.cause() == EventCause::Person { None } else { self.storm(event, &heard) };
         for subscriber in &listening {
-            let (expected, replaced) = self.decide(subscriber, event, storm, moment);
+            let (expected, replaced) = self.decide(subscriber, event, storm, record);
             if let Some(replaced) = replaced {
-                let Some(ConversationUpdate::Superseded(older, by_whom, by)) = news.next() else {
+                let Some(ConversationUpdate::Superseded(older, by_whom, by)) = updates.next() else {
                     panic!("{replaced} was not replaced")
                 };
                 assert_eq!((*older, by_whom, *by), (replaced, &subscriber.id, event.id()));
             }
-            let Some(ConversationUpdate::Decided(id, by, verdict)) = news.next() else {
-                panic!("{} said nothing of {}", subscriber.id, event.kind());
+            let Some(ConversationUpdate::Decided(id, by, verdict)) = updates.next() else {
+                panic!("{} gave no verdict on {}", subscriber.id, event.kind());
             };
             assert_eq!((*id, by.as_str()), (event.id(), subscriber.id.as_str()), "verdicts come in id order");
             self.compare(&expected, verdict, subscriber, event);
@@ -171,9 +171,9 @@ impl Model {
         subscriber: &Subscriber,
         event: &Event,
         storm: Option<bool>,
-        moment: &Moment<'_>,
+        record: &StepRecord<'_>,
     ) -> (Expected, Option<EventId>) {
-        if let Some(filter) = filter(subscriber, event, moment.disabled) {
+        if let Some(filter) = filter(subscriber, event, record.disabled) {
             return (Expected::Filtered(filter), None);
         }
         let critical = subscriber.output.priority == Priority::Critical;
@@ -233,16 +233,16 @@ impl Model {
         (if held { Expected::Held(Some(batch.id), batch.due) } else { Expected::Queued(Some(batch.id)) }, replaced)
     }
 
-    /// Checks the verdict, and learns the name of the notification it speaks of.
+    /// Compares the verdict, and learns the id of a new notification.
     fn compare(&mut self, expected: &Expected, verdict: &Verdict, subscriber: &Subscriber, event: &Event) {
-        let said = match *verdict {
+        let actual = match *verdict {
             Verdict::Filtered(filter) => Expected::Filtered(filter),
             Verdict::Suppressed => Expected::Suppressed,
             Verdict::Duplicate { of, repeats } => Expected::Duplicate(of, repeats),
             Verdict::Queued { notification } => Expected::Queued(self.known(notification)),
             Verdict::Held { notification, until } => Expected::Held(self.known(notification), until),
         };
-        assert_eq!(said, *expected, "{} on {}", subscriber.id, event.kind());
+        assert_eq!(actual, *expected, "{} on {}", subscriber.id, event.kind());
         let Some(id) = verdict.notification() else { return };
         let name = subscriber.id.clone();
         let replace = self.accepted[&(name.clone(), event.id())].0.clone();
@@ -266,12 +266,12 @@ impl Model {
         self.seen.insert(id);
     }
 
-    /// A name that was heard before; nobody, where it is new.
+    /// The id, if it occurred before.
     fn known(&self, id: NotificationId) -> Option<NotificationId> {
         self.seen.contains(&id).then_some(id)
     }
 
-    /// Whether the source is sending too much; if it is, whether critical news still passes.
+    /// Whether the source exceeds its rate; if so, whether critical events still pass.
     fn storm(&mut self, event: &Event, heard: &[&Arc<Subscriber>]) -> Option<bool> {
         const EVENT_MS: i64 = 1_000 / 100;
         const BURST_MS: i64 = 500 * EVENT_MS;
@@ -285,7 +285,7 @@ impl Model {
         (!calm).then_some(critical_passes)
     }
 
-    /// A state that comes back after another took its place is news again.
+    /// A state that returns after another replaced it is shown again.
     fn forget(&mut self, subscriber: &SubscriberId, event: EventId) {
         self.windows.retain(|(of, _), window| of != subscriber || window.of != event);
     }
@@ -296,7 +296,7 @@ impl Model {
         self.waiting.retain(|one| one.expires > now);
     }
 
-    /// A batch closes; when its events expire is learned from its row.
+    /// Closes a batch; its row later gives the time at which its events expire.
     fn close(&mut self, which: impl Fn(&Batch) -> bool) {
         for batch in self.batches.extract_if(.., |batch| which(batch)) {
             for (event, replace) in batch.events {
@@ -306,7 +306,7 @@ impl Model {
         }
     }
 
-    /// What unseen answers took waits again, unless something newer holds its place.
+    /// Requeues the notifications of unseen injections, unless newer events replaced theirs.
     fn take_back(&mut self, unseen: &[String]) {
         let rows: Vec<_> = unseen.iter().filter_map(|call_id| self.taken.remove(call_id)).flatten().collect();
         let alive = rows.iter().filter(|row| row.kind == NotificationKind::Events && row.expires > self.now);
@@ -327,24 +327,24 @@ impl Model {
         }
     }
 
-    /// What really waits now is the beginning of the next moment.
-    fn learn(&mut self, moment: &Moment<'_>) {
-        let changed = moment
-            .news
+    /// Takes the actual rows as the starting state of the next step.
+    fn learn(&mut self, record: &StepRecord<'_>) {
+        let changed = record
+            .updates
             .iter()
-            .any(|news| matches!(news, ConversationUpdate::Waiting(_) | ConversationUpdate::Ended(..)));
-        if !changed && moment.injection().is_none() {
+            .any(|update| matches!(update, ConversationUpdate::Waiting(_) | ConversationUpdate::Ended(..)));
+        if !changed && record.injection().is_none() {
             return;
         }
-        let rows = moment.mailbox.pending().iter().filter(|row| row.kind == NotificationKind::Events);
-        let ended = moment.news.iter().filter_map(|news| match news {
+        let rows = record.mailbox.pending().iter().filter(|row| row.kind == NotificationKind::Events);
+        let ended = record.updates.iter().filter_map(|update| match update {
             ConversationUpdate::Ended(id, _) => Some(*id),
             _ => None,
         });
         let ended: Vec<_> = ended.collect();
-        self.batches.retain(|batch| moment.mailbox.find(batch.id).is_none() && !ended.contains(&batch.id));
+        self.batches.retain(|batch| record.mailbox.find(batch.id).is_none() && !ended.contains(&batch.id));
         self.waiting = rows.flat_map(|row| self.entries(row)).collect();
-        if let Some((request, answer)) = moment.injection() {
+        if let Some((request, answer)) = record.injection() {
             self.taken.insert(request.call_id.clone(), answer.taken.clone());
         }
     }
@@ -359,8 +359,8 @@ impl Model {
     }
 }
 
-fn decided(news: &ConversationUpdate) -> Option<EventId> {
-    match news {
+fn decided(update: &ConversationUpdate) -> Option<EventId> {
+    match update {
         ConversationUpdate::Decided(event, ..) => Some(*event),
         _ => None,
     }
@@ -429,7 +429,7 @@ fn text(text: &str) -> String {
     format!("text {text}")
 }
 
-/// Equal values are equal texts: sorted keys, and a whole number is one however it is written.
+/// Equal values give equal texts: keys are sorted, and an integer has one form however it is written.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -443,7 +443,7 @@ fn canonical(value: &Value) -> String {
     }
 }
 
-/// A note to oneself may say where it wants to be read.
+/// A note to oneself may name its injection point.
 pub(crate) fn point(subscriber: &Subscriber, event: &Event) -> InjectionPoint {
     let asked = event.payload().get("deliver_at").and_then(Value::as_str);
     match asked.filter(|_| event.kind().as_str().starts_with("agent.self.")) {

@@ -1,10 +1,10 @@
-//! How long to look. The seed is fixed, so that a run says today what it said yesterday.
+//! The number of cases of a test run. The seed is fixed, so that every run has the same result.
 
 use proptest::test_runner::{Config, RngSeed};
 
 const SEED: u64 = 20_260_103;
 
-/// `BELLWIRE_CASES` makes a long hunt of it, and `PROPTEST_RNG_SEED` looks elsewhere.
+/// `BELLWIRE_CASES` sets the number of cases, `PROPTEST_RNG_SEED` another seed.
 pub(crate) fn proptest(cases: u32) -> Config {
     let default = Config::default();
     let rng_seed = match default.rng_seed {

@@ -1,4 +1,4 @@
-//! Random timelines: what happens to a conversation, step by step.
+//! Random timelines: the inputs of a conversation, step by step.
 
 use bellwire_core::conversation::{CallOutcome, ObservedCall};
 use bellwire_core::inject::{Shape, Style};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::custom::{Custom, custom};
 use super::texts::{event_type, hostile_text, payload, source};
 
-/// A conversation's whole life.
+/// All inputs of one conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     pub(crate) seed: u64,
@@ -20,28 +20,28 @@ pub(crate) struct Timeline {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// An event comes, perhaps many times.
+    /// An event is published, perhaps many times.
     Publish { agent: usize, event: EventStep, times: u32 },
-    /// The person says something, perhaps often.
+    /// The person sends a message, perhaps many times.
     Say { agent: usize, text: String, times: u32 },
-    /// An agent reaches a point.
+    /// An agent reaches an injection point.
     Inject(InjectStep),
-    /// An agent asks again with an old call id, perhaps at another point.
+    /// An agent repeats an old call id, perhaps at another point.
     AskAgain { back: usize, point: InjectionPoint },
-    /// The clock goes on, and nobody looks.
+    /// The clock advances and no timer is handled.
     Sleep(u64),
-    /// The clock goes on, and every timer is served when it is due.
+    /// The clock advances and every timer is handled when it is due.
     Run(u64),
-    /// The clock goes back.
+    /// The clock is set back.
     Rewind(u64),
-    /// The next timer is served when it is due.
+    /// The next timer is handled when it is due.
     Tick,
-    /// The person switches off every subscriber whose bit is set, save the core ones.
+    /// The person switches off every subscriber whose bit is set, except core ones.
     Prefer(u32),
-    /// The operator changes the custom subscribers, and may remove a bundled one; while the hub is down, it forgets what
-    /// was there before.
+    /// The operator changes the custom subscribers and may remove a bundled one. `forgetting`: the hub was down, so
+    /// that it has no retired subscribers.
     Reload { customs: Vec<Custom>, without: Vec<&'static str>, forgetting: bool },
-    /// A compaction: a new boundary.
+    /// A compaction: the boundary changes.
     Rotate,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct EventStep {
     pub(crate) payload: Value,
     pub(crate) dedupe_key: Option<&'static str>,
     pub(crate) by_agent: bool,
-    /// Each of several differs in `payload.n`.
+    /// Several events differ in `payload.n`.
     pub(crate) distinct: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct InjectStep {
     pub(crate) tokens_max: usize,
     pub(crate) wake_only: bool,
     pub(crate) observed: Option<ObservedCall>,
-    /// Which of the last answers never reached the model, as bits.
+    /// Which of the latest injections the model never saw, as bits.
     pub(crate) unseen: u8,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn timelines() -> impl Strategy<Value = Timeline> {
         .prop_map(|(seed, customs, steps)| Timeline { seed, customs, steps })
 }
 
-/// Little but storms.
+/// Mostly storms.
 pub(crate) fn storms() -> impl Strategy<Value = Timeline> {
     let many = prop_oneof![2 => 450..1200_u32, 1 => 1..20_u32];
     let step = prop_oneof![
@@ -106,7 +106,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A person who says something says something.
+/// A message of the person, never blank.
 fn message() -> impl Strategy<Value = String> {
     hostile_text().prop_map(|text| if text.trim().is_empty() { "word".to_owned() } else { text })
 }
@@ -173,7 +173,7 @@ fn times() -> impl Strategy<Value = u32> {
     prop_oneof![60 => Just(1_u32), 16 => 2..15_u32, 1 => 100..300_u32, 1 => 450..1200_u32]
 }
 
-/// From no time at all to more than a day; around every limit there is.
+/// From 0 to more than a day, with values around every limit.
 fn millis() -> impl Strategy<Value = u64> {
     prop_oneof![
         2 => 0..3_u64,

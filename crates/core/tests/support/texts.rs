@@ -1,10 +1,10 @@
-//! What senders send: a few payloads, again and again, and texts that have broken such systems before.
+//! Event content: a small pool of payloads, so that they repeat, and hostile texts.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-/// Stands for the conversation's boundary, which only the player knows.
+/// A placeholder for the conversation's boundary, which only the player knows.
 pub(crate) const BOUNDARY: &str = "BOUNDARY";
 
 #[rustfmt::skip]
@@ -18,7 +18,7 @@ const FRAGMENTS: [&str; 58] = [
     "  ", "é", "🙂", "word",
 ];
 
-/// Text glued together from what has broken guards, quoting and blocks before.
+/// Text assembled from fragments that have broken guards, quoting and blocks before.
 pub(crate) fn hostile_text() -> impl Strategy<Value = String> {
     let fragment = prop_oneof![
         12 => select(&FRAGMENTS[..]).prop_map(str::to_owned),
@@ -31,7 +31,7 @@ pub(crate) fn hostile_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Text of the same kind with nothing in it that nobody could see.
+/// Hostile text without invisible characters.
 pub(crate) fn visible_text() -> impl Strategy<Value = String> {
     let hidden = |c: char| {
         (c.is_control() && !"\t\n".contains(c)) || "\u{200b}\u{202e}\u{2066}\u{feff}\u{e0041}\u{fe0f}".contains(c)
@@ -96,11 +96,11 @@ const TYPES: [&str; 27] = [
 ];
 
 pub(crate) fn event_type() -> impl Strategy<Value = &'static str> {
-    // Some types are worth more than others: custom subscribers listen for them.
+    // Types that custom subscribers listen for are more frequent.
     prop_oneof![3 => select(&TYPES[..]), 2 => select(&["custom.thing", "custom.thing.else", "tool.call.failure"][..])]
 }
 
-/// Labels that are legal and mean to confuse.
+/// Valid labels that are easily confused with something else.
 #[rustfmt::skip]
 const SOURCES: [&str; 11] = [
     "tool_executor", "file_watcher", "ci", "ci x2", "bellwire", "other", "BOUNDARY", "a BOUNDARY-b", "System:",

@@ -1,4 +1,4 @@
-//! The worst that can be done to one mailbox: every part of it filled to its bound, with the longest names there are.
+//! The largest possible mailbox: every part filled to its bound, with the longest names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use bellwire_core::{
 };
 use serde_json::{Value, json};
 
-/// A mailbox and somebody who wants it to burst.
+/// A mailbox and the inputs that make it as large as possible.
 pub(crate) struct Adversary {
     pub(crate) mailbox: Mailbox,
     context: MailboxContext,
@@ -20,7 +20,7 @@ pub(crate) struct Adversary {
     calls: u32,
 }
 
-/// As many batches, held events and windows as there may be.
+/// The bounds on batches, held events and windows.
 const BATCHES: usize = 32;
 const HELD: usize = 128;
 const WINDOWS: usize = 1024;
@@ -41,15 +41,15 @@ impl Adversary {
         Self { mailbox: Mailbox::new(MailboxKind::MainAgent, [0xff; 16]), context, sources: 0, calls: 0 }
     }
 
-    /// Six wakes within the hour.
-    pub(crate) fn ring_often(&mut self) {
+    /// Six wakes within an hour.
+    pub(crate) fn wake_often(&mut self) {
         for number in 0..10 {
             self.publish("flood.window", json!({}), &format!("wake {number}"));
             self.sleep(1_000);
         }
     }
 
-    /// Open batches of as many subscribers as can be, full of events that have all been repeated.
+    /// Opens as many batches as possible, full of events that all have repeats.
     pub(crate) fn fill_batches(&mut self) {
         for number in 0..HELD {
             let kind = format!("flood.batch.b{}", number % BATCHES);
@@ -60,7 +60,7 @@ impl Adversary {
         self.sleep(1_000);
     }
 
-    /// As many windows as can be open, all with repeats, told and untold.
+    /// Opens as many windows as possible, all with repeats, reported and unreported.
     pub(crate) fn fill_windows(&mut self) {
         for chunk in (0..WINDOWS).collect::<Vec<_>>().chunks(InjectLimits::ITEMS_MOST) {
             for number in chunk {
@@ -75,7 +75,7 @@ impl Adversary {
         }
     }
 
-    /// More mail than may wait.
+    /// Queues more notifications than the bound.
     pub(crate) fn fill_queue(&mut self) {
         for number in 0..2 * PENDING_MAX {
             self.publish("flood.window", json!({}), &format!("queue {number}"));
@@ -83,7 +83,7 @@ impl Adversary {
         assert_eq!(self.mailbox.pending().len(), PENDING_MAX + 1);
     }
 
-    /// Calls of tools with names as wide as names can be, and budgets as large as numbers can be.
+    /// Tool calls with the longest names, and budgets with the largest numbers.
     pub(crate) fn feed_detectors(&mut self) {
         let most = u64::MAX;
         let usage = json!({
@@ -101,7 +101,7 @@ impl Adversary {
         self.handle(Input::Time);
     }
 
-    /// Every event comes from a source of its own with the longest name, so that no storm is ever noticed.
+    /// Every event has its own source with the longest name, so that none is suppressed.
     fn publish(&mut self, kind: &str, payload: Value, key: &str) {
         self.sources += 1;
         self.publish_from(&format!("{:064}", self.sources), kind, payload, key);
@@ -124,26 +124,26 @@ impl Adversary {
     }
 
     fn handle(&mut self, input: Input<'_>) {
-        self.mailbox.handle(input, &mut self.context).expect("no person speaks here");
+        self.mailbox.handle(input, &mut self.context).expect("only messages of a person are refused");
         while let Some(effect) = self.context.poll() {
             drop::<Effect>(effect);
         }
         assert!(self.mailbox.pending().len() <= PENDING_MAX + 1);
     }
 
-    /// How large it would be if every counter had grown until it cannot, which takes longer than its window; and that it
-    /// can be read back.
+    /// The saved size if every counter had its maximum, which would take longer than its window lasts. Also checks that
+    /// the saved bytes can be loaded.
     pub(crate) fn size(&self) -> usize {
         let saved = self.mailbox.save();
-        let loaded = Mailbox::load(&saved, self.mailbox.pending().to_vec()).expect("what was saved can be loaded");
-        assert!(loaded.save() == saved, "a mailbox is not what was saved of it");
+        let loaded = Mailbox::load(&saved, self.mailbox.pending().to_vec()).expect("a saved mailbox can be loaded");
+        assert!(loaded.save() == saved, "a loaded mailbox differs from the saved one");
         let wider = 5 - 2;
-        // A window's own counters always take all the room they may need.
+        // A saved window has a fixed size.
         saved.len() + HELD * wider
     }
 }
 
-/// A subscriber with the longest name there is.
+/// A subscriber with the longest id.
 fn file(kind: &str, window_ms: u64, dedupe_window_ms: u64, inject_at: &str) -> SubscriberFile {
     let id = format!("{:_<64}", kind.replace('.', "_"));
     let text = format!(
@@ -156,7 +156,7 @@ fn file(kind: &str, window_ms: u64, dedupe_window_ms: u64, inject_at: &str) -> S
     SubscriberFile { path: format!("{kind}.toml"), text }
 }
 
-/// Every payload is gone; only what waits matters here.
+/// Finds no events: only the size of the mailbox matters here.
 struct Gone;
 
 impl EventLookup for Gone {
