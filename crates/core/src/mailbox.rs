@@ -7,19 +7,19 @@
 //! A mailbox holds ids, counters and hashes, never texts. Events and pending notifications are rows of their own;
 //! [`Mailbox::save`] returns the rest as one blob of at most [`BLOB_MAX`] bytes.
 
-mod back;
 mod batch;
 mod dedupe;
+mod inject;
 mod presence;
 mod queue;
+mod requeue;
 mod saved;
 mod set_back;
 mod storm;
-mod take;
 
+pub use inject::{EventLookup, InjectInput};
 pub use queue::PENDING_MAX;
 pub use saved::{BLOB_MAX, LoadError};
-pub use take::{EventLookup, InjectInput};
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -231,7 +231,7 @@ impl Mailbox {
         match input {
             Input::Time => {}
             Input::Event(event) => self.publish(event, context),
-            // The injection that follows takes these notifications, so they wake no one.
+            // The injection that follows takes these notifications, so none of them wakes the conversation.
             Input::Return(returned) => {
                 self.requeue_unseen(returned, context);
                 return Ok(());

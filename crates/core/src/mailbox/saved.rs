@@ -27,7 +27,7 @@ const GUESSABLE: u8 = 2;
 const RELATIVE: u8 = 1;
 /// The initial buffer of a mailbox without windows: large enough to avoid most reallocations.
 const QUIET_BYTES: usize = 512;
-/// The size of one saved window. A mailbox has up to [`WINDOWS_MAX`](super::dedupe::WINDOWS_MAX) windows.
+/// The size of one saved window. A mailbox has up to [`WINDOWS_MAX`] windows.
 const WINDOW_BYTES: usize = 48;
 /// Saved windows have fixed-width fields: 6 bytes for the end in milliseconds, 3 bytes per counter. Larger values
 /// saturate.
