@@ -1,8 +1,8 @@
-//! The people's side: what agents tell a person, what the person did about it, and how it leaves the hub.
+//! Notifications to people: inbox, reminders, settings and deliveries.
 //!
-//! Here are the words for it: what is asked, what comes back, and the rows in between. What happens is decided in the
-//! executor, in the same commits as everything else. A notification is a row of its person's inbox; a delivery is one
-//! way out of the hub, claimed by whoever sends it and finished with what is known of the outcome.
+//! This module has the types: arguments, results and rows. The executor decides, in the same commits as for agents. A
+//! notification is a row of its person's inbox. A delivery sends it out of the hub over one channel: a worker claims the
+//! delivery, sends it and reports the outcome.
 
 mod allowance;
 mod command;
@@ -37,55 +37,55 @@ use uuid::Uuid;
 use crate::StoreFuture;
 use crate::command::IdempotencyKey;
 
-/// Something an agent asked to be told later.
+/// A reminder, or a notification deferred by the hourly limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reminder {
-    /// Its name.
+    /// Its id.
     pub id: Uuid,
-    /// Who is told.
+    /// The recipient.
     pub user_id: String,
-    /// Who asked.
+    /// The authenticated origin.
     pub origin: String,
-    /// The source that the events of news name; it is not authenticated.
+    /// The source of the events; it is not authenticated.
     pub source: Option<String>,
-    /// In which conversation.
+    /// The conversation it comes from.
     pub conversation_id: Option<String>,
-    /// What it says.
+    /// The text.
     pub message: String,
-    /// What it becomes: a reminder, or news that waits for the hour's allowance.
+    /// The type of the notification it becomes.
     pub level: InboxItemType,
-    /// Whether a person set it, or news that could not be told at once.
+    /// True for a reminder that was set, false for a notification deferred by the hourly limit.
     pub asked: bool,
-    /// When it was to be told.
+    /// The requested time.
     pub at: Time,
-    /// When it is tried next: later than `at` where the hour's allowance was used up.
+    /// When it is tried next: later than `at` if the hourly limit was reached.
     pub due_at: Time,
-    /// The thread of work it belongs to.
+    /// The correlation id.
     pub correlation_id: Option<String>,
-    /// When it was asked for.
+    /// When it was created.
     pub created_at: Time,
-    /// When it was told or cancelled.
+    /// When it was sent or cancelled.
     pub ended_at: Option<Time>,
-    /// The notification it became; none = it waits or was cancelled.
+    /// The notification it became; none = it is pending or was cancelled.
     pub notification_id: Option<NotificationId>,
 }
 
-/// What a store does for people. The same duties as every verb of a store; whose inbox may be asked for is checked
-/// by whoever knows the caller.
+/// The operations on people's data, with the same duties as [`crate::Store`]. The server checks that the caller may access the
+/// given `user_id`.
 pub trait People: Send + Sync {
-    /// Puts a notification into a person's inbox and plans how else it goes out.
+    /// Adds a notification to a person's inbox and plans its deliveries.
     fn send(&self, draft: NotificationDraft) -> StoreFuture<'_, SendResult>;
-    /// A page of the inbox, newest first, and where to go on.
+    /// A page of the inbox, newest first, and the cursor of the next page.
     fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)>;
     /// How many notifications the person has not read.
     fn unread_count(&self, user_id: String) -> StoreFuture<'_, usize>;
-    /// What the inbox has changed behind this position, in order, at most `limit`; and where that leads.
+    /// The changes of the inbox after this position, in order, at most `limit`.
     fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> StoreFuture<'_, Catchup>;
-    /// Marks a notification as read or not.
+    /// Marks a notification as read or unread.
     fn mark(&self, user_id: String, id: NotificationId, read: bool) -> StoreFuture<'_, InboxItem>;
-    /// Marks everything as read; how much that was.
+    /// Marks all notifications as read and returns how many were unread.
     fn read_all(&self, user_id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, usize>;
-    /// Takes a notification out of sight. It is kept, and counts as read.
+    /// Dismisses a notification. It is kept and counts as read.
     fn dismiss(&self, user_id: String, id: NotificationId) -> StoreFuture<'_, InboxItem>;
     /// Presses a button. A second press gives the first result.
     fn act(
@@ -95,37 +95,37 @@ pub trait People: Send + Sync {
         index: usize,
         once: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, PressResult>;
-    /// Keeps something to be told later.
+    /// Stores a reminder.
     fn remind(&self, reminder: NewReminder) -> StoreFuture<'_, Reminder>;
-    /// What is to be told later, to this person or to everyone, soonest named first; and where to go on.
+    /// The pending reminders of this person or of everyone, oldest id first, and the cursor of the next page.
     fn reminders(
         &self,
         user_id: Option<String>,
         after: Option<Uuid>,
         limit: usize,
     ) -> StoreFuture<'_, (Vec<Reminder>, Option<Uuid>)>;
-    /// Cancels what was to be told later.
+    /// Cancels a reminder.
     fn cancel_reminder(&self, user_id: Option<String>, id: Uuid) -> StoreFuture<'_, ()>;
-    /// What a person prefers.
+    /// A person's settings.
     fn settings(&self, user_id: String) -> StoreFuture<'_, PersonSettings>;
-    /// Changes what a person prefers, and nothing that is not named; what is held is planned anew.
+    /// Changes the named settings. Held deliveries are planned again.
     fn change_settings(&self, change: SettingsRequest) -> StoreFuture<'_, PersonSettings>;
-    /// Confirms the address by the code that was mailed to it; the code is hashed by the caller.
+    /// Confirms the address with the mailed code, which the caller has hashed.
     fn confirm_address(
         &self,
         user_id: String,
         code: Vec<u8>,
         once: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, PersonSettings>;
-    /// Ends all mail to a person, by the link in one.
+    /// Stops all mail to a person, by the unsubscribe link.
     fn unsubscribe(&self, user_id: String, address: String) -> StoreFuture<'_, ()>;
-    /// Takes deliveries that are due, as letters: everything that is due for one person goes together.
+    /// Claims due deliveries, at most `limit` mails: all due deliveries of one person go into one mail.
     fn claim(&self, limit: usize) -> StoreFuture<'_, Vec<Claim>>;
-    /// Records that an attempt begins. False = the claim is no longer ours, and nothing may be sent.
+    /// Records the start of an attempt. False = the claim has expired, and nothing may be sent.
     fn start(&self, letter: AttemptStart) -> StoreFuture<'_, bool>;
-    /// Records what became of an attempt. False = somebody else has decided meanwhile.
+    /// Records the outcome of an attempt. False = the fence is outdated, and the outcome is ignored.
     fn finish(&self, finish: AttemptEnd) -> StoreFuture<'_, bool>;
-    /// Deliveries of this person or of everyone, newest first, and where to go on.
+    /// Deliveries of this person or of everyone, newest first, and the cursor of the next page.
     fn deliveries(
         &self,
         user_id: Option<String>,
@@ -133,27 +133,27 @@ pub trait People: Send + Sync {
         before: Option<Uuid>,
         limit: usize,
     ) -> StoreFuture<'_, (Vec<Delivery>, Option<Uuid>)>;
-    /// Tries a delivery again that had come to its end.
+    /// Retries an ended delivery.
     fn retry_delivery(
         &self,
         user_id: Option<String>,
         id: Uuid,
         once: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, Delivery>;
-    /// Gives up a delivery that waits.
+    /// Cancels a waiting delivery.
     fn cancel_delivery(
         &self,
         user_id: Option<String>,
         id: Uuid,
         once: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, Delivery>;
-    /// What a call was answered under this name, if it was made before; [`crate::Store::answer_once`] remembers it.
+    /// The stored answer of an earlier call with this key; [`crate::Store::answer_once`] stores it.
     fn recall(&self, once: IdempotencyKey) -> StoreFuture<'_, Option<String>>;
-    /// The hub's secret of this name; where there is none yet, this one is it from now on.
+    /// The hub's secret of this name; if there is none yet, stores `fresh` and returns it.
     fn secret(&self, name: String, fresh: Vec<u8>) -> StoreFuture<'_, Vec<u8>>;
-    /// How many deliveries wait, and when the first of them is or was due.
+    /// The number of waiting deliveries, and the earliest due time.
     fn outbox(&self) -> StoreFuture<'_, (usize, Option<Time>)>;
-    /// Rings after every commit that changed this person's inbox; what has changed is asked for.
+    /// Rings after every commit that changed this person's inbox; the reader then queries the changes.
     fn doorbell(&self, user_id: &str) -> Doorbell;
     /// Rings after every commit that changed a delivery.
     fn outbox_changes(&self) -> watch::Receiver<()>;

@@ -1,40 +1,41 @@
-//! How much a person may be told within any 60 minutes: what counts together, and up to how much.
+//! The hourly limits of notifications to a person: which notifications count together, and up to how many.
 
 use std::sync::Arc;
 
 use super::{InboxItemKind, InboxItemType, NotificationContent, NotificationDraft, PeopleRules};
 
-/// What counts together. A type with a limit of its own neither uses up nor waits for the room of the others.
+/// Notifications that count together. A type with its own limit does not count towards the others.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Allowance {
     /// Messages of every type that has no limit of its own.
     Messages,
-    /// Reminders, where they have one.
+    /// Reminders, if they have their own limit.
     Reminders,
-    /// News, where it has one.
+    /// Notifications of type info, if they have their own limit.
     Infos,
-    /// Warnings, where they have one.
+    /// Warnings, if they have their own limit.
     Warnings,
     /// Toasts.
     Toasts,
 }
 
-/// One person's allowance and how large it is. The size is part of the name: what was found of another size says nothing.
+/// One person's allowance and its size. The size is part of the key, so that a cached refusal is not used after the limit
+/// was changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quota {
-    /// Whose.
+    /// The person.
     pub user_id: Arc<str>,
-    /// Of what.
+    /// The allowance.
     pub allowance: Allowance,
-    /// How many within any 60 minutes.
+    /// The limit within any 60 minutes.
     pub per_hour: u64,
 }
 
 impl Allowance {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 5] = [Self::Messages, Self::Reminders, Self::Infos, Self::Warnings, Self::Toasts];
 
-    /// A word for it.
+    /// Its name in keys.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Messages => "messages",
@@ -47,7 +48,7 @@ impl Allowance {
 }
 
 impl PeopleRules {
-    /// What something counts towards; none = what the hub says of itself, which needs no room.
+    /// The allowance that an item counts towards; none for the hub's own notes, which are not limited.
     pub(crate) fn allowance(&self, kind: InboxItemKind, level: InboxItemType) -> Option<Allowance> {
         let own = |allowance: Allowance| self.per_hour(allowance).map_or(Allowance::Messages, |_| allowance);
         match (kind, level) {
@@ -59,7 +60,7 @@ impl PeopleRules {
         }
     }
 
-    /// The quota that a call asks for a place in.
+    /// The quota of a call.
     pub(crate) fn quota(&self, draft: &NotificationDraft) -> Option<Quota> {
         let allowance = match &draft.content {
             NotificationContent::Message { kind, .. } => self.allowance(InboxItemKind::Message, (*kind).into()),
@@ -68,7 +69,7 @@ impl PeopleRules {
         self.quota_of(&draft.user_id.as_str().into(), allowance)
     }
 
-    /// The quota of a person that this allowance is, where it is in force.
+    /// The person's quota for this allowance, if the allowance has a limit.
     pub(crate) fn quota_of(&self, user_id: &Arc<str>, allowance: Allowance) -> Option<Quota> {
         self.per_hour(allowance).map(|per_hour| Quota { user_id: user_id.clone(), allowance, per_hour })
     }

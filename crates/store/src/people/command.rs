@@ -11,16 +11,16 @@ use crate::error::StoreError;
 use crate::executor::{Executor, RowSource};
 use crate::reply::PendingReply;
 
-/// A line says: what is asked, with what, for which answer, and which verb of the executor answers.
+/// Each line: the command, its arguments, its answer, and the method of the executor that decides it.
 macro_rules! people_commands {
     ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty => $verb:ident;)+) => {
-        /// What is asked of the writer on behalf of people.
+        /// The writer's commands for people.
         pub(crate) enum PeopleCommand {
             $($name { $($argument: $type,)* reply: PendingReply<$answer> },)+
         }
 
         impl PeopleCommand {
-            /// Lets the executor decide; the answer waits for the commit. It may be decided again.
+            /// Lets the executor decide; the answer is held until the commit. May be called again.
             pub(crate) async fn decide(
                 &mut self,
                 executor: &mut Executor,

@@ -7,42 +7,42 @@ use uuid::Uuid;
 use super::InboxItem;
 use super::inbox::words;
 
-/// One way of a notification out of the hub.
+/// The sending of one notification over one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Its name.
+    /// Its id.
     pub id: Uuid,
     /// What is delivered.
     pub content: DeliveryContent,
-    /// To whom.
+    /// The recipient.
     pub user_id: String,
-    /// By which way.
+    /// The channel.
     pub channel: Channel,
-    /// Where to.
+    /// The address in the channel.
     pub target: String,
-    /// Where it stands.
+    /// The current state.
     pub state: DeliveryState,
-    /// What holds it back while it waits; none where nothing does.
+    /// Why it is held while waiting, if it is.
     pub held_by: Option<Hold>,
-    /// Why it stands there, in words.
+    /// The reason of the state, for people.
     pub reason: Option<String>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// It goes out no earlier.
+    /// It is not sent before this time.
     pub not_before: Time,
-    /// Until when it is somebody's.
+    /// When the current worker's lease ends.
     pub lease_until: Option<Time>,
-    /// Counts the claims: whoever brings an older number is too late.
+    /// Incremented by every claim. An outcome reported with an older fence is ignored.
     pub fence: i64,
-    /// The letter it went into; the same on every attempt.
+    /// The id of the mail it is part of; the same on every attempt.
     pub letter_id: Option<Uuid>,
     /// When it was planned.
     pub created_at: Time,
-    /// When it came to its end.
+    /// When it ended.
     pub ended_at: Option<Time>,
 }
 
-/// What a delivery carries.
+/// The content of a delivery.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum DeliveryContent {
     /// A notification of the person's inbox.
@@ -51,7 +51,7 @@ pub enum DeliveryContent {
     ConfirmationCode,
 }
 
-/// By which way something leaves the hub.
+/// The channel of a delivery.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Channel {
     /// Mail.
@@ -60,31 +60,31 @@ pub enum Channel {
     Telegram,
 }
 
-/// What holds a waiting delivery back.
+/// Why a waiting delivery is held.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Hold {
     /// The person's quiet hours.
     QuietHours,
 }
 
-/// Where a delivery stands.
+/// The state of a delivery.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum DeliveryState {
-    /// For its time.
+    /// It waits for `not_before`.
     Waiting,
-    /// Somebody will try it.
+    /// A worker has claimed it.
     Claimed,
-    /// Somebody tries it.
+    /// A worker has started an attempt.
     Started,
-    /// It was taken by the other side.
+    /// The receiving server accepted it.
     Sent,
-    /// It was refused for good, or too often.
+    /// It was refused permanently, or all attempts failed.
     Failed,
-    /// It went out and no answer came: sent or not, nobody knows, and nobody sends it again by itself.
+    /// It was sent without a reply, so that it may have arrived. It is not retried automatically.
     Unknown,
-    /// It was no longer wanted when its time came.
+    /// It was no longer wanted when it was due.
     Skipped,
-    /// Somebody gave it up.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -103,30 +103,30 @@ words! {
     }
 }
 
-/// A letter that somebody has promised to send.
+/// A mail claimed by a worker: one or more deliveries to one person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The letter's name, the same on every attempt.
+    /// The id of the mail, the same on every attempt.
     pub letter_id: Uuid,
-    /// The number of this claim.
+    /// The fence of this claim.
     pub fence: i64,
-    /// To whom.
+    /// The recipient.
     pub user_id: String,
-    /// By which way.
+    /// The channel.
     pub channel: Channel,
-    /// Where to.
+    /// The address in the channel.
     pub target: String,
-    /// What it says.
+    /// The content.
     pub purpose: Purpose,
-    /// What the conversations it is from are called, by their ids; one that has no name is not among them.
+    /// The titles of the items' conversations, by id; untitled ones are missing.
     pub titles: BTreeMap<String, String>,
-    /// The zone in which the person reads times.
+    /// The recipient's time zone, by its IANA name.
     pub timezone: Option<String>,
-    /// When the letter was made: its date on every attempt.
+    /// When the mail was first claimed: its date on every attempt.
     pub created_at: Time,
 }
 
-/// What a letter is for.
+/// The content of a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// These notifications, oldest first.
@@ -135,48 +135,48 @@ pub enum Purpose {
     Confirmation,
 }
 
-/// An attempt that begins.
+/// The start of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptStart {
-    /// The letter.
+    /// The id of the mail.
     pub letter_id: Uuid,
-    /// The number of the claim.
+    /// The fence of the claim.
     pub fence: i64,
     /// The hash of the code in it, if it confirms an address.
     pub code: Option<Vec<u8>>,
 }
 
-/// An attempt that has ended.
+/// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptEnd {
-    /// The letter.
+    /// The id of the mail.
     pub letter_id: Uuid,
-    /// The number of the claim.
+    /// The fence of the claim.
     pub fence: i64,
-    /// What is known.
+    /// The outcome.
     pub outcome: AttemptOutcome,
-    /// 64 random bits, so that what failed together does not come back together.
+    /// 64 random bits that spread the retries of deliveries that failed together.
     pub jitter: u64,
 }
 
-/// What is known of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptOutcome {
-    /// The other side has it.
+    /// The receiving server accepted it.
     Sent,
-    /// The other side will not have it, and asking again would change nothing.
+    /// It was refused permanently.
     Refused {
-        /// What it said.
+        /// The server's reason.
         reason: String,
     },
-    /// It was not sent, and may be later.
+    /// It was not sent; a retry may succeed.
     TryAgain {
-        /// Why not now.
+        /// Why it was not sent.
         reason: String,
-        /// How long the other side wants to be left alone.
+        /// The delay that the server asked for.
         retry_after_ms: Option<u64>,
     },
-    /// It went out and no answer came.
+    /// It was sent and no reply came.
     Unknown {
         /// What happened.
         reason: String,
@@ -192,7 +192,7 @@ impl DeliveryContent {
         }
     }
 
-    /// As it is kept: a row without a notification is a code.
+    /// From the column of a row: no notification id means a confirmation.
     pub(crate) fn of_row(notification_id: Option<NotificationId>) -> Self {
         notification_id.map_or(Self::ConfirmationCode, Self::Notification)
     }
@@ -204,7 +204,7 @@ impl Delivery {
         self.state == DeliveryState::Waiting && self.held_by == Some(Hold::QuietHours)
     }
 
-    /// When something has to be done about it: it may be sent, or its lease ends.
+    /// The next time at which it needs work: it may be sent, or its lease ends.
     pub(crate) fn due_at(&self) -> Option<Time> {
         match self.state {
             DeliveryState::Waiting => Some(self.not_before),
@@ -213,7 +213,7 @@ impl Delivery {
         }
     }
 
-    /// Whether somebody has promised to try it, or tries it.
+    /// Whether a worker has claimed or started it.
     pub(crate) fn is_leased(&self) -> bool {
         matches!(self.state, DeliveryState::Claimed | DeliveryState::Started)
     }

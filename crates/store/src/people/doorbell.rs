@@ -1,7 +1,7 @@
-//! Who waits for whose inbox: a commit rings for its own people and for nobody else.
+//! Doorbells: a commit wakes the readers of the inboxes it changed, and no others.
 //!
-//! A ring says that something has changed and nothing more. However often it rings before somebody looks, one look
-//! finds everything, so nobody can be too slow for it.
+//! A ring only says that something has changed. Several rings before the reader wakes are merged, because one query finds
+//! all changes; so a reader cannot be too slow.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::PeopleChanges;
 
-/// The doorbells of everyone who is waited for, and the one of the outbox.
+/// The doorbells of all inboxes with readers, and the one of the outbox.
 #[derive(Default)]
 pub(crate) struct Doorbells {
     inboxes: Mutex<HashMap<Arc<str>, watch::Sender<()>>>,
@@ -52,7 +52,7 @@ impl Doorbells {
         self.outbox.subscribe()
     }
 
-    /// Rings for what a commit has changed.
+    /// Rings for the inboxes and deliveries that a commit changed.
     pub(crate) fn ring(&self, changes: &PeopleChanges) {
         if !changes.deliveries.is_empty() {
             self.ring_outbox();
@@ -71,12 +71,12 @@ impl Doorbells {
         self.outbox.send_replace(());
     }
 
-    /// Tells everyone that it will not ring again.
+    /// Closes the doorbells: [`Doorbell::rings`] returns false.
     pub(crate) fn close(&self) {
         self.lock().clear();
     }
 
-    /// Nothing panics while it is held, so a poisoned lock still guards a whole map.
+    /// No code panics while it holds the lock, so the map is consistent even if the lock is poisoned.
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, watch::Sender<()>>> {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,138 +5,138 @@ use uuid::Uuid;
 
 use super::{Delivery, Reminder};
 
-/// A notification as its person has it.
+/// A notification in a person's inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxItem {
-    /// Its name.
+    /// Its id.
     pub id: NotificationId,
-    /// Whose it is.
+    /// The recipient.
     pub user_id: String,
-    /// Where it came from: a message, a toast, or the hub itself.
+    /// Where it came from. `kind` on the wire.
     pub kind: InboxItemKind,
-    /// What sort of news it is.
+    /// The type. `type` on the wire.
     pub level: InboxItemType,
-    /// The authenticated name of who tells.
+    /// The authenticated origin.
     pub origin: String,
-    /// The source that the events name which it tells of, if they name one. It is not authenticated.
+    /// The source of its events, if there is one. It is not authenticated.
     pub source: Option<String>,
-    /// In which conversation it came up.
+    /// The conversation it comes from.
     pub conversation_id: Option<String>,
-    /// What stands above it.
+    /// The title.
     pub title: Option<String>,
-    /// What it says.
+    /// The text.
     pub message: String,
-    /// How it appears, if it does.
+    /// How it appears as a toast, if it does.
     pub toast: Option<Toast>,
-    /// The thread of work it belongs to.
+    /// The correlation id.
     pub correlation_id: Option<String>,
-    /// When it came.
+    /// When it was created.
     pub created_at: Time,
     /// When it was read.
     pub read_at: Option<Time>,
-    /// When it was taken out of sight.
+    /// When it was dismissed.
     pub dismissed_at: Option<Time>,
     /// The buttons that were pressed.
     pub acted: Vec<ButtonPress>,
-    /// The position at which the inbox had it first.
+    /// The inbox position of its creation.
     pub created_sequence: i64,
-    /// The position at which it changed last.
+    /// The inbox position of its last change.
     pub changed_sequence: i64,
 }
 
-/// Where an item of the inbox came from. Each has an hourly allowance of its own; what the hub says needs none.
+/// Where an inbox item came from. Messages and toasts have separate hourly limits; notes have none.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InboxItemKind {
-    /// An agent's message, a reminder, news for the person.
+    /// An agent's message, a reminder, or a notification of events.
     Message,
     /// An agent's toast.
     Toast,
-    /// The hub about itself, such as a mail that could not be delivered.
+    /// A note of the hub, such as a failed delivery.
     Note,
 }
 
-/// What sort of news an item is.
+/// The type of an inbox item.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InboxItemType {
-    /// Something to remember.
+    /// A reminder.
     Reminder,
-    /// News.
+    /// Information.
     Info,
-    /// Good news.
+    /// Something succeeded.
     Success,
-    /// Something to look at.
+    /// Something needs attention.
     Warning,
     /// Something failed.
     Error,
 }
 
-/// How an item appears in front of its person.
+/// How an item appears as a toast.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Toast {
     /// How long it stays, in milliseconds; 0 = until it is dismissed.
     pub duration: u32,
-    /// Where.
+    /// The position on the screen.
     pub position: String,
     /// Its buttons.
     pub buttons: Vec<ToastButton>,
-    /// Whether it may appear: the person wants toasts, and those of this origin.
+    /// Whether the person's settings allow toasts, and those of this origin.
     pub shown: bool,
 }
 
-/// A button of a toast, which the inbox has as well.
+/// A button of a toast, also shown in the inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToastButton {
-    /// What stands on it.
+    /// The label.
     pub label: String,
-    /// What it says to the agent; none = it only dismisses.
+    /// The message it sends to the agent; none = it only dismisses.
     pub prompt: Option<String>,
 }
 
 /// A button that was pressed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ButtonPress {
-    /// Which, from 0.
+    /// The index of the button, from 0.
     pub index: usize,
     /// When.
     pub at: Time,
-    /// The message it became; none = it dismissed.
+    /// The event of the message it sent; none = it only dismissed.
     pub event_id: Option<EventId>,
 }
 
-/// What a press came to.
+/// The result of a press.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressResult {
     /// The button.
     pub button: ToastButton,
-    /// What it came to, now or when it was pressed first.
+    /// The press, this one or the first one.
     pub acted: ButtonPress,
 }
 
-/// What became of news for a person.
+/// A person's notification in an event's trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonTrace {
-    /// What they were told; none = not yet.
+    /// The inbox item; none = not sent yet.
     pub item: Option<InboxItem>,
-    /// When they will be, where the hour's allowance is used up.
+    /// When it will be sent, if the hourly limit was reached.
     pub due_at: Option<Time>,
-    /// The ways it went out by.
+    /// Its deliveries.
     pub deliveries: Vec<Delivery>,
 }
 
-/// What of an inbox is wanted.
+/// A query of an inbox.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct InboxQuery {
-    /// In which state.
+    /// The state of the items.
     pub state: InboxState,
-    /// Of which sort.
+    /// The type of the items; none = all.
     pub level: Option<InboxItemType>,
-    /// Older than this one.
+    /// Only items older than this one.
     pub before: Option<Uuid>,
-    /// How many at most.
+    /// The size of the page.
     pub limit: usize,
 }
 
-/// In which state an item is.
+/// The state of an inbox item in a query.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum InboxState {
     /// Neither read nor dismissed.
@@ -147,38 +147,38 @@ pub enum InboxState {
     Dismissed,
 }
 
-/// Something that happened to an inbox: an item came, or was changed. Of several changes the last one is known, and an
-/// item is told as it is now. Coming and changing are two, so that whoever stops between them hears the rest as what it is.
+/// A change of an inbox: an item was created or changed. Only the last of several changes is reported, with the item's current
+/// state. Creation and last change are separate, so that a reader that stops between them gets the second one as a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxChange {
-    /// Where it stands among all that happened to the inbox.
+    /// Its position in the history of the inbox.
     pub position: i64,
     /// The item.
     pub item: InboxItem,
 }
 
 impl InboxChange {
-    /// Whether the item came with it.
+    /// Whether it is the creation of the item.
     pub fn is_news(&self) -> bool {
         self.position == self.item.created_sequence
     }
 }
 
-/// What an inbox has changed behind a position.
+/// The changes of an inbox after a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catchup {
-    /// What happened, in order.
+    /// The changes, in order.
     pub changes: Vec<InboxChange>,
-    /// The position this leads to.
+    /// The position to continue from.
     pub position: i64,
     /// How many are unread.
     pub unread: usize,
-    /// Whether there is more behind it.
+    /// Whether there are more changes.
     pub more: bool,
 }
 
 impl PersonTrace {
-    /// Leaves out what only the person may know: the addresses, and what they did about it.
+    /// Removes what only the person may see: addresses, and what the person did with the item.
     pub fn hide_the_persons_own(&mut self) {
         if let Some(item) = &mut self.item {
             (item.read_at, item.dismissed_at) = (None, None);
@@ -191,7 +191,7 @@ impl PersonTrace {
         }
     }
 
-    /// None = no person was told of it, or what they were told is long gone.
+    /// None = the event reached no person, or the rows have been deleted.
     pub(crate) fn of(item: Option<InboxItem>, later: Option<Reminder>, deliveries: Vec<Delivery>) -> Option<Self> {
         let due_at = later.filter(|later| later.ended_at.is_none()).map(|later| later.due_at);
         (item.is_some() || due_at.is_some()).then_some(Self { item, due_at, deliveries })
@@ -205,7 +205,7 @@ impl InboxItem {
         self.read_at.is_none() && self.toast.as_ref().is_some_and(|toast| toast.shown && lasts(toast))
     }
 
-    /// Whether it belongs on this page.
+    /// Whether it matches the query.
     pub(crate) fn is_wanted(&self, query: &InboxQuery) -> bool {
         let state = match query.state {
             InboxState::Unread => self.read_at.is_none(),
@@ -233,21 +233,21 @@ impl Toast {
     }
 }
 
-/// Words on the wire and in rows.
+/// Defines the text of each value, on the wire and in rows.
 macro_rules! words {
     ($($type:ident { $($value:ident = $word:literal,)+ })+) => {$(
         impl $type {
-            /// Every one of them.
+            /// All values.
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$value),+];
 
-            /// The word for it.
+            /// The text of the value.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$value => $word,)+
                 }
             }
 
-            /// Reads the word.
+            /// Parses the text.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.as_str() == word)
             }

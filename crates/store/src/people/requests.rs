@@ -4,82 +4,82 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{Caller, IdempotencyKey};
 
-/// Something an agent tells a person.
+/// A notification to send to a person.
 #[derive(Clone, Debug)]
 pub struct NotificationDraft {
-    /// On whose behalf it is asked.
+    /// The caller.
     pub caller: Caller,
-    /// Who is told.
+    /// The recipient.
     pub user_id: String,
-    /// The authenticated name of who tells.
+    /// The authenticated origin.
     pub origin: String,
-    /// In which conversation it came up.
+    /// The conversation it comes from.
     pub conversation_id: Option<String>,
-    /// The thread of work it belongs to.
+    /// The correlation id.
     pub correlation_id: Option<String>,
-    /// What is said.
+    /// The content.
     pub content: NotificationContent,
-    /// The caller's name for this very call.
+    /// The idempotency key of this call.
     pub once: Option<IdempotencyKey>,
 }
 
-/// What is said, and how.
+/// The content of a notification to a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotificationContent {
     /// A message that stays until it is read.
     Message {
-        /// What sort it is.
+        /// Its type.
         kind: MessageType,
-        /// What it says.
+        /// The text.
         message: String,
     },
-    /// Something that appears now, and is in the inbox as well.
+    /// A toast, which is also in the inbox.
     Toast(ShowNotification),
 }
 
-/// What became of it.
+/// The result of sending a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SendResult {
     /// It is in the inbox.
     #[serde(rename = "Told")]
     Stored {
-        /// Its name.
+        /// Its id.
         id: NotificationId,
-        /// When.
+        /// When it is due.
         at: Time,
     },
-    /// The person was told as much as may be within an hour.
+    /// The hourly limit is reached.
     Limited {
-        /// When there is room for another.
+        /// After how long the next one is allowed.
         retry_after_seconds: u64,
     },
 }
 
-/// Something to be told later.
+/// A reminder to store.
 #[derive(Clone, Debug)]
 pub struct NewReminder {
-    /// On whose behalf it is asked.
+    /// The caller.
     pub caller: Caller,
-    /// Who is told.
+    /// The recipient.
     pub user_id: String,
-    /// The authenticated name of who asks.
+    /// The authenticated origin.
     pub origin: String,
-    /// In which conversation it came up.
+    /// The conversation it comes from.
     pub conversation_id: Option<String>,
-    /// The thread of work it belongs to.
+    /// The correlation id.
     pub correlation_id: Option<String>,
-    /// What it says.
+    /// The text.
     pub message: String,
-    /// When.
+    /// When it is due.
     pub at: Time,
-    /// The caller's name for this very call.
+    /// The idempotency key of this call.
     pub once: Option<IdempotencyKey>,
 }
 
-/// What a person wants to be otherwise.
+/// A change of a person's settings.
 #[derive(Clone, Debug)]
 pub struct SettingsRequest {
-    /// Whose settings.
+    /// The person.
     pub user_id: String,
     /// What to change.
     pub change: SettingsChange,

@@ -7,25 +7,25 @@ use uuid::Uuid;
 
 use super::{Delivery, InboxItem, InboxItemKind, InboxItemType, Quota, Reminder};
 
-/// What one commit writes for people, each row once.
+/// The rows of one commit for people, each row once.
 #[derive(Debug, Default)]
 pub(crate) struct PeopleChanges {
     pub(crate) inbox: BTreeMap<NotificationId, InboxItem>,
-    /// Those of the inbox that this commit adds.
+    /// The inbox items that this commit adds.
     pub(crate) created: Vec<NotificationId>,
     /// The position each inbox has reached.
     pub(crate) positions: BTreeMap<Arc<str>, i64>,
     pub(crate) deliveries: BTreeMap<Uuid, Delivery>,
     pub(crate) reminders: BTreeMap<Uuid, Reminder>,
-    /// None = it is used up.
+    /// None = the code is used up.
     pub(crate) confirmations: BTreeMap<Arc<str>, Option<ConfirmationRow>>,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
-    /// Until when each quota is used up that something was refused for. No row: it is known from those of the inbox.
+    /// The quotas for which a call was refused, each with the time it is used up until. Not a row: the inbox rows imply it.
     pub(crate) refused: BTreeMap<Quota, Time>,
 }
 
 impl PeopleChanges {
-    /// How many rows these are.
+    /// The number of rows.
     pub(crate) fn rows(&self) -> usize {
         let own = [self.inbox.len(), self.positions.len(), self.deliveries.len(), self.reminders.len()];
         own.into_iter().sum::<usize>() + self.confirmations.len() + self.secrets.len()
@@ -41,7 +41,7 @@ impl PeopleChanges {
     }
 }
 
-/// The code that was mailed to an address, hashed.
+/// The hash of the code that was mailed to an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfirmationRow {
     pub(crate) address: String,
@@ -50,11 +50,11 @@ pub(crate) struct ConfirmationRow {
     pub(crate) tries: i64,
 }
 
-/// What is known of a person at first.
+/// A person's data as it is loaded from the database.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedPerson {
     pub(crate) settings: PersonSettings,
     pub(crate) position: Option<i64>,
-    /// What they were told within the last hour, oldest first.
+    /// The inbox items of the last hour, oldest first.
     pub(crate) told: Vec<(InboxItemKind, InboxItemType, Time)>,
 }

@@ -1,25 +1,25 @@
 use bellwire_core::retry::RetryPolicy;
 
-/// How much people may be told, and by which ways.
+/// The limits and channels of notifications to people.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct PeopleRules {
-    /// How many notifications one person may be sent within any 60 minutes.
+    /// How many notifications one person may get within any 60 minutes.
     pub notifications_per_hour: u64,
-    /// How many reminders, where they are counted apart from the rest.
+    /// A separate limit for reminders; none = they count as notifications.
     pub reminders_per_hour: Option<u64>,
-    /// The same for news.
+    /// The same for notifications of type info.
     pub infos_per_hour: Option<u64>,
     /// The same for warnings.
     pub warnings_per_hour: Option<u64>,
-    /// How many toasts one person may be shown within any 60 minutes.
+    /// How many toasts one person may get within any 60 minutes.
     pub toasts_per_hour: u64,
-    /// Whether mail can be sent at all; where it cannot, none is planned.
+    /// Whether email is configured; if not, no mail is planned.
     pub email: bool,
-    /// When a failed delivery is tried again.
+    /// The retry schedule of failed deliveries.
     pub retry: RetryPolicy,
-    /// How long a claim holds before an attempt begins.
+    /// The lease of a claim until the attempt starts.
     pub claim_ms: u64,
-    /// How long an attempt may take; longer than any time-out on its way.
+    /// The lease of a started attempt; longer than the sum of its timeouts.
     pub attempt_ms: u64,
 }
 
@@ -34,7 +34,7 @@ impl Default for PeopleRules {
             email: false,
             retry: RetryPolicy::default(),
             claim_ms: 60_000,
-            // A mail server may take ten minutes to answer the end of a mail.
+            // A mail server may take ten minutes to reply to the final dot.
             attempt_ms: 15 * 60_000,
         }
     }
