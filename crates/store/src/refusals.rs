@@ -1,9 +1,9 @@
-//! Until when a person's hour is known to be full, so that a storm of calls is refused without the database.
+//! A cache of hourly limits that are reached, so that a storm of calls is refused without the database.
 //!
-//! This is a memory and never a count: how much a person was told is the number of rows, and only the commit that would
-//! add one decides. What is remembered here was decided there, after its commit, and stays true until its time: rows of
-//! an hour grow old and nothing else takes them away, but for an erasure, which is told here in the same order. So whoever
-//! forgets, fails or is slow costs time and decides nothing: nobody is refused wrongly, and nobody is told too much.
+//! The cache never counts: the inbox rows decide, in the commit that would add one. After a commit has refused a call, the
+//! writer stores here until when the limit is reached. That stays true until its time, because the rows of an hour are only
+//! removed by an erasure, which deletes the entry in the same order. So a cache that forgets, fails or is slow costs time but
+//! cannot refuse a call wrongly or admit too many.
 
 mod local;
 mod redis;
@@ -18,36 +18,36 @@ use bellwire_core::Time;
 
 use crate::people::Quota;
 
-/// What is remembered, as soon as that is known.
+/// The cached entry, if there is one.
 pub type RecallFuture<'a> = Pin<Box<dyn Future<Output = Option<Time>> + Send + 'a>>;
 
-/// Remembers refusals of the hourly cap until their time.
+/// A cache of refusals of the hourly limits.
 ///
-/// Duties: what is forgotten is not recalled, however late an earlier `remember` is carried out; nothing waits for long;
-/// nothing fails, because there is always the database to ask.
+/// Duties: after `forget`, an entry is not returned, even if an earlier `remember` is carried out later; no call blocks for
+/// long; no call fails, because the database can always decide.
 pub trait RefusalCache: Send + Sync {
-    /// Until when this quota is used up, if that is remembered.
+    /// Until when this quota is used up, if it is cached.
     fn until<'a>(&'a self, quota: &'a Quota) -> RecallFuture<'a>;
-    /// Remembers that it is. Called by the writer after the commit: it must not wait for anything.
+    /// Caches that a quota is used up. Called by the writer after the commit; must not block.
     fn remember(&self, quota: &Quota, until: Time);
-    /// Forgets what was remembered, because the rows are gone. It must not wait either.
+    /// Removes entries, because the person was erased. Must not block.
     fn forget(&self, quotas: &[Quota]);
-    /// How it does, for those who watch.
+    /// Its state and counters, for metrics and `/readyz`.
     fn status(&self) -> RefusalCacheStatus;
 }
 
-/// How a memory does.
+/// The state and counters of a cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusalCacheStatus {
-    /// How often a refusal was recalled.
+    /// How often an entry was found.
     pub recalled: u64,
-    /// How often it failed to answer, or not in time.
+    /// How often it failed or timed out.
     pub failed: u64,
-    /// Why nothing can be recalled at the moment.
+    /// Why the cache is unavailable now, if it is.
     pub away: Option<String>,
 }
 
-/// Remembers nothing: the database answers every call.
+/// A cache without entries: the database decides every call.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct NoRefusalCache;
 

@@ -1,4 +1,4 @@
-//! The memory of one process: all that a hub on its own needs.
+//! The cache in the process, enough for a single hub.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use bellwire_core::Time;
 use super::{RecallFuture, RefusalCache, RefusalCacheStatus};
 use crate::people::Quota;
 
-/// More people than this are not remembered; the database answers for the rest.
+/// The largest number of entries.
 const QUOTAS_MAX: usize = 100_000;
 
-/// Remembers in this process, and as long as it lives.
+/// A cache in this process; lost at its end.
 #[derive(Debug, Default)]
 pub struct LocalRefusalCache {
     refused: Mutex<HashMap<Quota, Time>>,
@@ -20,7 +20,7 @@ pub struct LocalRefusalCache {
 }
 
 impl LocalRefusalCache {
-    /// Nothing panics while it is held, so a poisoned lock still guards a whole map.
+    /// No code panics while it holds the lock, so the map is consistent even if the lock is poisoned.
     fn lock(&self) -> MutexGuard<'_, HashMap<Quota, Time>> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -36,7 +36,7 @@ impl RefusalCache for LocalRefusalCache {
     fn remember(&self, quota: &Quota, until: Time) {
         let mut refused = self.lock();
         if refused.len() >= QUOTAS_MAX {
-            // Most of them are over by then. All go, and the database tells once more who is refused.
+            // Most entries have expired by then. The database decides again for the others.
             refused.clear();
         }
         refused.insert(quota.clone(), until);

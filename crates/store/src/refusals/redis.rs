@@ -1,8 +1,8 @@
-//! The memory in Redis.
+//! The cache in Redis.
 //!
-//! Two sides share a [`SharedConnection`]: calls read from it, and a worker of its own connects, writes and notices what fails. A call
-//! never connects and never waits longer than its patience; while it is disconnected it asks the database at once. The worker
-//! opens the line again by itself, after it has deleted what was to be forgotten meanwhile.
+//! Calls and a worker task share a [`SharedConnection`]: calls read, the worker connects, writes and detects failures. A call
+//! never connects and never waits longer than `patience`; while Redis is disconnected, calls go to the database at once. The
+//! worker reconnects by itself, and first deletes the entries that were forgotten meanwhile.
 
 mod connection;
 mod worker;
@@ -20,18 +20,18 @@ use super::{RecallFuture, RefusalCache, RefusalCacheStatus};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::Quota;
 
-/// Remembers in Redis.
+/// A cache in Redis.
 pub struct RedisRefusalCache {
     shared: Arc<SharedConnection>,
     patience: Duration,
-    /// From before the worker began, so that nobody misses its first word.
+    /// Subscribed before the worker starts, so that its first change is not missed.
     away: watch::Receiver<Option<String>>,
     worker: AbortHandle,
 }
 
 impl RedisRefusalCache {
-    /// Begins to connect and returns at once. `scope` says whose refusals these are: whoever shares a database may share
-    /// them, and nobody else. A call waits no longer than `patience`.
+    /// Starts to connect and returns at once. `scope` is part of every key: only hubs with the same database may use the same
+    /// scope. A call waits no longer than `patience`.
     pub fn open(url: &str, scope: &str, patience: Duration) -> Result<Self, StoreError> {
         let client = client(url)?;
         let shared = Arc::new(SharedConnection::new(scope));
@@ -40,18 +40,18 @@ impl RedisRefusalCache {
         Ok(Self { shared, patience, away, worker })
     }
 
-    /// Whether a Redis answers at this address.
+    /// Checks that a Redis answers at this URL.
     pub async fn probe(url: &str) -> Result<(), StoreError> {
         worker::connect(&client(url)?).await.map(drop).map_err(|why| StoreError::new(ErrorKind::Retry, why))
     }
 
-    /// Why nothing can be recalled, whenever that changes.
+    /// Why Redis is unavailable, or none; changes are signalled.
     pub fn away(&self) -> watch::Receiver<Option<String>> {
         self.away.clone()
     }
 
     async fn recall(&self, quota: &Quota) -> Option<Time> {
-        // Looked at first: whoever asks after somebody was erased finds this, or Redis has forgotten already.
+        // Checked first: after an erasure the entry is masked until Redis has deleted it.
         if self.shared.is_masked(quota) {
             return None;
         }
@@ -86,11 +86,11 @@ impl RefusalCache for RedisRefusalCache {
     }
 
     fn remember(&self, quota: &Quota, until: Time) {
-        self.shared.note(RedisWrite::Remember(quota.clone(), until));
+        self.shared.queue(RedisWrite::Remember(quota.clone(), until));
     }
 
     fn forget(&self, quotas: &[Quota]) {
-        self.shared.note(RedisWrite::Forget(quotas.to_vec()));
+        self.shared.queue(RedisWrite::Forget(quotas.to_vec()));
     }
 
     fn status(&self) -> RefusalCacheStatus {
@@ -104,7 +104,7 @@ impl Drop for RedisRefusalCache {
     }
 }
 
-/// The address is a secret, so the error does not repeat it.
+/// The URL is a secret, so the error does not repeat it.
 fn client(url: &str) -> Result<redis::Client, StoreError> {
     let wrong = "the address of Redis is wrong: write it like redis://127.0.0.1:6379";
     redis::Client::open(url).map_err(|_| StoreError::new(ErrorKind::Broken, wrong))

@@ -1,4 +1,4 @@
-//! What the calls and the worker share: the connection, what is to be written, and what must not be believed.
+//! The state shared by calls and the worker: the connection, the queue of writes, and the masked entries.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -11,19 +11,19 @@ use tokio::sync::{Notify, watch};
 use crate::people::Quota;
 use crate::refusals::RefusalCacheStatus;
 
-/// How many answers in a row may be late before nobody waits any more.
+/// How many timeouts in a row disconnect Redis.
 const SLOW_MAX: u32 = 3;
-/// How many refusals wait to be written; beyond it they are not remembered.
-const NOTES_MAX: usize = 4096;
+/// The length of the write queue; further refusals are not cached.
+const WRITES_MAX: usize = 4096;
 
-/// The state of things between this process and Redis.
+/// The state shared by calls and the worker.
 pub(super) struct SharedConnection {
     scope: String,
-    /// None = nobody asks. Each has a number, so that a late failure of an old one does not end the new one.
+    /// None = disconnected. Connections are numbered, so that a late failure of an old one does not close the new one.
     connection: Mutex<(u64, Option<MultiplexedConnection>)>,
     /// In the order of the commits.
     writes: Mutex<VecDeque<RedisWrite>>,
-    /// How often each quota was to be forgotten and is not yet.
+    /// The quotas that Redis has not deleted yet, each with its number of pending deletes. They must not be returned.
     masked: Mutex<HashMap<Quota, usize>>,
     work: Notify,
     away: watch::Sender<Option<String>>,
@@ -32,7 +32,7 @@ pub(super) struct SharedConnection {
     failed: AtomicU64,
 }
 
-/// Something to be written.
+/// A write for the worker.
 #[derive(Clone)]
 pub(super) enum RedisWrite {
     Remember(Quota, Time),
@@ -54,19 +54,19 @@ impl SharedConnection {
         }
     }
 
-    /// The person's name is last: it may hold anything.
+    /// The user id is last, because it may contain any character.
     pub(super) fn key(&self, quota: &Quota) -> String {
         let Quota { user_id, allowance, per_hour } = quota;
         format!("bellwire:{}:full:{}:{per_hour}:{user_id}", self.scope, allowance.as_str())
     }
 
-    /// The connection and its number, where there is one.
+    /// The connection and its number, if connected.
     pub(super) fn connection(&self) -> Option<(u64, MultiplexedConnection)> {
         let connection = lock(&self.connection);
         connection.1.clone().map(|open| (connection.0, open))
     }
 
-    /// From now on calls ask.
+    /// Sets the connection; from now on calls use Redis.
     pub(super) fn open(&self, open: MultiplexedConnection) -> u64 {
         let mut connection = lock(&self.connection);
         *connection = (connection.0 + 1, Some(open));
@@ -75,7 +75,7 @@ impl SharedConnection {
         connection.0
     }
 
-    /// From now on nobody asks, until the worker has connected anew.
+    /// Drops the connection; calls skip Redis until the worker has reconnected.
     pub(super) fn disconnect(&self, number: u64, why: String) {
         let mut connection = lock(&self.connection);
         if connection.0 != number || connection.1.take().is_none() {
@@ -85,7 +85,7 @@ impl SharedConnection {
         self.work.notify_one();
     }
 
-    /// It failed, and this is why.
+    /// Records a failure and its reason.
     pub(super) fn is_away(&self, why: String) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         self.away.send_if_modified(|away| away.replace(why.clone()).as_ref() != Some(&why));
@@ -118,26 +118,26 @@ impl SharedConnection {
         }
     }
 
-    /// Something for the worker. What is to be forgotten is not recalled from this moment on; it is never left out.
-    pub(super) fn note(&self, note: RedisWrite) {
+    /// Queues a write for the worker. A `Forget` masks its entries at once and is never dropped.
+    pub(super) fn queue(&self, write: RedisWrite) {
         let mut writes = lock(&self.writes);
-        match &note {
-            RedisWrite::Remember(..) if writes.len() >= NOTES_MAX => return,
+        match &write {
+            RedisWrite::Remember(..) if writes.len() >= WRITES_MAX => return,
             RedisWrite::Remember(..) => {}
             RedisWrite::Forget(quotas) => {
                 let mut masked = lock(&self.masked);
                 quotas.iter().for_each(|quota| *masked.entry(quota.clone()).or_default() += 1);
             }
         }
-        writes.push_back(note);
+        writes.push_back(write);
         self.work.notify_one();
     }
 
-    pub(super) fn next_note(&self) -> Option<RedisWrite> {
+    pub(super) fn next_write(&self) -> Option<RedisWrite> {
         lock(&self.writes).pop_front()
     }
 
-    /// Waits for a note, or for the end of the connection.
+    /// Waits for a queued write, or for a disconnect.
     pub(super) async fn work(&self) {
         self.work.notified().await;
     }
@@ -146,7 +146,7 @@ impl SharedConnection {
         lock(&self.masked).contains_key(quota)
     }
 
-    /// Redis has forgotten it too.
+    /// Removes the mask after Redis has deleted the entries.
     pub(super) fn unmask(&self, quotas: &[Quota]) {
         let mut masked = lock(&self.masked);
         for quota in quotas {
@@ -158,7 +158,7 @@ impl SharedConnection {
     }
 }
 
-/// Nothing panics while one is held, so a poisoned lock still guards something whole.
+/// No code panics while it holds a lock, so the data is consistent even if the lock is poisoned.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Keeps the connection: connects, writes down what commits have decided, in their order, and looks whether Redis still lives.
+//! The worker: connects, writes the refusals of commits in their order, and pings Redis while there is nothing to write.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use tokio::time::{Instant, sleep, timeout};
 use super::connection::{RedisWrite, SharedConnection};
 use crate::people::Quota;
 
-/// How long connecting or one write may take. No call waits for it.
+/// The timeout of connecting and of one write. No call waits for it.
 const STEP_MAX: Duration = Duration::from_secs(1);
-/// How long to wait before connecting again.
+/// The pause before reconnecting.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How often it is looked whether Redis lives while there is nothing to write.
-const LOOK: Duration = Duration::from_secs(1);
-/// No refusal lasts longer than its hour, so nothing need be deleted that was forgotten before.
-const OWED_MAX: Duration = Duration::from_secs(60 * 60);
+/// The interval of pings while there is nothing to write.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a delete stays pending: an entry expires after an hour by itself.
+const PENDING_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// What was to be forgotten while Redis was away, and since when.
+/// Deletes that failed or came while Redis was disconnected, with their time.
 type PendingDeletes = Vec<(Instant, Vec<Quota>)>;
 
 /// Runs until it is aborted.
@@ -35,7 +35,7 @@ pub(super) async fn run(client: Client, shared: Arc<SharedConnection>) {
     }
 }
 
-/// One connection, from its beginning to its end.
+/// Connects and serves until the connection ends.
 async fn serve_connection(
     client: &Client,
     shared: &SharedConnection,
@@ -48,8 +48,8 @@ async fn serve_connection(
     }
     let number = shared.open(connection.clone());
     while shared.connection().is_some() {
-        // Nothing to write for a while: is it still there?
-        let lives = match timeout(LOOK, shared.work()).await {
+        // Nothing to write for a while: ping.
+        let lives = match timeout(PING_INTERVAL, shared.work()).await {
             Ok(()) => Ok(()),
             Err(_) => step(redis::cmd("PING").query_async::<()>(&mut connection)).await,
         };
@@ -64,7 +64,7 @@ async fn serve_connection(
     Ok(())
 }
 
-/// A connection that answers.
+/// Connects and pings.
 pub(super) async fn connect(client: &Client) -> Result<MultiplexedConnection, String> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(Some(STEP_MAX)).set_response_timeout(None);
     let mut connection = step(client.get_multiplexed_async_connection_with_config(&config)).await?;
@@ -72,18 +72,18 @@ pub(super) async fn connect(client: &Client) -> Result<MultiplexedConnection, St
     Ok(connection)
 }
 
-/// Writes what waits. What cannot be forgotten now is owed.
+/// Writes the queue. A delete that fails becomes pending.
 async fn write(
     connection: &mut MultiplexedConnection,
     shared: &SharedConnection,
     pending_deletes: &mut PendingDeletes,
 ) -> Result<(), String> {
-    while let Some(note) = shared.next_note() {
-        match note {
+    while let Some(write) = shared.next_write() {
+        match write {
             RedisWrite::Remember(quota, until) => {
                 let (key, millis) = (shared.key(&quota), until.as_millis());
                 let mut both = redis::pipe();
-                // The value decides; that the key ends by itself only keeps Redis tidy, by its own clock.
+                // The value decides. The expiry only cleans up, by the clock of Redis.
                 both.atomic().cmd("SET").arg(&key).arg(millis).ignore().cmd("PEXPIREAT").arg(&key).arg(millis).ignore();
                 step(both.query_async::<()>(connection)).await?;
             }
@@ -109,19 +109,19 @@ async fn delete(
     Ok(())
 }
 
-/// Redis is away: refusals are not remembered, what is to be forgotten is owed for as long as it could be recalled.
+/// While Redis is disconnected: drops refusals, and keeps deletes for as long as the entry could exist.
 fn set_aside(shared: &SharedConnection, pending_deletes: &mut PendingDeletes) {
-    while let Some(note) = shared.next_note() {
-        if let RedisWrite::Forget(quotas) = note {
+    while let Some(write) = shared.next_write() {
+        if let RedisWrite::Forget(quotas) = write {
             pending_deletes.push((Instant::now(), quotas));
         }
     }
-    for (_, quotas) in pending_deletes.extract_if(.., |(since, _)| since.elapsed() > OWED_MAX) {
+    for (_, quotas) in pending_deletes.extract_if(.., |(since, _)| since.elapsed() > PENDING_MAX) {
         shared.unmask(&quotas);
     }
 }
 
-/// A step that must not take long.
+/// Runs one operation with a timeout.
 async fn step<T>(doing: impl Future<Output = RedisResult<T>>) -> Result<T, String> {
     match timeout(STEP_MAX, doing).await {
         Ok(done) => done.map_err(|error| error.to_string()),
