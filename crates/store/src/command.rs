@@ -1,4 +1,4 @@
-//! What can be asked of a store, and what comes back.
+//! The arguments and results of a store's operations.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use crate::packed_event::PackedEvent;
 use crate::people::PersonTrace;
 use crate::verdicts::{Decision, Verdicts};
 
-/// On whose behalf something is asked. Every path checks it.
+/// The authenticated caller. Every operation checks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The person the caller is bound to; none = it may speak for everyone.
+    /// The person the caller is bound to; none = it may act for every person.
     pub user_id: Option<String>,
     /// The conversation the caller is bound to, if it is bound to one.
     pub conversation_id: Option<String>,
-    /// Under whose name the ids a sender brings are remembered.
+    /// The namespace of the caller's client event ids.
     pub token_owner: String,
-    /// The authenticated name of who asks, as people see it. None = it has none, and nothing it sends reaches a person.
+    /// The authenticated origin that people see. None = nothing it sends reaches a person.
     pub origin: Option<String>,
 }
 
 impl Caller {
-    /// A caller that may speak for everyone.
+    /// A caller that may act for every person.
     pub fn anyone() -> Self {
         let origin = Some(OPERATOR.to_owned());
         Self { user_id: None, conversation_id: None, token_owner: "admin".to_owned(), origin }
@@ -44,13 +44,13 @@ impl Caller {
         }
     }
 
-    /// Whether a conversation of this owner is the caller's business.
+    /// Whether the caller may access this owner's conversation.
     pub fn may_see(&self, conversation_id: &str, owner: &str) -> bool {
         self.user_id.as_deref().is_none_or(|user| user == owner)
             && self.conversation_id.as_deref().is_none_or(|bound| bound == conversation_id)
     }
 
-    /// Whether the caller may speak to this person, and of this conversation: what is not theirs is not there.
+    /// Checks that the caller may notify this person about this conversation. The error is *not found*, as for missing data.
     pub(crate) fn check_person(&self, user_id: &str, conversation_id: Option<&str>) -> Result<(), StoreError> {
         if self.user_id.as_deref().is_some_and(|own| own != user_id) {
             return Err(StoreError::not_found("user"));
@@ -62,36 +62,36 @@ impl Caller {
     }
 }
 
-/// Events to take in together: all of them or none.
+/// Events to publish together: all or none.
 #[derive(Clone, Debug)]
 pub struct Publish {
-    /// Who sends them.
+    /// The sender.
     pub caller: Caller,
     /// The events, in order.
     pub events: Vec<Incoming>,
-    /// The sender's name for this very call.
+    /// The idempotency key of this call.
     pub once: Option<IdempotencyKey>,
 }
 
-/// A caller's own name for a call that must happen once, however often it is sent. Successes are remembered for a day.
+/// Makes a repeated call return its first answer. Successful answers are stored for a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// The token that calls.
+    /// The caller's token.
     pub token_id: String,
-    /// What it calls: one name for two calls means two things.
+    /// The route: the same key on two routes means two calls.
     pub route: String,
-    /// The caller's name for it.
+    /// The key as the caller sent it.
     pub key: String,
-    /// A hash of what was sent.
+    /// A hash of the request body.
     pub content: [u8; 32],
 }
 
 impl IdempotencyKey {
-    /// How long a success is remembered.
+    /// How long a successful answer is stored.
     pub const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 }
 
-/// One event on its way in.
+/// One event to publish.
 #[derive(Clone, Debug)]
 pub struct Incoming {
     pub(crate) event: Arc<Event>,
@@ -100,72 +100,72 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// An event, which the store will name, and the name its sender brought. It is packed here, by whoever brings it: the
-    /// one that writes has enough to do.
+    /// An event, whose id the store will set, and its client event id. It is packed here, on the caller's thread, to spare
+    /// the writer.
     pub fn new(event: Event, client_event_id: Option<ClientEventId>) -> Self {
         Self { packed: PackedEvent::of(&event), event: Arc::new(event), client_event_id }
     }
 
-    /// The event under this id. A command that is decided a second time names its events again.
+    /// Sets the event's id. A command that is decided a second time sets new ids.
     pub(crate) fn named(&mut self, id: EventId) -> Arc<Event> {
-        // Nothing else refers to the event yet, or any more, so it is not copied.
+        // There is no other reference to the event, so this does not copy it.
         Arc::make_mut(&mut self.event).set_id(id);
         self.event.clone()
     }
 }
 
 impl Incoming {
-    /// The person the event is for, where it names no conversation: every open conversation of theirs hears it.
+    /// The person of an event without a conversation: it goes to every open conversation of this person.
     pub fn person_addressed(&self) -> Option<&str> {
         self.event.user_id().filter(|_| self.event.conversation_id().is_none())
     }
 }
 
-/// A name a sender brought, and what it stands for.
+/// The sender's own id for an event, which makes publishing idempotent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientEventId {
-    /// The name.
+    /// The id as the sender wrote it.
     pub id: String,
     /// A hash of the event as it was sent.
     pub content: [u8; 16],
 }
 
-/// What an accepted event came to.
+/// The result of publishing one event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The store's name for the event.
+    /// The event's id in the store.
     pub event_id: EventId,
     /// How many subscribers do not listen for its type.
     pub filtered: u32,
-    /// What it came to; shared with the event's row until that is written.
+    /// Its verdicts, shared with the event's row until that is written.
     pub verdicts: Arc<Verdicts>,
 }
 
 /// An agent at an injection point.
 #[derive(Clone, Debug)]
 pub struct InjectCommand {
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
     /// The conversation.
     pub conversation_id: String,
     /// The agent inside it.
     pub agent: AgentName,
-    /// What it asks for.
+    /// The request to the core.
     pub request: Inject,
     /// The tool call it just made.
     pub observed: Option<ObservedCall>,
     /// Earlier call ids whose answers never reached the model.
     pub unseen: Vec<String>,
-    /// The thread of work it belongs to.
+    /// The correlation id of the request.
     pub correlation_id: Option<String>,
-    /// Whether the caller does not say which agent it is: while another is at work, nothing is taken.
+    /// Whether the caller does not know which agent calls. Then nothing is taken while a sub-agent works.
     pub unsure: bool,
 }
 
-/// An answer as it was given, now or before.
+/// The answer of an injection, new or replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InjectResult {
-    /// The text to put behind the tool's result.
+    /// The text to append to the tool's result.
     pub block: String,
     /// Synthetic messages.
     pub messages: Vec<serde_json::Value>,
@@ -175,20 +175,20 @@ pub struct InjectResult {
     pub count: usize,
     /// Items shown.
     pub showing: usize,
-    /// Items summed up.
+    /// Items folded into counting lines.
     pub folded: usize,
     /// Items that did not fit.
     pub pending: usize,
     /// What the caller should know about its request, such as a call id in `unseen` that is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// How many wait, where nothing was taken because it is not known who asks.
+    /// The number of pending notifications, if nothing was taken because the agent is unknown.
     #[serde(skip)]
     pub withheld: Option<usize>,
 }
 
 impl InjectResult {
-    /// Nothing is taken, and so many wait.
+    /// An answer that takes nothing and reports how many notifications are pending.
     pub(crate) fn withheld(waiting: usize) -> Self {
         Self {
             block: String::new(),
@@ -227,18 +227,18 @@ impl InjectResult {
     }
 }
 
-/// A system message as it is kept and shown to people.
+/// A system message as it is stored and shown to people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Its name.
+    /// Its id.
     pub id: Uuid,
     /// Always `system`.
     pub role: String,
-    /// What it says.
+    /// The text.
     pub content: String,
     /// When, in milliseconds since 1970.
     pub timestamp: i64,
-    /// Who says it.
+    /// The source of its events.
     pub source: String,
     /// The notification it shows.
     pub notification_id: Option<Uuid>,
@@ -246,75 +246,75 @@ pub struct Message {
     pub call_id: String,
 }
 
-/// A conversation as people see it.
+/// The state of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConversationView {
-    /// Its name.
+    /// Its id, unique per owner.
     pub id: String,
-    /// Whose it is.
+    /// The owner.
     pub user_id: String,
-    /// What it is called.
+    /// The title.
     pub title: Option<String>,
     /// Whether its agent is at work.
     pub working: bool,
     /// How many notifications wait for its main agent.
     pub pending: usize,
-    /// The mark of its genuine blocks.
+    /// The boundary that marks genuine blocks.
     pub boundary: Boundary,
 }
 
-/// Something a stream may say, once it is committed: a hint, never the text.
+/// A hint for a conversation's stream, sent after the commit. It never contains text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// Whose conversation it is about.
+    /// The owner of the conversation.
     pub user_id: Arc<str>,
     /// The conversation.
     pub conversation_id: Arc<str>,
     /// The agent inside it.
     pub agent: AgentName,
-    /// What there is to know.
+    /// What has happened.
     pub kind: HintKind,
-    /// The notifications meant.
+    /// The ids of the notifications.
     pub notifications: Vec<NotificationId>,
-    /// How many notifications wait in all.
+    /// How many notifications are pending in all.
     pub count: usize,
 }
 
-/// What a hint is about.
+/// The kind of a hint.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HintKind {
-    /// Something waits.
+    /// A notification is pending.
     Pending,
-    /// The conversation is idle and something is reason to wake it.
+    /// The conversation is idle and a notification should wake it.
     Wake,
-    /// Something critical waits.
+    /// A critical notification is pending.
     Immediate,
 }
 
-/// One event's life, as far as it is known.
+/// An event with its verdicts, notifications and injections, as far as they are still stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// The event.
     pub event: bellwire_core::event::StoredEvent,
-    /// Whose it is.
+    /// The owner.
     pub owner: String,
     /// When it was accepted.
     pub accepted_at: Time,
     /// How many subscribers do not listen for its type.
     pub filtered: u32,
-    /// What it came to.
+    /// Its verdicts.
     pub verdicts: Vec<Decision>,
     /// The notifications it became part of.
     pub notifications: Vec<NotificationView>,
     /// The injections they were shown in.
     pub injections: Vec<InjectionView>,
-    /// The newer events that took its place.
+    /// The newer events that replaced it.
     pub superseded: Vec<Superseded>,
-    /// What its person was told of it.
+    /// The notifications to a person that it caused.
     pub told: Vec<PersonTrace>,
 }
 
-/// A newer event took this one's place before it was told.
+/// A newer event replaced this one before it was shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superseded {
     /// For which subscriber.
@@ -332,7 +332,7 @@ pub struct InjectionView {
     pub conversation_id: String,
     /// The agent that asked.
     pub agent: String,
-    /// Its name for the call.
+    /// The caller's id of the call.
     pub call_id: String,
     /// The point it had reached.
     pub point: String,
@@ -345,9 +345,9 @@ pub struct InjectionView {
 /// A notification as a trace shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotificationView {
-    /// Its name.
+    /// Its id.
     pub id: NotificationId,
-    /// The subscriber that speaks.
+    /// The subscriber that created it.
     pub subscriber_id: String,
     /// The conversation it is for.
     pub conversation_id: String,
@@ -361,36 +361,36 @@ pub struct NotificationView {
     pub state: String,
     /// Why it ended.
     pub reason: Option<String>,
-    /// What it said.
+    /// The text that was shown.
     pub content: Option<String>,
     /// The injection it was shown in.
     pub call_id: Option<String>,
-    /// When it began to wait.
+    /// When it was created.
     pub created_at: Time,
     /// When it ended.
     pub ended_at: Option<Time>,
 }
 
-/// Who may do what.
+/// An access token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its name; not the secret.
+    /// Its id; not the secret.
     pub id: String,
     /// SHA-256 of the secret.
     pub secret_hash: Vec<u8>,
     /// admin, agent, user, ingest or daemon.
     pub scope: String,
-    /// What people call it.
+    /// A label for people.
     pub name: Option<String>,
     /// The person it is bound to; `*` = explicitly everyone.
     pub user_id: Option<String>,
-    /// The agent it authenticates.
+    /// The origin it authenticates.
     pub origin: Option<String>,
     /// The conversation it is bound to.
     pub conversation_id: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires_at: Option<Time>,
     /// When it was revoked.
     pub revoked_at: Option<Time>,

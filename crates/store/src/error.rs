@@ -1,32 +1,32 @@
 use std::fmt;
 
-/// Why a store did not do what it was asked, sorted by what the caller can do about it. Nothing has happened then.
+/// Why a command failed. It has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
-    /// What the caller can do.
+    /// What the caller can do about it.
     pub kind: ErrorKind,
-    /// What went wrong, in words a person can act on.
+    /// What went wrong, for people.
     pub message: String,
 }
 
 /// What the caller can do about an error.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// It is not there, or it is not the caller's: nobody may learn which.
+    /// It does not exist, or belongs to another owner; the caller cannot distinguish the two.
     NotFound,
-    /// It was done before, otherwise: ask again with what was asked then, or under another name.
+    /// It contradicts an earlier command: repeat that one exactly, or use another id or key.
     Conflict,
-    /// What was asked cannot be as it is; the field at fault is named.
+    /// An argument is invalid; the field is named.
     Invalid(&'static str),
-    /// The person's messages fill the mailbox: ask again when the agent has read some.
+    /// The person's messages fill the mailbox: retry when the agent has read some.
     Full,
-    /// There is no room on the disk: make some and ask again.
+    /// The disk is full: free space and retry.
     NoSpace,
-    /// It may work in a moment: ask again.
+    /// A temporary failure: retry.
     Retry,
-    /// What is asked about is damaged; everything else works.
+    /// A row that the command needs is damaged; other commands work.
     Damaged,
-    /// It cannot work until somebody repairs the store.
+    /// The store does not work until the operator repairs it.
     Broken,
 }
 

@@ -1,7 +1,7 @@
-//! Who listens for which conversation: a hint wakes its own listeners and nobody else.
+//! Routes hints to the listeners of their conversation.
 //!
-//! Thousands of streams wait while one conversation is busy, so hints are routed and not broadcast to all. A listener
-//! that reads too slowly loses the oldest of its own hints and is told so; it never holds up anybody else.
+//! Thousands of streams may be idle while one conversation is busy, so a hint is not broadcast to all streams. A slow
+//! listener loses the oldest of its hints and gets [`HintEvent::Missed`]; it never blocks another listener.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use tokio::sync::broadcast::{self, Receiver, Sender};
 use crate::command::Hint;
 use crate::rows::ConversationKey;
 
-/// How many hints a slow listener may be behind.
+/// How many hints are buffered per listener.
 const BEHIND_MAX: usize = 16;
 
 /// The listeners, by conversation.
@@ -25,17 +25,17 @@ type Listeners = HashMap<ConversationKey, Sender<Arc<Hint>>>;
 pub struct HintReceiver {
     conversation: ConversationKey,
     receiver: Receiver<Arc<Hint>>,
-    board: Arc<HintRouter>,
+    router: Arc<HintRouter>,
 }
 
-/// What a listener hears.
+/// What a listener receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HintEvent {
     /// A hint, after its commit.
     Hint(Arc<Hint>),
-    /// Some hints were missed: ask for the state anew.
+    /// Some hints were missed: read the current state again.
     Missed,
-    /// The store is closed; there will be nothing more.
+    /// The store is closed; no more hints will come.
     Closed,
 }
 
@@ -49,7 +49,7 @@ impl HintReceiver {
         }
     }
 
-    /// What there is to hear without waiting.
+    /// The next hint, if there is one now.
     pub fn try_next(&mut self) -> Option<HintEvent> {
         match self.receiver.try_recv() {
             Ok(hint) => Some(HintEvent::Hint(hint)),
@@ -62,8 +62,8 @@ impl HintReceiver {
 
 impl Drop for HintReceiver {
     fn drop(&mut self) {
-        let mut listeners = self.board.lock();
-        // The last one takes the conversation off the board; its own receiver is still counted here.
+        let mut listeners = self.router.lock();
+        // The last listener removes the conversation. This receiver is still counted.
         if listeners.get(&self.conversation).is_some_and(|sender| sender.receiver_count() <= 1) {
             listeners.remove(&self.conversation);
         }
@@ -80,23 +80,23 @@ impl HintRouter {
                 receiver
             }
         };
-        HintReceiver { conversation, receiver, board: self.clone() }
+        HintReceiver { conversation, receiver, router: self.clone() }
     }
 
     pub(crate) fn post(&self, hint: Hint) {
         let key = ConversationKey { owner: hint.user_id.clone(), id: hint.conversation_id.clone() };
         if let Some(sender) = self.lock().get(&key) {
-            // The last listener may be just leaving.
+            // Fails only if the last listener was just dropped.
             let _ = sender.send(Arc::new(hint));
         }
     }
 
-    /// Tells every listener that nothing more will come.
+    /// Closes every listener's channel.
     pub(crate) fn close(&self) {
         self.lock().clear();
     }
 
-    /// Nothing panics while it is held, so a poisoned lock still guards a whole map.
+    /// No code panics while it holds the lock, so the map is consistent even if the lock is poisoned.
     fn lock(&self) -> MutexGuard<'_, Listeners> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,15 +115,15 @@ mod tests {
         Hint { user_id, conversation_id, agent, kind, notifications: Vec::new(), count }
     }
 
-    fn listen(board: &Arc<HintRouter>, id: &str) -> HintReceiver {
-        board.listen(ConversationKey::new("ada", id))
+    fn listen(router: &Arc<HintRouter>, id: &str) -> HintReceiver {
+        router.listen(ConversationKey::new("ada", id))
     }
 
     #[test]
     fn a_hint_reaches_every_listener_of_its_conversation_and_no_other() {
-        let board = Arc::new(HintRouter::default());
-        let [mut one, mut two, mut other] = ["chat", "chat", "else"].map(|id| listen(&board, id));
-        board.post(hint("chat", 1));
+        let router = Arc::new(HintRouter::default());
+        let [mut one, mut two, mut other] = ["chat", "chat", "else"].map(|id| listen(&router, id));
+        router.post(hint("chat", 1));
         for listener in [&mut one, &mut two] {
             assert_eq!(listener.try_next(), Some(HintEvent::Hint(Arc::new(hint("chat", 1)))));
         }
@@ -132,10 +132,10 @@ mod tests {
 
     #[test]
     fn a_slow_listener_is_told_it_missed_hints_and_blocks_no_other() {
-        let board = Arc::new(HintRouter::default());
-        let (mut slow, mut quick) = (listen(&board, "chat"), listen(&board, "chat"));
+        let router = Arc::new(HintRouter::default());
+        let (mut slow, mut quick) = (listen(&router, "chat"), listen(&router, "chat"));
         for count in 0..2 * BEHIND_MAX {
-            board.post(hint("chat", count));
+            router.post(hint("chat", count));
             assert_eq!(quick.try_next(), Some(HintEvent::Hint(Arc::new(hint("chat", count)))));
         }
         assert_eq!(slow.try_next(), Some(HintEvent::Missed));
@@ -143,19 +143,19 @@ mod tests {
 
     #[test]
     fn a_conversation_without_listeners_is_removed() {
-        let board = Arc::new(HintRouter::default());
-        let (one, two) = (listen(&board, "chat"), listen(&board, "chat"));
+        let router = Arc::new(HintRouter::default());
+        let (one, two) = (listen(&router, "chat"), listen(&router, "chat"));
         drop(one);
-        assert_eq!(board.lock().len(), 1);
+        assert_eq!(router.lock().len(), 1);
         drop(two);
-        assert_eq!(board.lock().len(), 0);
+        assert_eq!(router.lock().len(), 0);
     }
 
     #[test]
-    fn listeners_hear_that_the_store_is_closed() {
-        let board = Arc::new(HintRouter::default());
-        let mut listener = listen(&board, "chat");
-        board.close();
+    fn listeners_get_closed_when_the_store_closes() {
+        let router = Arc::new(HintRouter::default());
+        let mut listener = listen(&router, "chat");
+        router.close();
         assert_eq!(listener.try_next(), Some(HintEvent::Closed));
     }
 }

@@ -1,8 +1,8 @@
-//! What conversations and mailboxes are called, and maps from such names that hash them once.
+//! Keys of conversations and mailboxes, and maps that use their precomputed hashes.
 //!
-//! A mailbox is looked up a dozen times on an event's way through the executor and the log. Its names come from outside,
-//! so they are hashed under a secret of this process, as the maps of the standard library do; but only when the key is
-//! made. From then on it carries its hash, and a copy of it is a shared pointer.
+//! The executor and the log look a mailbox up a dozen times per event. The parts of its key come from outside, so they are
+//! hashed under a secret of this process, as the maps of the standard library do; but only once, when the key is created.
+//! The key stores its hash, and cloning it clones an `Arc`.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use bellwire_core::event::AgentName;
 
-/// A conversation. Two people may use the same id: neither learns of the other.
+/// The key of a conversation. Two owners may use the same id; neither learns of the other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ConversationKey {
     pub(crate) owner: Arc<str>,
@@ -24,7 +24,7 @@ impl ConversationKey {
     }
 }
 
-/// A mailbox: whose it is, and a hash of that.
+/// The key of a mailbox: its holder and the hash of it.
 #[derive(Clone, Debug)]
 pub(crate) struct MailboxKey(Arc<Hashed>);
 
@@ -39,12 +39,12 @@ struct Hashed {
 enum Holder {
     /// One agent of one conversation.
     Agent { conversation: ConversationKey, agent: Arc<str> },
-    /// A person, for what one origin has to tell them. Each origin has a mailbox of its own, so that everything that comes
-    /// out of it, by whatever timer, is known to be of that origin.
+    /// A person, for the notifications of one origin. Each origin has a mailbox of its own, so that a notification made by a
+    /// timer still has a known origin.
     Person { user_id: Arc<str>, origin: Arc<str> },
 }
 
-/// Whose news it was that a person's mailbox held before each origin had one.
+/// The origin of person mailboxes from database versions without origins.
 const UNKNOWN_ORIGIN: &str = "unknown";
 
 impl MailboxKey {
@@ -52,7 +52,7 @@ impl MailboxKey {
         Self::of(Holder::Agent { conversation: conversation.clone(), agent: agent.into() })
     }
 
-    /// The mailbox of a person for what this origin tells them.
+    /// The mailbox of a person for the notifications of this origin.
     pub(crate) fn of_person(user_id: &Arc<str>, origin: &str) -> Self {
         Self::of(Holder::Person { user_id: user_id.clone(), origin: origin.into() })
     }
@@ -73,7 +73,7 @@ impl MailboxKey {
         }
     }
 
-    /// The person it belongs to, directly or by the conversation.
+    /// The person it belongs to, directly or as the owner of the conversation.
     pub(crate) fn owner(&self) -> &Arc<str> {
         match &self.0.holder {
             Holder::Agent { conversation, .. } => &conversation.owner,
@@ -105,18 +105,18 @@ impl MailboxKey {
         }
     }
 
-    /// Whether it is an agent's of this conversation.
+    /// Whether it belongs to an agent of this conversation.
     pub(crate) fn is_in(&self, conversation: &ConversationKey) -> bool {
         self.conversation() == Some(conversation)
     }
 
-    /// Whether it is an agent's, but not its conversation's own.
+    /// Whether it belongs to a sub-agent.
     pub(crate) fn is_sub_agents(&self) -> bool {
         self.agent().is_some_and(|agent| &**agent != "main")
     }
 
-    /// The columns `owner`, `conversation_id` and `agent` of its row. A person's has no conversation, and its origin stands
-    /// in the place of the agent; the one from before there were origins has none.
+    /// The columns `owner`, `conversation_id` and `agent` of its row. For a person, `conversation_id` is empty and `agent`
+    /// holds the origin, or is empty for [`UNKNOWN_ORIGIN`].
     pub(crate) fn columns(&self) -> (&str, &str, &str) {
         match &self.0.holder {
             Holder::Agent { conversation, agent } => (&conversation.owner, &conversation.id, agent),
@@ -125,7 +125,7 @@ impl MailboxKey {
         }
     }
 
-    /// The mailbox that a row's columns mean.
+    /// The inverse of [`MailboxKey::columns`].
     pub(crate) fn from_columns(owner: &str, conversation_id: &str, agent: &str) -> Self {
         match (conversation_id, agent) {
             ("", "") => Self::of_person(&owner.into(), UNKNOWN_ORIGIN),
@@ -161,10 +161,10 @@ impl Hash for MailboxKey {
     }
 }
 
-/// A map from keys that nobody outside can choose the hashes of: those that carry a keyed one, and ids of our own.
+/// A map for keys whose hashes an attacker cannot choose: keys with a precomputed keyed hash, and ids made by the hub.
 pub(crate) type KeyedMap<K, V> = HashMap<K, V, BuildHasherDefault<PrecomputedHasher>>;
 
-/// Takes the hash a key carries for what it is. An id that we minted ends in bits as good as random: they will do.
+/// Uses the precomputed hash of a key. For an id made by the hub it uses the last 8 bytes, which are random enough.
 #[derive(Clone, Default)]
 pub(crate) struct PrecomputedHasher(u64);
 
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn two_keys_of_one_mailbox_are_one_key() {
+    fn two_keys_of_one_mailbox_are_equal() {
         let conversation = ConversationKey::new("ada", "chat");
         let [one, two] = [(); 2].map(|()| MailboxKey::new(&conversation, "main"));
         assert_eq!((&one, hash_of(&one)), (&two, hash_of(&two)));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_differ_in_any_name_or_only_in_where_one_ends_are_different() {
+    fn keys_that_differ_in_any_part_or_in_its_length_are_different() {
         let names = [("ada", "chat", "main"), ("eve", "chat", "main"), ("ada", "chat", "sub"), ("ad", "achat", "main")];
         let keys = names.map(|(owner, id, agent)| MailboxKey::new(&ConversationKey::new(owner, id), agent));
         let hashes: std::collections::HashSet<u64> = keys.iter().map(hash_of).collect();
@@ -230,7 +230,7 @@ mod tests {
     fn ids_of_one_millisecond_are_spread() {
         let mut ids = Ids::seeded(7);
         let minted: Vec<EventId> = (0..1000).map(|_| ids.event(Time::from_millis(1_000))).collect();
-        // What a map looks at: the low bits.
+        // A map uses the low bits.
         let buckets: std::collections::HashSet<u64> = minted.iter().map(|id| hash_of(id) % 1024).collect();
         assert!(buckets.len() > 550, "{} of 1024", buckets.len());
     }

@@ -1,8 +1,8 @@
-//! The durable truth: what a store has answered with `Ok` is on disk.
+//! Durable storage: when a store answers `Ok`, the data is committed.
 //!
-//! [`Store`] speaks in the verbs of the domain. Every write goes through the core's state machines in one place, the
-//! executor, and is committed in groups by one writer; an answer leaves only after the commit that decided it. The
-//! memory store is the shortest right implementation and the model for the others; one conformance suite runs on all.
+//! The methods of [`Store`] are the operations of the domain. The executor applies every write to the core's state machines,
+//! and one writer commits the writes in groups; a call is answered only after its commit. The memory store is the simplest
+//! correct implementation and the model for SQLite; one conformance suite runs on both.
 
 mod clock;
 mod command;
@@ -62,17 +62,17 @@ use bellwire_core::subscriber::Subscribers;
 use bellwire_core::{EventId, Time};
 use tokio::sync::watch;
 
-/// What a store answers, when it is committed.
+/// The answer of a store, ready after the commit.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// Everything the hub remembers, in the verbs of the domain.
+/// The hub's data and the operations on it.
 ///
-/// Duties of every implementation: `Ok` means committed; a command that is refused has changed nothing; a repeated
-/// command gives its first answer; nobody reaches what is not the caller's, and cannot tell it from what is not there.
+/// Duties of every implementation: `Ok` means committed; a refused command has changed nothing; a repeated command gives its
+/// first answer; a caller cannot reach another owner's data, nor distinguish it from missing data.
 pub trait Store: People {
-    /// Takes in events, all or none, and says what they came to.
+    /// Publishes events, all or none, and returns their verdicts.
     fn publish(&self, publish: Publish) -> StoreFuture<'_, Vec<Receipt>>;
-    /// Gives an agent its mail at an injection point.
+    /// Takes an agent's pending notifications at an injection point.
     fn take(&self, take: InjectCommand) -> StoreFuture<'_, InjectResult>;
     /// Creates or updates a conversation. Its owner never changes.
     fn put_conversation(
@@ -84,13 +84,14 @@ pub trait Store: People {
     ) -> StoreFuture<'_, ConversationView>;
     /// How many open conversations an event for this person reaches now, if the caller sends it.
     fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> StoreFuture<'_, usize>;
-    /// A conversation as people see it.
+    /// The state of a conversation.
     fn conversation(&self, caller: Caller, id: String) -> StoreFuture<'_, ConversationView>;
-    /// What a conversation's stream says on connect. Connecting keeps it open.
+    /// The first hints of a conversation's stream. Connecting keeps the conversation open.
     fn connect(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>>;
-    /// A new boundary; answers that were given keep theirs.
+    /// Replaces the boundary. Answers given before keep the old one.
     fn rotate_boundary(&self, caller: Caller, id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, Boundary>;
-    /// What was shown in a conversation, oldest first, from behind `after` on; at most `limit`, and where to go on.
+    /// The system messages of a conversation after the position `after`, oldest first, at most `limit`; and the position of
+    /// the next page.
     fn messages(
         &self,
         caller: Caller,
@@ -98,61 +99,62 @@ pub trait Store: People {
         after: Option<i64>,
         limit: usize,
     ) -> StoreFuture<'_, (Vec<Message>, Option<i64>)>;
-    /// One event's life, by the store's name for it or by the name its sender brought.
+    /// The trace of an event, by its id or by its client event id.
     fn trace(&self, caller: Caller, id: String) -> StoreFuture<'_, Trace>;
-    /// Keeps a token, new or revoked.
+    /// Inserts or updates a token.
     fn put_token(&self, token: Token) -> StoreFuture<'_, ()>;
-    /// Keeps a new token. Asking again under the same name is a conflict: its secret was shown and cannot be again.
+    /// Inserts a token. A repeat under the same key is a conflict: the secret was shown and cannot be shown again.
     fn put_token_once(&self, token: Token, once: IdempotencyKey) -> StoreFuture<'_, ()>;
-    /// Remembers the answer to a call that changes nothing, or gives the one that was remembered before. It is erased with
-    /// whom it is about.
+    /// Stores the answer to a call without other changes, or returns the answer stored before. It is erased together with the
+    /// user `about`.
     fn answer_once(&self, once: IdempotencyKey, answer: String, about: Option<String>) -> StoreFuture<'_, String>;
-    /// The token with this secret.
+    /// The token whose secret has this hash.
     fn token_by_secret(&self, secret_hash: Vec<u8>) -> StoreFuture<'_, Option<Token>>;
     /// Every token, oldest first.
     fn tokens(&self) -> StoreFuture<'_, Vec<Token>>;
-    /// Deletes everything about a person, in bounded steps; the answer comes when it is gone. Until then calls about them are
-    /// a conflict, and whoever asks again waits for the same erasure. It goes on after a restart.
+    /// Deletes all data of a person in bounded steps, and answers when it is deleted. Until then, calls about the person are a
+    /// conflict, and a repeated call waits for the same erasure. A restart resumes it.
     fn erase_user(&self, user_id: String) -> StoreFuture<'_, ()>;
-    /// Counts the erasures that have ended, those that a restart went on with included: then tokens are gone.
+    /// The number of finished erasures, including resumed ones. After each, caches of tokens must be cleared.
     fn erased(&self) -> watch::Receiver<u64>;
-    /// Deletes what is older than this, at most `limit` of each sort; how many went.
+    /// Deletes rows older than the cutoffs, at most `limit` per table, and returns their number.
     fn prune(&self, kept: RetentionCutoffs, limit: usize) -> StoreFuture<'_, usize>;
-    /// How many notifications wait for agents, and since when the oldest does.
+    /// The number of notifications pending for agents, and when the oldest was created.
     fn waiting(&self) -> StoreFuture<'_, (usize, Option<Time>)>;
-    /// Lets time pass for whatever is due. The writer does so by itself; tests with a clock of their own ask.
+    /// Handles due timers. The writer does so by itself; tests with their own clock call this.
     fn tick(&self) -> StoreFuture<'_, ()>;
-    /// Other subscribers, from the next event on.
+    /// Replaces the subscribers, from the next event on.
     fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> StoreFuture<'_, ()>;
     /// The hub's time: stored times are compared with this one, not with the wall clock, which can be set back.
     fn now(&self) -> Time;
     /// Whether the store can write.
     fn check(&self) -> StoreFuture<'_, ()>;
-    /// Finishes what was asked and lets the data go. Nothing can be asked afterwards.
+    /// Finishes accepted commands and closes the database. Later calls fail.
     fn close(&self) -> StoreFuture<'_, ()>;
-    /// Completes when the writer has ended, and says why. From then on every command fails, so a hub must not go on.
+    /// Completes when the writer has ended, with the reason. Every later command fails, so the hub must stop.
     fn ended(&self) -> Pin<Box<dyn Future<Output = Ended> + Send>>;
-    /// Hints for one conversation's streams, each sent after its commit. Who is too slow misses some and asks anew.
+    /// Subscribes to the hints of one conversation, each sent after its commit. A slow receiver misses some and must call
+    /// [`Store::connect`] again.
     fn hints(&self, user_id: &str, conversation_id: &str) -> HintReceiver;
 }
 
-/// What is older than these times may go.
+/// Rows older than these times are deleted.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct RetentionCutoffs {
-    /// Events, their traces, and the ids their senders brought.
+    /// Events, their traces, and their client event ids.
     pub events: Time,
-    /// Answers by call id.
+    /// Answers of injections, by call id.
     pub answers: Time,
-    /// What a person has read, and deliveries and reminders that have come to their end.
+    /// Read inbox items, and ended deliveries and reminders.
     pub inbox: Time,
 }
 
-/// The name of an event, if a text is one.
+/// Parses an event id.
 pub(crate) fn event_id(text: &str) -> Option<EventId> {
     uuid::Uuid::try_parse(text).ok().map(EventId)
 }
 
-/// When a time-ordered name was minted.
+/// The creation time in a time-ordered id (UUID version 7).
 pub(crate) fn minted_at(id: uuid::Uuid) -> Time {
     let millis = id.as_u128() >> 80;
     Time::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))

@@ -1,4 +1,4 @@
-//! Everything in maps: the shortest right implementation, and the model for the others.
+//! The backend in memory: the simplest correct implementation, and the model for SQLite.
 
 mod people;
 
@@ -21,7 +21,7 @@ use crate::rows::{
 use crate::single_writer::{Reader, SingleWriterStore};
 use crate::writer::{self, Backend, Erased, Progress, PruneCutoffs, StoreOptions};
 
-/// A store that forgets everything when the process ends.
+/// A store whose data is lost at the end of the process.
 pub type MemoryStore = SingleWriterStore<Memory>;
 
 /// The tables, shared by the writer and the readers.
@@ -37,7 +37,7 @@ struct Tables {
     superseded: Vec<SupersededRow>,
     mailboxes: BTreeMap<MailboxKey, MailboxRow>,
     notifications: BTreeMap<NotificationId, NotificationRow>,
-    /// In the order they were given.
+    /// In the order of their answers, with their sequence number.
     injections: Vec<(i64, InjectionRow)>,
     people: people::PeopleTables,
     tokens: BTreeMap<String, Token>,
@@ -48,7 +48,7 @@ impl MemoryStore {
     pub fn open(opening: StoreOptions) -> Self {
         let tables = Memory::default();
         opening.clock.start(None);
-        // The model for the others has no second memory beside its rows.
+        // The model uses no refusal cache: its rows decide every call.
         let (writer, running) =
             writer::make(tables.clone(), opening, Arc::new(NoRefusalCache)).expect("empty tables are counted");
         tokio::spawn(running);

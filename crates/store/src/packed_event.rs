@@ -1,7 +1,7 @@
-//! An event as one piece of memory.
+//! An event as one allocation.
 //!
-//! A mailbox that nobody empties keeps its events for long. As they came they are some twenty pieces of memory and two
-//! kilobytes; packed, one piece of a few hundred bytes, and until the commit the text of the event's row too.
+//! A mailbox that no agent reads keeps its events for long. A parsed event is about twenty allocations and two kilobytes; a
+//! packed one is one allocation of a few hundred bytes. Until the commit it also provides the payload text of the event's row.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use bellwire_core::event::{EventCause, StoredEvent};
 use bellwire_core::{Event, EventId, Severity, Time};
 use serde::{Deserialize, Serialize};
 
-/// Enough for most events.
-const ROOM: usize = 1024;
+/// The initial capacity, in bytes; enough for most events.
+const CAPACITY: usize = 1024;
 
-/// An event but for its name.
+/// An event without its id.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedEvent {
-    /// The columns, then the payload's JSON.
+    /// The columns in postcard, then the payload as JSON.
     bytes: Arc<[u8]>,
-    /// Where the payload begins.
+    /// The offset of the payload.
     payload: usize,
 }
 
-/// What an event is besides its payload.
+/// The fields of an event except id and payload.
 #[derive(Serialize, Deserialize)]
 struct Columns<'a> {
     kind: &'a str,
@@ -37,8 +37,8 @@ struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    fn written(&self) -> Vec<u8> {
-        postcard::to_extend(self, Vec::with_capacity(ROOM)).expect("plain data becomes bytes")
+    fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_extend(self, Vec::with_capacity(CAPACITY)).expect("these types always serialize to postcard")
     }
 }
 
@@ -56,13 +56,13 @@ impl PackedEvent {
             correlation_id: event.correlation_id(),
             cause: event.cause().as_str(),
         };
-        let mut bytes = columns.written();
+        let mut bytes = columns.to_bytes();
         let payload = bytes.len();
-        serde_json::to_writer(&mut bytes, event.payload().as_map()).expect("plain data becomes JSON");
+        serde_json::to_writer(&mut bytes, event.payload().as_map()).expect("a JSON map always serializes");
         Self { bytes: bytes.into(), payload }
     }
 
-    /// The same from a row, whose payload is text already.
+    /// Packs an event read from a row, whose payload is already JSON.
     pub(crate) fn of_stored(stored: &StoredEvent) -> Self {
         let columns = Columns {
             kind: &stored.kind,
@@ -76,18 +76,18 @@ impl PackedEvent {
             correlation_id: stored.correlation_id.as_deref(),
             cause: stored.cause.as_str(),
         };
-        let mut bytes = columns.written();
+        let mut bytes = columns.to_bytes();
         let payload = bytes.len();
         bytes.extend_from_slice(stored.payload.as_bytes());
         Self { bytes: bytes.into(), payload }
     }
 
-    /// What the event carries, as JSON.
+    /// The payload as JSON.
     pub(crate) fn payload(&self) -> &str {
-        str::from_utf8(&self.bytes[self.payload..]).expect("JSON is text")
+        str::from_utf8(&self.bytes[self.payload..]).expect("JSON is UTF-8")
     }
 
-    /// The event again, by its name.
+    /// Parses the event and sets its id.
     pub(crate) fn unpack(&self, id: EventId) -> Option<Event> {
         let columns: Columns<'_> = postcard::from_bytes(&self.bytes[..self.payload]).ok()?;
         let owned = |text: Option<&str>| text.map(str::to_owned);
@@ -108,7 +108,7 @@ impl PackedEvent {
         Event::from_stored(stored).ok()
     }
 
-    /// How much memory it takes.
+    /// Its size in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
     }

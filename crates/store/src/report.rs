@@ -1,4 +1,4 @@
-//! What a commit did, for those who watch the store. Plain numbers: how they are shown is another's business.
+//! Counts of each commit, for metrics and logs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,48 +11,48 @@ use crate::people::InboxItem;
 use crate::rows::Changes;
 use crate::work::Work;
 
-/// Hears of every commit, right after it. It is called by the writer: it must not wait for anything.
+/// Called by the writer right after every commit. It must not block.
 pub type Observer = Arc<dyn Fn(&CommitReport) + Send + Sync>;
 
 /// One commit, or one group of reads that needed none; those have no commands.
 #[derive(Clone, Debug, Default)]
 pub struct CommitReport {
-    /// How many commands it carried.
+    /// How many commands it contained.
     pub commands: usize,
-    /// How many events it took in, those that detectors and observed calls brought included.
+    /// How many events it stored, including those of detectors and observed calls.
     pub events: usize,
     /// How many verdicts of each kind it wrote.
     pub verdicts: Vec<(VerdictKind, usize)>,
     /// How many notifications it wrote, new or ended.
     pub notifications: usize,
-    /// How many injections it answered anew.
+    /// How many injections it answered, without replays.
     pub injections: usize,
     /// The notifications it created for people.
     pub told: Vec<NewNotification>,
-    /// How long the command that had waited longest waited for its turn.
+    /// How long the oldest command waited in the queue.
     pub waited: Duration,
     /// How long deciding and writing took.
     pub took: Duration,
-    /// How many rows were found damaged, and left out, since the report before.
+    /// How many damaged rows were found and skipped since the previous report.
     pub damaged: usize,
-    /// How much was read, written and rendered for it.
+    /// The work done for it.
     pub work: Work,
-    /// Why it failed, if it did: then nothing of it happened.
+    /// Why it failed, if it did. Then it changed nothing.
     pub failed: Option<ErrorKind>,
 }
 
-/// A notification that was created for a person, without what it says.
+/// A notification created for a person, without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewNotification {
     /// Its id.
     pub id: NotificationId,
     /// The person it is for.
     pub user_id: String,
-    /// The authenticated name of who tells.
+    /// The authenticated origin.
     pub origin: String,
-    /// The conversation in which it came up.
+    /// The conversation it comes from.
     pub conversation_id: Option<String>,
-    /// The thread of work it belongs to.
+    /// The correlation id.
     pub correlation_id: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What one commit writes. Backends turn it into statements and nothing else.
+//! The rows of one commit. Backends write them and decide nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::verdicts::Verdicts;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ConversationRow {
     pub(crate) key: ConversationKey,
-    /// Whether a caller who speaks for everyone made it: to such callers its id alone means this one.
+    /// Whether an unbound caller created it. For unbound callers, its id alone means this conversation.
     pub(crate) registered: bool,
     pub(crate) title: Option<String>,
     pub(crate) boundary: Boundary,
-    /// An upgrade changed the boundary, and no injection has said so yet.
+    /// An upgrade changed the boundary, and no injection has mentioned it yet.
     pub(crate) boundary_changed: bool,
     pub(crate) created_at: Time,
     pub(crate) seen_at: Time,
-    /// The sub-agents at work, and until when each is without another sign of life; the latest last.
+    /// The working sub-agents, each with the time at which it counts as idle; the most recent last.
     pub(crate) workers: Vec<(Arc<str>, Time)>,
 }
 
@@ -49,18 +49,18 @@ pub(crate) struct ClientEventIdRow {
     pub(crate) at: Time,
 }
 
-/// A call that must not happen twice, and what it was answered.
+/// The stored answer of a call with an idempotency key.
 #[derive(Clone, Debug)]
 pub(crate) struct IdempotencyRow {
     pub(crate) once: IdempotencyKey,
     /// JSON of the answer.
     pub(crate) answer: String,
-    /// Whom the answer is about.
+    /// The people the answer mentions; it is erased with any of them.
     pub(crate) people: BTreeSet<String>,
     pub(crate) at: Time,
 }
 
-/// A newer event took an older one's place.
+/// A newer event replaced an older one.
 #[derive(Clone, Debug)]
 pub(crate) struct SupersededRow {
     pub(crate) event_id: EventId,
@@ -75,7 +75,7 @@ impl SupersededRow {
     }
 }
 
-/// A notification as its mailbox knows it, and what became of it.
+/// A notification of a mailbox, pending or ended.
 #[derive(Clone, Debug)]
 pub(crate) struct NotificationRow {
     pub(crate) key: MailboxKey,
@@ -109,11 +109,11 @@ pub(crate) struct InjectionRow {
 }
 
 impl InjectionRow {
-    /// How much memory it takes, about: its texts, each as often as it is in there.
+    /// Its approximate size in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let said = self.messages.iter().map(|message| size_of::<Message>() + message.content.len()).sum::<usize>();
         let taken = size_of_val(self.taken.as_slice());
-        // Synthetic messages say what the block would have said.
+        // Synthetic messages contain the text of the block.
         let answer = if self.answer.messages.is_empty() { self.answer.block.len() } else { said };
         size_of::<Self>() + said + taken + answer
     }
@@ -122,7 +122,7 @@ impl InjectionRow {
 #[derive(Clone, Debug)]
 pub(crate) struct MailboxRow {
     pub(crate) state: Vec<u8>,
-    /// The notifications that wait in it.
+    /// The pending notifications.
     pub(crate) pending: Vec<NotificationId>,
     pub(crate) due_at: Time,
 }
@@ -135,11 +135,11 @@ pub(crate) struct Changes {
     pub(crate) conversations: BTreeMap<ConversationKey, ConversationRow>,
     pub(crate) events: Vec<EventRow>,
     pub(crate) client_event_id: Vec<ClientEventIdRow>,
-    /// Where the names of this commit are: in `client_event_id`, and in `events`.
+    /// The client event ids of this commit: their index in `client_event_id` and in `events`.
     pub(crate) client_event_ids_in_commit: HashMap<(String, String), (usize, usize)>,
     pub(crate) once: Vec<IdempotencyRow>,
     pub(crate) superseded: Vec<SupersededRow>,
-    /// The mailboxes that were touched, in that order; their rows are made when everything is decided.
+    /// The changed mailboxes, in order of their first change. Their rows are made when all commands are decided.
     pub(crate) mailboxes: Vec<MailboxKey>,
     pub(crate) mailbox_rows: Vec<(MailboxKey, MailboxRow)>,
     pub(crate) notifications: BTreeMap<NotificationId, NotificationRow>,
@@ -148,15 +148,15 @@ pub(crate) struct Changes {
     pub(crate) settings: BTreeMap<String, (PersonSettings, Time)>,
     pub(crate) people: PeopleChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
-    /// How many items were rendered, and how many inputs mailboxes handled. No rows: they count as work.
+    /// Items rendered and inputs handled by mailboxes. They write no rows but count as work.
     pub(crate) rendered: usize,
     pub(crate) handled: usize,
-    /// How many more notifications wait in mailboxes after this commit than before it.
+    /// The change of the number of pending notifications by this commit.
     pub(crate) waiting: i64,
 }
 
 impl Changes {
-    /// Writes down how a notification ended.
+    /// Adds the row of an ended notification.
     pub(crate) fn end(&mut self, row: NotificationRow) {
         self.notifications.insert(row.notification.id, row);
     }
@@ -174,7 +174,7 @@ impl Changes {
             && self.tokens.is_empty()
     }
 
-    /// How many rows this writes, as far as it is decided.
+    /// The number of rows so far.
     pub(crate) fn rows(&self) -> usize {
         let common = [
             self.conversations.len(),
@@ -191,12 +191,12 @@ impl Changes {
         common.into_iter().chain(rare).sum()
     }
 
-    /// The work of this commit as far as it is decided, without what was read for it.
+    /// The work so far, without reads.
     pub(crate) fn work(&self) -> usize {
         self.rows() + self.rendered + self.handled
     }
 
-    /// Whether there is something besides what publishing and injecting write.
+    /// Whether there are rows that publishing and injecting do not write.
     pub(crate) fn has_rare(&self) -> bool {
         !(self.unseen.is_empty()
             && self.once.is_empty()
@@ -207,16 +207,16 @@ impl Changes {
     }
 }
 
-/// A position in what a conversation was shown is the injection's sequence times this, plus the number of its messages
-/// that lie before the position. An injection has fewer messages than this.
+/// A position in the messages of a conversation is the injection's sequence times this, plus the message's number in the
+/// injection, from 1. An injection has fewer messages than this.
 const MESSAGES_PER_INJECTION: i64 = 1024;
 
-/// The first injection that may have messages behind a position.
+/// The first injection that may have messages after a position.
 pub(crate) fn first_injection(after: i64) -> i64 {
     after / MESSAGES_PER_INJECTION
 }
 
-/// The messages behind a position, at most `limit`, and where to go on. `rows` begin with [`first_injection`].
+/// The messages after a position, at most `limit`, and the position of the next page. `rows` begin with [`first_injection`].
 pub(crate) fn page(
     rows: impl Iterator<Item = (i64, Vec<Message>)>,
     after: i64,

@@ -1,4 +1,4 @@
-//! What an event came to. Its JSON is made once, when the row is written, and the answer says the same.
+//! The verdicts on an event. Their JSON is serialized once, for the row and for the response.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct Verdicts {
 impl Verdicts {
     /// The list as JSON.
     pub fn json(&self) -> &RawValue {
-        self.json.get_or_init(|| to_raw_value(&self.list).expect("plain data becomes JSON"))
+        self.json.get_or_init(|| to_raw_value(&self.list).expect("these types always serialize to JSON"))
     }
 
     pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Decision>) {
@@ -63,7 +63,7 @@ impl PartialEq for Verdicts {
     }
 }
 
-/// Into JSON only, as a piece that is not made again.
+/// JSON only: reuses the cached text.
 impl Serialize for Verdicts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.json().serialize(serializer)
@@ -76,22 +76,22 @@ impl<'de> Deserialize<'de> for Verdicts {
     }
 }
 
-/// A verdict as it is kept with its event, and as it is told.
+/// A verdict as it is stored with its event and sent in responses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// The subscriber.
     pub subscriber: Arc<str>,
-    /// The conversation it decided for; empty where there is none.
+    /// The conversation of the mailbox; empty (JSON null) if there is none.
     #[serde(with = "or_null")]
     pub conversation_id: Arc<str>,
-    /// The agent it decided for; empty where there is none.
+    /// The agent of the mailbox; empty (JSON null) if there is none.
     #[serde(with = "or_null")]
     pub agent: Arc<str>,
     /// queued, held, duplicate, filtered or suppressed.
     pub verdict: Cow<'static, str>,
-    /// Why, in words.
+    /// The reason, for people.
     pub reason: Cow<'static, str>,
-    /// Why the subscriber does not want the event, for programs. Events of older versions do not have it.
+    /// Why the event was filtered, for programs. Rows of older versions do not have it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub filter: Option<FilterKind>,
     /// The notification it became part of.
@@ -100,7 +100,7 @@ pub struct Decision {
     /// The event it repeats.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub of: Option<Uuid>,
-    /// How many repeats there have been.
+    /// How many repeats have been counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub repeats: Option<u32>,
 }
@@ -124,18 +124,18 @@ impl Decision {
         }
     }
 
-    /// Whether a notification tells of the event, so that the event is needed until it is shown.
+    /// Whether a notification contains the event, so that the event is needed until it is shown.
     pub(crate) fn is_told(&self) -> bool {
         self.notification_id.is_some()
     }
 
-    /// The verdict on an event that a person would be told of, if its sender were known by a name.
+    /// The verdict on an event that would reach a person, if its sender had an origin.
     pub(crate) fn without_origin(subscriber: &SubscriberId) -> Self {
         let reason = "no_origin: the token has no origin, so nothing it sends reaches a person";
         Self { subscriber: subscriber.shared(), reason: reason.into(), ..Self::nobody(String::new()) }
     }
 
-    /// The verdict on an event for a person where no conversation of theirs hears it, or not every one.
+    /// The verdict on an event for a person that does not reach any of their conversations, or not all.
     pub(crate) fn nobody(reason: String) -> Self {
         Self {
             subscriber: "*".into(),
@@ -151,7 +151,7 @@ impl Decision {
     }
 }
 
-/// A name that is empty where there is none, and null for whoever reads it.
+/// Serializes an empty text as null, and reads null as an empty text.
 mod or_null {
     use super::{Arc, Deserialize, Deserializer, Serialize, Serializer};
 
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_read_as_they_are_written_and_as_they_were_written_before_null() -> serde_json::Result<()> {
+    fn verdicts_are_read_with_null_and_with_the_older_empty_text() -> serde_json::Result<()> {
         let verdicts = Verdicts::from(vec![Decision::nobody("why".to_owned())]);
         let written = serde_json::to_string(&verdicts)?;
         assert!(written.contains(r#""conversation_id":null,"agent":null"#), "{written}");

@@ -1,4 +1,4 @@
-//! What a process that dies leaves behind. Only durable stores have anything to lose.
+//! Restarting after a killed process loses nothing that was committed. Durable backends only.
 
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, Severity};

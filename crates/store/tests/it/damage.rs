@@ -1,5 +1,5 @@
-//! A row that was damaged in the file is an error for whoever asks for it. It never ends the writer, and it stops nobody
-//! else: not their commands, their timers, their reminders or their deliveries.
+//! A damaged row is an error only for commands that need it. It never ends the writer and stops no other command, timer,
+//! reminder or delivery.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Which letters are claimed first, and that one that is tried again is the same letter.
+//! The order in which deliveries are claimed, and that a retry sends the same mail.
 
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_store::{

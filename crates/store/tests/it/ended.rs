@@ -1,4 +1,4 @@
-//! A store says when its writer has ended, and why: a hub without a writer must not go on.
+//! A store reports that its writer has ended, with the reason: a hub without a writer must stop.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Erasing a person: in steps, to the end, and without a trace in the file.
+//! Erasing a person: in bounded steps, resumed after a restart, and without remains in the file.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

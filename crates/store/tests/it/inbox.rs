@@ -1,4 +1,4 @@
-//! What a person does with their inbox, and what their streams hear of it.
+//! Reading, dismissing and pressing buttons in an inbox, and the changes that streams get.
 
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{NotificationId, Time};

@@ -1,4 +1,4 @@
-//! One suite for every store: a file a duty, each test run on each backend.
+//! The conformance suite of all stores: one file per duty, every test runs on every backend.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 

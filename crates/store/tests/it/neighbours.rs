@@ -1,4 +1,4 @@
-//! A command that fails concerns its asker and nobody else, however late it fails, and has changed nothing.
+//! A failing command changes nothing and fails no other command of its commit, however late it fails.
 
 use std::future::Future;
 use std::pin::Pin;

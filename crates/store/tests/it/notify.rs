@@ -1,4 +1,4 @@
-//! Telling a person: once per call, never more than the hour allows.
+//! Notifying a person: once per call, within the hourly limit.
 
 use bellwire_core::person::{MessageType, SettingsChange, ShowNotification, ToolArguments};
 use bellwire_core::{Event, Severity, Time};

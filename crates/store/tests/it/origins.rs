@@ -1,4 +1,4 @@
-//! Whoever tells a person something is named by what was authenticated, whatever source the events name.
+//! A person sees the authenticated origin of a notification, whatever source its events name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

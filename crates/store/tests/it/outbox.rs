@@ -1,4 +1,4 @@
-//! Ways out of the hub: planned with the notification, sent once, and what became of them is known.
+//! Deliveries: planned with the notification, sent once, and their outcome is recorded.
 
 use bellwire_core::InjectionPoint::TurnStart;
 use bellwire_core::Time;

@@ -1,4 +1,4 @@
-//! Lists that are longer than a page: nothing is left out and nothing comes twice.
+//! Paged lists: no item is missing and none appears twice.
 
 use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_core::{Severity, Time};

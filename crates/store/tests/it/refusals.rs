@@ -1,4 +1,4 @@
-//! The hourly cap with and without a memory of refusals: it admits exactly what the rows allow, whatever the memory does.
+//! The hourly limits with and without a refusal cache: the rows decide how many are admitted, whatever the cache does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What was answered or told once is answered or told again as it was, also after a restart.
+//! A repeated call gets its first answer, also after a restart.
 
 use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_store::{Caller, ErrorKind};

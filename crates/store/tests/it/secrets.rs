@@ -1,7 +1,7 @@
-//! Nobody can guess another's boundary from ids and boundaries of their own.
+//! A boundary cannot be predicted from other ids and boundaries.
 //!
 //! An earlier version took secrets and ids from the same two streams of splitmix64. The attack on it is kept here: it
-//! recovers both streams from two event ids and two boundaries, and says what boundaries follow.
+//! recovers both streams from two event ids and two boundaries, and predicts the next boundaries.
 
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_store::{Caller, Receipt};

@@ -1,8 +1,8 @@
-//! A store whose commits fail at random says, in the end, exactly what one says whose commits never do.
+//! A store whose commits fail at random gives the same answers as one whose commits never fail.
 //!
 //! The same random commands go to the memory store, which is the model, and to SQLite, where a second connection makes a
 //! table fail: by a trigger that makes the commit fail, in each of the ways in which a statement can fail, or by renaming
-//! it, so that every read of it fails too, at whatever moment of a command that is. What failed is asked again. Every answer must be the model's, whatever happened before it.
+//! it, so that reads fail too, at any point of a command. Failed commands are repeated. Every answer must equal the model's.
 //!
 //! Every simulation follows from its seed, which a failure prints. `BELLWIRE_SIM_SEEDS=200` runs more of them,
 //! `BELLWIRE_SIM_FIRST=17` begins with that one.

@@ -1,4 +1,4 @@
-//! No command, however large, does more than a bounded amount of work before others have their turn. Work is counted, not
+//! No command does more than a bounded amount of work before other commands get their turn. Work is counted, not
 //! timed: rows read and written, items rendered, inputs handled.
 
 use std::sync::{Arc, Mutex, mpsc};
