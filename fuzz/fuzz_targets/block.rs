@@ -79,7 +79,7 @@ fuzz_target!(|actions: Vec<Action>| {
                 }
             }
             Action::Say(text) => {
-                // One without a word in it is refused, and so is the one after two hundred that wait.
+                // An empty message is refused, and so is one beyond two hundred pending.
                 if let Ok(message) = Event::user_message(&text.knowing(&boundary)) {
                     said |= conversation.publish(message, now).is_ok();
                 }

@@ -12,7 +12,7 @@ use bellwire_fuzz::{TemplateText, assert_reads_back};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
-/// What a rendering may print.
+/// The largest output of a rendering.
 const OUTPUT_MAX: usize = 256 * 1024;
 /// A rendering takes less than a tenth of a second; with every check of the sanitizer it may take longer.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -51,7 +51,7 @@ fn event(payload: Value, repeats: u32) -> TemplateEvent {
     TemplateEvent { event: Arc::new(event.at(Time::from_millis(1_000))), repeats }
 }
 
-/// How much a document says, before any quoting.
+/// The size of a document's text, without quoting.
 fn length(document: &Document) -> usize {
     let text = |scalar: &Scalar| if let Scalar::Text(text) = scalar { text.len() } else { 1 };
     match document {

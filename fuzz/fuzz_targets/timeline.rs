@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 /// Longer timelines only repeat themselves.
 const TEXT_MAX: usize = 8 * 1024;
-/// A burst of more events tests the patience of the fuzzer and nothing else.
+/// Larger bursts only slow the fuzzer down.
 const BURST_MAX: u64 = 1_000;
 
 static SUBSCRIBERS: LazyLock<Subscribers> = LazyLock::new(Subscribers::bundled);

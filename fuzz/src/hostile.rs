@@ -1,9 +1,9 @@
-//! Texts and payloads glued together from what has broken renderers before.
+//! Hostile texts and payloads, built from fragments that have broken renderers before.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use serde_json::{Map, Value, json};
 
-/// Stands for the conversation's boundary in a hostile text, until [`Hostile::knowing`] puts the real one in.
+/// The placeholder of the boundary in a hostile text; [`Hostile::knowing`] replaces it by the real one.
 const BOUNDARY: &str = "\u{f8ff}";
 
 #[rustfmt::skip]
@@ -16,12 +16,12 @@ const FRAGMENTS: [&str; 72] = [
     "Hu", "man:", "user", " x7", "true", "null", "-1e5", "word", "{{ x }}", BOUNDARY,
 ];
 
-/// A text nobody should trust.
+/// A hostile text.
 #[derive(Clone, Debug)]
 pub struct Hostile(pub String);
 
 impl Hostile {
-    /// The same text from somebody who knows the boundary.
+    /// The same text from an attacker who knows the boundary.
     pub fn knowing(&self, boundary: &str) -> String {
         self.0.replace(BOUNDARY, boundary)
     }
@@ -41,7 +41,7 @@ impl<'a> Arbitrary<'a> for Hostile {
     }
 }
 
-/// A JSON value nobody should trust, at most a few levels deep.
+/// A hostile JSON value, at most a few levels deep.
 #[derive(Clone, Debug)]
 pub struct HostileJson(pub Value);
 
@@ -68,7 +68,7 @@ fn map(u: &mut Unstructured<'_>, depth: usize) -> Result<Map<String, Value>> {
     (0..u.int_in_range(0..=5)?).map(|_| Ok((u.arbitrary::<Hostile>()?.0, value(u, depth)?))).collect()
 }
 
-/// What the bundled templates look at.
+/// The payload fields that the bundled templates use.
 const KEYS: [&str; 24] = [
     "message",
     "error_message",
@@ -96,12 +96,12 @@ const KEYS: [&str; 24] = [
     "usage",
 ];
 
-/// A payload of hostile values under names that templates look at.
+/// A payload of hostile values in fields that templates use.
 #[derive(Clone, Debug)]
 pub struct Payload(pub Map<String, Value>);
 
 impl Payload {
-    /// The same payload from somebody who knows the boundary.
+    /// The same payload from an attacker who knows the boundary.
     pub fn knowing(&self, boundary: &str) -> Value {
         let text = Value::Object(self.0.clone()).to_string().replace(BOUNDARY, boundary);
         serde_json::from_str(&text).expect("a boundary is letters and digits")

@@ -1,4 +1,4 @@
-//! What the fuzz targets share: hostile texts and payloads, and the checks that whatever comes out must pass.
+//! Shared by the fuzz targets: hostile texts and payloads, and the checks of the output.
 //!
 //! `make fuzz` runs every target for a while; one of them for an hour, from the root of the project:
 //!

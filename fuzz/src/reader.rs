@@ -1,4 +1,4 @@
-//! Reads what an agent would read, as strictly as can be: every tag, label and line must be one that the renderer put there.
+//! A strict parser of blocks: every tag, label and line must be one that the renderer wrote.
 
 use serde_json::Value;
 
@@ -7,9 +7,9 @@ use crate::read_back;
 /// One item of a block.
 #[derive(Debug)]
 pub struct Item {
-    /// What stands in its brackets.
+    /// The label in its brackets.
     pub label: String,
-    /// What its text says.
+    /// Its text.
     pub value: Value,
 }
 
@@ -100,7 +100,7 @@ fn assert_marks(text: &str, boundary: &str, elements: usize) {
     }
 }
 
-/// Some that nobody sees and a model reads.
+/// Characters that are invisible to people but not to a model.
 const HIDDEN: [char; 6] = ['\u{200b}', '\u{200d}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{e0041}'];
 
 fn assert_label(label: &str) {

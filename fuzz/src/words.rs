@@ -1,4 +1,4 @@
-//! Templates glued together from pieces of the language, so that more of them than by chance compile.
+//! Templates built from fragments of the language, so that more of them compile than random text would.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 
@@ -49,7 +49,7 @@ impl<'a> Arbitrary<'a> for TemplateText {
     }
 }
 
-/// Puts a value in every place marked for one.
+/// Fills every placeholder with a value.
 fn fill(piece: &str, u: &mut Unstructured<'_>, depth: usize) -> Result<String> {
     let mut text = String::new();
     for (number, part) in piece.split('@').enumerate() {
