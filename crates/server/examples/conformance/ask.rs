@@ -1,4 +1,4 @@
-//! Fixtures that ask the client back while they work, as servers did before 2026-07-28.
+//! Fixtures that send requests to the client during a call, as servers did before revision 2026-07-28.
 
 use rmcp::model::{CallToolRequestParams, CallToolResult, ElicitRequest, ElicitRequestParams, ServerRequest, Tool};
 use rmcp::service::RequestContext;

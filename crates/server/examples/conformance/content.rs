@@ -13,7 +13,7 @@ const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z
 /// A sound of no length.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
-/// A thing of the protocol as it stands on the wire.
+/// Builds a protocol type from its JSON.
 pub(crate) fn read<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("the fixtures are written as the protocol has it")
 }
@@ -22,7 +22,7 @@ pub(crate) fn text(text: &str) -> CallToolResult {
     read(json!({ "resultType": "complete", "content": [{ "type": "text", "text": text }] }))
 }
 
-/// A tool that takes nothing.
+/// A tool without arguments.
 pub(crate) fn plain(name: &str) -> Tool {
     with_input(name, json!({ "type": "object", "properties": {} }))
 }
@@ -50,7 +50,7 @@ pub(crate) fn tools() -> Vec<Tool> {
     tools
 }
 
-/// A schema with the words of JSON Schema 2020-12 that must survive.
+/// A schema with keywords of JSON Schema 2020-12 that the server must keep.
 fn every_keyword() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

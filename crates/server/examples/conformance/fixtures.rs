@@ -1,4 +1,4 @@
-//! Which request goes to which fixture, and which to the hub's own server.
+//! Routes requests to the fixtures, and the rest to the hub's own MCP server.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{ask, content, input, progress};
 
 type Request = RequestContext<RoleServer>;
 
-/// What changed, for everybody who listens.
+/// A list that has changed, sent to all listeners.
 #[derive(Copy, Clone)]
 pub(crate) enum Change {
     Tools,
@@ -46,7 +46,7 @@ impl Fixtures {
         [content::tools(), progress::tools(), ask::tools(), input::tools()].concat()
     }
 
-    /// Tells everybody who listens; nobody may.
+    /// Sends to all listeners; there may be none.
     fn changed(&self, change: Change) -> CallToolResponse {
         let _ = self.board.0.send(change);
         content::text("Changed.").into()

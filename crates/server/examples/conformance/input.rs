@@ -1,4 +1,4 @@
-//! Fixtures that need more from the client and say so in their result, as servers do since 2026-07-28.
+//! Fixtures that ask the client for input in their result, as servers do since revision 2026-07-28.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
@@ -90,12 +90,12 @@ pub(crate) fn prompt(ask: &GetPromptRequestParams) -> GetPromptResponse {
     }
 }
 
-/// An answer that is one: an object with something in it.
+/// Whether the client's answer is a non-empty object.
 fn answered(all: &InputResponses, key: &str) -> Option<Value> {
     all.get(key).filter(|answer| answer.as_object().is_some_and(|answer| !answer.is_empty())).cloned()
 }
 
-/// Only what the client can do.
+/// The input requests that the client supports.
 fn allowed(request: &RequestContext<RoleServer>) -> Value {
     let able = request.client_capabilities().unwrap_or_default();
     let mut all = json!({});
@@ -134,7 +134,7 @@ fn roots() -> Value {
     json!({ "method": "roots/list", "params": {} })
 }
 
-/// A state that the client carries and cannot change.
+/// State that the client sends back, signed so that it cannot change it.
 fn sealed(state: &str) -> String {
     format!("{state}.{}", seal(state))
 }

@@ -1,7 +1,7 @@
-//! The hub with what the official MCP conformance suite expects to find on a server: its tools, resources and prompts.
+//! A hub with the tools, resources and prompts that the official MCP conformance suite expects.
 //!
-//! Only for tests (`scripts/test-mcp`). The server below it, the sessions, the router and the tokens are the hub's own; the
-//! fixtures stand in front of it and leave to it whatever is not theirs. Prints `{"url": …, "token": …}` and runs until
+//! Only for tests (`scripts/test-mcp`). MCP server, sessions, router and tokens are the hub's own; the fixtures handle their
+//! own requests and pass the others on to it. Prints `{"url": …, "token": …}` and runs until
 //! it is killed.
 
 #![allow(deprecated, reason = "the suite asks for what older revisions have")]

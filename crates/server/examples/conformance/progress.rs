@@ -1,4 +1,4 @@
-//! Fixtures that say something while they work.
+//! Fixtures that send progress and log messages during a call.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const NAMES: [&str; 6] = [
     "test_streaming_elicitation",
     "test_missing_capability",
 ];
-/// The suite wants to see single steps.
+/// The delay between progress messages, so that the suite sees each of them.
 const STEP: Duration = Duration::from_millis(50);
 
 pub(crate) fn tools() -> Vec<Tool> {
@@ -58,7 +58,7 @@ async fn steps(request: &RequestContext<RoleServer>) {
     }
 }
 
-/// Since 2026-07-28 only whoever asks for a log gets one.
+/// Since revision 2026-07-28, only a client that asks for log messages gets them.
 async fn logs(request: &RequestContext<RoleServer>) {
     let version = request.protocol_version().map(|version| version.to_string()).unwrap_or_default();
     if version.as_str() >= "2026-07-28" && request.meta.log_level().is_none() {
