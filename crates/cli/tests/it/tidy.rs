@@ -150,4 +150,8 @@ fn the_code_map_names_files_that_exist() {
             assert!(exists, "ARCHITECTURE.md names {word}");
         }
     }
+    for word in read("CONTRIBUTING.md").split('`').filter(|word| word.ends_with(".rs") && !word.contains("NAME")) {
+        let ending = format!("/{word}");
+        assert!(known.iter().any(|path| path.ends_with(&ending)), "CONTRIBUTING.md names {word}");
+    }
 }
