@@ -1,4 +1,4 @@
-//! The API over HTTP: wire types live here and nowhere else.
+//! The HTTP API: routes, handlers and wire types. Wire types are defined only in this module.
 
 mod api_service;
 mod body;
@@ -55,38 +55,38 @@ use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
 use crate::tools::MailThrottle;
 
-/// What every handler may use. Every layer of every request has its own, so a copy must cost next to nothing.
+/// The shared state of all handlers. Every request clones it several times, so it is one `Arc`.
 #[derive(Clone)]
 pub(crate) struct Hub(Arc<Parts>);
 
-/// What a hub is made of.
+/// The fields of [`Hub`], which dereferences to them.
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) tokens: Arc<Authenticator>,
-    /// The subscribers in force; a reload replaces them.
+    /// The current subscribers; a reload replaces them.
     pub(crate) subscribers_watch: tokio::sync::watch::Receiver<Arc<Subscribers>>,
-    /// The most events one call may bring.
+    /// The maximum number of events in one publish request.
     pub(crate) batch_max: usize,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) overload: Arc<ConcurrencyLimits>,
     pub(crate) trace_ids: TraceIds,
-    /// Names of tokens that were just revoked: their streams end.
+    /// Sends the id of each revoked token, so that its open streams end.
     pub(crate) revoked: broadcast::Sender<String>,
-    /// Signs and reads the links that end mail.
+    /// Signs and verifies unsubscribe links.
     pub(crate) unsubscribe: crate::deliver::UnsubscribeLinks,
-    /// Whether mail is configured.
+    /// Whether sending email is configured.
     pub(crate) mails: bool,
-    /// Remembers refusals of the hourly limits.
+    /// Caches refusals of the hourly limits, so that a repeated call does not reach the database.
     pub(crate) refusals: Arc<dyn RefusalCache>,
-    /// How often what is over a limit carries mail.
+    /// Bounds how often rate-limited tool results carry notifications.
     pub(crate) mail_throttle: MailThrottle,
-    /// How long a call waits for the end of an erasure.
+    /// How long a request waits for an erasure to finish.
     pub(crate) erase_wait: std::time::Duration,
-    /// The page of `/metrics` and when it was written. Whoever asks while it is written waits for it.
+    /// The cached text of `/metrics` and when it was written. Requests wait on the lock while it is rewritten.
     pub(crate) metrics_page: tokio::sync::Mutex<Option<(std::time::Instant, Arc<str>)>>,
-    /// Closed when the hub stops: streams end.
+    /// Changes when the hub stops, so that open streams end.
     pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
-    /// Knows whether an essential task has died.
+    /// Reports whether an essential task has died.
     pub(crate) supervisor: Supervisor,
 }
 
@@ -103,7 +103,7 @@ impl Hub {
         Self(Arc::new(parts))
     }
 
-    /// The subscribers in force now.
+    /// The current subscribers.
     pub(crate) fn subscribers(&self) -> Arc<Subscribers> {
         self.subscribers_watch.borrow().clone()
     }

@@ -1,7 +1,8 @@
-//! What browsers need in an answer, and answers that are packed: for whoever asks for one of them.
+//! The service that connections call: the router, with CORS and compression only for requests that need them.
 //!
-//! An agent that says something brings neither an `Origin` nor an `Accept-Encoding`, so it need not pass what handles
-//! them. Whatever only asks passes in any case: its answer may be kept by somebody between, for others than who asked.
+//! A write request (POST, PUT, PATCH, DELETE) without `Origin` and `Accept-Encoding` skips both layers, because they
+//! would not change its response. Read requests always pass them: a cache may reuse their responses for other clients,
+//! so the `Vary` header must be there.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -17,10 +18,10 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate as _, SizeA
 use super::origin;
 use crate::config::Config;
 
-/// A shorter answer fits into one packet as it is.
+/// A shorter response fits into one packet, so compressing it saves nothing.
 const COMPRESS_FROM_BYTES: u16 = 1024;
 
-/// The API as connections reach it.
+/// The router twice: without and with the CORS and compression layers.
 #[derive(Clone)]
 pub(crate) struct Api {
     plain: Router,
@@ -29,10 +30,10 @@ pub(crate) struct Api {
 
 impl Api {
     pub(super) fn new(plain: Router, config: &Config) -> Self {
-        let worth_it = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_FROM_BYTES));
-        let dress =
-            ServiceBuilder::new().layer(origin::cors(config)).layer(CompressionLayer::new().compress_when(worth_it));
-        Self { layered: plain.clone().layer(dress), plain }
+        let compressible = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_FROM_BYTES));
+        let compression = CompressionLayer::new().compress_when(compressible);
+        let layers = ServiceBuilder::new().layer(origin::cors(config)).layer(compression);
+        Self { layered: plain.clone().layer(layers), plain }
     }
 }
 
@@ -54,7 +55,7 @@ impl Service<Request<Incoming>> for Api {
 }
 
 fn needs_no_layers<B>(request: &Request<B>) -> bool {
-    let says_something = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
-    let asks_for = |name| request.headers().contains_key(name);
-    says_something && !asks_for(header::ORIGIN) && !asks_for(header::ACCEPT_ENCODING)
+    let is_write = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+    let has_header = |name| request.headers().contains_key(name);
+    is_write && !has_header(header::ORIGIN) && !has_header(header::ACCEPT_ENCODING)
 }

@@ -1,4 +1,4 @@
-//! JSON bodies: read into the type a handler asks for, or refused with the path of the field at fault.
+//! JSON request bodies: deserialized into the handler's type, or refused with the path of the invalid field.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,12 +13,12 @@ use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 
 use super::{ApiError, intake};
 
-/// How many values one body may have, or one of its events. A payload, of at most 64 KiB, has fewer.
+/// The maximum number of JSON values in one body, or in one event of a batch. A valid payload (64 KiB) has fewer.
 const VALUES_MAX: usize = 65_536;
-/// How many characters of a body an error repeats at most.
+/// The maximum number of characters of the body that an error message quotes.
 const ECHO_MAX: usize = 300;
 
-/// A JSON body.
+/// An extractor for a JSON object of type `T`.
 #[derive(Clone, Debug)]
 pub(super) struct Body<T>(pub(super) T);
 
@@ -31,7 +31,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// Refuses a body that is said to be something else than JSON.
+/// Refuses a body whose `Content-Type` is not JSON.
 pub(super) fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let kind = media_type(headers);
     match is_json(&kind) {
@@ -40,12 +40,12 @@ pub(super) fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Reads a JSON object.
+/// Deserializes a JSON object; any other JSON value is refused.
 pub(super) fn read_object<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
     read(json).map(|Object(body)| body)
 }
 
-/// A JSON object and nothing else: on its own, serde would take a list for a struct.
+/// Deserializes `T` from a JSON object only. Serde's derived code would also accept an array for a struct.
 #[derive(Clone, Debug)]
 pub(super) struct Object<T>(pub(super) T);
 
@@ -80,7 +80,7 @@ impl<T: JsonSchema> JsonSchema for Object<T> {
     }
 }
 
-/// What kind of thing a body is said to be, in lower case and without parameters.
+/// The media type of `Content-Type`, in lower case and without parameters; empty if the header is missing.
 pub(super) fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = value.split(';').next().unwrap_or_default().trim();
@@ -90,8 +90,8 @@ pub(super) fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
     }
 }
 
-/// Whether a body of this kind is read as JSON. Where nothing is said it is, and so it is where `curl -d` says on its
-/// own that the body is a form: no form was ever meant for us.
+/// Whether a body of this media type is read as JSON. A missing type counts as JSON, and so does the form type, which
+/// `curl -d` sends by default: the API has no forms.
 pub(super) fn is_json(kind: &str) -> bool {
     matches!(kind, "" | "application/json" | "application/x-www-form-urlencoded")
         || (kind.starts_with("application/") && kind.ends_with("+json"))
@@ -103,36 +103,37 @@ pub(super) fn unsupported(kind: &str, accepted: &str) -> ApiError {
     ApiError { field, ..ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message) }
 }
 
-/// Refuses a text with more JSON values than any call needs, before anything is built from it: a value of two bytes becomes
-/// thirty or more in memory.
+/// Refuses a body with more than [`VALUES_MAX`] JSON values before it is deserialized: a value of two bytes takes thirty
+/// or more in memory.
 pub(super) fn check_values(json: &[u8]) -> Result<(), ApiError> {
-    // No value is shorter than two bytes with what separates it from the next.
-    if json.len() / 2 < VALUES_MAX || values_most(json) <= VALUES_MAX {
+    // A value and its separator take at least two bytes, so a short body needs no count.
+    if json.len() / 2 < VALUES_MAX || values_upper_bound(json) <= VALUES_MAX {
         return Ok(());
     }
     let message = format!("has more than {VALUES_MAX} JSON values; send less at once");
     Err(ApiError::invalid("body", message))
 }
 
-/// How many values a JSON text has at most, keys included: each but the first follows one of these characters.
-fn values_most(json: &[u8]) -> usize {
-    let (mut count, mut in_text, mut escaped) = (1, false, false);
+/// An upper bound for the number of values in a JSON text, keys included: every value but the first follows one of the
+/// characters `,` `:` `[` `{` outside of a string.
+fn values_upper_bound(json: &[u8]) -> usize {
+    let (mut count, mut in_string, mut escaped) = (1, false, false);
     for byte in json {
         match byte {
             _ if escaped => escaped = false,
-            b'\\' => escaped = in_text,
-            b'"' => in_text = !in_text,
-            b',' | b':' | b'[' | b'{' if !in_text => count += 1,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b':' | b'[' | b'{' if !in_string => count += 1,
             _ => {}
         }
     }
     count
 }
 
-/// Reads JSON. An error names the field at fault by its path, such as `observed.outcome` or `unseen[2]`.
+/// Deserializes JSON. An error has the path of the invalid field, such as `observed.outcome` or `unseen[2]`.
 pub(super) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
     check_values(json)?;
-    // Keeping track of the path costs time, so only a body that is refused is read that way.
+    // Tracking the path costs time, so only a body that failed is deserialized again with it.
     serde_json::from_slice(json).or_else(|_| read_with_path(json))
 }
 
@@ -146,7 +147,7 @@ fn read_with_path<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
     Ok(value)
 }
 
-/// The error of a value that was read with its path.
+/// Converts a deserialization error into an [`ApiError`] with the path of the field.
 pub(super) fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> ApiError {
     let path = Some(error.path()).filter(|path| path.iter().next().is_some()).map(ToString::to_string);
     let error = error.into_inner();
@@ -164,7 +165,7 @@ pub(super) fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> A
     ApiError { field, ..ApiError::new(StatusCode::BAD_REQUEST, "validation_error", clipped(message)) }
 }
 
-/// A key or value of the body that an error repeats may be as long as the body.
+/// Truncates to [`ECHO_MAX`] characters: a key or value that an error quotes may be as long as the body.
 fn clipped(text: &str) -> String {
     match text.char_indices().nth(ECHO_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -172,8 +173,8 @@ fn clipped(text: &str) -> String {
     }
 }
 
-/// The field that an error about a whole object names. Serde's derived code reports a missing or repeated field at the
-/// object and has no other place for the name than its message, whose form serde documents.
+/// The field name in an error about a missing or repeated field. Serde reports both at the path of the object and has
+/// the field's name only in the message, whose format serde documents.
 fn field_of_object(message: &str) -> Option<&str> {
     let name = message.strip_prefix("missing field `").or_else(|| message.strip_prefix("duplicate field `"))?;
     name.strip_suffix('`')
@@ -235,7 +236,7 @@ mod tests {
             (r#"{"name": "a", "inner": {"line": "", "size": 1}}"#, "inner.line"),
         ];
         for (json, field) in wrong {
-            let error = read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong");
+            let error = read::<Object<Outer>>(json.as_bytes()).expect_err("the body is invalid");
             assert_eq!(error.field.as_deref(), Some(field), "{json}: {}", error.message);
         }
     }
@@ -244,28 +245,28 @@ mod tests {
     fn an_error_repeats_only_a_part_of_a_long_key_or_text() {
         let long = "x".repeat(1_000_000);
         for json in [format!(r#"{{"{long}": 1}}"#), format!(r#"{{"name": "a", "list": "{long}"}}"#)] {
-            let error = read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong");
-            let field = error.field.expect("it names the field");
+            let error = read::<Object<Outer>>(json.as_bytes()).expect_err("the body is invalid");
+            let field = error.field.expect("the error has a field");
             assert!(field.len() < 310 && error.message.len() < 310, "{} {}", field.len(), error.message.len());
         }
     }
 
     #[test]
-    fn a_text_with_too_many_values_is_refused_and_one_that_only_looks_so_is_not() {
+    fn too_many_values_are_refused_and_separators_inside_strings_do_not_count() {
         let list = |value: &str, count: usize| format!("[{}]", vec![value; count].join(","));
         assert!(check_values(list("0", VALUES_MAX - 1).as_bytes()).is_ok());
         for value in ["0", "[]", r#"{"a":1}"#, r#""\\""#, r#""a\"b""#] {
             assert!(check_values(list(value, VALUES_MAX).as_bytes()).is_err(), "{value}");
         }
         let text = format!(r#"["{}"]"#, r#",\"[{:"#.repeat(VALUES_MAX));
-        assert_eq!(values_most(text.as_bytes()), 2);
+        assert_eq!(values_upper_bound(text.as_bytes()), 2);
         assert!(read::<Vec<String>>(text.as_bytes()).is_ok());
     }
 
     #[test]
     fn invalid_json_names_no_field() {
         for json in ["", " ", "{nonsense", "[1", "\"\\ud800\"", "5", "[\"a\", [], null]"] {
-            assert_eq!(read::<Object<Outer>>(json.as_bytes()).expect_err("it is wrong").field, None, "{json}");
+            assert_eq!(read::<Object<Outer>>(json.as_bytes()).expect_err("the body is invalid").field, None, "{json}");
         }
     }
 }

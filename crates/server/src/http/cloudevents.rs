@@ -1,8 +1,8 @@
-//! CloudEvents 1.0 on the publishing endpoint: structured, batched and binary mode, read into drafts of our own.
+//! CloudEvents 1.0 on the publish endpoint (structured, batched and binary mode), converted to Bellwire's event JSON.
 //!
-//! What our form cannot hold is adapted, not refused: types are normalised, sources cleaned, what is left over goes into
-//! `payload.extensions`. What names the event for its sender, source and id together, is remembered so that a delivery
-//! that is repeated happens once.
+//! Values that a Bellwire event does not allow are adapted, not refused: types and sources are normalised, and attributes
+//! without a counterpart go into `payload.extensions`. `source` and `id` together become the client's event id, so that a
+//! CloudEvent sent twice is accepted once.
 
 use axum::http::{HeaderMap, HeaderName};
 use base64::Engine as _;
@@ -12,20 +12,20 @@ use sha2::{Digest as _, Sha256};
 
 use super::{ApiError, body};
 
-/// The type of a body that is one CloudEvent.
+/// The media type of one CloudEvent in structured mode.
 pub(super) const STRUCTURED: &str = "application/cloudevents+json";
-/// The type of a body that is a list of CloudEvents.
+/// The media type of an array of CloudEvents.
 pub(super) const BATCHED: &str = "application/cloudevents-batch+json";
-/// The header of a CloudEvent in binary mode.
+/// A request with this header is a CloudEvent in binary mode.
 static VERSION_HEADER: HeaderName = HeaderName::from_static("ce-specversion");
-/// Parts of a type of ours, and characters of one.
+/// The maximum number of dot-separated parts of an event type, and of its characters.
 const TYPE_PARTS_MAX: usize = 6;
 const PART_MAX: usize = 20;
 const SOURCE_MAX: usize = 64;
-/// The attributes every CloudEvent may have; all others are extensions.
+/// The attributes that CloudEvents 1.0 defines; all others are extensions.
 const STANDARD_ATTRIBUTES: [&str; 9] =
     ["specversion", "id", "source", "type", "time", "subject", "datacontenttype", "dataschema", "data"];
-/// The extensions that mean something here, and what they are called in an event of ours.
+/// Extensions that map to fields of a Bellwire event: (extension, field).
 const KNOWN_EXTENSIONS: [(&str, &str); 5] = [
     ("severity", "severity"),
     ("conversationid", "conversation_id"),
@@ -39,8 +39,8 @@ pub(super) fn is_binary(headers: &HeaderMap) -> bool {
     headers.contains_key(&VERSION_HEADER)
 }
 
-/// A CloudEvent as a draft of ours, and the name it is remembered by.
-pub(super) fn into_draft(event: Value) -> Result<(Value, String), ApiError> {
+/// Converts a CloudEvent to the JSON of a Bellwire event and returns it with its client event id.
+pub(super) fn to_event_json(event: Value) -> Result<(Value, String), ApiError> {
     let Value::Object(mut event) = event else { return Err(ApiError::invalid("body", "must be a JSON object")) };
     if event.get("specversion").and_then(Value::as_str) != Some("1.0") {
         return Err(ApiError::invalid("specversion", "must be \"1.0\""));
@@ -64,13 +64,13 @@ pub(super) fn into_draft(event: Value) -> Result<(Value, String), ApiError> {
         }
     }
     draft.insert("payload".to_owned(), payload(event)?);
-    // Both may be longer than a name of ours; a hash of both is as unique as they are.
+    // `source` and `id` may be longer than a client event id, so it is the hash of both.
     let name = Sha256::new().chain_update(source.as_bytes()).chain_update([0]).chain_update(id.as_bytes()).finalize();
     let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok((Value::Object(draft), format!("cloudevent:{name}")))
 }
 
-/// Binary mode: the attributes are headers, the body is the data.
+/// Builds the structured form of a CloudEvent in binary mode: the attributes are headers, the data is the body.
 pub(super) fn binary(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Value, ApiError> {
     let mut event = Map::new();
     for (name, value) in headers {
@@ -98,7 +98,7 @@ pub(super) fn binary(headers: &HeaderMap, media: &str, body: &[u8]) -> Result<Va
     Ok(Value::Object(event))
 }
 
-/// The data as an object, with what is left of the attributes under `extensions`.
+/// The event's data as an object, with the attributes that map to no field under `extensions`.
 fn payload(mut event: Map<String, Value>) -> Result<Value, ApiError> {
     let data = event.remove("data").filter(|data| !data.is_null());
     let encoded = event.remove("data_base64").filter(|data| !data.is_null());
@@ -118,7 +118,7 @@ fn payload(mut event: Map<String, Value>) -> Result<Value, ApiError> {
     if extensions.is_empty() {
         return Ok(Value::Object(payload));
     }
-    // Data that has a field of that name keeps it, one level down.
+    // Data with a field `extensions` of its own is moved one level down.
     if payload.contains_key("extensions") {
         payload = Map::from_iter([("data".to_owned(), Value::Object(payload))]);
     }
@@ -134,7 +134,7 @@ fn required(event: &Map<String, Value>, name: &'static str) -> Result<String, Ap
     }
 }
 
-/// Lower case, two to six parts, each a letter followed by letters, digits or `_`.
+/// Normalises an event type: lower case, two to six parts, each a letter followed by letters, digits or `_`.
 fn normal_type(kind: &str) -> String {
     let part = |part: &str| {
         let clean: String = part
@@ -156,7 +156,7 @@ fn normal_type(kind: &str) -> String {
     parts.join(".")
 }
 
-/// What a source of ours may not contain becomes `_`.
+/// Replaces the characters that a source may not contain with `_`.
 fn normal_source(source: &str) -> String {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '.' | ':' | '/' | '-');
     let clean: String = source.chars().map(|c| if legal(c) { c } else { '_' }).take(SOURCE_MAX).collect();
@@ -166,7 +166,7 @@ fn normal_source(source: &str) -> String {
     }
 }
 
-/// A header's value: percent-encoded UTF-8.
+/// Decodes a header value, which is percent-encoded UTF-8.
 fn decode(value: &[u8]) -> Option<String> {
     percent_encoding::percent_decode(value).decode_utf8().ok().map(Into::into)
 }
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_type_becomes_one_of_ours() {
+    fn any_type_is_normalised_to_a_valid_type() {
         for (theirs, ours) in [
             ("com.github.pull_request.opened", "com.github.pull_request.opened"),
             ("com.example.SomeEvent-v2", "com.example.someevent_v2"),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn any_source_becomes_one_of_ours() {
+    fn any_source_is_normalised_to_a_valid_source() {
         assert_eq!(normal_source("https://ci.example/job?x=1"), "https://ci.example/job_x_1");
         assert_eq!(normal_source(" \u{202e} "), "_");
         assert_eq!(normal_source(&"a".repeat(100)).len(), 64);
@@ -204,7 +204,7 @@ mod tests {
             "specversion": "1.0", "id": "1", "source": "/ci", "type": "ci.build.done", "time": "2026-01-03T15:30:00Z",
             "subject": "main", "severity": "error", "conversationid": "chat", "traceid": "t", "data": {"ok": false},
         });
-        let (draft, _) = into_draft(event).unwrap_or_else(|error| panic!("{}", error.message));
+        let (event, _) = to_event_json(event).unwrap_or_else(|error| panic!("{}", error.message));
         let expected = json!({
             "type": "ci.build.done", "source": "/ci", "severity": "error", "timestamp": "2026-01-03T15:30:00Z",
             "conversation_id": "chat", "payload": {"ok": false, "extensions": {"subject": "main", "traceid": "t"}},
@@ -213,9 +213,9 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_no_object_is_wrapped_and_its_own_extensions_are_kept() {
+    fn non_object_data_is_wrapped_and_its_own_extensions_field_is_kept() {
         let event = |data: Value| json!({"specversion": "1.0", "id": "1", "source": "s", "type": "a.b", "traceid": "t", "data": data});
-        let payload = |data: Value| into_draft(event(data)).map(|(draft, _)| draft["payload"].clone()).ok();
+        let payload = |data: Value| to_event_json(event(data)).map(|(event, _)| event["payload"].clone()).ok();
         assert_eq!(payload(json!([1])), Some(json!({"data": [1], "extensions": {"traceid": "t"}})));
         let own = json!({"extensions": 7});
         assert_eq!(payload(own.clone()), Some(json!({"data": own, "extensions": {"traceid": "t"}})));

@@ -23,7 +23,7 @@ use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::clock;
 
-/// More digits than this are no position of ours.
+/// Cursors are positions that fit an `i64`; a longer one is refused before parsing.
 const CURSOR_DIGITS_MAX: usize = 18;
 
 /// A conversation to create or change.
@@ -59,7 +59,7 @@ pub(super) struct ConversationBody {
     boundary: String,
 }
 
-/// Which page.
+/// The query of `GET …/messages`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MessagePage {
@@ -69,7 +69,7 @@ pub(super) struct MessagePage {
     /// Where to go on: the `next_cursor` of the page before.
     #[schemars(pattern(r"^[0-9]{1,18}$"))]
     cursor: Option<String>,
-    /// Part of the path's meaning: it is read there.
+    /// `ConversationPath` reads this parameter; it is listed here so that it is not refused as unknown.
     #[serde(rename = "user_id")]
     #[schemars(skip)]
     _owner: Option<serde::de::IgnoredAny>,
@@ -115,7 +115,7 @@ pub(super) struct SystemPrompt {
     text: String,
 }
 
-/// Creates or updates a conversation. Its owner never changes.
+/// Creates or updates a conversation. The owner of an existing conversation never changes.
 pub(super) async fn put(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -136,7 +136,7 @@ pub(super) async fn get(
     Ok(Json(view.into()))
 }
 
-/// What the agent was shown, oldest first.
+/// Lists the messages that the agent was shown, oldest first.
 pub(super) async fn messages(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
@@ -148,7 +148,7 @@ pub(super) async fn messages(
     Ok(Json(List { items, next_cursor: next.map(|next: i64| next.to_string()) }))
 }
 
-/// What the person says while the agent works. Only a person's own call comes here.
+/// Publishes a person's message to the agent. The route table does not admit agents, so the message is the person's own.
 pub(super) async fn say(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
@@ -160,7 +160,7 @@ pub(super) async fn say(
         let message = format!("has {length} characters; 1 to {} are allowed", Event::MESSAGE_MAX);
         return Err(ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, ..ApiError::invalid("text", message) });
     }
-    // The conversation must be there: a word to nobody is not accepted.
+    // Fails with 404 if the conversation does not exist.
     hub.store.conversation(identity.caller.clone(), id.clone()).await?;
     let event =
         Event::user_message(&message.text.0)?.in_conversation(&id).at(clock::now()).correlated(correlation.id());
@@ -170,7 +170,7 @@ pub(super) async fn say(
     Ok(Accepted(PublishedEvent::of(receipt, None)))
 }
 
-/// The paragraph that explains the blocks.
+/// Returns the system prompt paragraph that explains notification blocks to the model.
 pub(super) async fn system_prompt(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
@@ -179,7 +179,7 @@ pub(super) async fn system_prompt(
     Ok(Json(SystemPrompt::with(&view.boundary)))
 }
 
-/// A new boundary, for a new session or after a compaction, and the paragraph.
+/// Creates a new boundary, for a new session or after a compaction, and returns the paragraph with it.
 pub(super) async fn rotate(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
@@ -190,7 +190,7 @@ pub(super) async fn rotate(
 }
 
 impl MessagePage {
-    /// Where to begin and how many to show.
+    /// The validated cursor and page size.
     fn checked(self) -> Result<(Option<i64>, usize), ApiError> {
         let limit = limit(self.limit)?;
         let digits = |text: &String| text.len() <= CURSOR_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,7 +1,7 @@
-//! One thread of work, one name: in the request, in every log line about it, in the events it brings, in the answer.
+//! Correlation ids: the same id in the request, its log lines, its events and its response.
 //!
-//! `X-Correlation-PathId` names it for people, `traceparent` for tracing systems. What is missing or malformed is made up;
-//! nobody is refused for a header that only helps.
+//! `X-Correlation-Id` is the id for people, `traceparent` the one for tracing systems. A missing or malformed header is
+//! replaced with a generated one; it never refuses the request.
 
 use std::hash::Hasher as _;
 use std::ops::Range;
@@ -17,16 +17,16 @@ static CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-i
 static TRACE_HEADER: HeaderName = HeaderName::from_static("traceparent");
 const ID_MAX: usize = 128;
 
-/// What a request belongs to. Both its names are kept as the answer carries them.
+/// The ids of one request, stored as the header values of its response.
 #[derive(Clone, Debug)]
 pub(crate) struct Correlation {
     id: HeaderValue,
-    /// The trace, and our own part of it: `00-<trace>-<part>-<flags>`.
+    /// The trace id and the hub's own span id: `00-<trace>-<span>-<flags>`.
     trace: HeaderValue,
 }
 
-/// Makes up names for traces and for our parts of them: hashes of a number under a key. So the operating system is asked
-/// for random bits once and not for every request, and yet nobody learns from a name how many there were or will be.
+/// Generates trace and span ids as keyed hashes of a counter. The key is random and read from the operating system once,
+/// not per request; without the key, an id does not reveal the counter.
 pub(crate) struct TraceIds {
     key: [u8; 16],
     made: AtomicU64,
@@ -36,19 +36,20 @@ impl Correlation {
     pub(super) fn of(headers: &HeaderMap, names: &TraceIds) -> Self {
         let trace = headers.get(&TRACE_HEADER).and_then(|value| parse_trace(value.to_str().ok()?));
         let trace = Bytes::copy_from_slice(&names.traceparent(trace));
-        let legal =
-            |value: Bytes| HeaderValue::from_maybe_shared(value).expect("hexadecimal digits are a header's value");
+        let legal = |value: Bytes| {
+            HeaderValue::from_maybe_shared(value).expect("hexadecimal digits are valid in a header value")
+        };
         let client_event_id = headers.get(&CORRELATION_HEADER).filter(|id| is_id(id.as_bytes()));
         let id = client_event_id.cloned().unwrap_or_else(|| legal(trace.slice(TRACE)));
         Self { id, trace: legal(trace) }
     }
 
-    /// The caller's name for it, or the trace's.
+    /// The client's correlation id, or the trace id if the client sent none.
     pub(crate) fn id(&self) -> &str {
-        self.id.to_str().expect("only visible ASCII passed the check")
+        self.id.to_str().expect("the id was checked to be visible ASCII")
     }
 
-    /// What log lines about the request say of it. The path itself may hold ids and signed links; its shape says enough.
+    /// The span of the request's log lines. It has the route's pattern, not the path, which may contain ids or signed links.
     pub(super) fn span(&self, request: &Request) -> Span {
         tracing::info_span!(
             "request",
@@ -59,14 +60,14 @@ impl Correlation {
         )
     }
 
-    /// Names the thread of work in the answer.
+    /// Sets the response headers.
     pub(super) fn put(self, headers: &mut HeaderMap) {
         headers.insert(&CORRELATION_HEADER, self.id);
         headers.insert(&TRACE_HEADER, self.trace);
     }
 }
 
-/// Where the trace's own name is in its header, and where our part of it is.
+/// The byte ranges of the trace id and the span id in a `traceparent` header.
 const TRACE: Range<usize> = 3..35;
 const PART: Range<usize> = 36..52;
 
@@ -81,7 +82,7 @@ impl TraceIds {
         hasher.finish128().as_u128()
     }
 
-    /// The header of the trace a request continues, or of a new one that nobody records.
+    /// The `traceparent` that continues the request's trace, or starts a new one that is not sampled.
     fn traceparent(&self, continued: Option<(&str, bool)>) -> [u8; 55] {
         let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
         match continued {
@@ -98,7 +99,7 @@ fn is_id(text: &[u8]) -> bool {
     (1..=ID_MAX).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
 }
 
-/// The trace's name and whether it is recorded, from `00-<trace>-<parent>-<flags>`; later versions may add more.
+/// The trace id and the sampled flag of `00-<trace>-<parent>-<flags>`; later versions may append fields.
 fn parse_trace(text: &str) -> Option<(&str, bool)> {
     let mut parts = text.split('-');
     let (version, trace, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -150,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_keeps_its_name_and_gets_a_part_of_ours() {
+    fn a_continued_trace_keeps_its_id_and_gets_a_new_span_id() {
         let names = TraceIds::under([1; 16]);
-        let value = HeaderValue::from_str(&format!("00-{NAME}-00f067aa0ba902b7-01")).expect("it is ASCII");
+        let value = HeaderValue::from_str(&format!("00-{NAME}-00f067aa0ba902b7-01")).expect("the header is ASCII");
         let headers = HeaderMap::from_iter([(TRACE_HEADER.clone(), value)]);
         let [first, second] = [(); 2].map(|()| Correlation::of(&headers, &names));
         assert_eq!((first.id(), second.id()), (NAME, NAME));
         for correlation in [&first, &second] {
-            let trace = correlation.trace.to_str().expect("it is ASCII");
+            let trace = correlation.trace.to_str().expect("the header is ASCII");
             assert_eq!(parse_trace(trace), Some((NAME, true)), "{trace}");
         }
         assert_ne!(first.trace, second.trace);
@@ -167,7 +168,7 @@ mod tests {
     fn a_request_without_ids_gets_new_ones() {
         let names = TraceIds::under([1; 16]);
         let [first, second] = [(); 2].map(|()| Correlation::of(&HeaderMap::new(), &names));
-        let trace = first.trace.to_str().expect("it is ASCII");
+        let trace = first.trace.to_str().expect("the header is ASCII");
         assert_eq!(parse_trace(trace), Some((first.id(), false)), "{trace}");
         assert_ne!(first.id(), second.id());
     }

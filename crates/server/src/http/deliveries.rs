@@ -43,7 +43,7 @@ pub(super) struct DeliveryBody {
     ended_at: Option<Rfc3339Time>,
 }
 
-/// Which page.
+/// The query of `GET /v1/deliveries`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeliveryPage {
@@ -57,7 +57,7 @@ pub(super) struct DeliveryPage {
     cursor: Option<String>,
 }
 
-/// Deliveries to the caller's person, newest first; to everyone, for an admin.
+/// Lists deliveries, newest first: those to the token's user, or all for an admin.
 pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -71,7 +71,7 @@ pub(super) async fn list(
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }
 
-/// Tries one again that came to its end without being sent.
+/// Retries a delivery that ended without being sent.
 pub(super) async fn retry(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -81,7 +81,7 @@ pub(super) async fn retry(
     Ok(Json(hub.store.retry_delivery(identity.caller.user_id.clone(), id, once).await?.into()))
 }
 
-/// Gives one up that waits.
+/// Cancels a waiting delivery.
 pub(super) async fn cancel(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -91,7 +91,7 @@ pub(super) async fn cancel(
     Ok(Json(hub.store.cancel_delivery(identity.caller.user_id.clone(), id, once).await?.into()))
 }
 
-/// What holds a delivery back, in words.
+/// The `reason` of a delivery that is on hold.
 fn reason_of(hold: Hold) -> String {
     match hold {
         Hold::QuietHours => "quiet hours".to_owned(),

@@ -1,5 +1,5 @@
-//! The description to read: one page without scripts it needs or anything from elsewhere, written once from the same
-//! document that programs read.
+//! The API documentation as one HTML page, rendered once at start from the OpenAPI document. It works without scripts and
+//! loads nothing from other origins.
 
 mod call;
 mod schema;
@@ -20,7 +20,7 @@ use super::shape::{HandlerArgument, ResponseShape};
 const STYLE: &str = include_str!("docs/page.css");
 const SCRIPT: &str = include_str!("docs/page.js");
 
-/// The page as it is served.
+/// The rendered page and its content security policy.
 #[derive(Clone)]
 pub(super) struct DocsPage {
     html: Bytes,
@@ -29,19 +29,19 @@ pub(super) struct DocsPage {
 
 impl DocsPage {
     pub(super) fn of(document: &Value) -> Self {
-        // Nothing may run or be fetched but the two texts that stand in the page.
+        // Only the page's own inline script and style may run; nothing may be fetched.
         let policy = format!(
             "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; base-uri 'none'; \
              form-action 'none'; frame-ancestors 'none'",
             digest(STYLE),
             digest(SCRIPT)
         );
-        let policy = HeaderValue::from_str(&policy).expect("a policy is ASCII");
+        let policy = HeaderValue::from_str(&policy).expect("the policy is ASCII");
         Self { html: page(document).into(), policy }
     }
 }
 
-/// This description, to read.
+/// Serves the documentation page.
 pub(super) async fn serve(State(page): State<DocsPage>) -> Result<DocsPage, ApiError> {
     Ok(page)
 }
@@ -111,7 +111,7 @@ fn page(document: &Value) -> String {
     )
 }
 
-/// Every call, as path, method and description.
+/// Every operation of the OpenAPI document as (path, method, operation).
 fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
     let paths = document["paths"].as_object().into_iter().flatten();
     paths.flat_map(|(path, methods)| {
@@ -120,7 +120,7 @@ fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
     })
 }
 
-/// What a `$ref` stands for; anything else stands for itself.
+/// Follows a `$ref`; any other value is returned unchanged.
 fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     let pointer = value["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
@@ -139,38 +139,38 @@ fn anchor(name: &str) -> String {
 }
 
 fn add(html: &mut String, more: std::fmt::Arguments<'_>) {
-    html.write_fmt(more).expect("a string takes everything");
+    html.write_fmt(more).expect("writing to a String never fails");
 }
 
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Paragraphs, with what stands between backquotes as code.
-fn prose(words: &str) -> String {
-    let paragraphs = words.split("\n\n").map(|paragraph| format!("<p>{}</p>", inline(paragraph)));
+/// Renders paragraphs as HTML; text between backquotes becomes `<code>`.
+fn prose(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| format!("<p>{}</p>", inline(paragraph)));
     paragraphs.collect()
 }
 
-/// One run of text, with what stands between backquotes as code.
-fn inline(words: &str) -> String {
+/// Renders one paragraph's text as HTML; text between backquotes becomes `<code>`.
+fn inline(text: &str) -> String {
     let part = |(at, part): (usize, &str)| match at % 2 {
         0 => escape(part),
         _ => format!("<code>{}</code>", escape(part)),
     };
-    words.split('`').enumerate().map(part).collect()
+    text.split('`').enumerate().map(part).collect()
 }
 
-/// A JSON value to look at.
+/// Renders an example value as a `<pre>` block.
 fn example(value: &Value) -> String {
     let shown = match value {
         Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other).expect("JSON can be written"),
+        other => serde_json::to_string_pretty(other).expect("a JSON value can always be serialized"),
     };
     format!("<pre tabindex=\"0\" aria-label=\"Example\"><code>{}</code></pre>", escape(shown.trim_end()))
 }
 
-/// SHA-256 in base64, as a content security policy names a text.
+/// The SHA-256 of an inline script or style in base64, as a content security policy lists it.
 fn digest(text: &str) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut base64 = String::new();
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_written_as_browsers_compare_it() {
+    fn digests_are_standard_base64_with_padding() {
         assert_eq!(digest(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
         assert_eq!(digest("abc"), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
     }

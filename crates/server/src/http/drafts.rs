@@ -1,9 +1,10 @@
-//! The events of a body, in whichever of their forms they came: JSON, NDJSON or CloudEvents.
+//! Splits a publish request's body into events: one JSON object, a JSON array, NDJSON or CloudEvents.
 //!
-//! A body is first split into the texts of its events, without parsing them, so that a body with too many events, or one
-//! that is no JSON, is refused before anything is built from it. Then each event is parsed alone: straight into an event
-//! where it is right, in our own form and without an id of its sender's; else into a JSON value first, to say exactly what
-//! is wrong, to hash what may come again, to adapt what was made for others. Both ways take and refuse the same.
+//! The body is first split into the texts of its events without deserializing them, so that a body with too many events
+//! or invalid JSON is refused before it takes memory. Then each event is deserialized alone. The fast path deserializes
+//! `NewEvent` directly; it serves valid events in Bellwire's own form without a client event id. All others go through a
+//! `serde_json::Value`: to report the path of an invalid field, to hash an event with an id, or to convert a CloudEvent.
+//! Both paths accept and refuse the same events.
 
 use std::cell::Cell;
 use std::fmt;
@@ -22,9 +23,9 @@ use super::{ApiError, cloudevents};
 
 const LINES: &str = "application/x-ndjson";
 
-/// One event as it was sent, not parsed yet.
+/// The text of one event, not deserialized yet.
 pub(super) enum ReceivedEvent<'a> {
-    /// In our own form.
+    /// The JSON of a Bellwire event.
     Own(&'a [u8]),
     /// A CloudEvent in structured mode.
     Cloud(&'a [u8]),
@@ -33,13 +34,13 @@ pub(super) enum ReceivedEvent<'a> {
 }
 
 impl ReceivedEvent<'_> {
-    /// The event, and the id it is remembered by.
+    /// Deserializes the event and its client event id, by which the store detects a repeat.
     pub(super) fn read(&self) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
         match self {
             Self::Own(json) => read_own(json),
-            Self::Cloud(json) => adapted(body::read(json)?),
+            Self::Cloud(json) => read_cloud_event(body::read(json)?),
             Self::BinaryCloud(headers, data) => {
-                adapted(cloudevents::binary(headers, &body::media_type(headers), data)?)
+                read_cloud_event(cloudevents::binary(headers, &body::media_type(headers), data)?)
             }
         }
     }
@@ -48,29 +49,32 @@ impl ReceivedEvent<'_> {
 fn read_own(json: &[u8]) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
     body::check_values(json)?;
     match serde_json::from_slice(json) {
-        Ok(Object::<NewEvent>(event)) if event.name().is_none() => Ok((event, None)),
+        Ok(Object::<NewEvent>(event)) if event.client_id().is_none() => Ok((event, None)),
         _ => read_value(body::read(json)?, None),
     }
 }
 
-/// A CloudEvent as an event of ours.
-fn adapted(event: Value) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
+/// Converts and deserializes a CloudEvent.
+fn read_cloud_event(event: Value) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
     let content = fingerprint(&event);
-    let (event, id) = cloudevents::into_draft(event)?;
+    let (event, id) = cloudevents::to_event_json(event)?;
     read_value(event, Some(ClientEventId { id, content }))
 }
 
-fn read_value(sent: Value, remembered: Option<ClientEventId>) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
+fn read_value(
+    sent: Value,
+    cloud_event_id: Option<ClientEventId>,
+) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
     let Object(event) = serde_path_to_error::deserialize::<_, Object<NewEvent>>(&sent).map_err(body::at_path)?;
-    let client_event_id = match event.name() {
-        // Only what has an id can come again.
+    let client_event_id = match event.client_id() {
+        // Only an event with a client event id is hashed: without one a repeat is not detected.
         Some(id) => Some(ClientEventId { id: id.to_owned(), content: fingerprint(&sent) }),
-        None => remembered,
+        None => cloud_event_id,
     };
     Ok((event, client_event_id))
 }
 
-/// The events of a body, if there are as many as one call may bring.
+/// Splits the body into 1 to `max` events by its media type.
 pub(super) fn drafts<'a>(
     headers: &'a HeaderMap,
     body: &'a [u8],
@@ -96,7 +100,7 @@ pub(super) fn drafts<'a>(
     }
 }
 
-/// The texts of a JSON array's elements. Reading stops at the first one too many.
+/// The texts of a JSON array's elements. Parsing stops at element `max + 1`.
 fn elements(body: &[u8], max: usize) -> Result<Vec<&[u8]>, ApiError> {
     let overflow = Cell::new(false);
     let mut reader = serde_json::Deserializer::from_slice(body);
@@ -154,10 +158,11 @@ fn wrong_count(came: &str, max: usize) -> ApiError {
     ApiError::invalid("events", format!("{came}; 1 to {max} are allowed in one call"))
 }
 
-/// A hash of an event as it came; key order does not matter. It only compares what one sender sent twice.
-fn fingerprint(draft: &Value) -> [u8; 16] {
+/// A hash of the event's canonical JSON, so that key order does not matter. It detects that a sender reused an event id
+/// with other content; it is not a defence against forged collisions.
+fn fingerprint(event: &Value) -> [u8; 16] {
     let mut hasher = SipHasher13::new();
-    hasher.write(bellwire_core::event::canonical_json(draft).as_bytes());
+    hasher.write(bellwire_core::event::canonical_json(event).as_bytes());
     hasher.finish128().as_u128().to_le_bytes()
 }
 
@@ -172,7 +177,7 @@ mod tests {
     const EVENT: &str =
         r#"{"type":"cli.event","source":"shell","severity":"info","conversation_id":"chat","payload":{}}"#;
 
-    /// The events of a body, all or none.
+    /// Reads all events of a body, or returns the first error.
     fn read(kind: &'static str, body: &str, max: usize) -> Result<Vec<(Event, Option<ClientEventId>)>, ApiError> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))]);
         let drafts = drafts(&headers, body.as_bytes(), max)?;
@@ -185,24 +190,24 @@ mod tests {
         Ok((event.into_event(Time::ZERO)?, client_event_id))
     }
 
-    /// One event read by way of a JSON value.
+    /// Reads one event by the slow path.
     fn read_by_value(json: &str) -> Result<(Event, Option<ClientEventId>), ApiError> {
         read_value(body::read(json.as_bytes())?, None).and_then(checked)
     }
 
-    fn words(error: ApiError) -> (axum::http::StatusCode, Option<String>, String) {
+    fn error_parts(error: ApiError) -> (axum::http::StatusCode, Option<String>, String) {
         (error.status, error.field, error.message)
     }
 
     #[test]
-    fn a_field_that_is_there_twice_counts_as_it_was_written_last() {
+    fn the_last_value_of_a_repeated_field_counts() {
         let events = read("application/json", &EVENT.replacen('{', r#"{"source":"before","#, 1), 1);
         let (event, _) = events.unwrap_or_else(|error| panic!("{}", error.message)).remove(0);
         assert_eq!(event.source().as_str(), "shell");
     }
 
     #[test]
-    fn both_readings_give_the_same_event() {
+    fn both_paths_give_the_same_event() {
         let all = r#"{"type":"a.b","source":"s","severity":"error","timestamp":"2026-01-03T15:30:00.5Z","agent":"sub",
             "payload":{"b":[1,2.5,-0,1e15,null,{"x":"\u00e9\n"}],"a":{}},"dedupe_key":"k","conversation_id":"c","user_id":"u",
             "correlation_id":"w","id":null}"#;
@@ -213,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn both_readings_refuse_the_same_in_the_same_words() {
+    fn both_paths_refuse_with_the_same_error() {
         let deep = EVENT.replace("{}", &format!("{{\"a\":{}{}}}", "[".repeat(129), "]".repeat(129)));
         let events = [
             "",
@@ -233,13 +238,13 @@ mod tests {
             &deep,
         ];
         for event in events {
-            let wrong = read("application/json", event, 10).map_err(words).expect_err(event);
-            assert_eq!(wrong, read_by_value(event).map_err(words).expect_err(event), "{event}");
+            let wrong = read("application/json", event, 10).map_err(error_parts).expect_err(event);
+            assert_eq!(wrong, read_by_value(event).map_err(error_parts).expect_err(event), "{event}");
         }
     }
 
     #[test]
-    fn a_list_is_refused_as_a_whole_or_at_the_event_that_is_wrong() {
+    fn a_list_is_refused_as_a_whole_or_at_the_invalid_event() {
         let number = format!("[{EVENT}, 1]");
         let nested = format!("[[{EVENT}]]");
         for (body, message) in [
@@ -250,12 +255,12 @@ mod tests {
             (&nested, "invalid type: sequence, expected a JSON object"),
             (r#"["type", "source"]"#, "invalid type: string \"type\", expected a JSON object"),
         ] {
-            assert_eq!(read("application/json", body, 2).map_err(words).expect_err(body).2, message, "{body}");
+            assert_eq!(read("application/json", body, 2).map_err(error_parts).expect_err(body).2, message, "{body}");
         }
         let lines = format!("{EVENT}\n\n{EVENT}\n{EVENT}\n");
         assert_eq!(read(LINES, &lines, 3).map_or(0, |events| events.len()), 3);
         assert!(read(LINES, &lines, 2).is_err());
-        let batch = read(cloudevents::BATCHED, "{}", 2).map_err(words).expect_err("it is no list");
+        let batch = read(cloudevents::BATCHED, "{}", 2).map_err(error_parts).expect_err("the body is not an array");
         assert_eq!((batch.1.as_deref(), &*batch.2), (Some("body"), "must be a JSON array"));
     }
 }

@@ -32,7 +32,7 @@ struct ErrorDetail {
     hint: Option<String>,
 }
 
-/// Why a request was not carried out: a status, a code that never changes, and words.
+/// A failed request: the HTTP status, a stable code for programs, and a message for people.
 #[derive(Clone, Debug)]
 pub struct ApiError {
     pub(crate) status: StatusCode,
@@ -48,7 +48,7 @@ impl ApiError {
         Self { status, code, message: message.into(), field: None, hint: None, retry_after_seconds: None }
     }
 
-    /// The error for a status that a layer below the handlers gave.
+    /// The error for a status that middleware returned without a body of ours.
     pub(crate) fn of_status(status: StatusCode) -> Self {
         let (code, message) = match status {
             StatusCode::PAYLOAD_TOO_LARGE => ("too_large", "the body is larger than the hub takes; send less at once"),
@@ -80,13 +80,13 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
-    /// The same, about one of several events.
+    /// Prefixes the field with the index of the event in its request: `events[2].severity`.
     pub(crate) fn within(self, at: usize) -> Self {
         let field = self.field.map_or_else(String::new, |field| format!(".{field}"));
         Self { field: Some(format!("events[{at}]{field}")), ..self }
     }
 
-    /// A body that is no JSON.
+    /// The error for a body that is not valid JSON.
     pub(crate) fn syntax(error: &serde_json::Error) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "validation_error", error.to_string())
     }
@@ -115,7 +115,7 @@ impl From<StoreError> for ApiError {
         if status.is_server_error() {
             tracing::error!(code, error = %error, "a request could not be carried out");
         }
-        // What broke inside is for the log, not for the caller.
+        // Internal errors are logged; the response does not show their details.
         let message = match error.kind {
             ErrorKind::Damaged | ErrorKind::Broken => "the hub could not do this; its log says why".to_owned(),
             _ => error.message,
@@ -150,7 +150,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Errors of layers that know nothing of ours (too large, too slow) get the body every error has.
+/// Replaces the body of an error from a library layer (too large, too slow) with the JSON body of an [`ApiError`].
 pub(super) fn to_api_error(response: Response) -> Response {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What a field may hold: one type per rule, which both checks a value and describes it in the schema, so that the two
-//! cannot differ. What a field means is none of its business.
+//! Types for validated fields. Each type both validates a value and gives its JSON schema, so that the two cannot differ.
+//! The types know the form of a value, not its meaning.
 
 use std::borrow::Cow;
 
@@ -12,52 +12,52 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::ApiError;
 
-/// The longest id of a conversation, a person, an event that brings its own.
+/// The maximum length of a conversation id, a user id and a client event id, in characters.
 pub(crate) const ID_MAX: usize = 128;
 
-/// A text without control characters, as a regular expression that every dialect reads alike.
+/// A text without control characters, as a regular expression that works in every dialect.
 pub(super) const NO_CONTROLS: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";
 
-/// A character that is not blank, as Unicode's `White_Space` has it.
+/// A character without Unicode's property `White_Space`.
 pub(super) const NOT_BLANK: &str = r"[^\u0009-\u000d \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
 
-/// Whole numbers above this are not the same in every language.
-const WHOLE_MAX: u64 = (1 << 53) - 1;
+/// The largest integer that a JavaScript number represents exactly.
+const INTEGER_MAX: u64 = (1 << 53) - 1;
 
 /// A text of 1 to `MAX` characters, none of them a control character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SingleLineText<const MAX: usize>(pub(super) String);
 
-/// A text of 1 to `MAX` characters that is not all blank.
+/// A text of 1 to `MAX` characters that is not all white space.
 #[derive(Clone, Debug)]
 pub(super) struct MultiLineText<const MAX: usize>(pub(super) String);
 
-/// A whole number from `MIN` to `MAX`, also when it is written as `5.0`.
+/// An integer from `MIN` to `MAX`; `5.0` is accepted as 5.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct BoundedInteger<const MIN: u64 = 0, const MAX: u64 = WHOLE_MAX>(pub(super) u64);
+pub(super) struct BoundedInteger<const MIN: u64 = 0, const MAX: u64 = INTEGER_MAX>(pub(super) u64);
 
-/// A moment, written as RFC 3339.
+/// A time in RFC 3339 format.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Rfc3339Time(pub(super) Time);
 
-/// One of the words a type stands for.
+/// An enum's value, written as its text.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct EnumText<T>(pub(super) T);
 
-/// A type each of whose values is a word on the wire.
+/// An enum whose values are texts on the wire.
 pub(super) trait WireEnum: Copy + 'static {
-    /// Every value.
-    const WORDS: &'static [Self];
-    /// The word for it.
+    /// All values.
+    const VALUES: &'static [Self];
+    /// The value's text on the wire.
     fn text(self) -> &'static str;
 }
 
-/// The id in a path.
+/// The parameter `{id}` of a path.
 #[derive(Clone, Debug)]
 pub(super) struct PathId(pub(super) String);
 
 impl<const MAX: usize> SingleLineText<MAX> {
-    /// The text itself, or why it is not one.
+    /// Validates the text; the error says what is allowed.
     pub(super) fn check(text: String) -> Result<Self, String> {
         check_length(&text, MAX)?;
         match text.chars().find(|c| c.is_control()) {
@@ -108,7 +108,7 @@ impl<'de, const MAX: usize> Deserialize<'de> for MultiLineText<MAX> {
 impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for BoundedInteger<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = serde_json::Number::deserialize(deserializer)?;
-        let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=WHOLE_MAX as f64).contains(float));
+        let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=INTEGER_MAX as f64).contains(float));
         let whole = number.as_u64().or(float.map(|float| float as u64));
         let expected = "a whole number, not negative";
         let whole = whole.ok_or_else(|| D::Error::invalid_value(Unexpected::Other(&number.to_string()), &expected))?;
@@ -146,7 +146,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
     }
 }
 
-/// A schema that stands where it is used instead of under a name of its own.
+/// Implements `JsonSchema` with a schema that is inlined where it is used, not referenced by name.
 macro_rules! inline_schema {
     ([$($generics:tt)*] $type:ty, $schema:expr) => {
         impl<$($generics)*> JsonSchema for $type {
@@ -178,17 +178,17 @@ inline_schema!([const MIN: u64, const MAX: u64] BoundedInteger<MIN, MAX>, json_s
 inline_schema!([] Rfc3339Time, json_schema!({ "type": "string", "format": "date-time" }));
 
 inline_schema!([T: WireEnum] EnumText<T>, json_schema!({
-    "type": "string", "enum": T::WORDS.iter().map(|word| word.text()).collect::<Vec<_>>(),
+    "type": "string", "enum": T::VALUES.iter().map(|value| value.text()).collect::<Vec<_>>(),
 }));
 
 impl<'de, T: WireEnum> Deserialize<'de> for EnumText<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Not an enum of serde's: that would take `{"error": null}` for `"error"`.
+        // Not serde's derived code for enums, which would accept `{"error": null}` for `"error"`.
         let text = String::deserialize(deserializer)?;
-        T::WORDS.iter().find(|word| word.text() == text).copied().map(Self).ok_or_else(|| {
-            let words: Vec<&str> = T::WORDS.iter().map(|word| word.text()).collect();
+        T::VALUES.iter().find(|value| value.text() == text).copied().map(Self).ok_or_else(|| {
+            let allowed: Vec<&str> = T::VALUES.iter().map(|value| value.text()).collect();
             let came: String = text.chars().take(40).collect();
-            D::Error::custom(format!("'{came}' must be one of: {}", words.join(", ")))
+            D::Error::custom(format!("'{came}' must be one of: {}", allowed.join(", ")))
         })
     }
 }
@@ -199,11 +199,11 @@ impl<T: WireEnum> Serialize for EnumText<T> {
     }
 }
 
-/// The core knows no schema, so that its words are words of the wire is said here.
-macro_rules! vocabularies {
+/// Implements [`WireEnum`] for enums of other crates; the core does not depend on schemars.
+macro_rules! impl_wire_enum {
     ($($type:ty,)+) => {
         $(impl WireEnum for $type {
-            const WORDS: &'static [Self] = &<$type>::ALL;
+            const VALUES: &'static [Self] = &<$type>::ALL;
             fn text(self) -> &'static str {
                 self.as_str()
             }
@@ -211,7 +211,7 @@ macro_rules! vocabularies {
     };
 }
 
-vocabularies! {
+impl_wire_enum! {
     bellwire_core::Severity,
     bellwire_core::Priority,
     bellwire_core::InjectionPoint,
@@ -233,11 +233,11 @@ mod tests {
     use serde_json::{Value, json};
 
     fn refused<T: serde::de::DeserializeOwned + std::fmt::Debug>(value: Value) -> String {
-        serde_json::from_value::<T>(value).expect_err("it is wrong").to_string()
+        serde_json::from_value::<T>(value).expect_err("the value is invalid").to_string()
     }
 
     #[test]
-    fn a_line_is_bounded_and_has_no_control_characters() {
+    fn a_single_line_text_is_bounded_and_has_no_control_characters() {
         assert!(serde_json::from_value::<SingleLineText<3>>(json!("äöü")).is_ok());
         assert_eq!(refused::<SingleLineText<3>>(json!("")), "has 0 characters; 1 to 3 are allowed");
         assert_eq!(refused::<SingleLineText<3>>(json!("abcd")), "has 4 characters; 1 to 3 are allowed");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_may_be_written_with_a_point_but_not_as_a_text() {
+    fn an_integer_may_be_written_as_a_float_but_not_as_a_string() {
         assert_eq!(serde_json::from_value::<BoundedInteger<1, 10>>(json!(5.0)).expect("5.0 is whole").0, 5);
         assert_eq!(refused::<BoundedInteger<1, 10>>(json!(11)), "is 11; 1 to 10 is allowed");
         for wrong in [json!(1.5), json!(-1), json!("5"), json!(1e300), json!(true)] {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_a_text_and_nothing_else() {
+    fn an_enum_value_is_a_string_and_nothing_else() {
         type Severity = EnumText<bellwire_core::Severity>;
         assert!(serde_json::from_value::<Severity>(json!("error")).is_ok());
         assert_eq!(
@@ -266,8 +266,8 @@ mod tests {
     }
 
     #[test]
-    fn the_patterns_say_what_the_code_does() {
-        // No regular expressions here: the classes are compared character by character.
+    fn the_patterns_match_the_code() {
+        // The character classes of the patterns, compared for every character without a regex engine.
         let control = |c: char| matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}');
         let blank = |c: char| {
             matches!(c, '\u{9}'..='\u{d}' | ' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}'

@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::{ApiError, Hub};
 use crate::clock;
 
-/// A delivery is tried as soon as it is due. One that has been due for longer is told.
+/// A delivery that has been due for longer than this makes the hub `degraded`, in milliseconds.
 const OUTBOX_LATE_MS: u64 = 15 * 60_000;
 
-/// The reasons are in the log: anyone may read this.
+/// The response has no details because the endpoint needs no token; the log has them.
 const REDIS_AWAY: &str = "redis is away: the database alone refuses what is over an hourly limit";
 
 /// How the hub is.
@@ -25,16 +25,16 @@ pub(super) struct Health {
     degraded: Vec<String>,
 }
 
-/// The process lives, and so does every task it cannot do without.
+/// Liveness: fails after an essential task has died.
 pub(super) async fn live(State(hub): State<Hub>) -> Result<Json<Health>, ApiError> {
-    alive(&hub)?;
+    check_essential_tasks(&hub)?;
     Ok(Json(Health { status: "ok", degraded: Vec::new() }))
 }
 
-/// The hub can accept: the writer answers and the disk takes a commit. What only slows deliveries down, or is a
-/// convenience, does not make it unready.
+/// Readiness: the hub can accept events, that is, the writer answers and a commit succeeds. Slow deliveries and a lost
+/// Redis connection only appear in `degraded`.
 pub(super) async fn ready(State(hub): State<Hub>) -> Result<Json<Health>, ApiError> {
-    alive(&hub)?;
+    check_essential_tasks(&hub)?;
     hub.store.check().await.map_err(|error| match ApiError::from(error) {
         broken if broken.status == StatusCode::INTERNAL_SERVER_ERROR => {
             ApiError { status: StatusCode::SERVICE_UNAVAILABLE, ..broken }
@@ -47,14 +47,14 @@ pub(super) async fn ready(State(hub): State<Hub>) -> Result<Json<Health>, ApiErr
     Ok(Json(Health { status: "ready", degraded: slow.into_iter().chain(redis).collect() }))
 }
 
-fn alive(hub: &Hub) -> Result<(), ApiError> {
-    // The reason is in the log: anyone may read this.
+fn check_essential_tasks(hub: &Hub) -> Result<(), ApiError> {
+    // The response has no details because the endpoint needs no token; the log has them.
     let message = "an essential task of the hub has died; the hub stops";
     let failed = || ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "failed", message);
     hub.supervisor.failure().map_or(Ok(()), |_| Err(failed()))
 }
 
-/// What is said where deliveries have been due for too long. It does not make a hub unready: it accepts all the same.
+/// The `degraded` entry for deliveries that have been due for too long.
 fn slow_mail(oldest_due: Time, now: Time) -> Option<String> {
     let late = now.millis_since(oldest_due);
     let minutes = late / 60_000;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mail_that_is_slow_is_told() {
+    fn a_late_delivery_is_reported_as_degraded() {
         let now = Time::from_millis(60 * 60_000);
         assert_eq!(slow_mail(now, now), None);
         assert_eq!(slow_mail(Time::from_millis(45 * 60_000), now), None);

@@ -1,7 +1,7 @@
-//! A call that is sent again because its answer was lost must not happen again: `Idempotency-IdempotencyHeader`.
+//! The header `Idempotency-Key`: a request repeated after a lost response is carried out once.
 //!
-//! The key belongs to one token and one path. The store remembers it in the commit that carries the call out, so a crash
-//! between the two is impossible.
+//! A key is scoped to one token, method and URL. The store writes it in the same transaction as the request's effect, so
+//! that a crash cannot separate the two.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::auth::Identity;
 static HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 const KEY_MAX: usize = 255;
 
-/// A JSON body, and the caller's name for sending it.
+/// A JSON body with the request's idempotency key.
 pub(super) struct IdempotentBody<T> {
     pub(super) once: Option<IdempotencyKey>,
     pub(super) body: T,
 }
 
-/// A caller's name for a call without a body.
+/// The idempotency key of a request without a JSON body.
 pub(super) struct IdempotencyHeader(pub(super) Option<IdempotencyKey>);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for IdempotentBody<T> {
@@ -58,7 +58,7 @@ impl HandlerArgument for IdempotencyHeader {
     type Request = ();
 }
 
-/// A call's name before its body was read.
+/// An idempotency key before the body is read and hashed.
 pub(super) struct UnhashedKey {
     token_id: String,
     route: String,
@@ -72,7 +72,7 @@ impl UnhashedKey {
     }
 }
 
-/// The name a caller gave its call, if it gave one.
+/// The request's idempotency key, if it has one.
 pub(super) fn idempotency_key_of(request: &Request) -> Result<Option<UnhashedKey>, ApiError> {
     let Some(key) = key_of(request.headers())? else { return Ok(None) };
     let identity = request.extensions().get::<Arc<Identity>>();
@@ -80,7 +80,7 @@ pub(super) fn idempotency_key_of(request: &Request) -> Result<Option<UnhashedKey
     Ok(identity.map(|identity| UnhashedKey { token_id: identity.token_id.clone(), route: route(), key }))
 }
 
-/// The key itself, where a call is remembered by something else than its body.
+/// The header's value, for requests that are compared by something else than their body.
 pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let mut values = headers.get_all(&HEADER).iter();
     let key = values.next().map(|value| parse(value.as_bytes())).transpose()?;

@@ -1,4 +1,4 @@
-//! A person's inbox on the wire.
+//! The endpoints and wire types of a person's inbox.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ struct Button {
     pressed_at: Option<Rfc3339Time>,
 }
 
-/// Which page of the inbox.
+/// The query of `GET …/notifications`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InboxPage {
@@ -129,7 +129,7 @@ pub(super) struct PressBody {
     event_id: Option<Uuid>,
 }
 
-/// A page of the inbox, newest first.
+/// Returns a page of the inbox, newest first.
 pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -158,7 +158,7 @@ pub(super) async fn unread_count(
     Ok(Json(UnreadCount { count: hub.store.unread_count(id).await? }))
 }
 
-/// Marks one as read or unread.
+/// Marks a notification as read or unread.
 pub(super) async fn mark(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -169,7 +169,7 @@ pub(super) async fn mark(
     Ok(Json(hub.store.mark(path.user_id, path.id, reading.read).await?.into()))
 }
 
-/// Marks all as read.
+/// Marks all notifications as read.
 pub(super) async fn read_all(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -180,7 +180,7 @@ pub(super) async fn read_all(
     Ok(Json(MarkedCount { updated: hub.store.read_all(id, once).await? }))
 }
 
-/// Takes one out of sight; it is kept and counts as read.
+/// Dismisses a notification: it is hidden, counts as read, and its row stays.
 pub(super) async fn dismiss(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -190,7 +190,7 @@ pub(super) async fn dismiss(
     Ok(Json(hub.store.dismiss(path.user_id, path.id).await?.into()))
 }
 
-/// Presses a button, as its person.
+/// Presses a button of a notification on behalf of its user.
 pub(super) async fn act(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -208,7 +208,7 @@ pub(super) async fn act(
     }))
 }
 
-/// Where a page begins.
+/// Parses a cursor, which is the id of an item.
 pub(super) fn cursor(text: &str) -> Result<Uuid, ApiError> {
     let message = "is not one of ours; send a next_cursor as it came";
     Uuid::try_parse(text).map_err(|_| ApiError::invalid("cursor", message))

@@ -140,7 +140,7 @@ pub(super) struct InjectResponse {
     warnings: Vec<String>,
 }
 
-/// Gives an agent its mail at an injection point: one round trip, the same answer for the same call id.
+/// Takes the agent's pending notifications at an injection point. The same call id gets the same response.
 pub(super) async fn inject(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
@@ -181,7 +181,7 @@ impl InjectBody {
 
 impl ObservedCallBody {
     fn into_observed(self) -> Result<ObservedCall, ApiError> {
-        let usage = self.usage.map(|Object(usage)| serde_json::to_value(usage).expect("whole numbers are JSON"));
+        let usage = self.usage.map(|Object(usage)| serde_json::to_value(usage).expect("integers can be serialized"));
         let observed = ObservedCall {
             tool_name: self.tool_name.0,
             outcome: self.outcome.0,
@@ -191,7 +191,7 @@ impl ObservedCallBody {
             duration_ms: self.duration_ms.map(|duration| duration.0),
             usage,
         };
-        // What cannot become an event is refused here, before anything is asked of the store.
+        // An observed call that is no valid event is refused before the store is called.
         observed.clone().into_event().map_err(|invalid| ApiError {
             field: Some(format!("observed.{}", invalid.field)),
             ..ApiError::from(invalid)
@@ -217,7 +217,7 @@ impl InjectResponse {
 }
 
 impl WireEnum for CallOutcome {
-    const WORDS: &'static [Self] = &[Self::Success, Self::Failure, Self::Timeout];
+    const VALUES: &'static [Self] = &[Self::Success, Self::Failure, Self::Timeout];
 
     fn text(self) -> &'static str {
         match self {

@@ -11,10 +11,10 @@ use crate::clock;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// How old the page may be that is answered.
-const WRITTEN_EVERY: Duration = Duration::from_secs(1);
+/// The maximum age of a cached response.
+const PAGE_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// Every figure, as text.
+/// All metrics in the OpenMetrics text format.
 pub(super) struct MetricsPage(Arc<str>);
 
 impl IntoResponse for MetricsPage {
@@ -31,10 +31,10 @@ impl shape::ResponseShape for MetricsPage {
     }
 }
 
-/// What the hub counts, for Prometheus. It is written at most once a second, however many ask.
+/// Serves the metrics. The text is written at most once per [`PAGE_AGE_MAX`], however many clients ask.
 pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiError> {
     let mut page = hub.metrics_page.lock().await;
-    if let Some((_, text)) = page.as_ref().filter(|(written, _)| written.elapsed() < WRITTEN_EVERY) {
+    if let Some((_, text)) = page.as_ref().filter(|(written, _)| written.elapsed() < PAGE_AGE_MAX) {
         return Ok(MetricsPage(text.clone()));
     }
     let (waiting, outbox) = (hub.store.waiting().await?, hub.store.outbox().await?);

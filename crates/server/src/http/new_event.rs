@@ -1,5 +1,4 @@
-//! An event on its way in, in the forms it may have. What it must say for itself is checked here; what its parts may be
-//! is checked by the core.
+//! The wire type of a published event, and its schemas. It checks which fields are present; the core checks their values.
 
 use std::borrow::Cow;
 
@@ -43,27 +42,27 @@ pub(super) struct NewEvent {
 }
 
 impl NewEvent {
-    /// The name its sender brought.
-    pub(super) fn name(&self) -> Option<&str> {
+    /// The client event id.
+    pub(super) fn client_id(&self) -> Option<&str> {
         self.id.as_ref().map(|line| line.0.as_str())
     }
 
-    /// The same, taken from it: the event itself is named by the store.
+    /// Removes and returns the client event id. The store assigns the event's own id.
     pub(super) fn take_client_id(&mut self) -> Option<String> {
         self.id.take().map(|line| line.0)
     }
 
-    /// Whether it says whom it is for.
+    /// Whether it has a conversation id or a user id.
     pub(super) fn is_addressed(&self) -> bool {
         self.conversation_id.is_some() || self.user_id.is_some()
     }
 
-    /// Sends it to this conversation.
+    /// Sets the conversation id.
     pub(super) fn address(&mut self, conversation_id: String) {
         self.conversation_id = Some(SingleLineText(conversation_id));
     }
 
-    /// The event, checked by the core; the store names it.
+    /// Converts to the core's event, which validates the values. The store assigns its id.
     pub(super) fn into_event(self, now: Time) -> Result<Event, ValidationError> {
         let mut event = Event::new(&self.kind, &self.source, self.severity.0, self.payload)?;
         event = event.at(self.timestamp.map_or(now, |at| at.0));
@@ -86,7 +85,7 @@ impl NewEvent {
     }
 }
 
-/// An event that says whom it is for.
+/// The schema of an event with a conversation id or a user id.
 pub(super) struct AddressedEvent;
 
 impl JsonSchema for AddressedEvent {
@@ -99,12 +98,12 @@ impl JsonSchema for AddressedEvent {
             "description": "An event with `conversation_id` or `user_id`. A token that is bound to a conversation may \
                             leave both out: then that one is meant.",
             "allOf": [generator.subschema_for::<NewEvent>()],
-            "anyOf": [named("conversation_id"), named("user_id")],
+            "anyOf": [with_field("conversation_id"), with_field("user_id")],
         })
     }
 }
 
-/// An event in the form of CloudEvents 1.0.
+/// The schema of a CloudEvent 1.0 in structured mode.
 pub(super) struct CloudEvent;
 
 impl JsonSchema for CloudEvent {
@@ -134,7 +133,7 @@ impl JsonSchema for CloudEvent {
                 "dedupekey": key,
             },
             "required": ["specversion", "id", "source", "type"],
-            "anyOf": [named("conversationid"), named("userid")],
+            "anyOf": [with_field("conversationid"), with_field("userid")],
             "examples": [{
                 "specversion": "1.0", "id": "42", "source": "ci", "type": "ci.build.failed", "severity": "error",
                 "conversationid": "chat", "data": { "message": "two tests fail" },
@@ -143,12 +142,12 @@ impl JsonSchema for CloudEvent {
     }
 }
 
-/// An object that has this field, and not as null.
-fn named(field: &str) -> Schema {
+/// The schema of an object with this field, not null.
+fn with_field(field: &str) -> Schema {
     json_schema!({ "required": [field], "properties": { field: { "type": "string" } } })
 }
 
-/// An event to look at.
+/// The example event of the API documentation.
 pub(super) fn example() -> Value {
     json!({
         "type": "tool.call.failure", "source": "tool_executor", "severity": "error", "conversation_id": "chat",

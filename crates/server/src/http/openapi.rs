@@ -1,5 +1,5 @@
-//! The description of the API, OpenAPI 3.1, made from the router's table and the types it names. Nothing here knows a
-//! route; what all routes have in common (who is asked, what can go wrong) is said once.
+//! The OpenAPI 3.1 document, generated from the route table and its types. This module knows no single route, only what
+//! the routes share: authentication, parameters and errors.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -23,7 +23,7 @@ const ABOUT: &str = "The notification layer for AI agents: news goes in as event
     hint?}}` with codes that never change; a field that is not known is refused by name. What is not yours answers 404, \
     like what is not there. A method that a path does not have answers 405. What a 2xx says is on disk.";
 
-/// What the paths' ids stand for, by how the path begins, with one to try.
+/// The meaning of `{id}` by path prefix: (prefix, description, example).
 const IDS: [(&str, &str, &str); 9] = [
     ("/v1/events/", "The event: our id, or the one its sender brought.", "build-17"),
     ("/v1/conversations/", "The conversation, as its owner named it.", "chat"),
@@ -36,14 +36,14 @@ const IDS: [(&str, &str, &str); 9] = [
     ("/v1/tokens/", "The token's id; not its secret.", "0198c0de-0000-7000-8000-000000000000"),
 ];
 
-/// Other names in paths: what they stand for, and one to try.
+/// The other path parameters: (name, description, example).
 const NAMES: [(&str, &str, &str); 3] = [
     ("nid", "The notification.", "0198c0de-0000-7000-8000-000000000000"),
     ("index", "The button, counted from 0.", "0"),
     ("signed", "What stands in the link.", "AAAA"),
 ];
 
-/// What can go wrong: the status, its name in the document, and what it means.
+/// The error responses: (status, name in the document, description).
 const ERRORS: [(u16, &str, &str); 16] = [
     (400, "BadRequest", "Something in the request is wrong; `field` says what."),
     (401, "Unauthorized", "No token, or one that is worth nothing."),
@@ -64,11 +64,11 @@ const ERRORS: [(u16, &str, &str); 16] = [
 ];
 const NO_SPACE: (u16, &str, &str) = (507, "NoSpace", "The disk is full. Nothing was done and nothing is lost.");
 
-/// One call on its way into the document.
+/// One operation of the document, while it is built.
 pub(super) struct Operation<'a> {
-    /// Schemas of what comes in.
+    /// Collects the schemas of requests.
     pub(super) requests: &'a mut SchemaGenerator,
-    /// Schemas of what goes out.
+    /// Collects the schemas of responses.
     pub(super) answers: &'a mut SchemaGenerator,
     parameters: Vec<Value>,
     bodies: Map<String, Value>,
@@ -76,18 +76,18 @@ pub(super) struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// The request may have this body.
+    /// Adds a request body.
     pub(super) fn body(&mut self, media_type: &str, schema: Value) {
         let content = content(schema, self.requests);
         self.bodies.insert(media_type.to_owned(), content);
     }
 
-    /// The request may have this query, one parameter a field.
+    /// Adds one query parameter per field of the schema.
     pub(super) fn query(&mut self, schema: &Value) {
         for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
             let mut schema = schema.clone();
             let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
-            // A parameter that is not there is left out, not null.
+            // Optional fields allow null in JSON; a missing query parameter is left out instead.
             if let Some(kind) = schema["type"].get(0).cloned() {
                 schema["type"] = kind;
             }
@@ -97,20 +97,20 @@ impl Operation<'_> {
         }
     }
 
-    /// The answer has this body.
+    /// Adds a response body.
     pub(super) fn answer(&mut self, media_type: &str, schema: Value) {
         let content = content(schema, self.answers);
         self.answer.insert(media_type.to_owned(), content);
     }
 
-    /// The answer is JSON of this type.
+    /// Adds a JSON response body of type `T`.
     pub(super) fn answer_json<T: JsonSchema>(&mut self) {
         let schema = self.answers.subschema_for::<T>().to_value();
         self.answer("application/json", schema);
     }
 }
 
-/// The whole document, for a hub with these subscribers.
+/// Generates the document for a hub with these subscribers.
 pub(super) fn document(subscribers: &Subscribers) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -197,14 +197,14 @@ fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut Schema
     described
 }
 
-/// What can go wrong with a call, by what it takes and does.
+/// The error responses of a route, derived from its parameters, body and method.
 fn errors(route: &Route, has_body: bool, has_parameters: bool) -> Vec<(u16, &'static str, &'static str)> {
     let guarded = !route.scopes.is_empty();
     let applies = |status: u16| match status {
         400 => has_body || has_parameters,
         401 | 403 | 429 | 500 | 503 | 504 => guarded,
         404 => route.path.contains('{'),
-        // A person who is being erased is a conflict, whatever is asked about them.
+        // Requests about a user who is being erased fail with 409.
         409 => route.takes_owner() || route.scopes.contains(&Scope::User),
         408 | 413 | 415 => has_body,
         421 => !route.is_probe(),
@@ -230,7 +230,7 @@ fn responses(error: &Schema) -> Value {
     responses.into()
 }
 
-/// What many calls may bring besides.
+/// The header parameters that many operations share.
 fn shared_parameters() -> Value {
     let header = |name: &str, description: &str, example: &str| {
         let schema = json!({ "type": "string" });
@@ -277,7 +277,7 @@ fn tags() -> Vec<Value> {
     tags
 }
 
-/// A body with an example beside its schema, where the schema has one.
+/// A media type object: the schema, with its example if it has one.
 fn content(schema: Value, generator: &mut SchemaGenerator) -> Value {
     let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).map(str::to_owned);
     let named = name.and_then(|name| generator.definitions().get(&name));
@@ -289,18 +289,18 @@ fn content(schema: Value, generator: &mut SchemaGenerator) -> Value {
     content
 }
 
-/// Only what is not core can be switched off, and which that is depends on the hub.
+/// Lists the ids of subscribers that can be disabled. Core subscribers cannot, and the others depend on the hub.
 fn list_optional_subscribers(schemas: &mut Map<String, Value>, subscribers: &Subscribers) {
     let optional: Vec<&str> = subscribers.iter().filter(|one| !one.output.core).map(|one| one.id.as_str()).collect();
-    let change = schemas.get_mut("SettingsChange").expect("the table names it");
+    let change = schemas.get_mut("SettingsChange").expect("the route table uses SettingsChange");
     change["properties"]["disabled_subscribers"]["items"] = json!({ "type": "string", "enum": optional });
 }
 
-/// The document as it is served.
+/// The serialized document.
 #[derive(Clone)]
 pub(super) struct OpenApiDocument(pub(super) Bytes);
 
-/// This description.
+/// Serves the document.
 pub(super) async fn serve(State(document): State<OpenApiDocument>) -> Result<OpenApiDocument, ApiError> {
     Ok(document)
 }

@@ -1,8 +1,8 @@
-//! Under which names the hub answers, and to which pages.
+//! Checks of the `Host` and `Origin` headers, and the CORS layer.
 //!
-//! A page in somebody's browser must not reach the hub: neither under a host name of the page's own (DNS rebinding) nor
-//! from another origin. Probes and metrics carry whatever name they like. A signed link works from any origin: a page that
-//! has the link needs no browser to use it, and mail programs open it in pages of their own, whose origin is `null`.
+//! A web page in a user's browser must not reach the hub: neither through a host name that the page's owner points at the
+//! hub (DNS rebinding) nor from another origin. Probes and `/metrics` accept any host name. A signed link works from any
+//! origin: the link itself is the credential, and mail clients open it in pages of their own, whose origin is `null`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::ApiError;
 use super::router::Route;
 use crate::config::Config;
 
-/// How long a browser may remember what it was allowed.
-const PREFLIGHT_KEPT: Duration = Duration::from_secs(3600);
+/// How long a browser may cache a preflight response.
+const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(3600);
 
-/// Who may come in by which name.
+/// The allowed host names and origins.
 pub(super) struct OriginCheck {
     hosts: Arc<Vec<String>>,
     origins: Vec<String>,
@@ -30,7 +30,7 @@ impl OriginCheck {
         Self { hosts: config.allowed_hosts(), origins: config.allowed_origins.iter().cloned().chain(public).collect() }
     }
 
-    /// Refuses a request for a host name that is not ours, or from a page that may not call us.
+    /// Refuses a request whose host name or origin is not allowed.
     pub(super) fn check(&self, route: Option<&Route>, request: &Request) -> Result<(), ApiError> {
         match route {
             Some(route) if route.is_probe() => Ok(()),
@@ -39,11 +39,11 @@ impl OriginCheck {
         }
     }
 
-    /// The host name that the request is for.
+    /// Returns the request's host, if it is allowed.
     fn check_host<'a>(&self, request: &'a Request) -> Result<&'a str, ApiError> {
         let host = text(request, header::HOST).or_else(|| request.uri().authority().map(|name| name.as_str()));
         let host = host.unwrap_or_default();
-        if !self.knows_host(host) {
+        if !self.allows_host(host) {
             let message = "this hub does not answer to that host name; add it to server.allowed_hosts";
             return Err(ApiError::new(StatusCode::MISDIRECTED_REQUEST, "host_not_allowed", message));
         }
@@ -51,14 +51,14 @@ impl OriginCheck {
     }
 
     fn check_origin(&self, host: &str, request: &Request) -> Result<(), ApiError> {
-        if text(request, header::ORIGIN).is_some_and(|origin| !self.knows_origin(origin, host)) {
+        if text(request, header::ORIGIN).is_some_and(|origin| !self.allows_origin(origin, host)) {
             let message = "pages of that origin may not call this hub; add it to server.allowed_origins";
             return Err(ApiError::new(StatusCode::FORBIDDEN, "origin_not_allowed", message));
         }
         Ok(())
     }
 
-    fn knows_host(&self, host: &str) -> bool {
+    fn allows_host(&self, host: &str) -> bool {
         let name = match host.rsplit_once(':') {
             Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
             _ => host,
@@ -66,8 +66,8 @@ impl OriginCheck {
         self.hosts.iter().any(|one| one.eq_ignore_ascii_case(name))
     }
 
-    /// A page of the hub's own has the very name the request came under; others must be listed.
-    fn knows_origin(&self, origin: &str, host: &str) -> bool {
+    /// The hub's own pages have the request's host as origin; other origins must be in `server.allowed_origins`.
+    fn allows_origin(&self, origin: &str, host: &str) -> bool {
         let own = origin.split_once("://").is_some_and(|(_, name)| name.eq_ignore_ascii_case(host));
         own || self.origins.iter().any(|one| one.eq_ignore_ascii_case(origin))
     }
@@ -77,7 +77,7 @@ fn text(request: &Request, name: HeaderName) -> Option<&str> {
     request.headers().get(name).map(|value| value.to_str().unwrap_or("?"))
 }
 
-/// Tells browsers what the listed origins may do.
+/// The CORS layer for the configured origins.
 pub(super) fn cors(config: &Config) -> CorsLayer {
     let origins = config.allowed_origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
     CorsLayer::new()
@@ -96,5 +96,5 @@ pub(super) fn cors(config: &Config) -> CorsLayer {
             HeaderName::from_static("traceparent"),
             HeaderName::from_static("x-correlation-id"),
         ])
-        .max_age(PREFLIGHT_KEPT)
+        .max_age(PREFLIGHT_MAX_AGE)
 }

@@ -1,4 +1,4 @@
-//! A hub that has too much to do says so at once instead of answering everybody late.
+//! Limits on concurrent requests and streams. A request over a limit is refused with 503 at once; it does not queue.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use super::ApiError;
 use crate::usage::TokenUsage;
 
-/// How much happens at once.
+/// The hub's semaphores for requests and streams.
 pub(crate) struct ConcurrencyLimits {
     requests: Semaphore,
     streams: Arc<Semaphore>,
 }
 
-/// An open stream: a part of what the hub has, and of what its token may have.
+/// Counts an open stream against the hub's limit and its token's limit until it is dropped.
 pub(crate) struct StreamPermit {
     _of_token: OwnedSemaphorePermit,
-    _of_all: OwnedSemaphorePermit,
+    _of_hub: OwnedSemaphorePermit,
 }
 
 impl ConcurrencyLimits {
@@ -26,17 +26,17 @@ impl ConcurrencyLimits {
         Self { requests: semaphore(requests_max), streams: Arc::new(semaphore(streams_max)) }
     }
 
-    /// Room for one more request. An open stream no longer counts as one.
+    /// Acquires a permit for one request. A stream releases it once its response has started.
     pub(super) fn request(&self) -> Result<SemaphorePermit<'_>, ApiError> {
         self.requests.try_acquire().map_err(|_| full("the hub is busy (limits.concurrent_requests)"))
     }
 
-    /// Room for one more stream of this token, for as long as the permit lives.
+    /// Acquires a permit for one stream of this token.
     pub(crate) fn stream(&self, usage: &TokenUsage) -> Result<StreamPermit, ApiError> {
         let of_token = usage.stream()?;
-        let of_all = self.streams.clone().try_acquire_owned();
-        let of_all = of_all.map_err(|_| full("too many streams are open (limits.streams)"))?;
-        Ok(StreamPermit { _of_token: of_token, _of_all: of_all })
+        let of_hub = self.streams.clone().try_acquire_owned();
+        let of_hub = of_hub.map_err(|_| full("too many streams are open (limits.streams)"))?;
+        Ok(StreamPermit { _of_token: of_token, _of_hub: of_hub })
     }
 }
 

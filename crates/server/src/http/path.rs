@@ -1,4 +1,4 @@
-//! Paths with more than one name in them.
+//! Extractors for path parameters.
 
 use std::sync::Arc;
 
@@ -18,26 +18,26 @@ pub(super) struct ItemPath {
     pub(super) id: NotificationId,
 }
 
-/// A button of a notification of a person.
+/// A button of a notification: `/v1/users/{id}/notifications/{nid}/actions/{index}`.
 pub(super) struct ButtonPath {
     pub(super) item: ItemPath,
     pub(super) index: usize,
 }
 
-/// A conversation: `/v1/conversations/{id}`, and with `?user_id=` whose it is, which a caller who may speak for everyone
-/// has to say where several people use the same id. The identity speaks for that person alone.
+/// A conversation: `/v1/conversations/{id}`, with its owner in `?user_id=`. A token that may act for every user needs the
+/// parameter if several users have a conversation of the same id. `identity` is then restricted to that owner.
 pub(super) struct ConversationPath {
     pub(super) identity: Identity,
     pub(super) id: String,
 }
 
-/// The parameter that says whose conversation is meant.
+/// The query parameter with the conversation's owner.
 pub(super) const OWNER: &str = "user_id";
 
-/// Something that only the hub names.
+/// An id that the hub generates: of a reminder or a delivery.
 pub(super) struct PathUuid(pub(super) Uuid);
 
-/// The signed part of a link. It has the length it has.
+/// The signed part of an unsubscribe link. It may be longer than an id.
 pub(super) struct SignedPath(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for SignedPath {
@@ -97,11 +97,11 @@ impl<S: Send + Sync> FromRequestParts<S> for PathUuid {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let Path(name) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
-        // What is no name of ours names nothing. Only reminders and deliveries are found this way.
+        let Path(id) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
+        // An id that is not a UUID cannot exist, so the error is 404. Only these two routes use this extractor.
         let is_reminder = parts.uri.path().starts_with("/v1/reminders/");
         let what = if is_reminder { "reminder" } else { "delivery" };
-        Uuid::try_parse(&name).map(Self).map_err(|_| ApiError::not_found(what))
+        Uuid::try_parse(&id).map(Self).map_err(|_| ApiError::not_found(what))
     }
 }
 

@@ -1,8 +1,8 @@
-//! A person's stream: what their inbox changes, as it changes.
+//! The stream of changes in a person's inbox, as server-sent events.
 //!
-//! The rows are the truth and the stream only reads them: a hint says that there is something to read, the position of
-//! what was read last says from where. So a reader that was away gets everything once, a slow one is behind and slows
-//! nobody, and a hint that is lost costs nothing but time.
+//! The stream reads changes from the store, from the position it read last; the doorbell only says that there is something
+//! to read. So a client that reconnects gets every change once, a slow client does not delay others, and a lost ring only
+//! delays a change.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -27,14 +27,14 @@ use super::field::PathId;
 use super::inbox::InboxItemBody;
 use super::openapi::Operation;
 use super::overload::StreamPermit;
-use super::stream::{end_of, ended};
+use super::stream::{expiry_instant, sleep_until_expiry};
 use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
 use crate::metrics::StreamGuard;
 
-/// Proxies close what is silent for longer.
+/// Shorter than the idle timeout of common proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How many changes are read at once.
+/// The maximum number of changes read from the store at once.
 const STEP: usize = 50;
 
 /// The `data` of `unread`.
@@ -45,7 +45,7 @@ struct UnreadData {
     count: usize,
 }
 
-/// What a person's stream says, for as long as its reader stays.
+/// The response of a person's stream. It lasts until the client disconnects or its token ends.
 pub(super) struct PersonStream(InboxSse);
 
 type InboxSse = Sse<KeepAliveStream<Pin<Box<dyn Stream<Item = Result<SseEvent, Infallible>> + Send>>>>;
@@ -73,7 +73,7 @@ impl shape::ResponseShape for PersonStream {
     }
 }
 
-/// What changes in a person's inbox; from behind `Last-Event-ID` on where there is one.
+/// Streams the changes after `Last-Event-ID`, or from now on if the header is missing.
 pub(super) async fn stream(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -83,100 +83,100 @@ pub(super) async fn stream(
     identity.check_user(&id)?;
     let after = last_event_id(&headers)?;
     let open = (hub.overload.stream(&identity.usage)?, hub.metrics.stream());
-    // Subscribe first: what is committed between the two is read by the first look.
-    let bell = hub.store.doorbell(&id);
+    // Subscribe before the first read: a change committed in between rings the doorbell.
+    let doorbell = hub.store.doorbell(&id);
     let revoked = hub.revoked.subscribe();
-    // Whoever was revoked while this began is not on the list of those who will be.
+    // A token revoked before `revoked.subscribe()` would not end this stream, so check it again.
     if !hub.tokens.is_still_valid(&identity).await? {
         return Err(ApiError::unauthorized());
     }
     let caught = hub.store.catch_up(id.clone(), after, STEP).await?;
     let mut feed = InboxFeed {
-        expires: end_of(&identity),
+        expires: expiry_instant(&identity),
         stopping: hub.stopping.clone(),
         hub,
         identity,
         user_id: id,
         position: after.unwrap_or(caught.position),
-        told: None,
+        unread_sent: None,
         behind: false,
-        lines: VecDeque::new(),
-        bell,
+        queued: VecDeque::new(),
+        doorbell,
         revoked,
         _open: open,
     };
-    feed.tell(caught, feed.hub.store.now());
-    let lines = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|line| (Ok(line), feed)) });
-    Ok(PersonStream(Sse::new(lines.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))))
+    feed.queue_changes(caught, feed.hub.store.now());
+    let events = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|event| (Ok(event), feed)) });
+    Ok(PersonStream(Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))))
 }
 
 struct InboxFeed {
     hub: Hub,
     identity: Arc<Identity>,
     user_id: String,
-    /// What was told last.
+    /// The position up to which changes were read.
     position: i64,
-    /// The count that was told last.
-    told: Option<usize>,
-    /// Whether there is more to read than was read.
+    /// The unread count that was sent last.
+    unread_sent: Option<usize>,
+    /// Whether the last read left changes unread because of [`STEP`].
     behind: bool,
-    lines: VecDeque<SseEvent>,
-    bell: Doorbell,
+    queued: VecDeque<SseEvent>,
+    doorbell: Doorbell,
     revoked: Receiver<String>,
-    /// When its token ends.
+    /// When the token expires.
     expires: Option<Instant>,
     stopping: watch::Receiver<bool>,
-    /// Counted for as long as it lives.
+    /// Counts the stream in the limits and metrics until it is dropped.
     _open: (StreamPermit, StreamGuard),
 }
 
 impl InboxFeed {
-    /// The next line; none when the stream ends.
+    /// The next event; `None` when the stream ends.
     async fn next(&mut self) -> Option<SseEvent> {
         loop {
-            if let Some(line) = self.lines.pop_front() {
-                return Some(line);
+            if let Some(event) = self.queued.pop_front() {
+                return Some(event);
             }
             if !self.behind && !self.wait().await {
                 return None;
             }
             let caught = self.hub.store.catch_up(self.user_id.clone(), Some(self.position), STEP).await.ok()?;
-            self.tell(caught, self.hub.store.now());
+            self.queue_changes(caught, self.hub.store.now());
         }
     }
 
-    /// Waits until the inbox has changed; false = the stream ends.
+    /// Waits until the inbox has changed; returns false if the stream must end.
     async fn wait(&mut self) -> bool {
         loop {
             tokio::select! {
-                rung = self.bell.rings() => return rung,
+                rung = self.doorbell.rings() => return rung,
                 token = self.revoked.recv() => match token {
                     Ok(token) if token == self.identity.token_id => return false,
                     Ok(_) => {}
                     Err(_) => return false,
                 },
-                () = ended(self.expires) => return false,
+                () = sleep_until_expiry(self.expires) => return false,
                 _ = self.stopping.changed() => return false,
             }
         }
     }
 
-    fn tell(&mut self, caught: Catchup, now: Time) {
+    fn queue_changes(&mut self, caught: Catchup, now: Time) {
         for change in caught.changes {
             let kind = kind(&change, now);
-            self.lines.push_back(line(kind, change.position, &InboxItemBody::from(change.item)));
+            self.queued.push_back(sse_event(kind, change.position, &InboxItemBody::from(change.item)));
         }
         self.position = caught.position;
         self.behind = caught.more;
-        // Only what is whole: a count belongs to a position.
-        if !caught.more && self.told != Some(caught.unread) {
-            self.told = Some(caught.unread);
-            self.lines.push_back(line("unread", self.position, &UnreadData { count: caught.unread }));
+        // The count is that of the newest position, so it is sent only once all changes were read.
+        if !caught.more && self.unread_sent != Some(caught.unread) {
+            self.unread_sent = Some(caught.unread);
+            self.queued.push_back(sse_event("unread", self.position, &UnreadData { count: caught.unread }));
         }
     }
 }
 
-/// News appears while its time lasts, or is in the inbox.
+/// The SSE event type. A new item is a `toast` while it should appear, and a `notification` afterwards.
 fn kind(change: &InboxChange, now: Time) -> &'static str {
     match change.is_news() {
         true if change.item.appears_at(now) => "toast",
@@ -185,8 +185,8 @@ fn kind(change: &InboxChange, now: Time) -> &'static str {
     }
 }
 
-fn line(kind: &str, position: i64, data: &impl Serialize) -> SseEvent {
-    let data = serde_json::to_string(data).expect("names and numbers are JSON");
+fn sse_event(kind: &str, position: i64, data: &impl Serialize) -> SseEvent {
+    let data = serde_json::to_string(data).expect("ids and numbers can be serialized");
     SseEvent::default().event(kind).id(position.to_string()).data(data)
 }
 

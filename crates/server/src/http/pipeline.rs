@@ -1,4 +1,4 @@
-//! What every request passes on its way to a handler, and its answer on the way back.
+//! The middleware around all handlers: correlation, limits, authentication, timeout, errors and metrics.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::config::Config;
 
-/// What every request passes but a browser's preflight. Whatever becomes of it, it and its answer carry a name, the answer has a place in the count,
-/// and an error is as we write it.
+/// Handles every request except CORS preflights. Every response gets the correlation headers and is counted in the
+/// metrics, and every error has the body of an [`ApiError`].
 pub(super) async fn handle(State(pipeline): State<Arc<RequestPipeline>>, mut request: Request, next: Next) -> Response {
     let route = Route::of(&request);
     let correlation = Correlation::of(request.headers(), &pipeline.hub.trace_ids);
@@ -42,14 +42,14 @@ pub(super) async fn handle(State(pipeline): State<Arc<RequestPipeline>>, mut req
     response
 }
 
-/// The answer, or that the hub failed. What a handler panicked about was printed when it did.
+/// Turns a panic of a handler into a 500 response. The panic hook has printed it.
 async fn catch_panic(answer: impl Future<Output = Result<Response, ApiError>>) -> Response {
     let answered = AssertUnwindSafe(answer).catch_unwind().await;
     let failed = |_| Err(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR));
     answered.unwrap_or_else(failed).unwrap_or_else(ApiError::into_response)
 }
 
-/// What stands between a request and its handler.
+/// The state of the middleware.
 pub(super) struct RequestPipeline {
     hub: Hub,
     origin_check: OriginCheck,
@@ -63,8 +63,8 @@ impl RequestPipeline {
         Self { hub, origin_check: OriginCheck::new(config), bodies, timeout }
     }
 
-    /// Lets a request in: for a host name that is ours, while there is room in the hub and in the token's share, with a token
-    /// that may do this. Then it has so long to be answered. Probes are answered however busy the hub is.
+    /// Checks host and origin, the hub's request limit, the token and its scope, and the token's own limits; then runs the
+    /// handler with a timeout. Probes are exempt from the request limit.
     async fn admit(&self, route: Option<&Route>, request: Request, next: Next) -> Result<Response, ApiError> {
         self.origin_check.check(route, &request)?;
         let is_probe = route.is_some_and(Route::is_probe);
@@ -72,7 +72,7 @@ impl RequestPipeline {
         let mut request = authorize(&self.hub, route, request).await?;
         let usage = request.extensions().get::<Arc<Identity>>().map(|identity| identity.usage.clone());
         let _share = usage.as_ref().map(|usage| usage.request()).transpose()?;
-        // Kept here until the answer is there: so long does the body count.
+        // The body counts against the limits until the response is there, so the intake lives as long.
         let intake = Intake::of(&self.bodies, usage, &request)?;
         request.extensions_mut().insert(intake.clone());
         let answered = tokio::time::timeout(self.timeout, next.run(request)).await;
@@ -80,7 +80,7 @@ impl RequestPipeline {
     }
 }
 
-/// Finds who asks and whether the table lets them; handlers get the identity and never see the secret.
+/// Authenticates the token and checks that its scope is in the route table. Handlers get the identity, never the secret.
 async fn authorize(hub: &Hub, route: Option<&Route>, mut request: Request) -> Result<Request, ApiError> {
     let Some(route) = route.filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
     let mut secrets = request.headers().get_all(header::AUTHORIZATION).iter();
@@ -99,7 +99,7 @@ async fn authorize(hub: &Hub, route: Option<&Route>, mut request: Request) -> Re
     Ok(request)
 }
 
-/// The secret of an `Authorization` header; the scheme's name may be written in any case.
+/// The token of an `Authorization: Bearer` header; the scheme is case-insensitive.
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, secret) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_handler_that_panics_is_an_answer_that_the_hub_failed() {
+    async fn a_panicking_handler_gives_an_internal_error() {
         let response = catch_panic(async { panic!("on purpose") }).await;
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body in memory");

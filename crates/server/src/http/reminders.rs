@@ -36,7 +36,7 @@ pub(super) struct ReminderBody {
     created_at: Rfc3339Time,
 }
 
-/// Which page.
+/// The query of `GET /v1/reminders`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReminderPage {
@@ -48,7 +48,7 @@ pub(super) struct ReminderPage {
     cursor: Option<String>,
 }
 
-/// What is to be told later, to the caller's person; to everyone, for an admin.
+/// Lists pending reminders: those of the token's user, or all for an admin.
 pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -60,7 +60,7 @@ pub(super) async fn list(
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }
 
-/// Cancels what was to be told later.
+/// Cancels a pending reminder.
 pub(super) async fn cancel(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -71,16 +71,16 @@ pub(super) async fn cancel(
 }
 
 impl From<Reminder> for ReminderBody {
-    fn from(kept: Reminder) -> Self {
+    fn from(reminder: Reminder) -> Self {
         Self {
-            id: kept.id,
-            user_id: kept.user_id,
-            origin: kept.origin,
-            conversation_id: kept.conversation_id,
-            message: kept.message,
-            at: Rfc3339Time(kept.at),
-            due_at: Rfc3339Time(kept.due_at),
-            created_at: Rfc3339Time(kept.created_at),
+            id: reminder.id,
+            user_id: reminder.user_id,
+            origin: reminder.origin,
+            conversation_id: reminder.conversation_id,
+            message: reminder.message,
+            at: Rfc3339Time(reminder.at),
+            due_at: Rfc3339Time(reminder.due_at),
+            created_at: Rfc3339Time(reminder.created_at),
         }
     }
 }

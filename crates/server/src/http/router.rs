@@ -1,4 +1,4 @@
-//! The API as one table: what there is, who may use it, who answers.
+//! The route table: each route with its scopes, wire types, errors and handler.
 
 use std::sync::Arc;
 
@@ -39,22 +39,22 @@ use crate::auth::Scope;
 use crate::config::Config;
 use crate::mcp::Endpoint;
 
-/// One line of the table.
+/// One row of the route table.
 #[derive(Copy, Clone, Debug)]
 pub struct Route {
-    /// The method.
+    /// The HTTP method.
     pub method: &'static str,
     /// The path, with its parameters in braces.
     pub path: &'static str,
-    /// Who may use it; nobody listed = everyone, without a token.
+    /// The scopes that may use it; empty means that no token is needed.
     pub scopes: &'static [Scope],
-    /// What it does, in one line.
+    /// The `summary` in the OpenAPI document.
     pub summary: &'static str,
-    /// The group it belongs to.
+    /// The `tag` in the OpenAPI document.
     pub tag: &'static str,
-    /// The status when all is well.
+    /// The status of a successful response.
     pub status: StatusCode,
-    /// What can go wrong here besides what can go wrong everywhere.
+    /// Error statuses besides those that follow from the route's parameters and body.
     pub(super) errors: &'static [u16],
     pub(super) request: fn(&mut Operation<'_>),
     pub(super) answer: fn(&mut Operation<'_>),
@@ -63,62 +63,62 @@ pub struct Route {
 }
 
 impl Route {
-    /// The line of the table that a request has met.
+    /// The route that the request matched.
     pub(super) fn of(request: &Request) -> Option<&'static Self> {
         let path = request.extensions().get::<MatchedPath>()?;
-        // Axum answers HEAD where there is GET.
+        // Axum serves HEAD with the handler of GET.
         let method = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
         ROUTES.iter().find(|route| route.path == path.as_str() && route.method == method)
     }
 
-    /// The name of the call in the description: `events_publish`.
+    /// The `operationId` in the OpenAPI document, such as `events_publish`.
     pub fn operation_id(&self) -> String {
         let mut parts: Vec<&str> = self.handler.split("::").map(str::trim).collect();
         parts.dedup();
         parts.join("_")
     }
 
-    /// Whether it tells how the hub is, whatever name the hub is called by.
+    /// Whether it is a health or metrics endpoint, which accepts any host name and is exempt from the request limit.
     pub(super) fn is_probe(&self) -> bool {
         PROBES.contains(&self.path)
     }
 
-    /// Whether the path itself holds the credential: a signed link.
+    /// Whether the path contains the credential: a signed unsubscribe link.
     pub(super) fn is_signed_link(&self) -> bool {
         self.path == SIGNED_LINK
     }
 
-    /// Whether whose conversation is meant can be said in the URL. Who makes one says it in the body.
+    /// Whether the query may have the conversation's owner. `PUT` has the owner in its body instead.
     pub(super) fn takes_owner(&self) -> bool {
         self.path.starts_with("/v1/conversations/") && self.method != "PUT"
     }
 
-    /// Whether the URL may have this parameter, as far as the table knows: a handler knows the others.
+    /// Whether the query may have this parameter. For routes with a query type the handler checks the names.
     pub(super) fn takes_parameter(&self, name: &str) -> bool {
         self.has_query || (name == OWNER && self.takes_owner())
     }
 
-    /// Whether a repeat is recognised by a key in the header. An injection has its call id instead.
+    /// Whether the route accepts `Idempotency-Key`. An injection is identified by its call id instead.
     pub(super) fn takes_idempotency_key(&self) -> bool {
         self.method == "POST" && !self.path.ends_with("/inject")
     }
 }
 
-/// Answered under every host name.
+/// Endpoints for monitoring, reachable under every host name.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// A link in a mail.
+/// The path of unsubscribe links in emails.
 const SIGNED_LINK: &str = "/u/{signed}";
 
-/// A line says: what it does; the method, the path and who may use it; what it takes, what it answers, and what can go
-/// wrong besides; who answers. A handler that takes or answers something else does not compile.
+/// Defines [`ROUTES`] and the router. A row has the summary; the method, path and scopes; the request and response types
+/// and further errors; the handler. A handler with other types does not compile.
 macro_rules! routes {
     ($($tag:literal { $(
         #[doc = $summary:literal]
         $method:ident $path:literal [$($scope:ident)*]
             ($($request:ty)?) -> $reply:ty $(, or $($error:literal)+)? => $($handler:ident)::+;
     )+ })+) => {
-        /// Every route and who may use it. A route that is not here does not exist.
+        /// Every route with its scopes. A route that is not here does not exist.
         #[allow(unused_parens, reason = "with nothing between them they are the type of nothing")]
         pub const ROUTES: &[Route] = &[$($(Route {
             method: stringify!($method),
@@ -310,7 +310,7 @@ pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
     Api::new(router, config)
 }
 
-/// Everything that handlers ask for, each for its own part. Every request has its own, so a copy must cost next to nothing.
+/// The axum state of all handlers, each of which extracts its part. Every request clones it, so it is one `Arc`.
 #[derive(Clone)]
 struct RouterState(Arc<RouterStateParts>);
 

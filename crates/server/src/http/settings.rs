@@ -1,4 +1,4 @@
-//! What a person prefers, on the wire. What the values mean and which are right is the core's business.
+//! The endpoints and wire types of a person's settings. The core validates the values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::{ApiError, Hub};
 use crate::auth::{self, Identity};
 use crate::deliver::email::EmailAddress;
 
-/// How many subscribers or origins one change may name.
+/// The maximum number of subscribers or origins in one patch.
 const NAMES_MAX: usize = 1000;
 
 /// What a person prefers.
@@ -95,24 +95,24 @@ struct Toasts {
 #[schemars(rename = "SettingsChange")]
 pub(super) struct SettingsPatch {
     /// The subscribers to switch off, and no others. One that is core is refused by name.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<Vec<SingleLineText<64>>>", length(max = NAMES_MAX))]
     disabled_subscribers: Option<Option<Vec<SingleLineText<64>>>>,
     /// The origins to mute, and no others.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<Vec<SingleLineText<128>>>", length(max = NAMES_MAX))]
     muted_origins: Option<Option<Vec<SingleLineText<128>>>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<EmailChange>")]
     email: Option<Option<Object<EmailChange>>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<TelegramChange>")]
     telegram: Option<Option<Object<TelegramChange>>>,
     /// When mail waits until later; null = never.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<QuietHoursChange>")]
     quiet_hours: Option<Option<Object<QuietHoursChange>>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<ToastsChange>")]
     toasts: Option<Option<Object<ToastsChange>>>,
 }
@@ -122,11 +122,11 @@ pub(super) struct SettingsPatch {
 #[serde(deny_unknown_fields)]
 struct EmailChange {
     /// Whether it is wanted.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<bool>")]
     enabled: Option<Option<bool>>,
     /// Where to. A code is mailed there; mail follows once it has come back.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<SingleLineText<254>>")]
     address: Option<Option<SingleLineText<254>>>,
     #[serde(default)]
@@ -140,7 +140,7 @@ struct EmailChange {
 #[serde(deny_unknown_fields)]
 struct TelegramChange {
     /// Whether it is wanted.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<bool>")]
     enabled: Option<Option<bool>>,
     #[serde(default)]
@@ -158,15 +158,15 @@ struct TelegramChange {
 #[serde(deny_unknown_fields)]
 struct QuietHoursChange {
     /// When they begin, such as `22:00`.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "String", pattern(r"^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
     start: Option<String>,
     /// When they end, such as `07:00`.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "String", pattern(r"^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
     end: Option<String>,
     /// The zone of both, by its IANA name, such as `Europe/Berlin`.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "SingleLineText<64>")]
     timezone: Option<SingleLineText<64>>,
 }
@@ -176,7 +176,7 @@ struct QuietHoursChange {
 #[serde(deny_unknown_fields)]
 struct ToastsChange {
     /// Whether anything appears in front of the person.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<bool>")]
     enabled: Option<Option<bool>>,
 }
@@ -190,7 +190,7 @@ pub(super) struct Confirmation {
     code: SingleLineText<64>,
 }
 
-/// A field that only the hub writes.
+/// A field that requests may not set; deserializing it fails.
 #[derive(Default)]
 struct ReadOnly;
 
@@ -217,7 +217,7 @@ pub(super) async fn get(
     Ok(Json(hub.store.settings(id).await?.into()))
 }
 
-/// Changes what is named and leaves the rest. A core or unknown subscriber is refused by name.
+/// Merges the patch into the settings. Disabling a core or unknown subscriber is refused.
 pub(super) async fn patch(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -229,7 +229,7 @@ pub(super) async fn patch(
     Ok(Json(hub.store.change_settings(SettingsRequest { user_id: id, change }).await?.into()))
 }
 
-/// Confirms the address of a person by the code that was mailed there.
+/// Confirms the user's email address with the code that was sent to it.
 pub(super) async fn confirm(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -248,7 +248,7 @@ pub(super) async fn confirm(
     }
 }
 
-/// An address that a mail can be written to. One that only looks like it would be a dead letter before its code arrives.
+/// Checks that the SMTP client can use the address; otherwise the confirmation mail would fail later.
 fn mailable(line: SingleLineText<254>) -> Result<String, ApiError> {
     let text = line.0.trim().to_owned();
     EmailAddress::parse(&text).map_err(|why| ApiError::invalid("email.address", why))?;
@@ -266,7 +266,7 @@ impl SettingsPatch {
             muted_origins: self.muted_origins.map(names),
             ..person::SettingsChange::default()
         };
-        // In a merge patch null means back to the default: no mail, no address, no Telegram, but toasts.
+        // In a merge patch null restores the default: no email, no address, no Telegram, toasts on.
         match self.email {
             Some(Some(Object(email))) => {
                 change.email_enabled = email.enabled.map(Option::unwrap_or_default);
@@ -315,8 +315,8 @@ impl From<person::PersonSettings> for SettingsBody {
     }
 }
 
-/// A field that was sent, were it as null.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+/// Distinguishes null (`Some(None)`) from a missing field (`None`) in a merge patch.
+fn null_is_some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 

@@ -1,5 +1,5 @@
-//! What a handler takes and what it answers, said in types: the router's table names them, the compiler holds the
-//! handler to them, and the description of the API is made from them.
+//! Request and response types of handlers, as traits. The route table lists the types, the compiler checks the handlers
+//! against them, and the OpenAPI document is generated from them.
 
 use std::sync::Arc;
 
@@ -18,47 +18,47 @@ use super::openapi::Operation;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-/// What a request carries besides its path, as the table names it: a [`Body`], a [`Query`], or nothing.
+/// The part of a request besides its path, as the route table lists it: a [`Body`], a [`Query`], or `()`.
 pub(super) trait RequestShape {
-    /// Whether it is in the URL.
+    /// Whether it is a query.
     const HAS_QUERY: bool = false;
-    /// Writes it into the description.
+    /// Adds it to the OpenAPI document.
     fn describe(operation: &mut Operation<'_>);
 }
 
-/// What a handler answers when all is well.
+/// A successful response.
 pub(super) trait ResponseShape {
-    /// Its status.
+    /// The HTTP status.
     const STATUS: StatusCode;
-    /// Writes its body into the description.
+    /// Adds its body to the OpenAPI document.
     fn describe(operation: &mut Operation<'_>);
 }
 
-/// An argument of a handler, and what it asks of the request.
+/// The last argument of a handler, linked to the request type that the route table must list.
 pub(super) trait HandlerArgument {
-    /// What the table must name.
+    /// The type in the route table.
     type Request: RequestShape;
 }
 
-/// A handler whose last argument takes a `Q` and which answers an `R`.
+/// A handler with request type `Q` and response type `R`.
 pub(super) trait HandlerShape<Arguments, Q, R> {}
 
-/// The handler itself; it does not compile unless it is what the table says.
+/// Returns the handler. It only compiles if the handler has the types of the route table.
 pub(super) fn shaped<Arguments, Q: RequestShape, R: ResponseShape, H: HandlerShape<Arguments, Q, R>>(handler: H) -> H {
     handler
 }
 
-/// The query of a URL.
+/// An extractor for the URL's query.
 #[derive(Clone, Debug)]
 pub(super) struct Query<T>(pub(super) T);
 
-/// The most that a page of any list holds.
+/// The maximum page size of every list.
 pub(super) const PAGE_MAX: usize = 100;
 const PAGE_DEFAULT: usize = 20;
-/// How many bytes the answer to one event has at most, as a rule.
-const ANSWER_USUAL: usize = 512;
+/// The usual size of the response to one event, in bytes.
+const RESPONSE_BYTES_USUAL: usize = 512;
 
-/// How many a page holds.
+/// The page size for the query parameter `limit`.
 pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
     let limit = asked.unwrap_or(PAGE_DEFAULT);
     match (1..=PAGE_MAX).contains(&limit) {
@@ -67,13 +67,13 @@ pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
     }
 }
 
-/// 201: made. The answer may show a secret that is shown only once, so no cache may keep it.
+/// 201. The response may contain a secret that is shown only once, so it has `Cache-Control: no-store`.
 pub(super) struct Created<T>(pub(super) T);
 
-/// 202: on disk, with what it came to.
+/// 202. The data is durable.
 pub(super) struct Accepted<T>(pub(super) T);
 
-/// 204: done, and nothing to say.
+/// 204.
 pub(super) struct NoContent;
 
 /// What every list answers.
@@ -87,7 +87,7 @@ pub(super) struct List<T> {
 }
 
 impl<T> List<T> {
-    /// A list that is all on one page.
+    /// A list with a single page.
     pub(super) fn whole(items: Vec<T>) -> Self {
         Self { items, next_cursor: None }
     }
@@ -101,11 +101,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
         query.map(|query| Self(query.0)).map_err(|rejection| {
             let text = rejection.body_text();
             let message = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
-            // Either `limit: not a number`, or an unknown field between backquotes.
+            // The message is either `limit: not a number`, or has an unknown field in backquotes.
             let named = message.split_once(": ").filter(|(field, _)| !field.contains(' '));
             let field = named.map(|(field, _)| field).or_else(|| message.split('`').nth(1)).unwrap_or("query");
             let message = match named {
-                // Every list has the same limit, and it is the only number in a query.
+                // `limit` is the only number in any query, with the same range everywhere.
                 Some(("limit", _)) => format!("must be a whole number from 1 to {PAGE_MAX}"),
                 named => named.map_or(message, |(_, message)| message).to_owned(),
             };
@@ -167,9 +167,9 @@ impl<T: Serialize> IntoResponse for Created<T> {
 
 impl<T: Serialize> IntoResponse for Accepted<T> {
     fn into_response(self) -> Response {
-        // The most frequent answer of all, written straight into memory that is nearly always enough.
-        let mut json = Vec::with_capacity(ANSWER_USUAL);
-        serde_json::to_writer(&mut json, &self.0).expect("an answer is JSON");
+        // This is the most frequent response, so serialize into one allocation of the usual size.
+        let mut json = Vec::with_capacity(RESPONSE_BYTES_USUAL);
+        serde_json::to_writer(&mut json, &self.0).expect("a response can be serialized");
         let mut response = Response::new(json.into());
         *response.status_mut() = StatusCode::ACCEPTED;
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

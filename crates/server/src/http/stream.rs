@@ -23,9 +23,9 @@ use crate::auth::Identity;
 use crate::clock;
 use crate::metrics::StreamGuard;
 
-/// A conversation is open for a day after it was last seen.
-const SEEN_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
-/// Proxies close what is silent for longer.
+/// How often an open stream updates the conversation's last-seen time. A conversation counts as open for a day after it.
+const TOUCH_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
+/// Shorter than the idle timeout of common proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The `data` of one hint, whose `event` is `pending`, `wake` or `immediate`.
@@ -40,7 +40,7 @@ struct HintBody {
     count: usize,
 }
 
-/// Hints, for as long as the reader stays.
+/// The SSE response with a conversation's hints.
 pub(super) type HintStream = Sse<KeepAliveStream<Pin<Box<dyn Stream<Item = Result<SseEvent, Infallible>> + Send>>>>;
 
 impl shape::ResponseShape for HintStream {
@@ -56,8 +56,9 @@ impl shape::ResponseShape for HintStream {
     }
 }
 
-/// Hints for a harness: the state now, then what changes. Hints carry ids and counts, never text: only an injection
-/// consumes. A reader that is too slow gets the state anew instead of what it missed.
+/// Streams a conversation's hints to a harness: first the current state, then changes. Hints have ids and counts, never
+/// text: only an injection takes notifications. A client that is too slow gets the current state instead of the hints it
+/// missed.
 pub(super) async fn stream(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
@@ -66,11 +67,11 @@ pub(super) async fn stream(
     let first = stream::iter(state);
     let rest =
         stream::unfold(feed, |mut feed| async move { feed.next().await.map(|hints| (stream::iter(hints), feed)) });
-    let lines = first.chain(rest.flatten()).map(|hint| Ok(line(&hint))).boxed();
-    Ok(Sse::new(lines).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+    let events = first.chain(rest.flatten()).map(|hint| Ok(sse_event(&hint))).boxed();
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-/// What happens in one conversation, for as long as its reader may and wants to know.
+/// The hints of one conversation for one client. It ends when the token is revoked or expires, or when the hub stops.
 pub(crate) struct ConversationFeed {
     hub: Hub,
     identity: Identity,
@@ -78,40 +79,40 @@ pub(crate) struct ConversationFeed {
     hints: HintReceiver,
     revoked: Receiver<String>,
     stopping: watch::Receiver<bool>,
-    /// When its token ends.
+    /// When the token expires.
     expires: Option<Instant>,
-    /// An open stream keeps its conversation open.
-    seen: Interval,
-    /// Counted for as long as it lives.
+    /// Ticks when the conversation's last-seen time is to be updated, so that an open stream keeps it open.
+    touch: Interval,
+    /// Counts the stream in the limits and metrics until it is dropped.
     _open: (StreamPermit, StreamGuard),
 }
 
 impl ConversationFeed {
-    /// The state now, and what follows.
+    /// Returns the current state and the feed of the hints after it.
     pub(crate) async fn open(
         hub: Hub,
         mut identity: Identity,
         conversation_id: String,
     ) -> Result<(Vec<Arc<Hint>>, Self), ApiError> {
         let open = (hub.overload.stream(&identity.usage)?, hub.metrics.stream());
-        // From here on it follows this person's conversation, whoever else may use the same id later.
+        // Resolve the owner once: another user may create a conversation of the same id later.
         let owner = match identity.caller.user_id.take() {
             Some(bound) => bound,
             None => hub.store.conversation(identity.caller.clone(), conversation_id.clone()).await?.user_id,
         };
-        // Subscribe first: what is committed between the two is told twice rather than never.
+        // Subscribe before reading the state: a change committed in between is sent twice rather than never.
         let hints = hub.store.hints(&owner, &conversation_id);
         identity.caller.user_id = Some(owner);
         let revoked = hub.revoked.subscribe();
-        // Whoever was revoked while this began is not on the list of those who will be.
+        // A token revoked before `revoked.subscribe()` would not end this stream, so check it again.
         if !hub.tokens.is_still_valid(&identity).await? {
             return Err(ApiError::unauthorized());
         }
         let state = hub.store.connect(identity.caller.clone(), conversation_id.clone()).await?;
         let feed = Self {
-            expires: end_of(&identity),
+            expires: expiry_instant(&identity),
             stopping: hub.stopping.clone(),
-            seen: interval_at(Instant::now() + SEEN_EVERY, SEEN_EVERY),
+            touch: interval_at(Instant::now() + TOUCH_EVERY, TOUCH_EVERY),
             hub,
             identity,
             conversation_id,
@@ -122,13 +123,13 @@ impl ConversationFeed {
         Ok((state.into_iter().map(Arc::new).collect(), feed))
     }
 
-    /// The next hints of this conversation; none when the stream ends: the token is revoked, or the hub stops.
+    /// The next hints; `None` when the stream ends.
     pub(crate) async fn next(&mut self) -> Option<Vec<Arc<Hint>>> {
         loop {
             tokio::select! {
-                heard = self.hints.next() => match heard {
+                event = self.hints.next() => match event {
                     HintEvent::Hint(hint) => return Some(vec![hint]),
-                    HintEvent::Missed => return self.state_anew().await,
+                    HintEvent::Missed => return self.current_state().await,
                     HintEvent::Closed => return None,
                 },
                 token = self.revoked.recv() => match token {
@@ -136,34 +137,34 @@ impl ConversationFeed {
                     Ok(_) => {}
                     Err(_) => return None,
                 },
-                () = ended(self.expires) => return None,
-                _ = self.seen.tick() => drop(self.state_anew().await?),
+                () = sleep_until_expiry(self.expires) => return None,
+                _ = self.touch.tick() => drop(self.current_state().await?),
                 _ = self.stopping.changed() => return None,
             }
         }
     }
 
-    async fn state_anew(&mut self) -> Option<Vec<Arc<Hint>>> {
+    async fn current_state(&mut self) -> Option<Vec<Arc<Hint>>> {
         let state = self.hub.store.connect(self.identity.caller.clone(), self.conversation_id.clone()).await.ok()?;
         Some(state.into_iter().map(Arc::new).collect())
     }
 }
 
-/// When a token ends by itself, by the clock that streams wait on.
-pub(super) fn end_of(identity: &Identity) -> Option<Instant> {
+/// When the token expires, on the monotonic clock that streams wait on.
+pub(super) fn expiry_instant(identity: &Identity) -> Option<Instant> {
     let after = identity.expires_at.map(|at| Duration::from_millis(at.millis_since(clock::now())));
     after.map(|after| Instant::now() + after)
 }
 
-/// Waits for the end of a token; one that never ends is waited for for ever.
-pub(super) async fn ended(expires: Option<Instant>) {
+/// Sleeps until the token expires; forever if it never does.
+pub(super) async fn sleep_until_expiry(expires: Option<Instant>) {
     match expires {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
 }
 
-fn line(hint: &Hint) -> SseEvent {
+fn sse_event(hint: &Hint) -> SseEvent {
     let kind = match hint.kind {
         HintKind::Pending => "pending",
         HintKind::Wake => "wake",
@@ -174,5 +175,5 @@ fn line(hint: &Hint) -> SseEvent {
         notifications: hint.notifications.iter().map(ToString::to_string).collect(),
         count: hint.count,
     };
-    SseEvent::default().event(kind).data(serde_json::to_string(&data).expect("names and numbers are JSON"))
+    SseEvent::default().event(kind).data(serde_json::to_string(&data).expect("ids and numbers can be serialized"))
 }

@@ -17,7 +17,7 @@ use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::clock;
 
-/// How many events a dry run takes.
+/// The maximum number of events in a dry run.
 const SAMPLES_MAX: usize = 100;
 
 /// Who listens for what, and how it tells.
@@ -83,7 +83,7 @@ pub(super) struct DryRunResult {
     problem: Option<String>,
 }
 
-/// Every subscriber, with whether it is core and whether the caller's person has it on.
+/// Lists all subscribers, each with whether it is core and whether the token's user has it enabled.
 pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -93,7 +93,7 @@ pub(super) async fn list(
     Ok(Json(List::whole(items)))
 }
 
-/// One subscriber.
+/// Returns one subscriber.
 pub(super) async fn get(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -103,7 +103,7 @@ pub(super) async fn get(
     Ok(Json(SubscriberBody::of(&one, &preferences(&hub, &identity).await?)))
 }
 
-/// How some events would read. Nothing is stored and nobody is told.
+/// Renders the notifications that some events would produce. Nothing is stored or delivered.
 pub(super) async fn test(
     State(hub): State<Hub>,
     PathId(id): PathId,
@@ -126,7 +126,7 @@ pub(super) async fn test(
     let content = document.ok().map(|document| document.to_toon());
     let result = DryRunResult { subscriber: id, content, problem };
     let Some(once) = once else { return Ok(Json(result)) };
-    let result = serde_json::to_string(&result).expect("texts are JSON");
+    let result = serde_json::to_string(&result).expect("strings can be serialized");
     let told = hub.store.answer_once(once, result, None).await?;
     let told = serde_json::from_str(&told).map_err(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
     Ok(Json(told))

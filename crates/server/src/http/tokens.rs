@@ -17,7 +17,7 @@ use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope, new_secret};
 use crate::clock;
 
-/// Origins that only the hub's own processes have.
+/// Origins reserved for tokens of scope `daemon`.
 const DAEMONS: [&str; 2] = ["switchboard", "messenger"];
 
 /// A token to make. An agent has a name and a person (or `*`), a person's token has that person; what acts for everyone
@@ -99,7 +99,7 @@ pub(super) struct CreatedToken {
     view: TokenView,
 }
 
-/// Makes a token. Its secret is shown now and never again.
+/// Creates a token. Only this response contains its secret.
 pub(super) async fn create(
     State(hub): State<Hub>,
     IdempotentBody { once, body: new }: IdempotentBody<NewToken>,
@@ -114,12 +114,12 @@ pub(super) async fn create(
     Ok(Created(CreatedToken { token: secret, view: token.into() }))
 }
 
-/// Every token, without secrets.
+/// Lists all tokens, without secrets.
 pub(super) async fn list(State(hub): State<Hub>) -> Result<Json<List<TokenView>>, ApiError> {
     Ok(Json(List::whole(hub.store.tokens().await?.into_iter().map(TokenView::from).collect())))
 }
 
-/// Revokes a token at once; its streams end.
+/// Revokes a token and ends its open streams.
 pub(super) async fn revoke(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -133,7 +133,7 @@ pub(super) async fn revoke(
     }
     hub.store.put_token(Token { revoked_at: Some(token.revoked_at.unwrap_or_else(clock::now)), ..token }).await?;
     hub.tokens.forget();
-    // Nobody listening is fine: then no stream is open.
+    // Sending fails only if no stream is open.
     let _ = hub.revoked.send(id);
     Ok(NoContent)
 }
@@ -158,11 +158,12 @@ impl NewToken {
         })
     }
 
-    /// What the scope needs is there, and nothing that it would not heed: who binds a token counts on it being bound.
+    /// Checks that the fields the scope needs are there, and refuses fields that the scope would ignore: a token that looks
+    /// bound to a user or conversation must be.
     fn check_binding(&self) -> Result<(), ApiError> {
         let scope = self.scope.0;
         let user = self.user_id.as_ref().map(|user| user.0.as_str());
-        let unheeded = |field: &str| {
+        let not_binding = |field: &str| {
             ApiError::invalid(field, format!("does not bind a token of scope {}; leave it out", scope.as_str()))
         };
         match (scope, user, &self.origin) {
@@ -175,18 +176,18 @@ impl NewToken {
             (Scope::User, None | Some("*"), _) => {
                 return Err(ApiError::invalid("user_id", "is missing; a person's token is bound to that person"));
             }
-            (Scope::Admin | Scope::Daemon, Some(_), _) => return Err(unheeded("user_id")),
+            (Scope::Admin | Scope::Daemon, Some(_), _) => return Err(not_binding("user_id")),
             _ => {}
         }
         match self.conversation_id.is_some() && !matches!(scope, Scope::Agent | Scope::Ingest) {
-            true => Err(unheeded("conversation_id")),
+            true => Err(not_binding("conversation_id")),
             false => Ok(()),
         }
     }
 }
 
-/// Compared as people will see it: without what is not seen, in one case, and with letters that only look other than
-/// ordinary ones (NFKC) as those.
+/// Refuses reserved origins. They are compared as people see them: without invisible characters, case-insensitively, and
+/// with compatibility characters replaced (NFKC).
 fn check_origin(origin: &str, scope: Scope) -> Result<(), ApiError> {
     let seen = visible_name(origin);
     if seen.is_empty() {

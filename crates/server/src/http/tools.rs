@@ -32,7 +32,7 @@ pub(super) struct ToolCall {
     context: Option<Object<ToolContext>>,
 }
 
-/// For whom and in which conversation a tool is called. What the token is bound to needs no saying.
+/// For whom and in which conversation a tool is result. What the token is bound to needs no saying.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolContext {
@@ -44,11 +44,11 @@ struct ToolContext {
     agent: Option<SingleLineText<{ AgentName::MAX }>>,
     /// The thread of work it belongs to.
     correlation_id: Option<SingleLineText<ID_MAX>>,
-    /// Your name for this very call; the header `Idempotency-IdempotencyHeader` counts where it is absent.
+    /// Your name for this very call; the header `Idempotency-Key` counts where it is absent.
     idempotency_key: Option<SingleLineText<{ Inject::CALL_ID_MAX }>>,
 }
 
-/// A tool's own result, and the name of the injection whose mail it carries.
+/// A tool's result, and the call id of the injection whose notifications it contains.
 #[derive(Serialize)]
 pub(super) struct ToolAnswer {
     #[serde(flatten)]
@@ -57,7 +57,7 @@ pub(super) struct ToolAnswer {
     call_id: Option<String>,
 }
 
-/// Calls a tool. What the tool itself refuses is its answer, not an error of this call.
+/// Calls a tool. A refusal by the tool is a result with status 200, not an HTTP error.
 pub(super) async fn call(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -67,12 +67,12 @@ pub(super) async fn call(
     Body(call): Body<ToolCall>,
 ) -> Result<Json<ToolAnswer>, ApiError> {
     let tool = tools::find(&name).ok_or_else(|| unknown(&name))?;
-    let mut asked = call.context.map_or_else(RequestedContext::default, |Object(context)| context.into());
+    let mut requested = call.context.map_or_else(RequestedContext::default, |Object(context)| context.into());
     let key = idempotency::key_of(&headers)?;
-    asked.idempotency_key = asked.idempotency_key.or(key);
-    let context = Context::of(identity, asked, correlation.id())?;
-    let called = tools::call(&hub, tool, context, call.arguments).await;
-    Ok(Json(ToolAnswer { value: called.value, call_id: called.call_id }))
+    requested.idempotency_key = requested.idempotency_key.or(key);
+    let context = Context::of(identity, requested, correlation.id())?;
+    let result = tools::call(&hub, tool, context, call.arguments).await;
+    Ok(Json(ToolAnswer { value: result.value, call_id: result.call_id }))
 }
 
 fn unknown(name: &str) -> ApiError {

@@ -1,4 +1,4 @@
-//! An event's life on the wire: the event, every verdict, and what became of its notifications.
+//! The wire types of an event's trace: the event, its verdicts, notifications, injections and deliveries.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -189,8 +189,8 @@ impl From<Decision> for VerdictBody {
     fn from(decision: Decision) -> Self {
         Self {
             subscriber: decision.subscriber,
-            conversation_id: known(decision.conversation_id),
-            agent: known(decision.agent),
+            conversation_id: non_empty(decision.conversation_id),
+            agent: non_empty(decision.agent),
             verdict: decision.verdict,
             reason: decision.reason,
             filter: decision.filter,
@@ -236,8 +236,8 @@ impl Progress {
         let disabled = decision.filter == Some(FilterKind::Disabled);
         Self {
             subscriber: decision.subscriber.clone(),
-            conversation_id: known(decision.conversation_id.clone()),
-            agent: known(decision.agent.clone()),
+            conversation_id: non_empty(decision.conversation_id.clone()),
+            agent: non_empty(decision.agent.clone()),
             subscriber_state: if disabled { "disabled" } else { "active" },
             states: states.unwrap_or_default().iter().map(ToString::to_string).collect(),
         }
@@ -294,7 +294,7 @@ impl From<NotificationView> for TracedNotification {
     }
 }
 
-/// A name, or none: it is empty where there was nobody to decide for, and an empty name is no id.
-fn known(name: Arc<str>) -> Option<Arc<str>> {
-    Some(name).filter(|name| !name.is_empty())
+/// The id, or `None` for the empty one that a decision without a conversation has.
+fn non_empty(id: Arc<str>) -> Option<Arc<str>> {
+    Some(id).filter(|id| !id.is_empty())
 }

@@ -1,4 +1,5 @@
-//! The link at the end of a mail: reading it shows a page, only posting it ends mail. Mail scanners follow links.
+//! The unsubscribe link in emails. GET shows a page with a button and only POST unsubscribes, because mail scanners follow
+//! links.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -8,7 +9,7 @@ use super::openapi::Operation;
 use super::path::SignedPath;
 use super::{ApiError, Hub, shape};
 
-/// A page of a few words that fetches nothing.
+/// A small HTML page that loads nothing.
 pub(super) struct HtmlPage(&'static str);
 
 const ASK: &str = "<h1>Stop these mails?</h1><p>Notifications stay in your inbox.</p>\
@@ -27,7 +28,7 @@ impl IntoResponse for HtmlPage {
         let headers = [
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
             (header::CONTENT_SECURITY_POLICY, policy),
-            // Not `no-referrer`: the form's request would then have `Origin: null`, and the link stays on this origin as it is.
+            // Not `no-referrer`: the form's request would then have `Origin: null`. `same-origin` hides the link from others too.
             (header::REFERRER_POLICY, "same-origin"),
             (header::CACHE_CONTROL, "no-store"),
         ];
@@ -43,13 +44,14 @@ impl shape::ResponseShape for HtmlPage {
     }
 }
 
-/// Asks whether mail should end. Nothing has changed then.
+/// Shows the page with the button; changes nothing.
 pub(super) async fn ask(State(hub): State<Hub>, SignedPath(signed): SignedPath) -> Result<HtmlPage, ApiError> {
     hub.unsubscribe.read(&signed).ok_or_else(|| ApiError::not_found("link"))?;
     Ok(HtmlPage(ASK))
 }
 
-/// Ends mail to the address the link was mailed to; again, and for an address that is no longer in use, as well.
+/// Stops email to the address that the link was sent to. It succeeds also when repeated, and for an address that is no
+/// longer in use.
 pub(super) async fn act(State(hub): State<Hub>, SignedPath(signed): SignedPath) -> Result<HtmlPage, ApiError> {
     let (user_id, hash) = hub.unsubscribe.read(&signed).ok_or_else(|| ApiError::not_found("link"))?;
     let address = hub.store.settings(user_id.clone()).await?.email.address;

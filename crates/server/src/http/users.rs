@@ -9,8 +9,8 @@ use super::shape::NoContent;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-/// Erases everything about a person, and answers when it is gone. What takes longer than a request may goes on; asking
-/// again waits for the same erasure.
+/// Erases all data of a user and responds when it is gone. If that takes longer than `erase_wait`, the response is 503
+/// and the erasure continues; a repeated request waits for the same erasure.
 pub(super) async fn erase(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -21,8 +21,8 @@ pub(super) async fn erase(
         return Err(ApiError::invalid("id", "is nobody's; * stands for everyone in an agent's token"));
     }
     let wait = hub.erase_wait;
-    // A task of its own, which goes on where the caller is gone.
-    let erasing = tokio::spawn(finish(hub, id));
+    // A separate task, so that it continues after the client disconnects.
+    let erasing = tokio::spawn(erase_user(hub, id));
     match tokio::time::timeout(wait, erasing).await {
         Ok(Ok(erased)) => erased.map(|()| NoContent),
         Ok(Err(_)) => Err(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR)),
@@ -34,11 +34,11 @@ pub(super) async fn erase(
     }
 }
 
-async fn finish(hub: Hub, id: String) -> Result<(), ApiError> {
+async fn erase_user(hub: Hub, id: String) -> Result<(), ApiError> {
     let tokens = hub.store.tokens().await?;
     hub.store.erase_user(id.clone()).await?;
     hub.tokens.forget();
-    // The streams of whoever was theirs end with them; nobody listening is fine.
+    // End the streams of the user's tokens. Sending fails only if no stream is open.
     for token in tokens.into_iter().filter(|token| token.user_id.as_ref() == Some(&id)) {
         let _ = hub.revoked.send(token.id);
     }

@@ -1,13 +1,13 @@
-//! One call: what it does, who may use it, what it takes, what it answers.
+//! One operation of the API as HTML: summary, scopes, parameters, body and responses.
 
 use serde_json::Value;
 
 use super::{add, escape, example, inline, list, resolved, schema, text};
 
-/// The call in the list of contents.
+/// The operation's entry in the table of contents.
 pub(super) fn link(path: &str, method: &str, operation: &Value) -> String {
     let id = text(&operation["operationId"]);
-    let words = words(path, method, operation);
+    let words = filter_text(path, method, operation);
     format!(
         "<li data-words=\"{words}\"><a href=\"#{id}\"><span class=\"method {method}\">{}</span> {}</a></li>",
         method.to_ascii_uppercase(),
@@ -15,13 +15,13 @@ pub(super) fn link(path: &str, method: &str, operation: &Value) -> String {
     )
 }
 
-/// The call in full.
+/// The operation's section of the page.
 pub(super) fn article(document: &Value, path: &str, method: &str, operation: &Value) -> String {
     let id = text(&operation["operationId"]);
     let mut html = format!(
         "<article id=\"{id}\" data-words=\"{}\"><h3><a href=\"#{id}\"><span class=\"method {method}\">{}</span> \
          <code>{}</code></a></h3><p>{}.</p>",
-        words(path, method, operation),
+        filter_text(path, method, operation),
         method.to_ascii_uppercase(),
         escape(path),
         inline(text(&operation["summary"]))
@@ -33,8 +33,8 @@ pub(super) fn article(document: &Value, path: &str, method: &str, operation: &Va
     html + "</article>\n"
 }
 
-/// What the filter looks through.
-fn words(path: &str, method: &str, operation: &Value) -> String {
+/// The text that the page's filter searches.
+fn filter_text(path: &str, method: &str, operation: &Value) -> String {
     let summary = text(&operation["summary"]);
     let scopes: Vec<&str> = list(&operation["x-scopes"]).map(text).collect();
     escape(&format!("{method} {path} {summary} {}", scopes.join(" ")).to_lowercase())
@@ -81,7 +81,7 @@ fn bodies(document: &Value, operation: &Value) -> String {
         body += &schema::fields(object(document, shape), "Fields of the body");
         body += &content.get("example").map(|one| shown(media_type, one)).unwrap_or_default();
         let title = format!("Body <code>{}</code>", escape(media_type));
-        // The usual form is open to see; the others are there for whoever needs them.
+        // The first media type is shown; the others are in a collapsed section.
         match html.is_empty() {
             true => add(&mut html, format_args!("<h4>{title}</h4>{body}")),
             false => add(&mut html, format_args!("<details><summary>{title}</summary>{body}</details>")),
@@ -90,7 +90,7 @@ fn bodies(document: &Value, operation: &Value) -> String {
     html
 }
 
-/// The object a body is made of: what its first choice, or each of its entries, comes to.
+/// The object schema of a body: that of its first alternative, or of its array items.
 fn object<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let schema = resolved(document, schema);
     let inner = schema["allOf"].get(0).or(schema["anyOf"].get(0)).or(schema.get("items"));
@@ -100,7 +100,7 @@ fn object<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     }
 }
 
-/// An example as it goes over the wire.
+/// An example in the format of its media type.
 fn shown(media_type: &str, value: &Value) -> String {
     match value.as_array().filter(|_| media_type.ends_with("ndjson")) {
         Some(lines) => example(&lines.iter().map(|line| format!("{line}\n")).collect::<String>().into()),

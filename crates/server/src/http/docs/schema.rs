@@ -1,16 +1,16 @@
-//! Schemas in words: what kind of value it is, what it may be, and its fields as a table.
+//! JSON schemas as HTML: the type, its constraints, and the fields as a table.
 
 use serde_json::Value;
 
 use super::super::field::{NO_CONTROLS, NOT_BLANK};
 use super::{add, escape, inline, list, text};
 
-/// A shape in the list of contents.
+/// The schema's entry in the table of contents.
 pub(super) fn link(name: &str) -> String {
     format!("<li data-words=\"{}\"><a class=\"shape\" href=\"#shape-{name}\">{name}</a></li>", name.to_lowercase())
 }
 
-/// A named shape in full.
+/// The section of a named schema.
 pub(super) fn article(name: &str, schema: &Value) -> String {
     let mut html = format!(
         "<article id=\"shape-{name}\" data-words=\"{}\"><h3><a href=\"#shape-{name}\">{name}</a></h3><p>{}</p>",
@@ -24,7 +24,7 @@ pub(super) fn article(name: &str, schema: &Value) -> String {
     html + "</article>\n"
 }
 
-/// The fields of an object, as a table; nothing where it has none of its own.
+/// The table of an object's fields; empty if the schema has none.
 pub(super) fn fields(schema: &Value, label: &str) -> String {
     let required: Vec<&str> = list(&schema["required"]).map(text).collect();
     let mut rows = String::new();
@@ -44,7 +44,7 @@ pub(super) fn fields(schema: &Value, label: &str) -> String {
     if rows.is_empty() { rows } else { table(["Field", "Value", "Meaning"], &rows, label) }
 }
 
-/// A table that scrolls by itself where it is too wide.
+/// A table that scrolls horizontally if it is too wide.
 pub(super) fn table(columns: [&str; 3], rows: &str, label: &str) -> String {
     let [first, second, third] = columns;
     format!(
@@ -54,7 +54,7 @@ pub(super) fn table(columns: [&str; 3], rows: &str, label: &str) -> String {
     )
 }
 
-/// What a value is and may be, in a few words.
+/// A short description of a value's type and constraints.
 pub(super) fn kind(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return format!("<a href=\"#shape-{name}\">{name}</a>");
