@@ -53,7 +53,7 @@ use tokio::sync::broadcast;
 use crate::auth::Authenticator;
 use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
-use crate::tools::MailThrottle;
+use crate::tools::NotificationThrottle;
 
 /// The shared state of all handlers. Every request clones it several times, so it is one `Arc`.
 #[derive(Clone)]
@@ -79,7 +79,7 @@ pub(crate) struct Parts {
     /// Caches refusals of the hourly limits, so that a repeated call does not reach the database.
     pub(crate) refusals: Arc<dyn RefusalCache>,
     /// Bounds how often rate-limited tool results carry notifications.
-    pub(crate) mail_throttle: MailThrottle,
+    pub(crate) notification_throttle: NotificationThrottle,
     /// How long a request waits for an erasure to finish.
     pub(crate) erase_wait: std::time::Duration,
     /// The cached text of `/metrics` and when it was written. Requests wait on the lock while it is rewritten.

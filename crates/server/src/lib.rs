@@ -145,7 +145,7 @@ impl App {
             unsubscribe: unsubscribe.clone(),
             mails: smtp.is_some(),
             refusals,
-            mail_throttle: tools::MailThrottle::default(),
+            notification_throttle: tools::NotificationThrottle::default(),
             // Well before the request itself runs out of time.
             erase_wait: config.limits.request_timeout() / 2,
             metrics_page: tokio::sync::Mutex::default(),

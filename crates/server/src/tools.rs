@@ -1,14 +1,14 @@
-//! What an agent can do through Bellwire, offered alike over MCP and over REST.
+//! The agent tools, the same over MCP and REST.
 //!
-//! One file a tool and one line in [`TOOLS`]: its name, what a model reads about it, what it takes, what it answers, and
-//! the function that does it. Who calls and for which conversation is no argument of a tool: that is its `Context`,
-//! which comes from the token and the harness, never from the model. A tool knows nothing of MCP or HTTP.
+//! Each tool has a file with a [`Tool`] (name, description, schemas, function) and an entry in [`TOOLS`]. The user, the
+//! agent and the conversation are not arguments of a tool: they are its `Context`, which comes from the token and the
+//! harness, never from the model. Tools do not depend on MCP or HTTP.
 
 mod check_notifications;
 mod context;
-mod mail;
-mod mail_throttle;
+mod notification_throttle;
 mod notify_self;
+mod pending;
 mod remind;
 mod schema;
 mod send_notification;
@@ -16,7 +16,7 @@ mod show_notification;
 mod tool;
 
 pub(crate) use context::{Context, RequestedContext};
-pub(crate) use mail_throttle::MailThrottle;
+pub(crate) use notification_throttle::NotificationThrottle;
 pub use tool::{Tool, ToolHints};
 pub(crate) use tool::{ToolRefusal, ToolResult};
 
@@ -28,33 +28,33 @@ use serde_json::Value;
 use crate::http::Hub;
 use tool::ToolInvocation;
 
-/// Every tool, in the order in which a model reads them.
+/// All tools, in the order in which models get them.
 pub static TOOLS: &[Tool] =
     &[check_notifications::TOOL, send_notification::TOOL, show_notification::TOOL, remind::TOOL, notify_self::TOOL];
 
-/// The tool of this name.
+/// Finds a tool by its name.
 pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// Carries out a call: the tool's own answer, also where it refuses, with the mail of the conversation it was made in.
+/// Calls a tool and returns its result or refusal, with the pending notifications of the context's conversation.
 pub(crate) async fn call(hub: &Hub, tool: &Tool, context: Context, arguments: Value) -> ToolResult {
-    let done = match ToolArguments::parse(arguments) {
+    let completed = match ToolArguments::parse(arguments) {
         Ok(arguments) => {
-            let done = (tool.run)(ToolInvocation { hub: hub.clone(), context: context.clone(), arguments }).await;
-            done.unwrap_or_else(|refused| tool.refused(refused))
+            let result = (tool.run)(ToolInvocation { hub: hub.clone(), context: context.clone(), arguments }).await;
+            result.unwrap_or_else(|refused| tool.refused(refused))
         }
-        // Who is meant comes first, also where nothing else can be read.
+        // A missing user is reported before invalid arguments.
         Err(_) if tool.needs_user && context.user_id.is_none() => tool.refused(ToolRefusal::missing("user_id")),
         Err(message) => tool.refused(ToolRefusal::invalid(message)),
     };
-    let (name, refused, correlation_id) = (tool.name, done.called.is_error, &context.correlation_id);
+    let (name, refused, correlation_id) = (tool.name, completed.result.is_error, &context.correlation_id);
     tracing::debug!(tool = name, refused, correlation_id, "a tool was called");
-    // What is over a limit says when there is room again.
+    // Only a refusal by a rate limit has `retry_after_seconds`.
     let is_limited =
-        refused && done.called.value.contains_key("retry_after_seconds") && context.idempotency_key.is_none();
-    match tool.gives_mail || (is_limited && !hub.mail_throttle.permits(&context, Instant::now())) {
-        true => done.called,
-        false => mail::with_mail(hub, &context, done.called).await,
+        refused && completed.result.value.contains_key("retry_after_seconds") && context.idempotency_key.is_none();
+    match tool.returns_notifications || (is_limited && !hub.notification_throttle.permits(&context, Instant::now())) {
+        true => completed.result,
+        false => pending::with_notifications(hub, &context, completed.result).await,
     }
 }

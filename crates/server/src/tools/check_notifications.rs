@@ -2,10 +2,10 @@ use bellwire_core::InjectionPoint;
 use bellwire_core::person::CheckNotifications;
 use serde_json::json;
 
-use super::mail::{self, TakenMail};
+use super::pending::{self, TakenNotifications};
 use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
 
-/// An agent asks what is new.
+/// Takes the agent's pending notifications.
 pub(super) const TOOL: Tool = Tool {
     name: "check_notifications",
     title: "Check notifications",
@@ -29,7 +29,7 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
-    gives_mail: true,
+    returns_notifications: true,
     needs_user: false,
     refuse: ToolRefusal::into_json,
 };
@@ -39,28 +39,28 @@ async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
     CheckNotifications::parse(&arguments).map_err(ToolRefusal::invalid)?;
     let conversation_id = context.conversation_id.clone().ok_or_else(|| ToolRefusal::missing("conversation_id"))?;
     let call_id = context.call_id();
-    let mail = mail::take(&hub, &context, &conversation_id, InjectionPoint::TurnStart, &call_id).await;
-    let done = match mail.map_err(|error| ToolRefusal::failed("check notifications", error))? {
-        TakenMail::Count(pending) => {
+    let taken = pending::take(&hub, &context, &conversation_id, InjectionPoint::TurnStart, &call_id).await;
+    let completed = match taken.map_err(|error| ToolRefusal::failed("check notifications", error))? {
+        TakenNotifications::Count(pending) => {
             let message = "A sub-agent is at work and the context does not name the agent that asks, so notifications \
                            are counted and not shown.";
             CompletedCall::success("notifications_counted", message).with("pending", pending)
         }
-        TakenMail::Taken(given) => {
-            let message = match (given.showing, given.pending) {
+        TakenNotifications::Taken(injected) => {
+            let message = match (injected.showing, injected.pending) {
                 (0, 0) => "Nothing new.".to_owned(),
                 (showing, 0) => format!("{showing} new."),
                 (showing, pending) => format!("{showing} new, {pending} more pending."),
             };
-            let mut done = CompletedCall::success("notifications_checked", message)
-                .with("notifications", given.block)
-                .with("count", given.count)
-                .with("showing", given.showing)
-                .with("folded", given.folded)
-                .with("pending", given.pending);
-            done.called.call_id = Some(call_id);
-            done
+            let mut completed = CompletedCall::success("notifications_checked", message)
+                .with("notifications", injected.block)
+                .with("count", injected.count)
+                .with("showing", injected.showing)
+                .with("folded", injected.folded)
+                .with("pending", injected.pending);
+            completed.result.call_id = Some(call_id);
+            completed
         }
     };
-    Ok(done)
+    Ok(completed)
 }

@@ -10,24 +10,24 @@ use crate::auth::Identity;
 use crate::clock;
 use crate::http::{ApiError, ID_MAX};
 
-/// For whom and in which conversation a tool is called.
+/// The user, conversation and agent of a tool call, checked against the token.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    /// Who was authenticated.
+    /// The authenticated token.
     pub(crate) identity: Arc<Identity>,
-    /// The person the agent works for.
+    /// The user the agent works for.
     pub(crate) user_id: Option<String>,
-    /// The conversation the call is made in.
+    /// The conversation in which the tool is called.
     pub(crate) conversation_id: Option<String>,
-    /// The agent inside it; none = the caller did not say.
+    /// The agent in the conversation; `None` if the client did not name it.
     pub(crate) agent: Option<AgentName>,
-    /// The thread of work it belongs to.
+    /// The correlation id of the request.
     pub(crate) correlation_id: String,
-    /// The caller's name for this very call.
+    /// The client's key for this call; a repeated call has the same.
     pub(crate) idempotency_key: Option<String>,
 }
 
-/// A context as a caller states it, before it is known whether it may.
+/// The context that a client requests, not yet checked against the token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestedContext {
     pub(crate) user_id: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct RequestedContext {
 }
 
 impl RequestedContext {
-    /// Every field, by its name.
+    /// All fields with their names.
     pub(crate) fn fields(&mut self) -> [(&'static str, &mut Option<String>); 5] {
         [
             ("user_id", &mut self.user_id),
@@ -51,47 +51,55 @@ impl RequestedContext {
 }
 
 impl Context {
-    /// What was asked for, if the token lets its bearer ask for it. What a token is bound to needs no saying.
+    /// Validates the requested context. Fields that the token is bound to may be left out, but not differ.
     pub(crate) fn of(
         identity: Arc<Identity>,
-        mut asked: RequestedContext,
+        mut requested: RequestedContext,
         correlation_id: &str,
     ) -> Result<Self, ApiError> {
-        for (field, text) in asked.fields() {
-            let most = if field == "idempotency_key" { Inject::CALL_ID_MAX } else { ID_MAX };
-            check(field, text.as_deref(), most)?;
+        for (field, text) in requested.fields() {
+            let max = if field == "idempotency_key" { Inject::CALL_ID_MAX } else { ID_MAX };
+            check(field, text.as_deref(), max)?;
         }
-        let agent = asked.agent.as_deref().map(AgentName::parse).transpose()?;
-        let user_id = bound("user_id", identity.caller.user_id.clone(), asked.user_id)?;
-        let conversation_id = bound("conversation_id", identity.caller.conversation_id.clone(), asked.conversation_id)?;
-        let correlation_id = asked.correlation_id.unwrap_or_else(|| correlation_id.to_owned());
-        Ok(Self { identity, user_id, conversation_id, agent, correlation_id, idempotency_key: asked.idempotency_key })
+        let agent = requested.agent.as_deref().map(AgentName::parse).transpose()?;
+        let user_id = bound("user_id", identity.caller.user_id.clone(), requested.user_id)?;
+        let conversation_id =
+            bound("conversation_id", identity.caller.conversation_id.clone(), requested.conversation_id)?;
+        let correlation_id = requested.correlation_id.unwrap_or_else(|| correlation_id.to_owned());
+        Ok(Self {
+            identity,
+            user_id,
+            conversation_id,
+            agent,
+            correlation_id,
+            idempotency_key: requested.idempotency_key,
+        })
     }
 
-    /// On whose behalf the store is asked: for this person only, whatever else the token might do.
+    /// The caller for the store: restricted to this user, even if the token may act for others.
     pub(crate) fn caller(&self) -> Caller {
         Caller { user_id: self.user_id.clone(), ..self.identity.caller.clone() }
     }
 
-    /// The name under which the token lets its bearer speak to people. Every token that may call a tool has one.
+    /// The token's origin, which people see as the sender. Only an admin's token may have none.
     pub(super) fn origin(&self) -> String {
         self.identity.origin.clone().unwrap_or_else(|| "unnamed".to_owned())
     }
 
-    /// The agent that reads what is for it; the conversation's own where nobody said.
+    /// The agent whose mailbox is used; `main` if the client did not name one.
     pub(super) fn agent(&self) -> AgentName {
         self.agent.clone().unwrap_or_else(AgentName::main)
     }
 
-    /// The call's name among those of this token and tool, if the caller gave it one. What it stands for is told by
-    /// what it does, so that the same call means the same over every way in.
+    /// The idempotency key of the call, scoped to the token and the tool. `meaning` is the call's effect, which is hashed
+    /// instead of the request, so that the same call over MCP and REST is recognised.
     pub(super) fn once(&self, tool: &str, meaning: &Value) -> Option<IdempotencyKey> {
         let content = Sha256::digest(bellwire_core::event::canonical_json(meaning).as_bytes()).into();
         let key = self.idempotency_key.clone()?;
         Some(IdempotencyKey { token_id: self.identity.token_id.clone(), route: format!("tool {tool}"), key, content })
     }
 
-    /// The name of the injection that goes with the call.
+    /// The call id of the injection that belongs to the tool call.
     pub(super) fn call_id(&self) -> String {
         self.idempotency_key.clone().unwrap_or_else(|| {
             let millis = clock::now().as_millis().unsigned_abs();
@@ -100,11 +108,11 @@ impl Context {
     }
 }
 
-fn check(field: &str, text: Option<&str>, most: usize) -> Result<(), ApiError> {
+fn check(field: &str, text: Option<&str>, max: usize) -> Result<(), ApiError> {
     let Some(text) = text else { return Ok(()) };
     let length = text.chars().count();
-    if !(1..=most).contains(&length) {
-        let message = format!("has {length} characters; 1 to {most} are allowed");
+    if !(1..=max).contains(&length) {
+        let message = format!("has {length} characters; 1 to {max} are allowed");
         return Err(ApiError::invalid(format!("context.{field}"), message));
     }
     match text.chars().any(char::is_control) {
@@ -113,12 +121,12 @@ fn check(field: &str, text: Option<&str>, most: usize) -> Result<(), ApiError> {
     }
 }
 
-fn bound(field: &str, bound: Option<String>, asked: Option<String>) -> Result<Option<String>, ApiError> {
-    match (&bound, &asked) {
+fn bound(field: &str, bound: Option<String>, requested: Option<String>) -> Result<Option<String>, ApiError> {
+    match (&bound, &requested) {
         (Some(own), Some(other)) if own != other => Err(ApiError {
             field: Some(format!("context.{field}")),
             ..ApiError::forbidden(format!("this token is bound to another {field}; leave it out"))
         }),
-        _ => Ok(bound.or(asked)),
+        _ => Ok(bound.or(requested)),
     }
 }

@@ -14,7 +14,7 @@ use crate::usage::PublishRefused;
 
 const NAME: &str = "notify_self";
 
-/// An agent leaves itself a note.
+/// Leaves a note that the agent gets as a notification later.
 pub(super) const TOOL: Tool = Tool {
     name: NAME,
     title: "Leave yourself a note",
@@ -38,7 +38,7 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
-    gives_mail: false,
+    returns_notifications: false,
     needs_user: false,
     refuse: ToolRefusal::into_json,
 };
@@ -49,14 +49,19 @@ async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
     let conversation_id = context.conversation_id.clone().ok_or_else(|| ToolRefusal::missing("conversation_id"))?;
     let deliver_at = note.deliver_at;
     let preview = note.preview();
-    let receipt = leave(&hub, &context, &conversation_id, note).await?;
-    let id = kept(&receipt)?;
+    let receipt = publish_note(&hub, &context, &conversation_id, note).await?;
+    let id = queued_notification(&receipt)?;
     Ok(CompletedCall::success("note_left", format!("Note left: {preview}"))
         .with("notification_id", id)
         .with("deliver_at", deliver_at))
 }
 
-async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: NotifySelf) -> Result<Receipt, ToolRefusal> {
+async fn publish_note(
+    hub: &Hub,
+    context: &Context,
+    conversation_id: &str,
+    note: NotifySelf,
+) -> Result<Receipt, ToolRefusal> {
     let now = clock::now();
     if let Err(PublishRefused::TooFast(exceeded)) = context.identity.usage.publish(1, Instant::now()) {
         let message = "This agent publishes too fast. Try again later.";
@@ -74,8 +79,8 @@ async fn leave(hub: &Hub, context: &Context, conversation_id: &str, note: Notify
     receipt.ok_or_else(|| failed(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR)))
 }
 
-/// The notification the note became. Where nobody will tell it, the agent must know.
-fn kept(receipt: &Receipt) -> Result<String, ToolRefusal> {
+/// The id of the note's notification. If no subscriber queued one, the agent gets a refusal with the reason.
+fn queued_notification(receipt: &Receipt) -> Result<String, ToolRefusal> {
     let waits = |decision: &&Decision| {
         use VerdictKind::{Duplicate, Held, Queued};
         matches!(VerdictKind::parse(&decision.verdict), Some(Queued | Held | Duplicate))

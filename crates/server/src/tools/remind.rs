@@ -6,7 +6,7 @@ use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
 
 const NAME: &str = "remind";
 
-/// An agent reminds its person later.
+/// Schedules a notification for the agent's user.
 pub(super) const TOOL: Tool = Tool {
     name: NAME,
     title: "Remind the user later",
@@ -26,7 +26,7 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
-    gives_mail: false,
+    returns_notifications: false,
     needs_user: true,
     refuse: ToolRefusal::into_json,
 };
@@ -34,7 +34,7 @@ pub(super) const TOOL: Tool = Tool {
 async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
     let ToolInvocation { hub, context, arguments } = call;
     let user_id = context.user_id.clone().ok_or_else(|| ToolRefusal::missing("user_id"))?;
-    // What was asked, not the moment it comes to: a repeat of "in 30 minutes" means the same call.
+    // Idempotency compares the arguments, not the computed time: a repeated "in 30 minutes" is the same call.
     let message = arguments.text("message").ok().flatten().unwrap_or_default();
     let meaning = json!({
         "user_id": user_id, "conversation_id": context.conversation_id, "message": message.trim(),
@@ -42,10 +42,10 @@ async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
     });
     let once = context.once(NAME, &meaning);
     let remind = match (Remind::parse(&arguments, hub.store.now()), &once) {
-        // A time that has passed since was right when this very call was first made.
-        (Err(wrong), Some(once)) => match hub.store.recall(once.clone()).await {
+        // In a repeated call `at` may have passed by now; it was valid when the call was first made.
+        (Err(invalid), Some(once)) => match hub.store.recall(once.clone()).await {
             Ok(Some(_)) => Remind { message: message.trim().to_owned(), at: hub.store.now() },
-            _ => return Err(ToolRefusal::invalid(wrong)),
+            _ => return Err(ToolRefusal::invalid(invalid)),
         },
         (parsed, _) => parsed.map_err(ToolRefusal::invalid)?,
     };
@@ -60,9 +60,9 @@ async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
         at: remind.at,
         once,
     };
-    let kept = hub.store.remind(reminder).await.map_err(|error| ToolRefusal::failed("keep the reminder", error))?;
-    let at = kept.at.to_string();
+    let reminder = hub.store.remind(reminder).await.map_err(|error| ToolRefusal::failed("keep the reminder", error))?;
+    let at = reminder.at.to_string();
     Ok(CompletedCall::success("reminder_created", format!("Reminder set for {at}: {preview}"))
-        .with("reminder_id", kept.id.to_string())
+        .with("reminder_id", reminder.id.to_string())
         .with("at", at))
 }

@@ -1,9 +1,9 @@
-//! The schemas of tools, as far as they are alike.
+//! The parts that the tools' JSON schemas share.
 
 use bellwire_core::person::{Argument, Form};
 use serde_json::{Map, Value, json};
 
-/// The entries of a JSON object.
+/// The map of a JSON object.
 pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(entries) => entries,
@@ -11,7 +11,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// What a tool takes: these arguments and no others.
+/// The input schema of a tool: these arguments and no others.
 pub(super) fn input(arguments: &[Argument]) -> Value {
     let required: Vec<&str> = arguments.iter().filter(|one| one.required).map(|one| one.name).collect();
     json!({
@@ -19,7 +19,7 @@ pub(super) fn input(arguments: &[Argument]) -> Value {
     })
 }
 
-/// The schema of each argument, by name.
+/// The schema of each argument by its name.
 pub(super) fn properties(arguments: &[Argument]) -> Map<String, Value> {
     arguments.iter().map(|one| (one.name.to_owned(), argument(one))).collect()
 }
@@ -46,7 +46,7 @@ fn with_default(mut schema: Value, default: Option<impl Into<Value>>) -> Value {
     schema
 }
 
-/// What a tool answers: these properties, and what every answer may have.
+/// The output schema of a tool: these properties, and those that every result may have.
 pub(super) fn output(properties: Value) -> Map<String, Value> {
     let mut all = object(json!({
         "success": { "type": "boolean", "description": "Whether the call was carried out." },

@@ -6,7 +6,7 @@ use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
 
 const NAME: &str = "send_notification";
 
-/// An agent tells its person something that stays until it is read.
+/// Sends the agent's user a notification, which stays in the inbox.
 pub(super) const TOOL: Tool = Tool {
     name: NAME,
     title: "Send a notification",
@@ -30,7 +30,7 @@ pub(super) const TOOL: Tool = Tool {
         })
     },
     run: |call| Box::pin(run(call)),
-    gives_mail: false,
+    returns_notifications: false,
     needs_user: true,
     refuse: ToolRefusal::into_json,
 };

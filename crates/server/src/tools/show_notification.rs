@@ -11,7 +11,7 @@ use crate::http::Hub;
 
 const NAME: &str = "show_notification";
 
-/// An agent shows its person something now.
+/// Shows the agent's user a toast.
 pub(super) const TOOL: Tool = Tool {
     name: NAME,
     title: "Show a notification",
@@ -37,19 +37,19 @@ pub(super) const TOOL: Tool = Tool {
             "notification": {
                 "type": "object", "additionalProperties": false, "description": "The notification as it is shown.",
                 "required": ["id", "message", "severity", "duration", "position", "timestamp"],
-                "properties": shown(),
+                "properties": notification_schema(),
             },
             "error": { "type": "string", "description": "In a refusal: what to correct." },
         })
     },
     run: |call| Box::pin(run(call)),
-    gives_mail: false,
+    returns_notifications: false,
     needs_user: false,
     refuse: |refused| json!({ "success": false, "error": refused.message() }),
 };
 
-/// What is shown: what was asked for, with everything that has a default, and what the hub adds.
-fn shown() -> Map<String, Value> {
+/// The schema of `notification` in the result: the arguments with their defaults, `id` and `timestamp`.
+fn notification_schema() -> Map<String, Value> {
     let mut properties = schema::properties(ShowNotification::ARGUMENTS);
     properties.insert(
         "id".to_owned(),
@@ -65,12 +65,12 @@ fn shown() -> Map<String, Value> {
 async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
     let ToolInvocation { hub, context, arguments } = call;
     Ok(match show(&hub, &context, ShowNotification::parse(&arguments)).await {
-        Ok(notification) => answer(json!({ "success": true, "notification": notification }), false),
-        Err(refusal) => answer(refusal, true),
+        Ok(notification) => completed(json!({ "success": true, "notification": notification }), false),
+        Err(refusal) => completed(refusal, true),
     })
 }
 
-/// Keeps the toast for its person and echoes it; without a person it is only echoed, for the chat that streams the call.
+/// Stores the toast and returns it. Without a user it is only returned, for a chat that renders the tool's result.
 async fn show(hub: &Hub, context: &Context, show: Result<ShowNotification, String>) -> Result<Value, Value> {
     let refused = |error: String| json!({ "success": false, "error": error });
     let show = show.map_err(refused)?;
@@ -127,8 +127,8 @@ fn button(action: &ToastAction) -> Value {
     }
 }
 
-/// This tool's results are its own: no `action` and no `message` beside the notification.
-fn answer(value: Value, is_error: bool) -> CompletedCall {
-    let called = ToolResult { value: schema::object(value), is_error, call_id: None };
-    CompletedCall { called }
+/// A result of this tool. It has no `action` and no `message` beside the notification.
+fn completed(value: Value, is_error: bool) -> CompletedCall {
+    let result = ToolResult { value: schema::object(value), is_error, call_id: None };
+    CompletedCall { result }
 }

@@ -8,54 +8,54 @@ use super::context::Context;
 use super::schema;
 use crate::http::{ApiError, Hub};
 
-/// One tool: what a model reads about it, and what it does.
+/// One tool: its description, schemas and function.
 pub struct Tool {
-    /// How it is called.
+    /// The name in MCP and in the REST path.
     pub name: &'static str,
-    /// What people read.
+    /// The name for people.
     pub title: &'static str,
-    /// What a model reads: when to use it, when not, what comes back, one example.
+    /// The description for the model: when to use it, when not, what it returns, one example.
     pub description: &'static str,
-    /// What a client may know before it lets a model call it.
+    /// MCP's annotations.
     pub hints: ToolHints,
-    /// What it takes.
+    /// The arguments, from which the input schema is built.
     pub(super) input: &'static [Argument],
-    /// The properties of a success, besides those that every result has.
+    /// The schemas of a success's properties, besides those that every result has.
     pub(super) output: fn() -> Value,
     pub(super) run: fn(ToolInvocation) -> ToolFuture,
-    /// Whether its result is the conversation's mail already, so that none is added, to a refusal neither.
-    pub(super) gives_mail: bool,
-    /// Whether it is for a person, who must be known before anything else is looked at.
+    /// Whether the tool itself takes the pending notifications, so that [`super::call`] adds none.
+    pub(super) returns_notifications: bool,
+    /// Whether the tool needs a user; a missing one is reported before invalid arguments.
     pub(super) needs_user: bool,
-    /// A refusal as this tool writes it.
+    /// Writes a refusal in this tool's result format.
     pub(super) refuse: fn(ToolRefusal) -> Value,
 }
 
-/// What a client may know about a tool before it lets a model call it.
+/// MCP's annotations: what a client may consider before it lets a model call the tool.
 #[derive(Copy, Clone, Debug)]
 pub struct ToolHints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: bool,
-    /// Calling it again with the same arguments changes nothing more.
+    /// A second call with the same arguments has no further effect.
     pub idempotent: bool,
-    /// It reaches people or systems outside.
+    /// The tool reaches people or systems outside of the hub.
     pub open_world: bool,
 }
 
 impl Tool {
-    /// What it takes, as a JSON schema.
+    /// The JSON schema of the arguments.
     pub fn input_schema(&self) -> Map<String, Value> {
         schema::object(schema::input(self.input))
     }
 
-    /// What it answers, as a JSON schema: successes and refusals.
+    /// The JSON schema of the result: successes and refusals.
     pub fn output_schema(&self) -> Map<String, Value> {
         schema::output((self.output)())
     }
 
-    /// A call of this tool that was not carried out.
+    /// The result of a refused call.
     pub(crate) fn refuse(&self, refused: ToolRefusal) -> ToolResult {
-        self.refused(refused).called
+        self.refused(refused).result
     }
 
     pub(super) fn refused(&self, refused: ToolRefusal) -> CompletedCall {
@@ -63,7 +63,7 @@ impl Tool {
     }
 }
 
-/// One call on its way to a tool.
+/// The input of a tool's function.
 pub(super) struct ToolInvocation {
     pub(super) hub: Hub,
     pub(super) context: Context,
@@ -72,41 +72,41 @@ pub(super) struct ToolInvocation {
 
 pub(super) type ToolFuture = Pin<Box<dyn Future<Output = Result<CompletedCall, ToolRefusal>> + Send>>;
 
-/// What a call came to.
+/// The result of a tool call, for MCP and REST.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolResult {
-    /// The tool's own result.
+    /// The structured result.
     pub(crate) value: Map<String, Value>,
-    /// Whether it failed.
+    /// Whether the tool refused or failed.
     pub(crate) is_error: bool,
-    /// The name of the injection whose mail the result carries.
+    /// The call id of the injection whose notifications the result contains.
     pub(crate) call_id: Option<String>,
 }
 
-/// A call that was carried out.
+/// The output of a tool's function, before [`super::call`] adds notifications.
 pub(super) struct CompletedCall {
-    pub(super) called: ToolResult,
+    pub(super) result: ToolResult,
 }
 
 impl CompletedCall {
-    /// A result of a shape of its own, which the tool's output schema must have.
+    /// A result in the tool's own format, which its output schema must describe.
     pub(super) fn of(value: Value, is_error: bool) -> Self {
-        Self { called: ToolResult { value: schema::object(value), is_error, call_id: None } }
+        Self { result: ToolResult { value: schema::object(value), is_error, call_id: None } }
     }
 
-    /// A success: what was done, in a word for programs and in words.
+    /// A success with an `action` for programs and a `message` for the model.
     pub(super) fn success(action: &str, message: impl Into<String>) -> Self {
         Self::of(json!({ "success": true, "action": action, "message": message.into() }), false)
     }
 
-    /// The same, with more to say.
+    /// Adds a property.
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.called.value.insert(name.to_owned(), value.into());
+        self.result.value.insert(name.to_owned(), value.into());
         self
     }
 }
 
-/// A call that was not carried out, in words for the model that will try again.
+/// A refused or failed call, with a message from which the model can correct it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ToolRefusal {
     action: &'static str,
@@ -115,26 +115,26 @@ pub(crate) struct ToolRefusal {
 }
 
 impl ToolRefusal {
-    /// The call is wrong; it says how.
+    /// The arguments or the context are invalid.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self { action: "validation_error", message: message.into(), retry_after_seconds: None }
     }
 
-    /// Something that the call needs is not in its context.
+    /// The context lacks a field that the tool needs.
     pub(super) fn missing(field: &str) -> Self {
         Self::invalid(format!("{field} must be present in context"))
     }
 
-    /// The caller is too fast.
+    /// The call exceeds a rate limit.
     pub(super) fn limited(message: impl Into<String>, seconds: u64) -> Self {
         Self { action: "rate_limited", message: message.into(), retry_after_seconds: Some(seconds) }
     }
 
-    /// The call is right and could not be carried out.
+    /// The store or the hub failed on a valid call.
     pub(super) fn failed(what: &str, error: impl Into<ApiError>) -> Self {
         let error = error.into();
         let message = format!("Failed to {what}: {}", error.message);
-        // What can never succeed as it is must not look as if it could be tried again.
+        // A call that can never succeed unchanged must not look retryable.
         let action = match error.status {
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::CONFLICT => "validation_error",
             StatusCode::TOO_MANY_REQUESTS => "rate_limited",
@@ -143,12 +143,12 @@ impl ToolRefusal {
         Self { action, message, retry_after_seconds: error.retry_after_seconds }
     }
 
-    /// What to correct.
+    /// The message for the model.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// As most tools write it.
+    /// The result format that most tools use.
     pub(super) fn into_json(self) -> Value {
         let mut value = json!({ "success": false, "action": self.action, "message": self.message });
         if let Some(seconds) = self.retry_after_seconds {
