@@ -1,8 +1,8 @@
-//! "Something waits": the hub's hints as updates of a resource, in both eras of the protocol.
+//! Sends the hub's hints to MCP clients as resource updates.
 //!
-//! Before 2026-07-28 a client subscribes within its session; since then it keeps a request open that listens. Either way
-//! it hears that a resource changed and nothing else. An update that no one hears is no loss: what waits is taken by an
-//! injection, and whoever subscribes anew is told at once if there is something.
+//! Before revision 2026-07-28 a client subscribes within its session; since then it keeps a listen request open. Either
+//! way an update only says that a resource changed. A lost update loses no notification: an injection takes what is
+//! pending, and a new subscription starts with an update if something is.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,46 +15,47 @@ use rmcp::service::{Peer, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use tokio::task::AbortHandle;
 
-use super::server::{failed, no_such};
+use super::server::{internal_error, resource_not_found};
 use super::translate::conversation_of;
 use crate::auth::Identity;
 use crate::http::{ConversationFeed, Hub};
 
-/// How many conversations one client may follow.
-const FOLLOWED_MAX: usize = 16;
+/// The maximum number of resource subscriptions per session or listen request.
+const SUBSCRIPTIONS_MAX: usize = 16;
 
-/// An item each time something in a conversation changes, beginning with now if something waits. It ends with the token.
+/// Yields an item for each change in a conversation, and one at once if something is pending. It ends with the token.
 pub(super) type ChangeStream = BoxStream<'static, ()>;
 
-/// What a session follows; it ends with the session.
+/// The tasks that forward changes to a session's client, by resource URI. Dropping it aborts them.
 #[derive(Default)]
 pub(super) struct Subscriptions(Mutex<HashMap<String, AbortHandle>>);
 
 impl Subscriptions {
-    /// Tells this peer of every change. Subscribing twice is subscribing once.
+    /// Forwards changes to the peer. A second subscription to the same URI replaces the first.
     pub(super) fn begin(
         &self,
         uri: String,
         mut changes: ChangeStream,
         peer: Peer<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|_, task| !task.is_finished());
-        if running.len() >= FOLLOWED_MAX && !running.contains_key(&uri) {
-            let message = format!("a session follows at most {FOLLOWED_MAX} resources; unsubscribe from one first");
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|_, task| !task.is_finished());
+        if tasks.len() >= SUBSCRIPTIONS_MAX && !tasks.contains_key(&uri) {
+            let message =
+                format!("a session follows at most {SUBSCRIPTIONS_MAX} resources; unsubscribe from one first");
             return Err(ErrorData::invalid_params(message, None));
         }
-        let followed = uri.clone();
+        let updated_uri = uri.clone();
         let task = tokio::spawn(async move {
             while changes.next().await.is_some() {
-                let update = ResourceUpdatedNotificationParam::new(followed.clone());
+                let update = ResourceUpdatedNotificationParam::new(updated_uri.clone());
                 if peer.notify_resource_updated(update).await.is_err() {
                     return;
                 }
             }
         });
-        if let Some(before) = running.insert(uri, task.abort_handle()) {
-            before.abort();
+        if let Some(previous) = tasks.insert(uri, task.abort_handle()) {
+            previous.abort();
         }
         Ok(())
     }
@@ -74,25 +75,26 @@ impl Drop for Subscriptions {
     }
 }
 
-/// Of what a client wants to hear, what there is to hear.
+/// Reduces a requested filter to resources of this server, at most [`SUBSCRIPTIONS_MAX`].
 pub fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let uris = requested.resource_subscriptions.iter().flatten();
-    let ours: Vec<String> = uris.filter(|uri| conversation_of(uri).is_some()).take(FOLLOWED_MAX).cloned().collect();
+    let ours: Vec<String> =
+        uris.filter(|uri| conversation_of(uri).is_some()).take(SUBSCRIPTIONS_MAX).cloned().collect();
     let mut filter = SubscriptionFilter::new();
     filter.resource_subscriptions = (!ours.is_empty()).then_some(ours);
     filter
 }
 
-/// Tells of every change for as long as the client listens, its token holds and the hub runs.
+/// Serves a listen request: forwards changes until the client cancels, the token ends or the hub stops.
 pub(super) async fn listen(hub: &Hub, identity: Identity, context: &SubscriptionContext) -> Result<(), ErrorData> {
     let mut all = Vec::new();
     for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
-        let id = conversation_of(&uri).ok_or_else(|| no_such(&uri))?;
+        let id = conversation_of(&uri).ok_or_else(|| resource_not_found(&uri))?;
         let changes = open(hub, identity.clone(), &uri, id).await?;
         all.push(changes.map(move |()| uri.clone()).boxed());
     }
     if all.is_empty() {
-        // There is nothing to hear, and to go away is up to the client.
+        // Without resources there is nothing to send; the client decides when to cancel.
         context.cancelled().await;
         return Ok(());
     }
@@ -108,14 +110,14 @@ pub(super) async fn listen(hub: &Hub, identity: Identity, context: &Subscription
     }
 }
 
-/// Follows a conversation that is the caller's own.
+/// Opens the change stream of one of the caller's conversations.
 pub(super) async fn open(hub: &Hub, identity: Identity, uri: &str, id: String) -> Result<ChangeStream, ErrorData> {
     let opened = ConversationFeed::open(hub.clone(), identity, id).await;
     let (state, feed) = opened.map_err(|error| match error.status {
-        StatusCode::NOT_FOUND => no_such(uri),
-        _ => failed(&error),
+        StatusCode::NOT_FOUND => resource_not_found(uri),
+        _ => internal_error(&error),
     })?;
-    let waits = state.iter().any(|hint| hint.count > 0);
+    let has_pending = state.iter().any(|hint| hint.count > 0);
     let rest = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|_| ((), feed)) });
-    Ok(stream::iter(waits.then_some(())).chain(rest).boxed())
+    Ok(stream::iter(has_pending.then_some(())).chain(rest).boxed())
 }

@@ -1,9 +1,9 @@
-//! Which session belongs to which token, and when it ends.
+//! The MCP sessions: which token owns each, and when it ends.
 //!
-//! Sessions exist for clients older than 2026-07-28. The library ends one that is silent for five minutes even while its
-//! stream is open, so it is told to end none, and they are ended here: when nobody has used one for a while and no answer
-//! of it is being read, when its token is revoked or ends, when there are too many, when the hub stops. A client whose session is
-//! gone is told 404 and begins a new one, as the protocol has it.
+//! Only clients of revisions before 2026-07-28 have sessions. rmcp's idle timeout would end a session after five minutes
+//! even while its stream is open, so it is disabled, and this module decides. A session ends when it is idle and none of
+//! its responses is being read, when its token is revoked or expires, when there are too many, and when the hub stops. The
+//! client of an ended session gets 404 and starts a new one, as the protocol says.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,30 +11,30 @@ use std::time::{Duration, Instant};
 
 use bellwire_core::Time;
 
-/// How many sessions there may be. Beyond it the one that has been idle longest makes room.
+/// The maximum number of sessions. Beyond it, the session that has been idle longest ends.
 const SESSIONS_MAX: usize = 10_000;
 
-/// Every session there is.
+/// All sessions by id.
 #[derive(Default)]
 pub(super) struct McpSessions(Mutex<HashMap<String, McpSession>>);
 
 struct McpSession {
     token_id: String,
-    /// When its token ends.
+    /// When the token expires.
     expires_at: Option<Time>,
     used: Instant,
-    /// How many answers are being read.
+    /// The number of responses that are being read.
     open: usize,
 }
 
-/// For as long as it lives an answer of the session is being read.
+/// Marks the session as in use until it is dropped: one of its responses is being read.
 pub(super) struct SessionGuard {
     sessions: Arc<McpSessions>,
     id: String,
 }
 
 impl McpSessions {
-    /// A new session of this token. Gives those that must end to make room.
+    /// Adds a session of this token. Returns the ids of sessions that the caller must end because there are too many.
     pub(super) fn begin(&self, id: &str, token_id: &str, expires_at: Option<Time>, now: Instant) -> Vec<String> {
         let mut sessions = self.lock();
         sessions.insert(id.to_owned(), McpSession { token_id: token_id.to_owned(), expires_at, used: now, open: 0 });
@@ -45,17 +45,17 @@ impl McpSessions {
         surplus
     }
 
-    /// How many sessions a token has.
+    /// The number of sessions of a token.
     pub(super) fn count_of(&self, token_id: &str) -> usize {
         self.lock().values().filter(|session| session.token_id == token_id).count()
     }
 
-    /// Whether a session may be used with this token. One that is not known here is for the library to refuse.
+    /// Whether the token owns the session. True for an unknown session, which rmcp refuses.
     pub(super) fn admits(&self, id: &str, token_id: &str) -> bool {
         self.lock().get(id).is_none_or(|session| session.token_id == token_id)
     }
 
-    /// Notes that a session is used, until the guard is dropped.
+    /// Marks a session as in use until the guard is dropped.
     pub(super) fn enter(self: &Arc<Self>, id: &str, now: Instant) -> Option<SessionGuard> {
         let mut sessions = self.lock();
         let session = sessions.get_mut(id)?;
@@ -64,22 +64,22 @@ impl McpSessions {
         Some(SessionGuard { sessions: self.clone(), id: id.to_owned() })
     }
 
-    /// Forgets a session that its client ended.
+    /// Removes a session that its client ended.
     pub(super) fn end(&self, id: &str) {
         self.lock().remove(id);
     }
 
-    /// Takes out what nobody has used for so long.
+    /// Removes and returns the sessions that have been idle for longer than this.
     pub(super) fn idle(&self, longer_than: Duration, now: Instant) -> Vec<String> {
         self.take(|session| session.open == 0 && now.saturating_duration_since(session.used) > longer_than)
     }
 
-    /// Takes out what belongs to tokens that have ended by themselves.
+    /// Removes and returns the sessions whose tokens have expired.
     pub(super) fn expired(&self, now: Time) -> Vec<String> {
         self.take(|session| session.expires_at.is_some_and(|end| end <= now))
     }
 
-    /// Takes out what belongs to a token; none = everything.
+    /// Removes and returns the sessions of a token; `None` means all sessions.
     pub(super) fn of_token(&self, token_id: Option<&str>) -> Vec<String> {
         self.take(|session| token_id.is_none_or(|token_id| session.token_id == token_id))
     }
@@ -109,12 +109,12 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_session_under_an_open_stream_is_never_idle() {
+    fn a_session_with_an_open_stream_is_never_idle() {
         let sessions = Arc::new(McpSessions::default());
         let start = Instant::now();
         sessions.begin("read", "a", None, start);
         sessions.begin("silent", "a", None, start);
-        let reading = sessions.enter("read", start).expect("it is there");
+        let reading = sessions.enter("read", start).expect("the session exists");
         assert_eq!(sessions.idle(MINUTE, start + MINUTE * 600), ["silent"]);
         drop(reading);
         assert_eq!(sessions.idle(MINUTE, start + MINUTE * 1200), ["read"]);
@@ -140,7 +140,7 @@ mod tests {
             let ended = sessions.begin(&at.to_string(), "a", None, start + Duration::from_millis(at as u64));
             assert!(ended.is_empty());
         }
-        let _reading = sessions.enter("0", start).expect("it is there");
+        let _reading = sessions.enter("0", start).expect("the session exists");
         assert_eq!(sessions.begin("one more", "a", None, start + MINUTE), ["1"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Our nouns in the words of the protocol.
+//! Converts tools, results and conversations to MCP's types, and MCP's metadata to a tool context.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use serde_json::{Map, Value, json};
 
 use crate::tools::{RequestedContext, TOOLS, Tool, ToolRefusal};
 
-/// Before every key of ours in `_meta`.
+/// The prefix of Bellwire's keys in `_meta`.
 const PREFIX: &str = "bellwire/";
 const JSON: &str = "application/json";
 const URI_START: &str = "bellwire://conversations/";
 const URI_END: &str = "/notifications";
-/// Everything but what RFC 3986 leaves unreserved.
+/// All characters except RFC 3986's unreserved ones.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The form of every resource: how many notifications wait in a conversation.
+/// The URI template of the resources: each has the number of pending notifications of a conversation.
 pub const TEMPLATE: &str = "bellwire://conversations/{conversation_id}/notifications";
 
-/// Every tool, as `tools/list` gives it.
+/// The response of `tools/list`.
 pub fn definitions() -> Vec<rmcp::model::Tool> {
     TOOLS.iter().map(definition).collect()
 }
 
-/// A tool's result: structured, and the same as text for clients that know only text.
+/// Converts a tool's result: structured content, and the same as text for clients that support only text.
 pub fn result(value: Map<String, Value>, is_error: bool, call_id: Option<String>) -> CallToolResult {
     let mut result = CallToolResult::structured(Value::Object(value));
     result.is_error = Some(is_error);
@@ -39,24 +39,24 @@ pub fn result(value: Map<String, Value>, is_error: bool, call_id: Option<String>
     result
 }
 
-/// The resource that says how many notifications wait in a conversation.
+/// The URI of a conversation's resource.
 pub fn pending_uri(conversation_id: &str) -> String {
     format!("{URI_START}{}{URI_END}", utf8_percent_encode(conversation_id, ESCAPED))
 }
 
-/// The same, as `resources/list` gives it.
+/// A conversation's resource in the response of `resources/list`.
 pub fn pending_resource(conversation_id: &str) -> Resource {
     let resource = Resource::new(pending_uri(conversation_id), "pending notifications").with_mime_type(JSON);
     resource.with_description("How many notifications wait. Subscribe to hear when something arrives.")
 }
 
-/// And for any conversation.
+/// The entry of `resources/templates/list`.
 pub fn pending_template() -> ResourceTemplate {
     let template = ResourceTemplate::new(TEMPLATE, "pending notifications").with_mime_type(JSON);
     template.with_description("How many notifications wait in a conversation.")
 }
 
-/// What reading it gives.
+/// The response of `resources/read`.
 pub fn pending_contents(uri: &str, conversation_id: &str, pending: u64) -> ReadResourceResult {
     let text = json!({ "conversation_id": conversation_id, "agent": "main", "pending": pending }).to_string();
     ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(JSON)])
@@ -71,11 +71,11 @@ pub(super) fn definition(tool: &Tool) -> rmcp::model::Tool {
     definition
 }
 
-/// The context a client states in `_meta`.
+/// Reads the requested context from `_meta`.
 pub(super) fn requested_context(meta: &RequestMetaObject) -> Result<RequestedContext, ToolRefusal> {
     let mut requested_context = RequestedContext::default();
-    for (field, place) in requested_context.fields() {
-        *place = match meta.get(&format!("{PREFIX}{field}")) {
+    for (field, value) in requested_context.fields() {
+        *value = match meta.get(&format!("{PREFIX}{field}")) {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
             Some(Value::Number(number)) => Some(number.to_string()),
@@ -85,7 +85,7 @@ pub(super) fn requested_context(meta: &RequestMetaObject) -> Result<RequestedCon
     Ok(requested_context)
 }
 
-/// The conversation a resource is about, if it is one of ours.
+/// The conversation id in a resource's URI; `None` if the URI is not one of this server's.
 pub fn conversation_of(uri: &str) -> Option<String> {
     let escaped = uri.strip_prefix(URI_START)?.strip_suffix(URI_END)?;
     let id = percent_decode_str(escaped).decode_utf8().ok()?;
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_of_any_name_has_an_address_that_leads_back() {
+    fn any_conversation_id_survives_the_round_trip_through_its_uri() {
         for id in ["chat", "a/b", "späti 24/7", "100%", "x/notifications"] {
             assert_eq!(conversation_of(&pending_uri(id)).as_deref(), Some(id));
         }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_tells_a_model_when_to_use_it_and_when_not() {
+    fn every_tool_description_says_when_to_use_it_and_when_not() {
         for tool in definitions() {
             let description = tool.description.clone().unwrap_or_default();
             for part in ["Use it", "Do not", "Returns", "Example: {"] {
