@@ -209,7 +209,7 @@ mod tests {
             "type": "ci.build.done", "source": "/ci", "severity": "error", "timestamp": "2026-01-03T15:30:00Z",
             "conversation_id": "chat", "payload": {"ok": false, "extensions": {"subject": "main", "traceid": "t"}},
         });
-        assert_eq!(draft, expected);
+        assert_eq!(event, expected);
     }
 
     #[test]
