@@ -81,7 +81,7 @@ impl Context {
         Caller { user_id: self.user_id.clone(), ..self.identity.caller.clone() }
     }
 
-    /// The token's origin, which people see as the sender. Only an admin's token may have none.
+    /// The token's origin, which people see as the sender. Every token that may call tools has one.
     pub(super) fn origin(&self) -> String {
         self.identity.origin.clone().unwrap_or_else(|| "unnamed".to_owned())
     }

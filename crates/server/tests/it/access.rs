@@ -1,4 +1,4 @@
-//! Who may do what, tested from the router's own table: a new route without a rule fails here.
+//! Access control, tested for every route of the route table: a new route without a rule fails here.
 
 use bellwire_server::Config;
 use bellwire_server::auth::Scope;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::hub::{TestHub, failure};
 use crate::people::tool;
 
-/// What is there and not the caller's.
+/// Ids of another user's objects.
 struct Theirs {
     event: String,
     notification: String,
@@ -17,19 +17,19 @@ struct Theirs {
 }
 
 impl Theirs {
-    /// Names of nothing.
+    /// Ids that do not exist.
     fn none() -> Self {
         let nothing = || "0198c0de-0000-7000-8000-000000000000".to_owned();
         Self { event: nothing(), notification: nothing(), reminder: nothing() }
     }
 
-    /// An event, a notification with a button and a reminder of Ada's.
+    /// Creates an event, a notification with a button and a reminder of Ada's.
     async fn made(hub: &TestHub, agent: &str) -> Self {
         let button = json!({"label": "Go", "action": "prompt", "prompt": "go on"});
         let toast = json!({"message": "Look", "severity": "info", "actions": [button]});
         let shown = tool(hub, agent, "show_notification", toast).await;
         let reminds = tool(hub, agent, "remind", json!({"message": "Later", "in_minutes": 5})).await;
-        // Last, because the results of tools carry what waits.
+        // Last, because tool results would take its notification.
         let (_, answer) = hub.post(agent, "/v1/events", failure("grep")).await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self {
@@ -64,7 +64,7 @@ async fn without_a_token_only_the_probes_answer() {
             }
             let status = request.send().await.unwrap().status();
             let expected = match route.path {
-                // A link is its own token, and this one is not ours.
+                // A signed link needs no token; this one has no valid signature.
                 "/u/{signed}" => StatusCode::NOT_FOUND,
                 _ if route.scopes.is_empty() => StatusCode::OK,
                 _ => StatusCode::UNAUTHORIZED,
@@ -75,7 +75,7 @@ async fn without_a_token_only_the_probes_answer() {
 }
 
 #[tokio::test]
-async fn a_scope_that_is_not_in_the_table_is_forbidden_on_every_path() {
+async fn scopes_missing_in_the_route_table_are_forbidden() {
     let hub = TestHub::start().await;
     for scope in Scope::ALL {
         let token = hub.token(scope.as_str(), "ada").await;
@@ -88,14 +88,14 @@ async fn a_scope_that_is_not_in_the_table_is_forbidden_on_every_path() {
 }
 
 #[tokio::test]
-async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
+async fn no_route_reads_or_changes_another_users_data() {
     let hub = TestHub::start().await;
     let ada = hub.token("agent", "ada").await;
     let theirs = Theirs::made(&hub, &ada).await;
     for scope in [Scope::Agent, Scope::User] {
         let bob = hub.token(scope.as_str(), "bob").await;
-        // What MCP gives to whom is asked message by message, in mcp.rs. What makes a conversation makes one of his own,
-        // whoever else uses its id: that is asked below.
+        // Access over MCP is tested in mcp.rs. Creating a conversation creates Bob's own, even if Ada's has the same id: that is
+        // tested below.
         let personal = |path: &str| {
             !path.starts_with("/v1/subscribers")
                 && !["/mcp", "/v1/events", "/v1/conversations/{id}/inject"].contains(&path)
@@ -121,7 +121,7 @@ async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
                 continue;
             }
             assert_eq!(status, StatusCode::NOT_FOUND, "{} {}: {answer}", route.method, route.path);
-            // What is not his and what is not there are told in the same words. Tools are nobody's, and named.
+            // Another user's object and a missing one give the same error. Tools have no owner, and their error has the name.
             if route.path == "/v1/tools/{id}" {
                 continue;
             }
@@ -130,7 +130,7 @@ async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
             assert_eq!((status, answer), unknown, "{} {}", route.method, route.path);
         }
     }
-    // The same id as hers, and a conversation of his own: he learns nothing of hers, and she nothing of his.
+    // Two users may use the same conversation id; neither sees the other's conversation.
     let bob = hub.token("agent", "bob").await;
     let hers = json!({"user_id": "ada", "type": "x.y", "source": "ci", "severity": "info", "payload": {}});
     let theirs = [
@@ -165,7 +165,7 @@ async fn nothing_of_another_person_can_be_read_or_changed_on_any_path() {
 }
 
 #[tokio::test]
-async fn a_page_under_another_host_name_reaches_only_the_probes() {
+async fn another_host_name_reaches_only_the_probes() {
     let hub = TestHub::start().await;
     let ask = |path: &str| hub.client.get(format!("{}{path}", hub.base)).header("host", "evil.example").send();
     assert_eq!(ask("/v1/subscribers").await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
@@ -174,7 +174,7 @@ async fn a_page_under_another_host_name_reaches_only_the_probes() {
 }
 
 #[tokio::test]
-async fn a_token_revoked_while_it_is_first_used_is_not_remembered() {
+async fn a_token_revoked_during_its_first_use_is_not_cached() {
     let hub = TestHub::start().await;
     for round in 0..40 {
         let (_, made) = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "ingest"})).await;
@@ -202,7 +202,7 @@ async fn a_secret_is_shown_once_and_never_listed() {
 }
 
 #[tokio::test]
-async fn a_token_is_bound_only_by_what_its_scope_heeds() {
+async fn a_token_is_bound_only_by_fields_of_its_scope() {
     let hub = TestHub::start().await;
     let wrong = [
         (json!({"scope": "admin", "user_id": "ada"}), "user_id"),
@@ -228,7 +228,7 @@ async fn a_token_is_bound_only_by_what_its_scope_heeds() {
 }
 
 #[tokio::test]
-async fn no_agent_has_the_name_of_the_hub_its_operator_or_a_person_nor_none() {
+async fn agents_need_an_origin_that_is_not_reserved() {
     let hub = TestHub::start().await;
     for origin in ["bellwire", "Operator", "USER", " user ", "b\u{200b}ell\u{feff}wire", " ", "\u{202e}\u{200b}"] {
         let token = json!({"scope": "agent", "user_id": "ada", "origin": origin});
@@ -239,7 +239,7 @@ async fn no_agent_has_the_name_of_the_hub_its_operator_or_a_person_nor_none() {
 }
 
 #[tokio::test]
-async fn only_listed_pages_may_call_from_a_browser() {
+async fn only_allowed_origins_may_call_from_a_browser() {
     let config = Config { allowed_origins: vec!["https://console.example".into()], ..Config::default() };
     let hub = TestHub::start_with(config).await;
     let ask = |origin: &str| {

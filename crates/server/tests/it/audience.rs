@@ -1,4 +1,4 @@
-//! News for the person: an event that a subscriber of audience `user` listens for becomes one notification.
+//! Notifications for people: an event that matches a subscriber of audience `user` becomes one notification.
 
 use bellwire_server::Config;
 use reqwest::StatusCode;
@@ -17,7 +17,7 @@ fn asks(message: &str, severity: &str) -> Value {
     })
 }
 
-/// Publishes it; gives the event's name and what `needs_you` decided.
+/// Publishes the event; returns its id and the verdicts of `needs_you`.
 async fn publish(hub: &TestHub, token: &str, event: Value) -> (String, Vec<Value>) {
     let (status, answer) = hub.post(token, "/v1/events", event).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
@@ -33,7 +33,7 @@ async fn inbox(hub: &TestHub) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn an_agent_that_waits_for_an_answer_is_told_to_the_person_by_severity_and_within_500_characters() {
+async fn a_waiting_agent_notifies_its_user_by_severity_and_within_500_characters() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let severities =
@@ -60,7 +60,7 @@ async fn an_agent_that_waits_for_an_answer_is_told_to_the_person_by_severity_and
 }
 
 #[tokio::test]
-async fn an_event_for_all_conversations_of_a_person_is_decided_once_and_again_within_a_minute_is_a_duplicate() {
+async fn an_event_for_all_conversations_of_a_user_has_one_verdict_and_a_repeat_is_a_duplicate() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     for conversation in ["one", "two", "three"] {
@@ -79,7 +79,7 @@ async fn an_event_for_all_conversations_of_a_person_is_decided_once_and_again_wi
 }
 
 #[tokio::test]
-async fn over_the_hours_allowance_it_waits_and_the_trace_says_until_when() {
+async fn over_the_hourly_limit_it_waits_and_the_trace_has_the_due_time() {
     let mut config = Config::default();
     config.limits.notifications_per_hour = 2;
     let hub = TestHub::start_with(config).await;
@@ -101,7 +101,7 @@ async fn over_the_hours_allowance_it_waits_and_the_trace_says_until_when() {
 }
 
 #[tokio::test]
-async fn the_trace_follows_it_to_the_inbox_and_by_mail_to_the_person_and_the_stream_tells_it() {
+async fn the_trace_has_the_inbox_item_and_the_email_and_the_stream_shows_it() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = Post::open(&server, "x").await;
     let mut stream = Listener::open(&post.hub, &post.ada, None).await;
@@ -120,7 +120,7 @@ async fn the_trace_follows_it_to_the_inbox_and_by_mail_to_the_person_and_the_str
     let delivery = &told["deliveries"][0];
     assert_eq!((&delivery["state"], &delivery["target"]), (&json!("sent"), &json!("ada@example.org")), "{trace}");
     assert!(delivery["ended_at"].is_string(), "{trace}");
-    // An agent is not its person: it sees that they were told, not where and not whether they have read it.
+    // An agent sees that its user was notified, not the address and not whether they have read it.
     let (_, trace) = post.hub.get(&post.agent, &format!("/v1/events/{id}")).await;
     assert_eq!(trace["told"][0]["deliveries"][0]["state"], "sent", "{trace}");
     assert!(trace["told"][0]["notification"]["read_at"].is_null(), "{trace}");
@@ -130,7 +130,7 @@ async fn the_trace_follows_it_to_the_inbox_and_by_mail_to_the_person_and_the_str
 }
 
 #[tokio::test]
-async fn a_person_that_switched_it_off_is_not_told() {
+async fn a_user_who_disabled_the_subscriber_is_not_notified() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let off = json!({"disabled_subscribers": ["needs_you"]});

@@ -24,7 +24,7 @@ const STRUCTURED: &[(&str, &str)] = &[("content-type", "application/cloudevents+
 const BATCH: &[(&str, &str)] = &[("content-type", "application/cloudevents-batch+json")];
 
 #[tokio::test]
-async fn a_structured_cloudevent_becomes_an_event_of_ours() {
+async fn a_structured_cloudevent_becomes_an_event() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let (status, answer) = send(&hub, &agent, STRUCTURED, built("1").to_string()).await;
@@ -61,7 +61,7 @@ async fn binary_mode_carries_the_attributes_in_headers() {
 }
 
 #[tokio::test]
-async fn source_and_id_together_are_remembered() {
+async fn a_repeated_source_and_id_is_one_event() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let first = send(&hub, &agent, STRUCTURED, built("1").to_string()).await;

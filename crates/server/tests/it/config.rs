@@ -1,4 +1,4 @@
-//! Configuration: layers, what is refused and in which words, and where a value came from.
+//! Configuration: the precedence of layers, errors, warnings, and the layer that each value came from.
 
 use std::path::PathBuf;
 
@@ -126,13 +126,13 @@ fn wrong_values_are_refused_with_their_line_and_what_is_allowed() {
 }
 
 #[test]
-fn a_file_that_is_no_toml_is_refused_with_its_line() {
+fn invalid_toml_is_refused_with_its_line() {
     let said = refused(&file("[limits]\nstreams == 4\n"));
     assert!(said[0].starts_with("/etc/bellwire/bellwire.toml:2: "), "{said:?}");
 }
 
 #[test]
-fn everything_wrong_is_said_at_once() {
+fn all_errors_are_reported_at_once() {
     let mut sources = file("[limits]\nstreams = 0\ncolour = 1\n");
     sources.environment = vec![("BELLWIRE_LIMITS_BATCH_EVENTS".into(), "many".into())];
     sources.flags = vec![Flag { name: "--listen", key: "server.listen", value: "here".into() }];
@@ -217,7 +217,7 @@ fn an_unknown_variable_warns_with_the_nearest_known_one() {
 }
 
 #[test]
-fn a_folder_in_a_file_is_meant_from_where_the_file_lies() {
+fn relative_paths_are_relative_to_the_configuration_file() {
     let loaded = loaded(&file("[subscribers]\ndir = \"subscribers\"\n[data]\ndir = \"/data\"\n"));
     assert_eq!(loaded.config.subscribers_dir, Some(PathBuf::from("/etc/bellwire/subscribers")));
     assert_eq!(loaded.config.data_dir, Some(PathBuf::from("/data")));

@@ -1,4 +1,4 @@
-//! The list of what leaves the hub: pages, filters, and who sees what.
+//! The list of deliveries: pages, filters and access.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::email::peer::{MailServer, listener};
 use crate::mailed::Post;
 use crate::people::send;
 
-/// It is quiet for Ada, so that what is told waits.
+/// Ada has quiet hours, so her seven deliveries wait.
 async fn with_seven_that_wait(server: &MailServer) -> Post<'_> {
     let post = Post::open(server, "x").await;
     let hour = bellwire_server::clock::system().now().as_millis() / 3_600_000;
@@ -42,14 +42,14 @@ async fn pages_are_newest_first_and_together_hold_each_once() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
         }
-        // What comes meanwhile is not on the pages behind.
+        // A delivery created between two pages does not appear on the second.
         send(&post.hub, &post.agent, "meanwhile").await;
     }
     assert_eq!(paged, all);
 }
 
 #[tokio::test]
-async fn a_state_is_asked_for_by_its_word_and_what_is_wrong_is_named() {
+async fn lists_filter_by_state_and_invalid_parameters_are_named() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = with_seven_that_wait(&server).await;
     let count = |query: &'static str| async { page(&post, &post.ada, query).await.0.len() };
@@ -71,7 +71,7 @@ async fn a_state_is_asked_for_by_its_word_and_what_is_wrong_is_named() {
 }
 
 #[tokio::test]
-async fn everybody_sees_their_own_and_an_admin_sees_all() {
+async fn users_see_their_own_deliveries_and_admins_see_all() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = with_seven_that_wait(&server).await;
     let bob = post.hub.token("user", "bob").await;

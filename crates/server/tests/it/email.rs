@@ -1,4 +1,4 @@
-//! Mail, handed to a real server that can be made to misbehave.
+//! The SMTP client against a real server that can be made to misbehave.
 
 use bellwire_core::Time;
 use bellwire_server::deliver::email::{
@@ -18,7 +18,7 @@ pub(crate) fn at() -> Time {
     "2026-11-15T21:05:00Z".parse().expect("a time")
 }
 
-/// A letter about this, from Bellwire to Ada.
+/// A message with this content, from Bellwire to Ada.
 pub(crate) fn letter(content: Content) -> MailMessage {
     let from = NamedAddress::parse("Bellwire <bell@example.org>").expect("a mailbox");
     let link = |path: &str| Some(Link::parse(&format!("https://bell.example.org/{path}")).expect("a link"));

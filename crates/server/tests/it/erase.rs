@@ -9,13 +9,13 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 use crate::hub::{TestHub, failure};
 
 #[tokio::test]
-async fn an_erasure_that_takes_too_long_goes_on_and_is_asked_for_again() {
+async fn a_slow_erasure_continues_and_a_repeated_request_waits_for_it() {
     let mut config = Config::default();
     config.limits.request_seconds = 2;
     let hub = TestHub::start_with(config).await;
     let agent = hub.token("agent", "ada").await;
     hub.post(&agent, "/v1/events", failure("grep")).await;
-    // As long as somebody reads the rows as they were, they are not gone.
+    // An open read transaction still sees the rows, so the erasure cannot finish.
     let file = hub.folder.path().join("bellwire.db");
     let mut reader = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
     reader.execute("BEGIN; SELECT * FROM events").await.unwrap();

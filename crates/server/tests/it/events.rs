@@ -27,7 +27,7 @@ async fn an_event_is_accepted_with_its_verdicts_and_can_be_traced() {
 }
 
 #[tokio::test]
-async fn arrays_and_ndjson_are_taken_in_together_or_not_at_all() {
+async fn arrays_and_ndjson_are_accepted_or_refused_as_a_whole() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let (status, answer) = hub.post(&agent, "/v1/events", json!([failure("a"), failure("b")])).await;
@@ -49,7 +49,7 @@ async fn arrays_and_ndjson_are_taken_in_together_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_brought_twice_is_one_event() {
+async fn a_repeated_client_event_id_is_one_event() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let mut event = failure("grep");
@@ -93,7 +93,7 @@ async fn invalid_events_name_the_field_and_never_give_5xx() {
 }
 
 #[tokio::test]
-async fn a_token_that_publishes_too_fast_is_told_when_to_come_back() {
+async fn a_token_that_publishes_too_fast_gets_429_with_retry_after() {
     let mut config = Config::default();
     (config.limits.publish_per_second, config.limits.publish_burst) = (1, 10);
     let hub = TestHub::start_with(config).await;
@@ -169,7 +169,7 @@ async fn an_event_for_a_person_without_open_conversations_names_none() {
 }
 
 #[tokio::test]
-async fn a_body_may_be_as_large_as_the_configuration_says_and_no_larger_however_it_is_sent() {
+async fn the_body_limit_applies_with_and_without_content_length() {
     let hub = TestHub::start().await;
     let token = hub.token("agent", "ada").await;
     let mut event = failure("grep");
@@ -179,12 +179,12 @@ async fn a_body_may_be_as_large_as_the_configuration_says_and_no_larger_however_
         let call = hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&token);
         call.header("content-type", "application/x-ndjson").body(body).send()
     };
-    // Five megabytes, and seventeen where sixteen are allowed: with a length that is said, and without one.
+    // Five megabytes, and seventeen where sixteen are allowed: with and without `Content-Length`.
     let chunked =
         |text: String| reqwest::Body::wrap_stream(futures_util::stream::iter([Ok::<_, std::io::Error>(text)]));
     assert_eq!(send(lines(100).into()).await.unwrap().status(), StatusCode::ACCEPTED);
     assert_eq!(send(chunked(lines(100))).await.unwrap().status(), StatusCode::ACCEPTED);
-    // The hub may close before all of it was sent; then there is no answer to read.
+    // The hub may close the connection before all of the body is sent; then there is no response.
     for refused in [send(lines(340).into()).await, send(chunked(lines(340))).await] {
         assert!(refused.is_err() || refused.is_ok_and(|answer| answer.status() == StatusCode::PAYLOAD_TOO_LARGE));
     }

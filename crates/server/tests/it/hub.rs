@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// A hub of its own for each test, on SQLite in a folder that goes with it.
+/// A hub for one test, with SQLite in a temporary folder that is deleted with it.
 pub(crate) struct TestHub {
     pub(crate) base: String,
     pub(crate) admin: String,
@@ -39,18 +39,18 @@ impl TestHub {
         Self { base, admin, client: client(), folder, app, stop }
     }
 
-    /// What it remembers.
+    /// The hub's store.
     pub(crate) fn store(&self) -> std::sync::Arc<dyn bellwire_store::Store> {
         self.app.store.clone()
     }
 
-    /// Waits until the hub has stopped by itself, and gives the reason.
+    /// Waits until the hub has stopped because of an error, and returns the error.
     pub(crate) async fn failed(self) -> std::io::Error {
         let _running = self.stop;
-        self.app.stopped().await.expect_err("a hub that nobody stopped has failed")
+        self.app.stopped().await.expect_err("the hub stopped without a shutdown request")
     }
 
-    /// Stops the hub as an operator would and gives the folder back.
+    /// Shuts the hub down and returns its folder.
     pub(crate) async fn stop(self) -> tempfile::TempDir {
         drop(self.client);
         self.stop.send(()).expect("the hub runs");
@@ -83,7 +83,7 @@ impl TestHub {
         self.call(token, Method::GET, path, None).await
     }
 
-    /// A token of this scope, bound to this person if the scope can be.
+    /// Creates a token of this scope, bound to this user if the scope allows it.
     pub(crate) async fn token(&self, scope: &str, user: &str) -> String {
         let user = (!matches!(scope, "admin" | "daemon")).then_some(user);
         let body = json!({"scope": scope, "user_id": user, "origin": "butler"});
@@ -93,9 +93,9 @@ impl TestHub {
     }
 }
 
-/// A client as the workspace builds it: one that speaks TLS and leaves the choice of the cryptography to the program.
+/// An HTTP client. The workspace builds reqwest without a TLS crypto provider, so one is installed first.
 fn client() -> Client {
-    // Another test of this process may have chosen already.
+    // Fails if another test of this process has installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::new()
 }

@@ -6,7 +6,7 @@ use crate::hub::{TestHub, failure};
 const INJECT: &str = "/v1/conversations/chat/inject";
 
 #[tokio::test]
-async fn the_block_comes_behind_the_tools_result_and_the_same_call_gets_the_same_answer() {
+async fn an_injection_after_a_tool_returns_the_block_and_a_repeat_gets_the_same() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     hub.post(&agent, "/v1/events", failure("grep")).await;
@@ -20,7 +20,7 @@ async fn the_block_comes_behind_the_tools_result_and_the_same_call_gets_the_same
 }
 
 #[tokio::test]
-async fn everything_accepted_is_there_after_a_restart() {
+async fn accepted_events_survive_a_restart() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     hub.post(&agent, "/v1/events", failure("grep")).await;
@@ -31,7 +31,7 @@ async fn everything_accepted_is_there_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_persons_word_reaches_the_agent_and_stays_in_the_history() {
+async fn a_persons_message_reaches_the_agent_and_stays_in_the_history() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     hub.call(&ada, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada", "title": "Work"}))).await;

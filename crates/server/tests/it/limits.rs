@@ -1,4 +1,5 @@
-//! The hourly limits over HTTP: exactly what they allow, whatever becomes of Redis, and a storm costs the database nothing.
+//! The hourly limits over HTTP: they are exact with and without Redis, and a flood of refused calls does not reach the
+//! database.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,13 +12,13 @@ use serde_json::{Value, json};
 use crate::hub::TestHub;
 use crate::redis_server::RedisServer;
 
-/// Longer than anything here takes on a machine that is busy.
+/// A timeout that is long enough for a busy machine.
 const LONG: Duration = Duration::from_secs(20);
 
 fn with_redis(redis: &RedisServer) -> Config {
     let mut config = Config::default();
     config.redis.url = Some(Secret::new(redis.url()));
-    // Here it is to be known what answered, also on a machine that is busy.
+    // A long wait, so that a busy machine does not fall back to the database.
     config.redis.wait_ms = 1000;
     config
 }
@@ -29,9 +30,9 @@ async fn send(hub: &TestHub, context: Value) -> Value {
     answer
 }
 
-/// A figure of the metrics; 0 where nothing was counted yet.
+/// The value of a metric; 0 if it is not there yet.
 async fn figure(hub: &TestHub, name: &str) -> u64 {
-    // A page may be a second old. Every request is counted, so the first one that differs was written after this call.
+    // The text may be cached for a second. Requests are counted in it, so the first text that differs is newer than this call.
     let (_, first) = hub.get(&hub.admin, "/metrics").await;
     let text = loop {
         let (_, text) = hub.get(&hub.admin, "/metrics").await;
@@ -50,7 +51,7 @@ async fn readiness(hub: &TestHub) -> Value {
     answer
 }
 
-/// Waits until the hub says this of Redis.
+/// Waits until `/readyz` reports Redis as degraded, or no longer.
 async fn until_degraded(hub: &TestHub, degraded: bool) {
     let said = async {
         while readiness(hub).await["degraded"].is_array() != degraded {
@@ -60,8 +61,8 @@ async fn until_degraded(hub: &TestHub, degraded: bool) {
     tokio::time::timeout(LONG, said).await.expect("the hub notices what became of Redis");
 }
 
-/// Waits until a refusal was recalled, then sends fifty more: the database hears nothing of them.
-async fn a_storm_costs_the_database_nothing(hub: &TestHub, context: &Value) {
+/// Waits until a refusal came from the cache, then sends fifty more calls and checks that none reached the database.
+async fn check_flood_does_not_reach_the_database(hub: &TestHub, context: &Value) {
     let recalled = async {
         let before = figure(hub, "bellwire_refusals_recalled_total").await;
         while figure(hub, "bellwire_refusals_recalled_total").await == before {
@@ -83,7 +84,7 @@ async fn a_storm_costs_the_database_nothing(hub: &TestHub, context: &Value) {
 }
 
 #[tokio::test]
-async fn a_storm_is_refused_from_redis_and_from_the_database_while_redis_is_away() {
+async fn a_flood_is_refused_by_redis_and_by_the_database_while_redis_is_down() {
     let redis = RedisServer::start();
     let hub = TestHub::start_with(with_redis(&redis)).await;
     until_degraded(&hub, false).await;
@@ -92,7 +93,7 @@ async fn a_storm_is_refused_from_redis_and_from_the_database_while_redis_is_away
     for _ in 0..29 {
         assert_eq!(send(&hub, ada.clone()).await["success"], true);
     }
-    a_storm_costs_the_database_nothing(&hub, &ada).await;
+    check_flood_does_not_reach_the_database(&hub, &ada).await;
     let again = send(&hub, json!({"user_id": "ada", "idempotency_key": "first"})).await;
     assert_eq!(again["notification_id"], first["notification_id"], "a repeat gets its first answer");
     redis.kill();
@@ -102,25 +103,25 @@ async fn a_storm_is_refused_from_redis_and_from_the_database_while_redis_is_away
     assert_eq!(send(&hub, json!({"user_id": "bob"})).await["success"], true, "nobody else is refused");
     let redis = redis.replace();
     until_degraded(&hub, false).await;
-    a_storm_costs_the_database_nothing(&hub, &ada).await;
+    check_flood_does_not_reach_the_database(&hub, &ada).await;
     drop(redis);
 }
 
 #[tokio::test]
-async fn a_hub_without_redis_remembers_refusals_itself_and_forgets_them_with_their_person() {
+async fn a_hub_without_redis_caches_refusals_in_memory_and_erases_them_with_the_user() {
     let hub = TestHub::start().await;
     let ada = json!({"user_id": "ada"});
     for _ in 0..30 {
         assert_eq!(send(&hub, ada.clone()).await["success"], true);
     }
-    a_storm_costs_the_database_nothing(&hub, &ada).await;
+    check_flood_does_not_reach_the_database(&hub, &ada).await;
     let (status, _) = hub.call(&hub.admin, reqwest::Method::DELETE, "/v1/users/ada", None).await;
     assert!(status.is_success(), "{status}");
     assert_eq!(send(&hub, ada).await["success"], true);
 }
 
 #[tokio::test]
-async fn a_storm_of_one_conversation_hears_its_news_and_takes_mail_no_more_than_once_a_second() {
+async fn a_flooding_agent_gets_its_notifications_at_most_once_a_second() {
     let mut config = Config::default();
     config.limits.notifications_per_hour = 1;
     let hub = TestHub::start_with(config).await;
@@ -149,7 +150,7 @@ async fn a_storm_of_one_conversation_hears_its_news_and_takes_mail_no_more_than_
 }
 
 #[tokio::test]
-async fn a_type_with_a_limit_of_its_own_has_it_in_the_configuration() {
+async fn the_configuration_can_set_a_limit_per_type() {
     let mut config = Config::default();
     (config.limits.notifications_per_hour, config.limits.warnings_per_hour) = (1, 2);
     let hub = TestHub::start_with(config).await;
@@ -163,7 +164,7 @@ async fn a_type_with_a_limit_of_its_own_has_it_in_the_configuration() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_thousand_calls_of_fifty_http_clients_with_repeated_names_make_exactly_the_right_rows() {
+async fn a_thousand_concurrent_calls_with_repeated_keys_create_each_row_once() {
     let mut config = Config::default();
     config.limits.notifications_per_hour = 10_000;
     let hub = TestHub::start_with(config).await;
@@ -173,7 +174,7 @@ async fn a_thousand_calls_of_fifty_http_clients_with_repeated_names_make_exactly
             let own = Client::new();
             let mut answers = Vec::new();
             for call in 0..20_u32 {
-                // Every name is used by two calls of this client, and by the same calls of its neighbour.
+                // Two calls of this client and the same two calls of another client share each key.
                 let name = (client / 2) * 10 + call / 2;
                 let context = json!({"user_id": "ada", "idempotency_key": name.to_string()});
                 let body = json!({"arguments": {"message": format!("news {name}")}, "context": context});

@@ -1,4 +1,4 @@
-//! From an agent's tool call to a real mail server, and back by the link in the mail.
+//! From an agent's tool call to a real SMTP server, and back through the unsubscribe link.
 
 mod deferred;
 mod hostile;
@@ -15,7 +15,7 @@ use crate::email::peer::{MailServer, listener};
 use crate::hub::TestHub;
 use crate::people::send;
 
-/// A hub that mails by one port of the server, an agent, and Ada, who reads her mail.
+/// A hub that sends to one port of the mail server, an agent's token, and the user Ada with a confirmed address.
 pub(crate) struct Post<'a> {
     pub(crate) server: &'a MailServer,
     pub(crate) port: &'a str,
@@ -29,7 +29,7 @@ impl<'a> Post<'a> {
         Self::open_with(server, port, server.settings(port)).await
     }
 
-    /// Ada sets an address and types in the code that arrives there.
+    /// Starts a hub; Ada sets an address and confirms it with the code sent there.
     pub(crate) async fn open_with(server: &'a MailServer, port: &'a str, email: EmailConfig) -> Self {
         let mut config = Config { email, ..Config::default() };
         (config.limits.notifications_per_hour, config.limits.toasts_per_hour) = (1000, 1000);
@@ -50,20 +50,20 @@ impl<'a> Post<'a> {
         assert_eq!(status, StatusCode::OK, "{answer}");
     }
 
-    /// Waits until so many mails have arrived at the port; the first is the one with the code.
+    /// Waits until this many mails have arrived at the port; the first is the confirmation.
     pub(crate) async fn received(&self, count: usize) -> Vec<Value> {
         wait_for(&format!("{count} mails"), || async { self.server.received(self.port).len() >= count }).await;
         self.server.received(self.port)
     }
 
-    /// What was planned for Ada besides the code, newest first.
+    /// Ada's deliveries except the confirmation, newest first.
     pub(crate) async fn deliveries(&self) -> Vec<Value> {
         let (_, list) = self.hub.get(&self.ada, "/v1/deliveries?limit=100").await;
         let items = list["items"].as_array().unwrap().iter();
         items.filter(|one| one["notification_id"].is_string()).cloned().collect()
     }
 
-    /// Waits until the newest delivery stands there.
+    /// Waits until the newest delivery has this state and number of attempts.
     pub(crate) async fn until(&self, state: &str, attempts: u64) -> Value {
         let wanted = |one: &Value| one["state"] == state && one["attempts"].as_u64() >= Some(attempts);
         let is_so = || async { self.deliveries().await.first().is_some_and(wanted) };
@@ -124,7 +124,7 @@ async fn notifications_are_mailed_until_the_person_unsubscribes() {
 }
 
 #[tokio::test]
-async fn before_an_address_is_confirmed_nothing_is_planned_for_it() {
+async fn an_unconfirmed_address_gets_no_deliveries() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let hub = TestHub::start_with(Config { email: server.settings("x"), ..Config::default() }).await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);

@@ -1,4 +1,4 @@
-//! The hub over real HTTP, on a free port of loopback.
+//! Integration tests of the hub over HTTP, on a free port of the loopback interface.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 

@@ -1,4 +1,4 @@
-//! The Model Context Protocol at `/mcp`, message by message, in both of its eras.
+//! The Model Context Protocol at `/mcp`, message by message, with sessions (before 2026-07-28) and without.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::hub::{TestHub, failure};
 const NEWEST: &str = "2026-07-28";
 const ACCEPT: &str = "application/json, text/event-stream";
 
-/// A client that says exactly what a test wants said.
+/// A client that sends exactly the messages of a test.
 struct Client<'a> {
     hub: &'a TestHub,
     token: String,
     session: Option<String>,
 }
 
-/// A stream of messages.
+/// The messages of an SSE response.
 struct Messages {
     body: std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<Vec<u8>>> + Send>>,
     text: String,
@@ -31,7 +31,7 @@ impl Messages {
         Self { body: Box::pin(body), text: String::new() }
     }
 
-    /// The next message; none where the stream ends.
+    /// The next message; `None` when the stream ends.
     async fn next(&mut self) -> Option<Value> {
         let wait = async {
             loop {
@@ -57,7 +57,7 @@ impl<'a> Client<'a> {
         Self { hub, token: token.to_owned(), session: None }
     }
 
-    /// A client of the era of sessions, introduced.
+    /// A client with an initialized session.
     async fn introduced(hub: &'a TestHub, token: &str, version: &str) -> (Self, Value) {
         let mut client = Self::new(hub, token);
         let params = json!({
@@ -86,7 +86,7 @@ impl<'a> Client<'a> {
         self.request(Method::POST).json(&message).send().await.expect("the hub answers")
     }
 
-    /// A request of the newest revision, which stands alone.
+    /// A request of the newest revision, which has no sessions.
     async fn send_alone(&self, method: &str, mut params: Value) -> Response {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": NEWEST,
@@ -135,7 +135,7 @@ fn chat() -> Value {
 const CHAT_URI: &str = "bellwire://conversations/chat/notifications";
 
 #[tokio::test]
-async fn every_revision_that_clients_speak_is_spoken() {
+async fn every_protocol_revision_is_supported() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -153,7 +153,7 @@ async fn every_revision_that_clients_speak_is_spoken() {
 }
 
 #[tokio::test]
-async fn a_tool_answers_the_same_structured_and_as_text_with_its_call_id_beside() {
+async fn a_tool_result_is_structured_and_text_with_the_call_id_in_meta() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let (client, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
@@ -223,7 +223,7 @@ async fn requests_without_a_token_get_401_and_sessions_are_bound_to_their_token(
 }
 
 #[tokio::test]
-async fn a_page_under_another_name_or_of_another_origin_is_turned_away() {
+async fn another_host_name_or_origin_is_refused() {
     let hub = TestHub::start().await;
     let client = Client::new(&hub, &hub.admin);
     let params =
@@ -248,7 +248,7 @@ async fn a_session_lives_while_its_stream_is_open_and_ends_when_idle() {
     let mut stream = read.stream().await;
     let (silent, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
     assert!(read.ask("resources/subscribe", json!({"uri": CHAT_URI})).await["error"].is_null());
-    // Asking is using, so it is asked at intervals in which a session can become idle.
+    // Each request uses the session, so the interval is long enough for it to become idle.
     let ended = async {
         loop {
             tokio::time::sleep(Duration::from_secs(2)).await;
@@ -273,7 +273,7 @@ async fn a_lost_push_loses_no_notification() {
     hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
     let (client, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
     client.ask("resources/subscribe", json!({"uri": CHAT_URI})).await;
-    // Forty hints go out to a client that has no stream open; the library reports every one of them as sent.
+    // Forty updates go to a client without an open stream; rmcp reports all of them as sent.
     for at in 0..40 {
         hub.post(&agent, "/v1/events", failure(&format!("tool{at}"))).await;
     }
@@ -289,7 +289,7 @@ async fn a_lost_push_loses_no_notification() {
         assert!(told < 50, "it ends");
     }
     assert!(told >= 1);
-    // Whoever subscribes anew while something waits is told at once.
+    // A new subscription gets an update at once because something is pending.
     hub.post(&agent, "/v1/events", failure("late")).await;
     let mut stream = client.stream().await;
     client.ask("resources/subscribe", json!({"uri": CHAT_URI})).await;
@@ -297,7 +297,7 @@ async fn a_lost_push_loses_no_notification() {
 }
 
 #[tokio::test]
-async fn since_2026_a_request_that_listens_hears_that_something_waits() {
+async fn a_listen_request_gets_an_update_when_something_is_pending() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
@@ -322,7 +322,7 @@ async fn since_2026_a_request_that_listens_hears_that_something_waits() {
 }
 
 #[tokio::test]
-async fn revoking_a_token_ends_what_it_opened_in_both_eras() {
+async fn revoking_a_token_ends_its_sessions_and_listen_requests() {
     let hub = TestHub::start().await;
     let body = json!({"scope": "agent", "user_id": "ada", "origin": "butler"});
     let (_, made) = hub.post(&hub.admin, "/v1/tokens", body).await;
@@ -366,13 +366,13 @@ async fn a_hub_that_stops_ends_its_streams_and_a_body_too_large_is_refused() {
     while new.next().await.is_some() {}
 }
 
-/// One call of a tool by a client that then goes, for tests of the tools and not of the protocol.
+/// One tool call by a new client, for tests of tools rather than of the protocol.
 pub(crate) async fn call_once(hub: &TestHub, token: &str, tool: &str, arguments: Value, meta: Value) -> Value {
     let (client, _) = Client::introduced(hub, token, "2025-11-25").await;
     client.call(tool, arguments, meta).await
 }
 
-/// Whether an answer begins with an event that has no data, which clients older than 2025-11-25 fail on.
+/// Whether a response begins with an event of empty data, on which clients older than 2025-11-25 fail.
 async fn is_primed(response: Response) -> bool {
     let text = response.text().await.expect("a text").replace('\r', "");
     assert!(text.contains("jsonrpc"), "{text}");
@@ -380,7 +380,7 @@ async fn is_primed(response: Response) -> bool {
 }
 
 #[tokio::test]
-async fn priming_events_go_only_to_clients_that_know_them() {
+async fn priming_events_go_only_to_clients_that_support_them() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let mut primed = Vec::new();

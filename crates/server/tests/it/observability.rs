@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::hub::{TestHub, failure};
 
 #[tokio::test]
-async fn a_thread_of_work_keeps_its_name_from_request_to_trace() {
+async fn a_correlation_id_is_kept_from_request_to_trace() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -62,7 +62,7 @@ async fn metrics_have_no_labels_for_people() {
 }
 
 #[tokio::test]
-async fn a_hub_whose_writer_has_ended_says_why_and_stops() {
+async fn a_hub_whose_writer_died_reports_it_and_stops() {
     let hub = TestHub::start().await;
     let healthz = format!("{}/healthz", hub.base);
     assert_eq!(hub.client.get(&healthz).send().await.unwrap().status(), StatusCode::OK);
@@ -74,10 +74,10 @@ async fn a_hub_whose_writer_has_ended_says_why_and_stops() {
 }
 
 #[tokio::test]
-async fn figures_are_written_once_a_second_however_many_ask() {
+async fn metrics_are_written_at_most_once_a_second() {
     let hub = TestHub::start().await;
     let started = std::time::Instant::now();
-    // Every answered request is counted, so that two pages that were written apart differ.
+    // Requests are counted in the text, so two texts written at different times differ.
     let ask = |_| async {
         let page = hub.client.get(format!("{}/metrics", hub.base)).send().await.unwrap();
         page.text().await.unwrap()

@@ -1,4 +1,4 @@
-//! The description of the API: whole, of one piece, as committed, and what the docs are made of.
+//! The OpenAPI document: complete, consistent, equal to the committed file, and the source of the documentation page.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn walk<'a>(value: &'a Value, visit: &mut impl FnMut(&'a Value)) {
     }
 }
 
-/// `make openapi` writes it anew.
+/// `make openapi` regenerates the file.
 #[tokio::test]
 async fn the_description_is_the_one_that_is_committed() {
     let described = description().await;
@@ -40,7 +40,7 @@ async fn the_description_is_the_one_that_is_committed() {
 }
 
 #[tokio::test]
-async fn every_reference_leads_somewhere_and_every_shape_is_used() {
+async fn every_reference_resolves_and_every_schema_is_used() {
     let described = description().await;
     let mut references = BTreeSet::new();
     walk(&described, &mut |value| {
@@ -60,7 +60,7 @@ async fn every_reference_leads_somewhere_and_every_shape_is_used() {
 }
 
 #[tokio::test]
-async fn every_route_of_the_table_is_described_and_nothing_else() {
+async fn the_document_has_exactly_the_routes_of_the_table() {
     let described = description().await;
     let mut names = BTreeSet::new();
     for route in ROUTES {
@@ -80,7 +80,7 @@ async fn every_route_of_the_table_is_described_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn requests_refuse_what_they_do_not_know_and_answers_say_what_is_always_there() {
+async fn requests_refuse_unknown_fields_and_responses_list_required_fields() {
     let described = description().await;
     let schemas = described["components"]["schemas"].as_object().unwrap();
     for (path, operations) in described["paths"].as_object().unwrap() {
@@ -96,7 +96,7 @@ async fn requests_refuse_what_they_do_not_know_and_answers_say_what_is_always_th
 }
 
 #[tokio::test]
-async fn only_what_is_not_core_is_offered_to_be_switched_off() {
+async fn only_optional_subscribers_can_be_disabled() {
     let described = description().await;
     let change = &described["components"]["schemas"]["SettingsChange"]["properties"]["disabled_subscribers"];
     let offered = change["items"]["enum"].as_array().unwrap();
@@ -104,7 +104,7 @@ async fn only_what_is_not_core_is_offered_to_be_switched_off() {
 }
 
 #[tokio::test]
-async fn the_docs_are_one_page_that_fetches_nothing() {
+async fn the_documentation_is_one_page_that_loads_nothing() {
     let hub = TestHub::start().await;
     let response = hub.client.get(format!("{}/docs", hub.base)).send().await.unwrap();
     let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
@@ -120,7 +120,7 @@ async fn the_docs_are_one_page_that_fetches_nothing() {
 }
 
 #[tokio::test]
-async fn a_body_of_another_type_is_refused_and_what_curl_sends_is_not() {
+async fn other_media_types_are_refused_and_the_default_of_curl_is_accepted() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let send = |kind: &'static str| {

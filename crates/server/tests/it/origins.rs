@@ -1,4 +1,4 @@
-//! Who tells a person something is authenticated: neither a token's name nor an event's source can borrow another's.
+//! The origin that people see is authenticated: neither a token's origin nor an event's source can impersonate another.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn inbox(hub: &TestHub) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_reserved_name_is_no_origin_however_it_is_written() {
+async fn reserved_origins_are_refused_in_every_spelling() {
     let hub = TestHub::start().await;
     let spellings = |name: &str| {
         let wide: String = name.chars().map(|c| char::from_u32(u32::from(c) + 0xfee0).unwrap()).collect();
@@ -39,7 +39,7 @@ async fn a_reserved_name_is_no_origin_however_it_is_written() {
 }
 
 #[tokio::test]
-async fn a_reserved_name_is_no_source_from_outside() {
+async fn reserved_sources_are_refused_from_outside() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     for source in ["bellwire", "Bellwire x3", "USER", "operator", "Switchboard", "messenger"] {
@@ -53,7 +53,7 @@ async fn a_reserved_name_is_no_source_from_outside() {
 }
 
 #[tokio::test]
-async fn a_person_sees_the_origin_of_the_token_and_beside_it_the_source() {
+async fn people_see_the_tokens_origin_beside_the_source() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let (status, answer) = hub.post(&agent, "/v1/events", asks("gardener")).await;

@@ -1,4 +1,4 @@
-//! The outbox at work, on a clock of its own: quiet hours, crashes, two workers.
+//! The outbox with a simulated clock: quiet hours, crashes, two workers.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use bellwire_store::{
     PeopleRules, Purpose, SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
 };
 
-/// A store with a clock of its own, and whatever its outbox sends.
+/// A store with a simulated clock, and the messages that its outbox sends.
 pub(crate) struct Post {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<AtomicI64>,
@@ -26,7 +26,7 @@ impl Post {
         Self::open_with(durable, now, 1000).await
     }
 
-    /// The same where a person may be told only so much within an hour.
+    /// Opens it with an hourly limit of notifications per person.
     pub(crate) async fn open_with(durable: bool, now: &str, per_hour: u64) -> Self {
         let clock = Arc::new(AtomicI64::new(time(now).as_millis()));
         let folder = durable.then(|| tempfile::tempdir().unwrap());
@@ -55,13 +55,13 @@ impl Post {
         }
     }
 
-    /// The hub ends and another begins with what it left on disk.
+    /// Reopens the store from disk, as after a crash.
     pub(crate) async fn restart(&mut self) {
         self.store.close().await.unwrap();
         self.store = Self::store(&self.clock, self.folder.as_ref(), self.per_hour).await;
     }
 
-    /// Ada sets an address and types the code in that was mailed to it.
+    /// Ada sets an address and confirms it with the code sent there.
     pub(crate) async fn mail_to(&self, address: &str) {
         let change = SettingsChange {
             email_enabled: Some(true),
@@ -141,7 +141,7 @@ pub(crate) fn time(text: &str) -> Time {
     text.parse().unwrap()
 }
 
-/// Where clocks are changed: the zone, the window, a moment in it, and the instant at which it ends.
+/// Changes to and from daylight saving time: (time zone, start, end, a time in the window, the instant of its end).
 const VECTORS: [(&str, &str, &str, &str, &str); 9] = [
     ("Europe/Berlin", "22:00", "07:00", "2026-03-28T21:30:00Z", "2026-03-29T05:00:00Z"),
     ("Europe/Berlin", "22:00", "07:00", "2026-10-24T20:30:00Z", "2026-10-25T06:00:00Z"),
@@ -173,7 +173,7 @@ async fn quiet_hours_end_where_the_clocks_say_they_do() {
 }
 
 #[tokio::test]
-async fn many_letters_and_two_workers_send_each_exactly_once() {
+async fn two_workers_send_each_message_exactly_once() {
     for durable in [false, true] {
         let post = Post::open(durable, "2026-01-03T12:00:00Z").await;
         let (one, other) = (post.outbox(AttemptOutcome::Sent), post.outbox(AttemptOutcome::Sent));
@@ -190,10 +190,10 @@ async fn many_letters_and_two_workers_send_each_exactly_once() {
 }
 
 #[tokio::test]
-async fn immediate_mail_is_on_disk_before_it_is_sent_and_survives_a_crash_before_its_attempt() {
+async fn immediate_mail_is_durable_and_survives_a_crash_before_its_attempt() {
     let post = Post::open(true, "2026-01-03T12:00:00Z").await;
     post.tell("news").await;
-    // A worker that claims and dies: the claim runs out and the letter goes.
+    // A worker claims the delivery and dies: its lease expires and another worker sends it.
     post.store.claim(1).await.unwrap();
     let outbox = post.outbox(AttemptOutcome::Sent);
     assert_eq!(outbox.step().await, 0, "it is claimed");
@@ -203,7 +203,7 @@ async fn immediate_mail_is_on_disk_before_it_is_sent_and_survives_a_crash_before
 }
 
 #[tokio::test]
-async fn a_worker_that_dies_while_sending_leaves_an_unknown_fate_and_no_second_mail() {
+async fn a_worker_that_dies_while_sending_leaves_an_unknown_outcome_and_no_second_mail() {
     let post = Post::open(true, "2026-01-03T12:00:00Z").await;
     post.tell("news").await;
     let (sent, asked) = (post.sent.clone(), Arc::new(tokio::sync::Notify::new()));
@@ -226,7 +226,7 @@ async fn a_worker_that_dies_while_sending_leaves_an_unknown_fate_and_no_second_m
 }
 
 #[tokio::test]
-async fn a_refusal_a_retry_and_silence_end_as_they_should() {
+async fn refused_retried_and_unanswered_deliveries_end_in_the_right_state() {
     let reason = || "because".to_owned();
     let ends = [
         (AttemptOutcome::Refused { reason: reason() }, DeliveryState::Failed),

@@ -1,4 +1,4 @@
-//! The people's side over HTTP: tools, inbox, buttons, reminders, settings, links.
+//! The endpoints for people: tools, inbox, buttons, reminders, settings, unsubscribe links.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ async fn patch(hub: &TestHub, token: &str, body: Value) -> (StatusCode, Value) {
 }
 
 #[tokio::test]
-async fn a_message_is_answered_as_the_contract_says_and_lies_in_the_inbox() {
+async fn a_sent_message_has_the_documented_result_and_is_in_the_inbox() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let answer = tool(&hub, &agent, "send_notification", json!({"message": " Buy milk ", "type": "reminder"})).await;
@@ -49,7 +49,7 @@ async fn a_message_is_answered_as_the_contract_says_and_lies_in_the_inbox() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_refused_says_why_and_uses_no_place() {
+async fn a_refused_message_has_a_reason_and_does_not_count_against_the_limit() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let answer = send(&hub, &agent, "  ").await;
@@ -70,7 +70,7 @@ async fn a_message_that_is_refused_says_why_and_uses_no_place() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_repeats_the_answer_byte_for_byte() {
+async fn a_repeated_idempotency_key_gets_the_same_bytes() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let call = |message: &str| {
@@ -88,7 +88,7 @@ async fn an_idempotency_key_repeats_the_answer_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_toast_is_echoed_kept_with_its_buttons_and_a_pressed_button_speaks_once() {
+async fn a_toast_is_stored_with_its_buttons_and_a_press_acts_once() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let arguments = json!({
@@ -120,7 +120,7 @@ async fn a_toast_is_echoed_kept_with_its_buttons_and_a_pressed_button_speaks_onc
 }
 
 #[tokio::test]
-async fn a_toast_without_a_person_succeeds_and_is_kept_nowhere() {
+async fn a_toast_without_a_user_succeeds_and_is_not_stored() {
     let hub = TestHub::start().await;
     let call = json!({"arguments": {"message": "Saved", "severity": "success"}});
     let (_, answer) = hub.post(&hub.admin, "/v1/tools/show_notification", call).await;
@@ -159,7 +159,7 @@ async fn a_reminder_is_listed_and_can_be_cancelled_by_its_person_only() {
 }
 
 #[tokio::test]
-async fn settings_are_patched_in_part_and_what_cannot_be_is_named() {
+async fn settings_are_merged_and_invalid_fields_are_named() {
     let hub = TestHub::start().await;
     let ada = hub.token("user", "ada").await;
     let (_, before) = hub.get(&ada, "/v1/users/ada/settings").await;
@@ -198,7 +198,7 @@ async fn settings_are_patched_in_part_and_what_cannot_be_is_named() {
 }
 
 #[tokio::test]
-async fn a_link_asks_before_it_acts_and_only_ours_does_anything() {
+async fn an_unsubscribe_link_asks_first_and_a_forged_one_is_refused() {
     let hub = TestHub::start().await;
     let ada = hub.token("user", "ada").await;
     patch(&hub, &ada, json!({"email": {"enabled": true, "address": "ada@example.org"}})).await;

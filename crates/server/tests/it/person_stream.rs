@@ -1,4 +1,4 @@
-//! A person's stream: everything once, in order, also after an absence.
+//! A person's stream: every change once and in order, also after a reconnect.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use crate::hub::TestHub;
 use crate::people::{send, tool};
 
-/// One event of a stream.
+/// One server-sent event.
 #[derive(Debug, PartialEq)]
-pub(crate) struct HintEvent {
+pub(crate) struct ReceivedSse {
     pub(crate) kind: String,
     pub(crate) id: String,
     pub(crate) data: Value,
@@ -37,8 +37,8 @@ impl Listener {
         }
     }
 
-    /// The next event; none when the stream has ended.
-    pub(crate) async fn next(&mut self) -> Option<HintEvent> {
+    /// The next event; `None` when the stream has ended.
+    pub(crate) async fn next(&mut self) -> Option<ReceivedSse> {
         let wait = async {
             loop {
                 if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -48,14 +48,14 @@ impl Listener {
                         let line = event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
                         line.map(str::to_owned)
                     };
-                    // A comment keeps the connection alive and says nothing.
+                    // Skip keep-alive comments.
                     let Some(kind) = field("event") else { continue };
                     let mut names: Vec<_> = event.lines().filter_map(|line| line.split_once(": ")).collect();
                     names.sort_unstable();
                     let names: Vec<&str> = names.into_iter().map(|(name, _)| name).collect();
                     assert_eq!((names, event.lines().count()), (vec!["data", "event", "id"], 3), "{event:?}");
                     let data = serde_json::from_str(&field("data").unwrap()).unwrap();
-                    return Some(HintEvent { kind, id: field("id").unwrap(), data });
+                    return Some(ReceivedSse { kind, id: field("id").unwrap(), data });
                 }
                 match self.body.next().await {
                     Some(Ok(bytes)) => self.text.push_str(&String::from_utf8_lossy(&bytes)),
@@ -66,7 +66,7 @@ impl Listener {
         tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the stream says something in ten seconds")
     }
 
-    pub(crate) async fn hear(&mut self, kind: &str) -> HintEvent {
+    pub(crate) async fn hear(&mut self, kind: &str) -> ReceivedSse {
         let heard = self.next().await.expect("the stream goes on");
         assert_eq!(heard.kind, kind, "{heard:?}");
         heard
@@ -78,7 +78,7 @@ fn toast(message: &str, duration: u32) -> Value {
 }
 
 #[tokio::test]
-async fn news_changes_and_counts_are_heard_as_they_come() {
+async fn notifications_updates_and_counts_are_streamed() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let mut stream = Listener::open(&hub, &ada, None).await;
@@ -130,14 +130,14 @@ async fn a_reconnecting_reader_gets_missed_changes_once_and_old_toasts_as_notifi
 }
 
 #[tokio::test]
-async fn every_reader_hears_everything_while_many_send() {
+async fn every_client_gets_every_change_while_many_send() {
     let hub = std::sync::Arc::new(TestHub::start().await);
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let mut streams = Vec::new();
     for _ in 0..3 {
         streams.push(Listener::open(&hub, &ada, Some("0")).await);
     }
-    // One reader never reads; nobody waits for it.
+    // A client that never reads must not delay the others.
     let _asleep = Listener::open(&hub, &ada, Some("0")).await;
     let senders = (0..6).map(|sender| {
         let (hub, agent) = (hub.clone(), agent.clone());
@@ -199,7 +199,7 @@ async fn changes_in_one_client_reach_every_stream() {
     hub.call(&ada, Method::DELETE, &path(&ids[1]), None).await;
     hub.post(&ada, &format!("{}/actions/0", path(&ids[2])), json!({})).await;
     hub.post(&ada, &format!("{}/actions/1", path(&ids[3])), json!({})).await;
-    // A second time changes nothing and is not told again.
+    // Pressing a second time changes nothing and sends no event.
     hub.post(&ada, &format!("{}/actions/0", path(&ids[2])), json!({})).await;
     hub.call(&ada, Method::DELETE, &path(&ids[1]), None).await;
     for place in &mut places {
@@ -232,7 +232,7 @@ async fn changes_in_one_client_reach_every_stream() {
 }
 
 #[tokio::test]
-async fn a_muted_origin_is_in_the_inbox_and_appears_nowhere() {
+async fn a_muted_origin_is_in_the_inbox_and_shows_no_toast() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let muted = json!({"muted_origins": ["butler"]});
@@ -249,9 +249,9 @@ async fn a_muted_origin_is_in_the_inbox_and_appears_nowhere() {
     stream.hear("notification").await;
 }
 
-/// A reader that loses its connection again and again, at any moment, while many write.
+/// The client loses its connection again and again, at any point, while many clients write.
 #[tokio::test]
-async fn a_reader_that_comes_and_goes_while_many_write_misses_nothing_and_hears_nothing_twice() {
+async fn a_reconnecting_client_gets_every_change_exactly_once_while_many_write() {
     let mut config = bellwire_server::Config::default();
     config.limits.notifications_per_hour = 1000;
     let hub = std::sync::Arc::new(TestHub::start_with(config).await);
@@ -274,7 +274,7 @@ async fn a_reader_that_comes_and_goes_while_many_write_misses_nothing_and_hears_
     let is_all = |news: &BTreeSet<String>, updated: &BTreeSet<String>| (news.len(), updated.len()) == (200, 40);
     for stay in (1..=5).cycle() {
         let mut stream = Listener::open(&hub, &ada, Some(&last.to_string())).await;
-        // It stays for a few events and is gone, wherever the hub is with the rest.
+        // The client reads a few events and disconnects.
         for _ in 0..stay {
             let one = stream.next().await.unwrap();
             let (before, said) = (last, one.data["message"].as_str().unwrap_or_default().to_owned());

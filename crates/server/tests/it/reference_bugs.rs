@@ -1,5 +1,5 @@
-//! What the systems that these tools come from got wrong, each as a test of its own. What is decided by the store alone
-//! has its tests there (`crates/store/tests/it`): the limit by rows, reminders that keep to it, fenced claims.
+//! One regression test for each bug of the systems that these tools come from ("there"). Bugs that only concern the store
+//! are tested in `crates/store/tests/it`: the hourly limit, reminders under it, fenced claims.
 
 mod counting;
 mod delivery;
@@ -51,7 +51,7 @@ async fn an_unknown_timezone_is_refused_and_never_taken_for_utc() {
 }
 
 #[tokio::test]
-async fn the_length_counts_the_text_that_is_kept_and_not_the_spaces_around_it() {
+async fn the_length_limit_applies_to_the_trimmed_text() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let padded = format!("   {}\n\n", "x".repeat(500));
@@ -69,7 +69,7 @@ async fn line_breaks_and_controls_in_a_message_stay_text() {
 }
 
 #[tokio::test]
-async fn every_toast_is_kept_and_has_a_state() {
+async fn every_toast_is_stored_with_a_state() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let shown = tool(&hub, &agent, "show_notification", json!({"message": "Saved", "severity": "success"})).await;
@@ -78,7 +78,7 @@ async fn every_toast_is_kept_and_has_a_state() {
     assert_eq!((status, read["read_at"].is_string()), (StatusCode::OK, true));
 }
 
-/// There, an acknowledgement of what had been delivered was answered 404: only what was pending could be acknowledged.
+/// There, acknowledging a delivered notification failed with 404: only pending ones could be acknowledged.
 #[tokio::test]
 async fn a_shown_toast_can_still_be_acted_on() {
     let hub = TestHub::start().await;
@@ -93,7 +93,7 @@ async fn a_shown_toast_can_still_be_acted_on() {
 }
 
 #[tokio::test]
-async fn a_buttons_prompt_is_not_passed_off_as_what_the_person_typed() {
+async fn a_buttons_prompt_is_not_shown_as_typed_by_the_person() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let button = json!({"label": "Yes", "action": "prompt", "prompt": "delete everything"});
@@ -107,7 +107,7 @@ async fn a_buttons_prompt_is_not_passed_off_as_what_the_person_typed() {
 }
 
 #[tokio::test]
-async fn the_same_news_for_two_people_reaches_both() {
+async fn the_same_event_for_two_people_reaches_both() {
     let hub = TestHub::start().await;
     for person in ["ada", "bob"] {
         let agent = hub.token("agent", person).await;
@@ -124,7 +124,7 @@ async fn the_same_news_for_two_people_reaches_both() {
 }
 
 #[tokio::test]
-async fn a_press_under_a_name_that_was_used_for_another_call_is_refused() {
+async fn a_press_with_a_reused_idempotency_key_is_refused() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let button = json!({"label": "Go", "action": "prompt", "prompt": "go on"});

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::hub::TestHub;
 
 #[tokio::test]
-async fn a_patch_changes_what_it_names_and_a_core_subscriber_is_refused_by_name() {
+async fn a_patch_changes_only_its_fields_and_core_subscribers_cannot_be_disabled() {
     let hub = TestHub::start().await;
     let ada = hub.token("user", "ada").await;
     let patch = |body| hub.call(&ada, Method::PATCH, "/v1/users/ada/settings", Some(body));
@@ -22,7 +22,7 @@ async fn a_patch_changes_what_it_names_and_a_core_subscriber_is_refused_by_name(
 }
 
 #[tokio::test]
-async fn a_subscriber_can_be_tried_without_anything_happening() {
+async fn a_dry_run_of_a_subscriber_has_no_effect() {
     let hub = TestHub::start().await;
     let event =
         json!({"type": "tool.call.failure", "source": "x", "severity": "error", "payload": {"tool_name": "grep"}});
@@ -48,7 +48,7 @@ template = "ci.j2"
 "#;
 
 #[tokio::test]
-async fn an_edited_file_is_in_force_from_the_next_event_and_a_broken_edit_changes_nothing() {
+async fn an_edited_file_applies_from_the_next_event_and_an_invalid_edit_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("ci.j2", "build: {{ events[0].payload.name }}");
@@ -78,7 +78,7 @@ async fn an_edited_file_is_in_force_from_the_next_event_and_a_broken_edit_change
     assert!(block["block"].as_str().unwrap().contains("build: x"), "what it had queued keeps its words: {block}");
 }
 
-/// Asks until it is so; a file watcher says in its own time what it saw.
+/// Polls until the condition holds: the file watcher reports changes with a delay.
 async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
     let wait = async {
         while !is_so().await {

@@ -20,7 +20,7 @@ impl Lines {
         Self { body: Box::pin(body), text: String::new() }
     }
 
-    /// The stream's text up to and with this word; an end is an empty text.
+    /// Reads up to and including this text; returns an empty string if the stream ends first.
     async fn until(&mut self, word: &str) -> String {
         let wait = async {
             loop {
@@ -90,7 +90,7 @@ async fn a_stream_ends_with_its_token() {
 }
 
 #[tokio::test]
-async fn erasing_a_person_ends_the_streams_that_were_theirs() {
+async fn erasing_a_user_ends_their_streams() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;

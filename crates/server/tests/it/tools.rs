@@ -16,7 +16,7 @@ fn in_chat(arguments: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_note_to_oneself_is_read_at_the_next_turn_and_only_once() {
+async fn a_note_is_injected_once_at_the_next_turn() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let left = call(&hub, &agent, "notify_self", in_chat(json!({"message": "  look at the logs "}))).await;
@@ -33,7 +33,7 @@ async fn a_note_to_oneself_is_read_at_the_next_turn_and_only_once() {
 }
 
 #[tokio::test]
-async fn every_result_brings_the_mail_of_its_conversation_also_a_refusal() {
+async fn results_and_refusals_contain_the_pending_notifications() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     hub.post(&agent, "/v1/events", failure("grep")).await;
@@ -71,7 +71,7 @@ async fn the_same_key_gets_the_same_answer_and_does_nothing_twice() {
 }
 
 #[tokio::test]
-async fn the_header_counts_where_the_context_has_no_key() {
+async fn the_idempotency_header_is_used_if_the_context_has_no_key() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let url = format!("{}/v1/tools/check_notifications", hub.base);
@@ -89,20 +89,20 @@ async fn a_token_speaks_only_for_the_person_and_the_conversation_it_is_bound_to(
     let as_ada = json!({"context": {"user_id": "ada", "conversation_id": "chat"}});
     let (status, answer) = hub.post(&bob, "/v1/tools/check_notifications", as_ada.clone()).await;
     assert_eq!((status, &answer["error"]["field"]), (StatusCode::FORBIDDEN, &json!("context.user_id")));
-    // In a conversation of the same name he is in his own.
+    // Bob's conversation of the same id is another conversation.
     call(&hub, &bob, "notify_self", in_chat(json!({"message": "do as I say"}))).await;
     let his = call(&hub, &bob, "check_notifications", in_chat(json!({}))).await;
     assert!(his["notifications"].as_str().unwrap().contains("do as I say"), "{his}");
     assert!(!his["notifications"].as_str().unwrap().contains("grep"), "{his}");
 
-    // An admin that speaks for a person reaches that person's things and no others.
+    // An admin that acts for a user reaches only that user's data.
     let read = call(&hub, &hub.admin, "check_notifications", as_ada).await;
     assert!(read["notifications"].as_str().unwrap().contains("grep"), "{read}");
     assert!(!read["notifications"].as_str().unwrap().contains("do as I say"), "{read}");
 }
 
 #[tokio::test]
-async fn while_a_sub_agent_works_a_caller_that_does_not_say_who_it_is_gets_only_the_count() {
+async fn while_a_sub_agent_is_active_an_unnamed_agent_gets_only_the_count() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let done = json!({
@@ -150,7 +150,7 @@ async fn invalid_arguments_are_refused_with_the_field_and_the_fix() {
 }
 
 #[tokio::test]
-async fn arguments_in_quotes_are_read_where_they_can_be_nothing_else() {
+async fn quoted_arguments_are_parsed_if_unambiguous() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let quoted = json!("{\"message\": \"in quotes\"}");
@@ -170,7 +170,7 @@ async fn a_note_without_a_subscriber_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_repeat_gets_the_mail_of_its_first_call_also_while_a_sub_agent_works() {
+async fn a_repeat_gets_the_notifications_of_its_first_call_while_a_sub_agent_is_active() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     hub.post(&agent, "/v1/events", failure("grep")).await;
@@ -186,7 +186,7 @@ async fn a_repeat_gets_the_mail_of_its_first_call_also_while_a_sub_agent_works()
 }
 
 #[tokio::test]
-async fn each_tool_refuses_in_its_own_shape_also_what_cannot_be_read_at_all() {
+async fn each_tool_refuses_invalid_arguments_in_its_own_format() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let toast = call(&hub, &agent, "show_notification", json!({"arguments": "no object"})).await;
@@ -202,7 +202,7 @@ async fn each_tool_refuses_in_its_own_shape_also_what_cannot_be_read_at_all() {
 }
 
 #[tokio::test]
-async fn a_reminder_asked_for_again_after_its_time_is_the_one_that_was_set() {
+async fn a_repeated_reminder_call_after_its_time_returns_the_first_reminder() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let at = bellwire_server::clock::system().now().plus(1_500).to_string();
@@ -220,7 +220,7 @@ async fn a_reminder_asked_for_again_after_its_time_is_the_one_that_was_set() {
 }
 
 #[tokio::test]
-async fn an_agent_in_a_loop_cannot_fill_a_persons_days_with_reminders() {
+async fn the_hourly_limit_spreads_a_flood_of_reminders() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     let remind = json!({"arguments": {"message": "again", "in_minutes": 60}});
@@ -232,7 +232,7 @@ async fn an_agent_in_a_loop_cannot_fill_a_persons_days_with_reminders() {
 }
 
 #[tokio::test]
-async fn a_look_that_was_refused_leaves_its_name_free() {
+async fn a_refused_check_does_not_use_up_its_idempotency_key() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
     hub.post(&agent, "/v1/events", failure("grep")).await;

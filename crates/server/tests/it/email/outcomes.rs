@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::note;
 use super::peer::{MailServer, listener, smtp, unencrypted};
 
-/// Where a server can misbehave before the final dot, and what an outcome calls it.
+/// The SMTP steps before the final dot: (the server's name for it, the outcome's name for it).
 const STEPS: [(&str, &str); 6] = [
     ("greeting", "its greeting"),
     ("ehlo", "EHLO"),
@@ -18,7 +18,7 @@ const STEPS: [(&str, &str); 6] = [
     ("data", "DATA"),
 ];
 
-/// Long enough that no busy machine takes a step for silence, short enough to wait for.
+/// The SMTP timeout of these tests: long enough for a busy machine, short enough to wait for.
 const SILENCE_SECONDS: u64 = 5;
 
 fn reason(outcome: &SmtpOutcome) -> &str {
@@ -40,7 +40,7 @@ async fn send_big(settings: &EmailConfig) -> SmtpOutcome {
 }
 
 #[tokio::test]
-async fn a_refusal_for_now_is_tried_again_and_a_refusal_for_good_is_not() {
+async fn temporary_refusals_are_retried_and_permanent_ones_are_not() {
     let cases = [
         ("mail", SmtpStep::Sender),
         ("rcpt", SmtpStep::Recipient),
@@ -79,9 +79,9 @@ async fn refusals_before_mail_from_are_configuration_errors() {
     }
 }
 
-/// The mail library's own time-out covered only the connect.
+/// Regression: the mail library's own timeout covered only the connect.
 #[tokio::test]
-async fn silence_ends_every_step_in_time_and_only_after_the_dot_it_leaves_doubt() {
+async fn every_step_times_out_and_only_after_the_dot_the_outcome_is_unknown() {
     let mut listeners: Vec<Value> =
         STEPS.iter().map(|(at, _)| listener(at, json!([{"at": at, "do": "hang"}]))).collect();
     listeners.push(listener("end", json!([{"at": "end", "do": "hang", "take": true}])));
@@ -117,7 +117,7 @@ async fn silence_ends_every_step_in_time_and_only_after_the_dot_it_leaves_doubt(
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_is_tried_again() {
+async fn an_unreachable_server_is_retried() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
     let settings =
         EmailConfig { host: "127.0.0.1".into(), port: closed.port(), ..bellwire_server::Config::default().email };
@@ -125,7 +125,7 @@ async fn a_server_that_cannot_be_reached_is_tried_again() {
     assert!(matches!(&refused, SmtpOutcome::TryAgain { retry_after: None, .. }), "{refused:?}");
     assert!(reason(&refused).starts_with("the connection broke at connecting: "), "{refused:?}");
 
-    // A queue that is full lets nobody in and turns nobody away.
+    // A full accept queue neither accepts nor refuses connections.
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
     let full = socket.listen(1).expect("it listens");
@@ -142,7 +142,7 @@ async fn a_server_that_cannot_be_reached_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_connection_lost_before_the_dot_is_tried_again() {
+async fn a_connection_lost_before_the_dot_is_retried() {
     for deed in ["drop", "close"] {
         let listeners: Vec<Value> = STEPS.iter().map(|(at, _)| listener(at, json!([{"at": at, "do": deed}]))).collect();
         let server = MailServer::start(&listeners);
@@ -156,7 +156,7 @@ async fn a_connection_lost_before_the_dot_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_connection_lost_in_the_middle_of_a_mail_is_tried_again() {
+async fn a_connection_lost_during_data_is_retried() {
     let lost = |name: &str, tls: &str| json!({"name": name, "tls": tls, "faults": [{"at": "body", "do": "drop"}]});
     let server = MailServer::start(&[lost("open", "none"), lost("encrypted", "starttls")]);
     for settings in [unencrypted(server.settings("open")), server.settings("encrypted")] {
@@ -193,7 +193,7 @@ async fn a_connection_lost_after_the_dot_leaves_the_outcome_unknown_whether_it_a
 }
 
 #[tokio::test]
-async fn words_that_are_no_smtp_are_never_taken_for_success() {
+async fn invalid_smtp_replies_never_count_as_success() {
     let fault = |at: &str, deed: &str| listener(&format!("{at}-{deed}"), json!([{"at": at, "do": deed, "take": true}]));
     let server = MailServer::start(&[
         fault("greeting", "garbage"),
@@ -216,7 +216,7 @@ async fn words_that_are_no_smtp_are_never_taken_for_success() {
 }
 
 #[tokio::test]
-async fn a_very_long_answer_is_understood_and_cut() {
+async fn a_very_long_reply_is_parsed_and_truncated() {
     let server = MailServer::start(&[listener("x", json!([{"at": "end", "do": "long", "take": true}]))]);
     let outcome = server.smtp("x").deliver(&note("x")).await;
     let SmtpOutcome::Sent { reply } = outcome else { panic!("{outcome:?}") };
@@ -248,9 +248,9 @@ async fn every_attempt_sends_the_same_bytes() {
     assert_eq!((received.len(), &received[0]["raw"]), (2, &received[1]["raw"]), "a copy can be known as one");
 }
 
-/// A pool of connections reported a refused mail as sent: it read the answer to the mail before it.
+/// Regression: a connection pool reported a refused mail as sent, because it read the reply to the mail before.
 #[tokio::test]
-async fn a_mail_that_timed_out_does_not_answer_for_the_next_one() {
+async fn the_reply_to_a_timed_out_mail_is_not_used_for_the_next() {
     let faults = json!([{"at": "data", "do": "hang", "times": 1}, {"at": "end", "do": "554 5.7.1 spam"}]);
     let server = MailServer::start(&[listener("x", faults)]);
     let smtp = smtp(&EmailConfig { step_seconds: SILENCE_SECONDS, ..server.settings("x") });
@@ -260,7 +260,7 @@ async fn a_mail_that_timed_out_does_not_answer_for_the_next_one() {
     assert_eq!(server.received("x").len(), 0);
 }
 
-/// The same when the attempt is given up from outside.
+/// The same if the attempt's future is dropped.
 #[tokio::test]
 async fn an_attempt_that_was_abandoned_leaves_nothing_behind() {
     let faults = json!([{"at": "data", "do": "hang", "times": 1}]);

@@ -8,20 +8,20 @@ use bellwire_server::config::{EmailConfig, EmailTls};
 use bellwire_server::deliver::email::Smtp;
 use serde_json::{Value, json};
 
-/// A real mail server on loopback, with a port for each way to misbehave. It ends with its owner.
+/// An SMTP server on the loopback interface, with a port for each fault. Dropping it stops the server.
 pub(crate) struct MailServer {
     process: Child,
     ports: BTreeMap<String, u16>,
     folder: tempfile::TempDir,
 }
 
-/// A port that encrypts by STARTTLS and asks for no password, with these faults.
+/// A port with STARTTLS, without authentication, with these faults.
 pub(crate) fn listener(name: &str, faults: Value) -> Value {
     json!({"name": name, "tls": "starttls", "faults": faults})
 }
 
 impl MailServer {
-    /// When this returns, every port answers.
+    /// Starts the server and waits until every port accepts connections.
     pub(crate) fn start(listeners: &[Value]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         certificate(folder.path());
@@ -41,7 +41,7 @@ impl MailServer {
         Self { process, ports, folder }
     }
 
-    /// Settings that reach this port as it is meant to be reached.
+    /// The configuration that matches this port.
     pub(crate) fn settings(&self, name: &str) -> EmailConfig {
         EmailConfig {
             host: "127.0.0.1".into(),
@@ -57,20 +57,20 @@ impl MailServer {
         smtp(&self.settings(name))
     }
 
-    /// What arrived at this port, as Python's email package reads it.
+    /// The mails that arrived at this port, as parsed by Python's email package.
     pub(crate) fn received(&self, name: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.folder.path().join(format!("{name}.jsonl"))).unwrap_or_default();
-        // A line without its end is still being written.
+        // Skip a line that the server is still writing.
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         whole.map(|line| serde_json::from_str(line).expect("a record is JSON")).collect()
     }
 
-    /// Lets a port go on that holds.
+    /// Lets a paused port continue.
     pub(crate) fn go(&self, name: &str) {
         std::fs::write(self.folder.path().join(format!("{name}.go")), "").expect("the folder is there");
     }
 
-    /// What this port was told, command by command.
+    /// The SMTP commands that this port received.
     pub(crate) fn heard(&self, name: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.folder.path().join(format!("{name}.heard"))).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -92,7 +92,7 @@ pub(crate) fn unencrypted(settings: EmailConfig) -> EmailConfig {
     EmailConfig { tls: EmailTls::None, ca_file: None, ..settings }
 }
 
-/// The interpreter of an environment that has the server, made on first use.
+/// The Python interpreter of a virtual environment with the server, created on first use.
 fn python() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/python-env");
     let made = Command::new(&script).args(["smtp", "aiosmtpd==1.4.6"]).stderr(Stdio::inherit()).output();
@@ -106,7 +106,7 @@ fn python() -> PathBuf {
     Path::new(String::from_utf8_lossy(&made.stdout).trim()).join("python")
 }
 
-/// A certificate for 127.0.0.1 that nobody else trusts.
+/// Creates a self-signed certificate for 127.0.0.1.
 fn certificate(folder: &Path) {
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])

@@ -17,7 +17,7 @@ fn logged_in(settings: EmailConfig, password: &str) -> EmailConfig {
 }
 
 #[tokio::test]
-async fn a_refused_login_is_the_operators_and_names_no_recipient() {
+async fn a_refused_login_is_a_configuration_error_without_the_recipient() {
     let server = MailServer::start(&[json!({"name": "x", "tls": "starttls", "login": "bell:right"})]);
     let reason = misconfigured(smtp(&logged_in(server.settings("x"), "wrong")).deliver(&note("x")).await);
     assert!(reason.starts_with("the server said 535 ") && reason.contains("at AUTH"), "{reason}");
@@ -27,7 +27,7 @@ async fn a_refused_login_is_the_operators_and_names_no_recipient() {
 }
 
 #[tokio::test]
-async fn a_login_that_fails_for_now_is_tried_again() {
+async fn a_temporary_login_failure_is_retried() {
     let fault = json!([{"at": "auth", "do": "454 4.7.0 the directory sleeps"}]);
     let server = MailServer::start(&[json!({"name": "x", "tls": "starttls", "login": "bell:right", "faults": fault})]);
     let outcome = smtp(&logged_in(server.settings("x"), "right")).deliver(&note("x")).await;
@@ -35,7 +35,7 @@ async fn a_login_that_fails_for_now_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_login_we_do_not_have_is_the_operators() {
+async fn a_missing_login_is_a_configuration_error() {
     let server = MailServer::start(&[json!({"name": "x", "tls": "starttls", "login": "bell:right"})]);
     let reason = misconfigured(server.smtp("x").deliver(&note("x")).await);
     assert!(reason.contains("530") && reason.contains("[email]"), "{reason}");
@@ -61,7 +61,7 @@ async fn an_untrusted_certificate_gets_no_data() {
         let public = EmailConfig { ca_file: None, ..settings.clone() };
         let reason = misconfigured(smtp(&public).deliver(&note("x")).await);
         assert!(reason.contains("certificate is not trusted") && reason.contains("email.ca_file"), "{reason}");
-        // The certificate is trusted, but it is that of another name.
+        // The certificate is trusted but valid for another host name.
         let other_name = EmailConfig { host: "localhost".into(), ..settings };
         let reason = misconfigured(smtp(&other_name).deliver(&note("x")).await);
         assert!(reason.contains("certificate is not trusted") && reason.contains("email.host"), "{reason}");
@@ -79,7 +79,7 @@ async fn a_port_that_speaks_no_tls_says_so() {
 }
 
 #[tokio::test]
-async fn words_slipped_in_before_the_encryption_end_the_conversation() {
+async fn replies_injected_before_tls_end_the_connection() {
     let server = MailServer::start(&[listener("x", json!([{"at": "starttls", "do": "inject"}]))]);
     let outcome = server.smtp("x").deliver(&note("x")).await;
     let SmtpOutcome::TryAgain { reason, .. } = &outcome else { panic!("{outcome:?}") };
@@ -88,7 +88,7 @@ async fn words_slipped_in_before_the_encryption_end_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_login_the_server_does_not_offer_is_the_operators() {
+async fn an_unsupported_login_method_is_a_configuration_error() {
     let server = MailServer::start(&[json!({"name": "x", "tls": "none"})]);
     let settings = logged_in(unencrypted(server.settings("x")), "right");
     let reason = misconfigured(smtp(&settings).deliver(&note("x")).await);

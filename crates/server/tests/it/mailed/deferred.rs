@@ -1,4 +1,4 @@
-//! Mail that quiet hours hold back: once they end it goes together, and only what is still wanted.
+//! Deliveries held by quiet hours: they are sent as one digest at the end, without items that are no longer wanted.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ async fn held_deliveries_go_as_one_digest_and_the_inbox_has_them_at_once() {
 }
 
 #[tokio::test]
-async fn a_night_of_news_is_one_digest_that_says_how_many_it_does_not_show() {
+async fn a_long_digest_counts_the_items_it_does_not_show() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = quiet(&server, -60, 60).await;
     for number in 0..130 {
@@ -74,11 +74,11 @@ async fn a_night_of_news_is_one_digest_that_says_how_many_it_does_not_show() {
 }
 
 #[tokio::test]
-async fn a_digest_that_is_greylisted_goes_again_as_a_whole() {
+async fn a_greylisted_digest_is_retried_as_a_whole() {
     let fault = json!([{"at": "rcpt", "do": "451 4.7.1 Greylisted, come back in 1 second", "after": 1, "times": 1}]);
     let server = MailServer::start(&[listener("x", fault)]);
     let post = quiet(&server, -60, 60).await;
-    // More than the outbox looks at for one claim of all its workers.
+    // More deliveries than all workers together claim at once.
     for number in 0..100 {
         send(&post.hub, &post.agent, &format!("news {number:03}")).await;
     }
@@ -147,7 +147,7 @@ async fn deliveries_to_a_changed_or_disabled_address_are_skipped() {
 }
 
 #[tokio::test]
-async fn another_window_or_zone_plans_anew_what_is_held() {
+async fn changing_quiet_hours_or_time_zone_reschedules_held_deliveries() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = quiet(&server, -60, 60).await;
     send(&post.hub, &post.agent, "news").await;

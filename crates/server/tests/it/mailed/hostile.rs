@@ -11,7 +11,7 @@ use super::{Post, header, plain};
 use crate::email::hostile::{names, texts};
 use crate::email::peer::{MailServer, listener};
 use crate::people::tool;
-use crate::person_stream::{HintEvent, Listener};
+use crate::person_stream::{Listener, ReceivedSse};
 
 /// What an agent can say at most, in characters.
 fn cut(text: &str, max: usize) -> String {
@@ -49,7 +49,7 @@ async fn name_conversation(post: &Post<'_>, title: &str) {
 }
 
 /// The next two things a stream says: the news and the count.
-async fn news(stream: &mut Listener) -> HintEvent {
+async fn news(stream: &mut Listener) -> ReceivedSse {
     let heard = stream.next().await.unwrap();
     stream.hear("unread").await;
     heard

@@ -1,5 +1,5 @@
-//! A mail server that misbehaves, from the agent's call to what everybody is told: what arrived and how often, where the
-//! delivery stands, and who hears of it.
+//! A misbehaving mail server, from the agent's call to the outcome: what arrived and how often, the delivery's state, and
+//! which events report it.
 
 use bellwire_server::config::{EmailConfig, Secret};
 use futures_util::future::join_all;
@@ -10,19 +10,19 @@ use super::{Post, header};
 use crate::email::peer::{MailServer, listener};
 use crate::people::send;
 
-/// How long silence is borne here: no busy machine takes a step for silence, and a test can wait for it.
+/// The SMTP timeout of these tests: long enough for a busy machine, short enough to wait for.
 const SILENCE_SECONDS: u64 = 5;
 
-/// One way to misbehave, and what it must come to.
+/// One fault of the server and the expected outcome.
 struct Case {
     name: &'static str,
     fault: Value,
     state: &'static str,
-    /// After how many attempts.
+    /// The expected number of attempts.
     attempts: u64,
-    /// How many copies the person has then.
+    /// The expected number of copies that arrived.
     copies: usize,
-    /// What the delivery says about it.
+    /// The expected `reason` of the delivery.
     reason: &'static str,
 }
 
@@ -31,7 +31,7 @@ fn case(name: &'static str, state: &'static str, attempts: u64, copies: usize, r
 }
 
 impl Case {
-    /// The port lets the code through and then does this.
+    /// The port accepts the confirmation mail and then has this fault.
     fn by(self, at: &str, deed: &str, more: Value) -> Self {
         let mut fault = json!({"at": at, "do": deed, "after": 1});
         fault.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -39,7 +39,7 @@ impl Case {
     }
 }
 
-/// A port for each case; the reader of the mail has a hub of its own for each.
+/// Runs each case with a port and a hub of its own.
 async fn play(cases: Vec<Case>) {
     let ports: Vec<Value> = cases.iter().map(|case| listener(case.name, json!([case.fault]))).collect();
     let server = MailServer::start(&ports);
@@ -67,7 +67,7 @@ async fn one(server: &MailServer, case: &Case) {
     post.hub.stop().await;
 }
 
-/// Who hears of it: nobody of what was sent or will be tried again, everybody of what was not or may not have been.
+/// Checks the reports: none for a mail that was sent or will be retried, one for a mail that failed or is unknown.
 async fn is_told(post: &Post<'_>, case: &Case) {
     let name = case.name;
     let opening = match case.state {
@@ -161,9 +161,9 @@ async fn a_configuration_error_is_retried_and_does_not_fail_the_delivery() {
     .await;
 }
 
-/// The password was right when the address was confirmed and is changed on the server afterwards.
+/// The server's password changes after the address was confirmed.
 #[tokio::test]
-async fn a_refused_password_waits_for_the_operator_and_the_mail_goes_when_it_is_right_again() {
+async fn a_refused_password_is_retried_and_the_mail_is_sent_once_it_is_right() {
     let fault = json!([{"at": "auth", "do": "535 5.7.8 wrong password", "after": 1, "times": 1}]);
     let port = json!({"name": "x", "tls": "starttls", "login": "bell:secret", "faults": fault});
     let server = MailServer::start(&[port]);
@@ -183,7 +183,7 @@ async fn a_refused_password_waits_for_the_operator_and_the_mail_goes_when_it_is_
 }
 
 #[tokio::test]
-async fn a_dead_letter_is_listed_retried_once_under_a_key_and_then_arrives() {
+async fn a_failed_delivery_is_listed_and_retried_once_per_idempotency_key() {
     let fault = json!([{"at": "rcpt", "do": "550 5.1.1 no such user", "after": 1, "times": 1}]);
     let server = MailServer::start(&[listener("x", fault)]);
     let post = Post::open(&server, "x").await;
@@ -211,7 +211,7 @@ async fn a_dead_letter_is_listed_retried_once_under_a_key_and_then_arrives() {
 }
 
 #[tokio::test]
-async fn an_unknown_fate_that_is_retried_sends_a_copy_that_can_be_known_as_one() {
+async fn retrying_an_unknown_outcome_sends_a_copy_with_the_same_message_id() {
     let fault = json!([{"at": "end", "do": "drop", "take": true, "after": 1, "times": 1}]);
     let server = MailServer::start(&[listener("x", fault)]);
     let post = Post::open(&server, "x").await;
@@ -227,7 +227,7 @@ async fn an_unknown_fate_that_is_retried_sends_a_copy_that_can_be_known_as_one()
 }
 
 #[tokio::test]
-async fn a_mail_that_waits_for_its_next_attempt_can_be_cancelled_and_never_goes() {
+async fn a_waiting_mail_can_be_cancelled_and_is_never_sent() {
     let fault = json!([{"at": "rcpt", "do": "451 4.3.0 come back in 2 hours", "after": 1}]);
     let server = MailServer::start(&[listener("x", fault)]);
     let post = Post::open(&server, "x").await;
@@ -246,7 +246,7 @@ async fn a_mail_that_waits_for_its_next_attempt_can_be_cancelled_and_never_goes(
 }
 
 #[tokio::test]
-async fn a_mail_that_is_on_its_way_can_be_neither_cancelled_nor_retried() {
+async fn a_mail_being_sent_can_be_neither_cancelled_nor_retried() {
     let fault = json!([{"at": "data", "do": "hold", "after": 1}]);
     let server = MailServer::start(&[listener("x", fault)]);
     let post = Post::open(&server, "x").await;

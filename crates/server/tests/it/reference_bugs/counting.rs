@@ -1,4 +1,4 @@
-//! Limits, counts, and news that is the same news.
+//! Limits, counts and duplicates.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::person_stream::Listener;
 
 const MINUTE_MS: i64 = 60_000;
 
-/// There, every call that was allowed renewed the life of the counter: while calls kept coming it never began anew.
+/// There, every allowed call renewed the counter's expiry, so that it never reset while calls kept coming.
 #[tokio::test]
 async fn allowed_calls_do_not_renew_the_limits_window() {
     for durable in [false, true] {
@@ -27,7 +27,7 @@ async fn allowed_calls_do_not_renew_the_limits_window() {
         }
         at(60 * MINUTE_MS - 1);
         assert_eq!(post.try_to_tell("too early").await, SendResult::Limited { retry_after_seconds: 1 });
-        // Each of the first three frees its place an hour after it, and not an hour after the last.
+        // Each of the first three calls leaves the window an hour after it was made, not an hour after the last.
         for minute in [60, 80, 100, 120] {
             at(minute * MINUTE_MS);
             post.tell("in time again").await;
@@ -36,9 +36,9 @@ async fn allowed_calls_do_not_renew_the_limits_window() {
     }
 }
 
-/// There, the limit was read and then counted up: of calls at once too many got through.
+/// There, the counter was read and then incremented, so that concurrent calls exceeded the limit.
 #[tokio::test]
-async fn getting_and_then_counting_is_not_racy() {
+async fn concurrent_calls_do_not_exceed_the_limit() {
     let hub = Arc::new(TestHub::start().await);
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let calls = (0..200).map(|number| {
@@ -51,9 +51,9 @@ async fn getting_and_then_counting_is_not_racy() {
     assert_eq!(list["items"].as_array().unwrap().len(), 30);
 }
 
-/// There, the count at the bell was of other rows than the list below it.
+/// There, the unread count and the list were queries of different rows.
 #[tokio::test]
-async fn the_unread_count_is_of_what_the_list_shows_as_unread() {
+async fn the_unread_count_equals_the_unread_items_of_the_list() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let mut ids = Vec::new();
@@ -63,7 +63,7 @@ async fn the_unread_count_is_of_what_the_list_shows_as_unread() {
     let path = |id: &str| format!("/v1/users/ada/notifications/{id}");
     hub.call(&ada, reqwest::Method::PATCH, &path(&ids[0]), Some(json!({"read": true}))).await;
     hub.call(&ada, reqwest::Method::DELETE, &path(&ids[1]), None).await;
-    // Whoever mutes an agent still finds what it said, and the count still counts it.
+    // Notifications of a muted agent stay in the list and in the count.
     let muted = json!({"muted_origins": ["butler"]});
     hub.call(&ada, reqwest::Method::PATCH, "/v1/users/ada/settings", Some(muted)).await;
     send(&hub, &agent, "muted").await;
@@ -72,7 +72,7 @@ async fn the_unread_count_is_of_what_the_list_shows_as_unread() {
     assert_eq!((list["items"].as_array().unwrap().len(), &count["count"]), (3, &json!(3)));
 }
 
-/// There, the count was read when the page was opened and never again.
+/// There, the count was read only when the page was opened.
 #[tokio::test]
 async fn the_unread_count_is_streamed_as_it_changes() {
     let hub = TestHub::start().await;
@@ -91,9 +91,9 @@ async fn the_unread_count_is_streamed_as_it_changes() {
     assert_eq!(stream.hear("unread").await.data, json!({"count": 0}));
 }
 
-/// There, what made news the same contained counts, so that it was never the same.
+/// There, the dedupe key contained counts, so that no two events were equal.
 #[tokio::test]
-async fn news_that_differs_only_in_its_numbers_is_told_once() {
+async fn events_that_differ_only_in_numbers_are_duplicates() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     for number in 1..=5 {
@@ -111,9 +111,9 @@ async fn news_that_differs_only_in_its_numbers_is_told_once() {
     assert_eq!(list["items"].as_array().unwrap().len(), 1, "{list}");
 }
 
-/// There, two ways through the code each sent the same request.
+/// There, two code paths each sent the same request.
 #[tokio::test]
-async fn the_same_call_over_two_ways_in_is_carried_out_once() {
+async fn the_same_call_over_mcp_and_rest_is_carried_out_once() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let context = json!({"conversation_id": "chat", "idempotency_key": "review-7"});
@@ -127,9 +127,9 @@ async fn the_same_call_over_two_ways_in_is_carried_out_once() {
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
 }
 
-/// There, a guard against contradictions compared a value with itself and so never saw one.
+/// There, the check for a reused key compared a value with itself and never failed.
 #[tokio::test]
-async fn a_key_that_comes_back_with_other_words_is_found_out() {
+async fn a_reused_key_with_other_content_is_refused() {
     let hub = TestHub::start().await;
     let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
     let call = |message: &str| json!({"arguments": {"message": message}, "context": {"idempotency_key": "k"}});
@@ -144,9 +144,9 @@ async fn a_key_that_comes_back_with_other_words_is_found_out() {
     assert_eq!(said, [&json!("approved")]);
 }
 
-/// There, a counter that could not be reached was an error of the tool. Here the rows decide, with Redis or without.
+/// There, an unreachable counter failed the tool. Here the database decides, with or without Redis.
 #[tokio::test]
-async fn redis_that_is_down_is_no_error_of_the_tool() {
+async fn a_tool_works_while_redis_is_down() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut config = bellwire_server::Config::default();
     config.redis.url = Some(bellwire_server::config::Secret::new(format!("redis://{nobody}")));

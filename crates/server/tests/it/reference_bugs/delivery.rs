@@ -1,4 +1,4 @@
-//! Mail: when it goes, how often, and what stands in its headers.
+//! Email: when it is sent, how often, and its headers.
 
 use std::sync::atomic::Ordering;
 
@@ -13,9 +13,9 @@ use crate::mailed;
 use crate::outbox::{Post, time};
 use crate::people::{send, tool};
 
-/// There, the text went into the subject as it was, and the mail had neither a date nor a name.
+/// There, the text became the subject unescaped, and the mail had neither `Date` nor `Message-ID`.
 #[tokio::test]
-async fn line_breaks_and_letters_in_a_message_stay_in_its_subject_and_a_mail_has_a_date_and_a_name() {
+async fn a_message_cannot_break_out_of_the_subject_and_a_mail_has_date_and_message_id() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = mailed::Post::open(&server, "x").await;
     send(&post.hub, &post.agent, "Grüße\r\nBcc: eve@example.org\r\n\r\nhello").await;
@@ -30,10 +30,10 @@ async fn line_breaks_and_letters_in_a_message_stay_in_its_subject_and_a_mail_has
     assert!(mail["date"].as_str().unwrap().starts_with("20"), "{mail}");
 }
 
-/// There, both ends of the window were in it, and the end was found by adding hours to a clock that is changed that night.
+/// There, the window included both ends, and its end was computed by adding hours across a clock change.
 #[tokio::test]
-async fn quiet_hours_hold_their_first_moment_and_not_their_last_also_when_clocks_change() {
-    // Germany, the night of 29 March 2026: 02:00 is followed by 03:00, so that this night is nine hours less one.
+async fn quiet_hours_include_their_start_and_exclude_their_end_across_clock_changes() {
+    // Germany, the night of 29 March 2026: 02:00 is followed by 03:00, so the window is an hour shorter.
     let post = Post::open(true, "2026-03-28T20:59:59.999Z").await;
     post.quiet("22:00", "07:00", "Europe/Berlin").await;
     let outbox = post.outbox(AttemptOutcome::Sent);
@@ -51,9 +51,9 @@ async fn quiet_hours_hold_their_first_moment_and_not_their_last_also_when_clocks
     assert_eq!(post.sent(), [["just before"], ["at the first moment"], ["at the last"]]);
 }
 
-/// There, what was held went out whatever its person had done meanwhile.
+/// There, held mail was sent whatever the person had done in the meantime.
 #[tokio::test]
-async fn deferred_mail_is_not_sent_after_it_was_read_or_dismissed_or_mail_was_switched_off() {
+async fn held_mail_is_not_sent_after_a_read_a_dismissal_or_disabling_mail() {
     let held = || async {
         let post = Post::open(false, "2026-01-03T23:00:00Z").await;
         post.quiet("22:00", "07:00", "UTC").await;
@@ -79,7 +79,7 @@ async fn deferred_mail_is_not_sent_after_it_was_read_or_dismissed_or_mail_was_sw
     }
 }
 
-/// There, nothing was claimed, so that two workers sent everything twice.
+/// There, workers claimed nothing, so that two of them sent everything twice.
 #[tokio::test]
 async fn two_workers_do_not_double_send() {
     let post = Post::open(true, "2026-01-03T12:00:00Z").await;
@@ -92,9 +92,9 @@ async fn two_workers_do_not_double_send() {
     assert_eq!(post.sent().concat(), (0..20).map(|number| format!("{number:02}")).collect::<Vec<_>>());
 }
 
-/// There, the first failure of the mail server was the last.
+/// There, a failed attempt was never retried.
 #[tokio::test]
-async fn a_single_failure_of_the_mail_server_is_not_the_end() {
+async fn a_failed_attempt_is_retried() {
     let post = Post::open(true, "2026-01-03T12:00:00Z").await;
     post.tell("news").await;
     let busy = || AttemptOutcome::TryAgain { reason: "451 busy".into(), retry_after_ms: None };
@@ -105,7 +105,7 @@ async fn a_single_failure_of_the_mail_server_is_not_the_end() {
     assert_eq!(post.states().await, [DeliveryState::Sent]);
 }
 
-/// There, a mail that was due at once was a task in memory: a crash lost it, and nothing said that it had been due.
+/// There, immediate mail was a task in memory: a crash lost it without a trace.
 #[tokio::test]
 async fn immediate_mail_is_not_lost_in_a_crash() {
     let mut post = Post::open(true, "2026-01-03T12:00:00Z").await;
@@ -116,7 +116,7 @@ async fn immediate_mail_is_not_lost_in_a_crash() {
     assert_eq!(post.sent(), [["news"]]);
 }
 
-/// There, when a digest was last sent was known in memory only: each start sent it again.
+/// There, the time of the last digest was only in memory, so that each start sent it again.
 #[tokio::test]
 async fn a_restart_does_not_send_a_digest_again() {
     let mut post = Post::open(true, "2026-01-03T23:00:00Z").await;
@@ -136,7 +136,7 @@ async fn a_restart_does_not_send_a_digest_again() {
     assert_eq!(post.states().await, [DeliveryState::Sent; 3]);
 }
 
-/// There, the acknowledgement that every delivered message asked for was answered 404.
+/// There, acknowledging a delivered message failed with 404.
 #[tokio::test]
 async fn a_delivered_notification_can_be_marked_as_read() {
     let server = MailServer::start(&[listener("x", json!([]))]);
