@@ -232,7 +232,11 @@ impl Agent {
     }
 
     fn hears(&mut self, clock: &str, kind: &str, source: &str, severity: Severity, payload: Value) {
-        let event = Event::new(kind, source, severity, payload).expect("the event is well formed");
+        let event = match source {
+            "bellwire" => Event::from_hub(kind, severity, payload),
+            source => Event::new(kind, source, severity, payload),
+        };
+        let event = event.expect("the event is well formed");
         self.0.publish(event, at(clock)).expect("only a person's message can be refused");
     }
 

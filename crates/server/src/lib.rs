@@ -417,6 +417,8 @@ async fn run_retention(store: Arc<dyn Store>, kept: RetentionConfig, mut stoppin
                 // As long as there is more, go on, but let everybody else have their turn between.
                 Ok(gone) if gone >= RETENTION_STEP => tokio::time::sleep(RETENTION_PAUSE).await,
                 Ok(_) => break,
+                // The store closes while the hub stops: the next start goes on.
+                Err(_) if *stopping.borrow() => return,
                 Err(error) => {
                     tracing::warn!(%error, "old rows could not be deleted; they will be tried again");
                     break;

@@ -172,7 +172,11 @@ impl<D: Driver> Player<D> {
             payload["n"] = number.into();
         }
         let source = self.with_boundary(step.source);
-        let event = Event::new(step.kind, &source, step.severity, payload).expect("the pools hold what is allowed");
+        let event = match source.as_str() {
+            "bellwire" => Event::from_hub(step.kind, step.severity, payload),
+            source => Event::new(step.kind, source, step.severity, payload),
+        };
+        let event = event.expect("the pools hold what is allowed");
         let event = event.with_id(self.ids.event(self.now));
         let event = if step.by_agent { event.by_agent() } else { event };
         match step.dedupe_key {
