@@ -108,6 +108,10 @@ pub struct RetentionConfig {
     pub answers_days: u64,
     /// Inbox items that the person has read.
     pub read_inbox_days: u64,
+    /// What a person has not read.
+    pub unread_inbox_days: u64,
+    /// Conversations and mailboxes that nobody uses and in which nothing waits.
+    pub conversations_days: u64,
 }
 
 /// The settings of the log.
@@ -182,7 +186,13 @@ impl Config {
                 warnings_per_hour: 0,
                 toasts_per_hour: 0,
             },
-            retention: RetentionConfig { events_days: 0, answers_days: 0, read_inbox_days: 0 },
+            retention: RetentionConfig {
+                events_days: 0,
+                answers_days: 0,
+                read_inbox_days: 0,
+                unread_inbox_days: 0,
+                conversations_days: 0,
+            },
             subscribers_dir: None,
             email: EmailConfig::blank(),
             redis: RedisConfig::blank(),
@@ -239,7 +249,14 @@ mod tests {
             toasts_per_hour: 60,
         };
         assert_eq!(config.limits, limits);
-        assert_eq!(config.retention, RetentionConfig { events_days: 30, answers_days: 7, read_inbox_days: 90 });
+        let expected = RetentionConfig {
+            events_days: 30,
+            answers_days: 7,
+            read_inbox_days: 90,
+            unread_inbox_days: 365,
+            conversations_days: 90,
+        };
+        assert_eq!(config.retention, expected);
         let email = EmailConfig {
             port: 587,
             from: crate::deliver::email::NamedAddress::parse("Bellwire <bellwire@localhost>").expect("a mailbox"),

@@ -411,11 +411,13 @@ async fn run_retention(store: Arc<dyn Store>, kept: RetentionConfig, mut stoppin
             events: before(kept.events_days),
             answers: before(kept.answers_days),
             inbox: before(kept.read_inbox_days),
+            unread_inbox: before(kept.unread_inbox_days),
+            conversations: before(kept.conversations_days),
         };
         loop {
             match store.prune(old, RETENTION_STEP).await {
                 // As long as there is more, go on, but let everybody else have their turn between.
-                Ok(gone) if gone >= RETENTION_STEP => tokio::time::sleep(RETENTION_PAUSE).await,
+                Ok(gone) if gone > 0 => tokio::time::sleep(RETENTION_PAUSE).await,
                 Ok(_) => break,
                 // The store closes while the hub stops: the next start goes on.
                 Err(_) if *stopping.borrow() => return,

@@ -48,6 +48,7 @@ use crate::rows::{
     NotificationRow, SupersededRow,
 };
 use crate::verdicts::Decision;
+use crate::writer::Pruned;
 
 /// A conversation is open for a day after it was last seen.
 const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
@@ -559,6 +560,20 @@ impl Executor {
             hot_mailbox.hint(wake);
         }
         drained
+    }
+
+    /// Drops conversations and mailboxes that were deleted from memory.
+    pub(crate) fn evict_pruned(&mut self, gone: &Pruned) {
+        if gone.conversations.is_empty() && gone.mailboxes.is_empty() {
+            return;
+        }
+        self.dropped += 1;
+        let conversations: HashSet<&ConversationKey> = gone.conversations.iter().collect();
+        let is_gone = |key: &MailboxKey| key.conversation().is_some_and(|key| conversations.contains(key));
+        self.hot_mailboxes.retain(|key, _| !is_gone(key));
+        gone.mailboxes.iter().for_each(|key| drop(self.hot_mailboxes.remove(key)));
+        self.conversations.retain(|key, _| !conversations.contains(key));
+        self.names.retain(|_, key| !is_gone(key));
     }
 
     /// Drops everything about a person from memory.

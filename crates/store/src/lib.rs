@@ -147,6 +147,17 @@ pub struct RetentionCutoffs {
     pub answers: Time,
     /// Read inbox items, and ended deliveries and reminders.
     pub inbox: Time,
+    /// What a person has not read.
+    pub unread_inbox: Time,
+    /// Conversations and mailboxes, by when they were last used. One in which anything waits is kept.
+    pub conversations: Time,
+}
+
+impl RetentionCutoffs {
+    /// Everything may go that is older than this and that nobody waits for, except what is unread and conversations.
+    pub fn before(time: Time) -> Self {
+        Self { events: time, answers: time, inbox: time, unread_inbox: Time::ZERO, conversations: Time::ZERO }
+    }
 }
 
 /// Parses an event id.

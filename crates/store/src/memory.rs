@@ -19,7 +19,7 @@ use crate::rows::{
     MailboxRow, NotificationRow, SupersededRow,
 };
 use crate::single_writer::{Reader, SingleWriterStore};
-use crate::writer::{self, Backend, Erased, Progress, PruneCutoffs, StoreOptions};
+use crate::writer::{self, Backend, Erased, Progress, PruneCutoffs, Pruned, StoreOptions};
 
 /// A store whose data is lost at the end of the process.
 pub type MemoryStore = SingleWriterStore<Memory>;
@@ -212,7 +212,7 @@ impl Backend for Memory {
         Ok(())
     }
 
-    async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<usize, StoreError> {
+    async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<Pruned, StoreError> {
         let mut tables = self.lock();
         let waiting: std::collections::HashSet<EventId> = tables
             .notifications
@@ -229,13 +229,15 @@ impl Backend for Memory {
             .retain(|(_, row)| row.at >= before.events && (row.at >= before.answers || !row.messages.is_empty()));
         let mut gone = old.len() + answers - tables.injections.len();
         gone += tables.people.prune(before.inbox, limit);
+        gone += tables.people.prune_unread(before.unread_inbox, limit);
         tables.once.retain(|row| row.at >= before.once);
         tables.notifications.retain(|_, row| row.end_reason.is_none() || row.notification.since >= before.events);
         let events = &tables.events;
         let known: Vec<bool> = tables.superseded.iter().map(|row| events.contains_key(&row.event_id)).collect();
         let mut known = known.into_iter();
         tables.superseded.retain(|_| known.next().unwrap_or(false));
-        Ok(gone)
+        let pruned = tables.delete_idle(before.conversations, limit);
+        Ok(Pruned { rows: gone + pruned.rows, ..pruned })
     }
 
     fn unfinished_erasures(&self) -> Vec<String> {
@@ -265,6 +267,35 @@ impl Tables {
         let mut rows: Vec<_> = self.conversations.values().filter(|row| &*row.key.id == id).collect();
         rows.sort_by_key(|row| !row.registered);
         rows.into_iter().take(2)
+    }
+
+    /// Deletes conversations and mailboxes that were last used before this time and in which nothing waits.
+    fn delete_idle(&mut self, before: Time, limit: usize) -> Pruned {
+        let old = self.conversations.values().filter(|row| row.created_at.max(row.seen_at) < before);
+        let conversations: Vec<_> =
+            old.filter(|row| self.is_idle(&row.key)).map(|row| row.key.clone()).take(limit).collect();
+        let people = self.mailboxes.iter().filter(|(key, row)| key.conversation().is_none() && row.is_idle());
+        let people = people.filter(|(key, _)| self.is_person_idle(key.owner(), before));
+        let mailboxes: Vec<_> = people.map(|(key, _)| key.clone()).take(limit).collect();
+        let rows = self.conversations.len() + self.mailboxes.len();
+        self.conversations.retain(|key, _| !conversations.contains(key));
+        self.mailboxes.retain(|key, _| {
+            !mailboxes.contains(key) && !key.conversation().is_some_and(|key| conversations.contains(key))
+        });
+        let rows = rows - self.conversations.len() - self.mailboxes.len();
+        Pruned { rows, read: 0, conversations, mailboxes }
+    }
+
+    fn is_idle(&self, key: &ConversationKey) -> bool {
+        let mut mailboxes = self.mailboxes.iter().filter(|(mailbox, _)| mailbox.is_in(key));
+        mailboxes.all(|(_, row)| row.is_idle()) && !self.people.waits(&key.owner, Some(&key.id))
+    }
+
+    fn is_person_idle(&self, user_id: &str, before: Time) -> bool {
+        let mut conversations = self.conversations.values().filter(|row| &*row.key.owner == user_id);
+        conversations.all(|row| row.seen_at < before)
+            && !self.people.was_told_since(user_id, before)
+            && !self.people.waits(user_id, None)
     }
 
     fn waiting(&self) -> impl Iterator<Item = &NotificationRow> {

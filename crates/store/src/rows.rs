@@ -127,6 +127,13 @@ pub(crate) struct MailboxRow {
     pub(crate) due_at: Time,
 }
 
+impl MailboxRow {
+    /// Whether nothing waits in it and it will do nothing by itself.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.due_at == Time::NEVER
+    }
+}
+
 /// Everything one commit writes, each row once.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {

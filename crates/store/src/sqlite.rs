@@ -6,6 +6,7 @@
 mod erase;
 mod hub_time;
 mod identity;
+mod idle;
 mod inspect;
 mod migrate;
 mod people_read;
@@ -62,6 +63,8 @@ pub(crate) struct SqliteWriter {
     time: hub_time::HubTime,
     /// The erasures that are under way.
     erasures: erase::Erasures,
+    /// Where the next look for conversations and mailboxes that nobody uses goes on.
+    idle: idle::IdleCursor,
     /// The number of the latest injection: they are counted through, so that each conversation's are in order.
     sequence: i64,
     /// Held for as long as the store is open.
@@ -126,7 +129,8 @@ impl SqliteStore {
         let erased = erase::unfinished(&connection)?;
         erased.iter().for_each(|user| log.forget(user));
         let erasures = erased.into_iter().map(|user| (user, log.next())).collect();
-        let backend = SqliteWriter { connection, reading, file, log, time, erasures, sequence, _lock: lock };
+        let idle = idle::IdleCursor::default();
+        let backend = SqliteWriter { connection, reading, file, log, time, erasures, idle, sequence, _lock: lock };
         let (writer, running) = writer::make(backend, opening, refusals)?;
         on_a_thread(running)?;
         Ok(Self { writer, reader: Sqlite { pool } })

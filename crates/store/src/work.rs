@@ -15,7 +15,7 @@ use crate::people::{ConfirmationRow, Delivery, InboxItem, LoadedPerson, Reminder
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
-use crate::writer::{Backend, Erased, PruneCutoffs};
+use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
 
 /// The work of one commit.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -102,9 +102,10 @@ impl<B: Backend> Backend for Counted<B> {
         self.backend.probe_tables().await
     }
 
-    async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<usize, StoreError> {
+    async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<Pruned, StoreError> {
         let gone = self.backend.prune(before, limit).await?;
-        self.deleted += gone;
+        self.deleted += gone.rows;
+        self.read += gone.read;
         Ok(gone)
     }
 

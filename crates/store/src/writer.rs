@@ -32,7 +32,7 @@ use crate::people::{Doorbells, PeopleCommand, PeopleRules};
 use crate::refusals::RefusalCache;
 use crate::reply::PendingReply;
 use crate::report::{CommitReport, Observer};
-use crate::rows::{Changes, ConversationKey};
+use crate::rows::{Changes, ConversationKey, MailboxKey};
 use crate::sizes::Sizes;
 use crate::work::Counted;
 
@@ -89,7 +89,8 @@ pub(crate) trait Backend: RowSource + Send + 'static {
     fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Inserts a row into each main table and rolls back, to see whether a command's rows would be taken.
     fn probe_tables(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
-    fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    fn prune(&mut self, before: &PruneCutoffs, limit: usize)
+    -> impl Future<Output = Result<Pruned, StoreError>> + Send;
     /// The people whose erasure was under way when the data was used last.
     fn unfinished_erasures(&self) -> Vec<String>;
     /// Deletes about `limit` rows of a person, in a transaction of its own.
@@ -105,7 +106,21 @@ pub(crate) struct PruneCutoffs {
     pub(crate) events: Time,
     pub(crate) answers: Time,
     pub(crate) inbox: Time,
+    pub(crate) unread_inbox: Time,
+    pub(crate) conversations: Time,
     pub(crate) once: Time,
+}
+
+/// What was deleted for its age.
+#[derive(Default)]
+pub(crate) struct Pruned {
+    /// How many rows were deleted, and how many were looked at to find those of conversations and mailboxes.
+    pub(crate) rows: usize,
+    pub(crate) read: usize,
+    /// Conversations that are deleted with their agents' mailboxes.
+    pub(crate) conversations: Vec<ConversationKey>,
+    /// People's mailboxes that are deleted.
+    pub(crate) mailboxes: Vec<MailboxKey>,
 }
 
 pub(crate) enum Job {
@@ -649,10 +664,15 @@ impl<B: Backend> Writer<B> {
             }
             // It has a turn of its own, in which nothing else is carried out.
             Job::EraseUser(_, reply) => reply.hold(Err(StoreError::new(ErrorKind::Retry, "ask again"))),
-            Job::Prune(RetentionCutoffs { events, answers, inbox }, limit, reply) => {
+            Job::Prune(cutoffs, limit, reply) => {
                 let once = self.clock.now().minus(IdempotencyKey::KEPT_MS);
-                let before = PruneCutoffs { events: *events, answers: *answers, inbox: *inbox, once };
-                reply.hold(backend.prune(&before, *limit).await)
+                let RetentionCutoffs { events, answers, inbox, unread_inbox, conversations } = *cutoffs;
+                // A command that has more steps to go may have found a conversation already.
+                let conversations = if self.unfinished.is_empty() { conversations } else { Time::ZERO };
+                let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, once };
+                let pruned = backend.prune(&before, *limit).await;
+                pruned.iter().for_each(|pruned| executor.evict_pruned(pruned));
+                reply.hold(pruned.map(|pruned| pruned.rows))
             }
             Job::Tick(reply) => {
                 backend.allow(usize::MAX);
@@ -741,12 +761,13 @@ impl Step {
     }
 }
 
-/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. Without any
+/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. So has a prune:
+/// nothing may be staged for a conversation that it deletes. Without any
 /// jobs there is still one commit, for what is due.
 fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
     let (mut commits, mut alone) = (vec![Vec::new()], false);
     for job in jobs {
-        let erases = matches!(job, Job::EraseUser(..));
+        let erases = matches!(job, Job::EraseUser(..) | Job::Prune(..));
         if (erases || alone) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
             commits.push(Vec::new());
         }

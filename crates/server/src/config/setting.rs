@@ -65,6 +65,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "retention.events_days",         kind: SettingKind::Number(7..=3650, |c| &mut c.retention.events_days) },
     Setting { key: "retention.answers_days",        kind: SettingKind::Number(7..=3650, |c| &mut c.retention.answers_days) },
     Setting { key: "retention.read_inbox_days",     kind: SettingKind::Number(1..=3650, |c| &mut c.retention.read_inbox_days) },
+    Setting { key: "retention.unread_inbox_days",   kind: SettingKind::Number(1..=3650, |c| &mut c.retention.unread_inbox_days) },
+    Setting { key: "retention.conversations_days",  kind: SettingKind::Number(1..=3650, |c| &mut c.retention.conversations_days) },
     Setting { key: "subscribers.dir",               kind: SettingKind::Folder(|c| &mut c.subscribers_dir) },
     Setting { key: "email.host",                    kind: SettingKind::Host(|c| &mut c.email.host) },
     Setting { key: "email.port",                    kind: SettingKind::Port(|c| &mut c.email.port) },

@@ -89,6 +89,33 @@ impl PeopleTables {
         self.deliveries.values().filter_map(Delivery::due_at)
     }
 
+    fn open(&self) -> impl Iterator<Item = &Delivery> {
+        self.deliveries.values().filter(|row| row.state == DeliveryState::Waiting || row.is_leased())
+    }
+
+    /// Whether a delivery to this person is open, or a reminder for this conversation, or for any.
+    pub(super) fn waits(&self, user_id: &str, conversation_id: Option<&str>) -> bool {
+        let waits = |row: &Reminder| {
+            row.ended_at.is_none()
+                && row.user_id == user_id
+                && (conversation_id.is_none() || row.conversation_id.as_deref() == conversation_id)
+        };
+        self.open().any(|row| row.user_id == user_id) || self.reminders.values().any(waits)
+    }
+
+    /// Whether a person was told something since a time.
+    pub(super) fn was_told_since(&self, user_id: &str, since: Time) -> bool {
+        self.of(user_id).any(|item| item.created_at >= since)
+    }
+
+    /// Deletes what was not read and is older than this, but not while a delivery of it is open.
+    pub(super) fn prune_unread(&mut self, before: Time, limit: usize) -> usize {
+        let open: BTreeSet<NotificationId> = self.open().filter_map(|row| row.content.notification_id()).collect();
+        let is_old = |item: &&InboxItem| item.read_at.is_none() && item.created_at < before && !open.contains(&item.id);
+        let old: Vec<_> = self.inbox.values().filter(is_old).map(|item| item.id).take(limit).collect();
+        old.iter().filter_map(|id| self.inbox.remove(id)).count()
+    }
+
     fn waiting(&self) -> impl Iterator<Item = &Delivery> {
         self.deliveries.values().filter(|row| row.state == DeliveryState::Waiting)
     }

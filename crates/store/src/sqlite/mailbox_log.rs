@@ -72,6 +72,8 @@ pub(super) struct LogPlan {
     /// What the log gets; empty where no mailbox changed.
     record: Vec<u8>,
     changes: Vec<Changed>,
+    /// Those that the record says are deleted.
+    deleted: Vec<MailboxKey>,
     /// The records up to this number leave the log.
     leaving: Option<i64>,
     /// Those whose newest state leaves with a record, and moves to its place.
@@ -122,6 +124,11 @@ impl MailboxLog {
             let mut changed = Vec::with_capacity(changes.len());
             for (change, bytes) in changes {
                 let key = change.key();
+                if change.is_deleted() {
+                    log.remove(&key);
+                    moved.remove(&key);
+                    continue;
+                }
                 let known = log.mailboxes.get(&key).filter(|known| known.latest == change.before);
                 let image = match known {
                     _ if change.before == 0 => change.whole(),
@@ -220,7 +227,7 @@ impl MailboxLog {
             let here: HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
             moving.retain(|key| !here.contains(key));
         }
-        LogPlan { number: self.next(), record, changes, leaving: last, moving }
+        LogPlan { number: self.next(), record, changes, deleted: Vec::new(), leaving: last, moving }
     }
 
     /// Lets the records below this number leave, at most about `limit` mailboxes and records at once. The mailboxes of the
@@ -237,7 +244,40 @@ impl MailboxLog {
             }
             last = Some(number);
         }
-        LogPlan { number: self.next(), record: Vec::new(), changes: Vec::new(), leaving: last, moving }
+        LogPlan {
+            number: self.next(),
+            record: Vec::new(),
+            changes: Vec::new(),
+            deleted: Vec::new(),
+            leaving: last,
+            moving,
+        }
+    }
+
+    /// What the log says of mailboxes that are deleted: a record that names them.
+    pub(super) fn plan_deletion(&self, deleted: Vec<MailboxKey>) -> LogPlan {
+        let mut record = Vec::new();
+        deleted.iter().for_each(|key| MailboxChange::write_deleted(key, &mut record));
+        LogPlan { number: self.next(), record, changes: Vec::new(), deleted, leaving: None, moving: Vec::new() }
+    }
+
+    /// The mailboxes of a conversation that are in the log.
+    pub(super) fn in_conversation<'a>(
+        &'a self,
+        conversation: &'a ConversationKey,
+    ) -> impl Iterator<Item = &'a MailboxKey> {
+        let main = self.mailboxes.get_key_value(&MailboxKey::new(conversation, "main"));
+        let from = MailboxKey::new(conversation, "");
+        let sub_agents = self.sub_agents.range(from..).take_while(move |key| key.is_in(conversation));
+        main.map(|(key, _)| key).into_iter().chain(sub_agents)
+    }
+
+    /// Whether nothing waits in a mailbox of the log and it will do nothing by itself. Of a damaged one that is not known.
+    pub(super) fn is_idle(&self, key: &MailboxKey) -> bool {
+        self.mailboxes.get(key).is_some_and(|Logged { image, .. }| {
+            let (state, pending) = image.parts();
+            !state.is_empty() && pending.is_empty() && image.due_at() == Time::NEVER
+        })
     }
 
     /// Whether all records below this number have left.
@@ -282,7 +322,10 @@ impl MailboxLog {
     /// The commit succeeded.
     pub(super) fn committed(&mut self, plan: LogPlan) {
         let last = plan.leaving.unwrap_or(0);
-        if !plan.changes.is_empty() {
+        for key in &plan.deleted {
+            self.remove(key);
+        }
+        if !plan.record.is_empty() {
             self.append(plan.record.len(), plan.changes);
         }
         plan.moving.iter().for_each(|key| self.move_out(key));

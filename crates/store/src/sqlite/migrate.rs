@@ -17,6 +17,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0007_new_boundaries", include_str!("../../migrations/sqlite/0007_new_boundaries.sql")),
     ("0008_sources", include_str!("../../migrations/sqlite/0008_sources.sql")),
     ("0009_erasing", include_str!("../../migrations/sqlite/0009_erasing.sql")),
+    ("0010_retention", include_str!("../../migrations/sqlite/0010_retention.sql")),
     ("0011_last_now", include_str!("../../migrations/sqlite/0011_last_now.sql")),
     ("0012_sub_agents_at_work", include_str!("../../migrations/sqlite/0012_sub_agents_at_work.sql")),
     ("0013_deliveries_by_age", include_str!("../../migrations/sqlite/0013_deliveries_by_age.sql")),

@@ -13,6 +13,11 @@ pub(super) const PRUNED: [&str; 3] = [
     "DELETE FROM reminders WHERE id IN (SELECT id FROM reminders WHERE ended_at < ?1 LIMIT ?2)",
 ];
 
+/// What was not read for very long; not while a delivery of it is open.
+pub(super) const PRUNED_UNREAD: &str = "DELETE FROM inbox WHERE (user_id, id) IN (SELECT user_id, id FROM inbox \
+     WHERE read_at IS NULL AND created_at < ?1 AND NOT EXISTS (SELECT 1 FROM deliveries AS open WHERE \
+     open.notification_id = inbox.id AND open.state IN ('waiting', 'claimed', 'started')) ORDER BY created_at LIMIT ?2)";
+
 pub(super) fn write(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
     inbox(connection, changes)?;
     positions(connection, changes)?;

@@ -44,6 +44,8 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
     for (sql, time) in by_time {
         gone += connection.execute(sql, params![time.as_millis(), limit])?;
     }
+    let unread = params![before.unread_inbox.as_millis(), limit];
+    gone += connection.execute(super::people_write::PRUNED_UNREAD, unread)?;
     for sql in super::people_write::PRUNED {
         gone += connection.execute(sql, params![before.inbox.as_millis(), limit])?;
     }
@@ -59,7 +61,7 @@ fn oldest_waiting(connection: &Connection) -> rusqlite::Result<Time> {
 }
 
 /// The first name that could have been minted at this time.
-fn first_name_at(time: Time) -> [u8; 16] {
+pub(super) fn first_name_at(time: Time) -> [u8; 16] {
     let millis = u128::try_from(time.as_millis()).unwrap_or(0).min((1 << 48) - 1);
     (millis << 80).to_be_bytes()
 }

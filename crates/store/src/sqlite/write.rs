@@ -8,7 +8,7 @@ use super::insert::{self, json};
 use super::{SqliteWriter, failed, failure, people_write, probe, prune, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
-use crate::writer::{Backend, Erased, PruneCutoffs};
+use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
 
 /// A probe writes as much as the largest event's payload: where that fits, a commit fits.
 const PROBE_BYTES: i64 = 64 * 1024;
@@ -45,9 +45,13 @@ impl Backend for SqliteWriter {
         probe::tables(&self.connection).map_err(failed)
     }
 
-    async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<usize, StoreError> {
+    async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<Pruned, StoreError> {
         self.file.check()?;
-        transaction::whole(&self.connection, |connection| prune::old_rows(connection, before, limit)).map_err(failed)
+        let rows = transaction::whole(&self.connection, |connection| prune::old_rows(connection, before, limit));
+        let rows = rows.map_err(failed)?;
+        // A conversation is several rows to look at and to delete.
+        let pruned = self.delete_idle(before.conversations, (limit / 4).max(1))?;
+        Ok(Pruned { rows: rows + pruned.rows, ..pruned })
     }
 
     fn waiting(&self) -> Result<usize, StoreError> {

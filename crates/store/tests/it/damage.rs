@@ -222,7 +222,8 @@ async fn damage_of_one_user_does_not_affect_others() {
             let told = backend.store().catch_up("bob".into(), Some(0), 100).await.unwrap().changes;
             let reminded = told.iter().any(|change| change.item.message == "Buy milk");
             assert!(reminded, "{what}: Bob's reminder is told");
-            let kept = RetentionCutoffs { events: backend.now(), answers: backend.now(), inbox: backend.now() };
+            let now = backend.now();
+            let kept = RetentionCutoffs { unread_inbox: now, conversations: now, ..RetentionCutoffs::before(now) };
             backend.store().prune(kept, 100).await.unwrap_or_else(|error| panic!("{what}: retention: {error}"));
             backend.store().check().await.unwrap_or_else(|error| panic!("{what}: the writer: {error}"));
             backend.close().await;

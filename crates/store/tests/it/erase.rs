@@ -139,7 +139,7 @@ async fn of_an_erased_person_no_text_is_left_in_the_file_or_its_log() {
         live(&backend, "bob", 400).await;
         let before = Time::from_millis(START + 1_000_000);
         // Some of it is deleted for its age, before anybody asks to erase it.
-        backend.store().prune(RetentionCutoffs { events: before, answers: before, inbox: before }, 100).await.unwrap();
+        backend.store().prune(RetentionCutoffs::before(before), 100).await.unwrap();
         assert!(found_in(&folder, MARK).len() > 100);
         backend.store().erase_user(ADA.into()).await.unwrap();
         assert_eq!(found_in(&folder, MARK), [""; 0], "in round {round}");

@@ -117,7 +117,7 @@ on_every_store! {
         backend.store().mark("ada".into(), read, true).await.unwrap();
         backend.pass(60_000);
         let before = Time::from_millis(START + 1);
-        let kept = RetentionCutoffs { events: before, answers: before, inbox: before };
+        let kept = RetentionCutoffs::before(before);
         assert_eq!(backend.store().prune(kept, 10).await.unwrap(), 1);
         let left = inbox(&backend, InboxState::All).await;
         assert_eq!((left.len(), left[0].message.as_str()), (1, "unread"));

@@ -79,6 +79,15 @@ impl<'a> MailboxChange<'a> {
         record.len() - from
     }
 
+    /// Adds to a commit's record that a mailbox was deleted: a whole without a byte, which no mailbox is.
+    pub(super) fn write_deleted(key: &MailboxKey, record: &mut Vec<u8>) {
+        Self::write(key, &Image(Vec::new()), None, record);
+    }
+
+    pub(super) fn is_deleted(&self) -> bool {
+        self.before == 0 && self.bytes.is_empty()
+    }
+
     /// The changes of a commit's record, in order, each with the bytes it takes; none where it cannot be read to its end.
     pub(super) fn read(mut record: &'a [u8]) -> Option<Vec<(Self, usize)>> {
         let mut changes = Vec::new();
