@@ -1,9 +1,9 @@
 //! The agent tools over the Model Context Protocol, at `/mcp`: every revision that clients still speak, up to 2026-07-28.
 //!
-//! The protocol's own library reads and writes its messages. What is ours: who may come in (the router's table), which
-//! session belongs to which token and when it ends (`sessions`), and what a server of ours says ([`McpServer`]). A push is
-//! a hint that something waits and never the news itself: whether a client hears it is not known, so the record of what
-//! an agent was told is the injection alone.
+//! rmcp reads and writes the protocol's messages. This crate adds authentication (the route table), the owner and the end
+//! of each session (`sessions`), and the request handler ([`McpServer`]). A resource update only says that notifications
+//! are pending and never contains them: whether a client receives an update is unknown, so only an injection marks
+//! notifications as shown.
 
 mod endpoint;
 mod hints;

@@ -1,4 +1,4 @@
-//! The door to MCP: a line of the router's table like any other, so that who may come in is decided where it is for all.
+//! The handlers of `/mcp`. They are in the route table like all others, which decides on the scopes that may use them.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use super::{ApiError, body, intake, shape};
 use crate::auth::Identity;
 use crate::mcp::Endpoint;
 
-/// A JSON-RPC message, not parsed: the protocol's own library does that.
+/// A request with a JSON-RPC message, which rmcp parses.
 pub(super) struct McpMessage(Request);
 
 /// A request without a body.
 pub(super) struct McpRequest(Request);
 
-/// Whatever the protocol answers.
+/// rmcp's response.
 pub(super) struct McpAnswer(Response);
 
-/// One message of a client.
+/// Handles one message of a client.
 pub(super) async fn send(
     State(endpoint): State<Endpoint>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -31,7 +31,7 @@ pub(super) async fn send(
     endpoint.answer(&identity, request).await.map(McpAnswer)
 }
 
-/// What the hub says to a session by itself.
+/// Opens the stream of messages from the server to a session.
 pub(super) async fn listen(
     State(endpoint): State<Endpoint>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -40,13 +40,13 @@ pub(super) async fn listen(
     endpoint.answer(&identity, request).await.map(McpAnswer)
 }
 
-/// The end of a session.
+/// Ends a session.
 pub(super) async fn end(
     State(endpoint): State<Endpoint>,
     Extension(identity): Extension<Arc<Identity>>,
     McpRequest(request): McpRequest,
 ) -> Result<NoContent, ApiError> {
-    // The library says 202, which some clients take for a failure; it is done.
+    // rmcp responds with 202, which some clients take for a failure, so the handler responds with 204.
     let status = endpoint.answer(&identity, request).await?.status();
     if status.is_success() { Ok(NoContent) } else { Err(ApiError::of_status(status)) }
 }

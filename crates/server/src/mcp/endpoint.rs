@@ -23,13 +23,13 @@ use crate::http::{ApiError, Hub};
 use crate::usage::Exceeded;
 
 const SESSION_HEADER: &str = "mcp-session-id";
-/// Proxies close what is silent for longer.
+/// Shorter than the idle timeout of common proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How often it is looked for sessions whose time has come: so many times within the idle time, and at least so often.
-const LOOKS: u32 = 4;
-const LOOK_MAX: Duration = Duration::from_secs(15);
+/// Ended sessions are looked for this many times per idle timeout, and at least once per [`CHECK_INTERVAL_MAX`].
+const CHECKS_PER_IDLE_TIMEOUT: u32 = 4;
+const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(15);
 
-/// Sessions end when they are idle for long, or when their client ends them.
+/// The refusal of a token that has too many sessions. Sessions end when they are idle or when their client ends them.
 const SESSIONS_EXCEEDED: Exceeded = Exceeded {
     message: "this token has too many MCP sessions (limits.mcp_sessions_per_token); end those that are not used",
     retry_after_seconds: 60,
@@ -37,7 +37,7 @@ const SESSIONS_EXCEEDED: Exceeded = Exceeded {
 
 type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// Where MCP clients come in.
+/// Serves MCP requests with rmcp and ends sessions.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     hub: Hub,
@@ -55,7 +55,7 @@ impl Endpoint {
     ) -> Self {
         let manager = Arc::new(lasting_sessions());
         let config = StreamableHttpServerConfig::default()
-            // Under which names the hub answers and to which pages is decided for all paths alike, before this.
+            // `OriginCheck` has checked host and origin already, as for all routes.
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_sse_keep_alive(Some(KEEP_ALIVE))
@@ -75,12 +75,12 @@ impl Endpoint {
         Self { hub, sessions, manager, serve: Arc::new(serve) }
     }
 
-    /// Answers one request of somebody who was let in.
+    /// Handles one authenticated request.
     pub(crate) async fn answer(&self, identity: &Identity, request: Request) -> Result<Response, ApiError> {
         let session = session_of(request.headers());
         let method = request.method().clone();
         let priming = Priming::of(request.headers());
-        // Not theirs looks like not there.
+        // Another token's session looks like one that does not exist.
         if session.as_deref().is_some_and(|id| !self.sessions.admits(id, &identity.token_id)) {
             return Err(session_gone());
         }
@@ -100,7 +100,7 @@ impl Endpoint {
             let surplus = self.sessions.begin(id, &identity.token_id, identity.expires_at, Instant::now());
             close(&self.manager, surplus).await;
         }
-        // Whoever was revoked while this began is not on the list of those who will be.
+        // A token revoked while the session began would not end it, so check the token again.
         let lasts = begun.is_some() || method == Method::GET;
         if lasts && !self.hub.tokens.is_still_valid(identity).await? {
             close(&self.manager, self.sessions.of_token(Some(&identity.token_id))).await;
@@ -112,14 +112,15 @@ impl Endpoint {
     }
 }
 
-/// The library's sessions, which it would end after five minutes without a message, under an open stream too.
+/// rmcp's session manager without its idle timeout, which would end a session after five minutes without a message even
+/// while its stream is open.
 fn lasting_sessions() -> LocalSessionManager {
     let mut manager = LocalSessionManager::default();
     manager.session_config.keep_alive = None;
     manager
 }
 
-/// Ends sessions whose time has come, until the hub stops and ends them all.
+/// Ends idle, expired and revoked sessions, and all sessions when the hub stops.
 async fn end_sessions(
     hub: Hub,
     manager: Arc<LocalSessionManager>,
@@ -129,13 +130,13 @@ async fn end_sessions(
 ) {
     let mut revoked = hub.revoked.subscribe();
     let mut stopping = hub.stopping.clone();
-    let mut look = tokio::time::interval((idle / LOOKS).min(LOOK_MAX));
+    let mut check = tokio::time::interval((idle / CHECKS_PER_IDLE_TIMEOUT).min(CHECK_INTERVAL_MAX));
     loop {
         let ended = tokio::select! {
-            _ = look.tick() => [sessions.idle(idle, Instant::now()), sessions.expired(clock::now())].concat(),
+            _ = check.tick() => [sessions.idle(idle, Instant::now()), sessions.expired(clock::now())].concat(),
             token = revoked.recv() => match token {
                 Ok(token_id) => sessions.of_token(Some(&token_id)),
-                // Which tokens were missed is not known; clients begin anew.
+                // The ids of some revoked tokens were missed, so all sessions end; clients start new ones.
                 Err(RecvError::Lagged(_)) => sessions.of_token(None),
                 Err(RecvError::Closed) => break,
             },
@@ -165,7 +166,7 @@ fn session_gone() -> ApiError {
     }
 }
 
-/// What the library refuses in bare words gets the body every error has; what is JSON-RPC stays.
+/// Replaces rmcp's plain-text errors with an [`ApiError`]; JSON-RPC errors stay.
 fn to_api_error(response: Response) -> Result<Response, ApiError> {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
@@ -191,7 +192,7 @@ fn to_api_error(response: Response) -> Result<Response, ApiError> {
     })
 }
 
-/// The answer, with something that lives for as long as it is being read.
+/// Keeps the guard alive until the response's body was read.
 fn held(response: Response, guard: impl Send + 'static) -> Response {
     response.map(|body| match body.is_end_stream() {
         true => body,
@@ -218,7 +219,7 @@ mod tests {
         request.body(Body::from(message.to_string())).expect("a request")
     }
 
-    /// How a session answers after an hour in which only its stream was open.
+    /// The status of a request to a session after an hour in which only its stream was open.
     async fn after_an_hour(manager: LocalSessionManager) -> StatusCode {
         let config = StreamableHttpServerConfig::default().disable_allowed_hosts();
         let service = StreamableHttpService::new(|| Ok(Nothing), Arc::new(manager), config);
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_session_does_not_die_under_an_open_stream_as_the_librarys_own_would() {
+    async fn a_session_with_an_open_stream_outlives_rmcps_idle_timeout() {
         assert_eq!(after_an_hour(LocalSessionManager::default()).await, StatusCode::NOT_FOUND, "the trap is gone");
         assert_eq!(after_an_hour(lasting_sessions()).await, StatusCode::OK);
     }
