@@ -2,7 +2,10 @@
 //!
 //! A client that opens a connection and sends nothing, or half of a request's head, holds a file descriptor and a little
 //! memory. Without a limit one client could hold all of them; with a limit alone it could shut out everybody else. So where
-//! there is no room for another connection, those that wait for a request are closed.
+//! there is no room for another connection, those that wait for a request are closed, and those whose clients do not read.
+//! A client that never reads is cut off in any case, after [`write_timeout::WRITE_WITHIN`].
+
+mod write_timeout;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,6 +21,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use self::write_timeout::{Stall, WriteTimeout};
 use crate::http::Api;
 use crate::metrics::Metrics;
 
@@ -27,6 +31,10 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 /// A connection younger than this is not closed to make room: its request may be on its way.
 const AGE_MIN: Duration = Duration::from_secs(1);
+/// A connection that was asked to end is closed when its client has read nothing for so long.
+const STALL_MAX: Duration = Duration::from_secs(5);
+/// How often that is checked.
+const STALL_CHECK: Duration = Duration::from_secs(1);
 /// How often it is logged that there is no room.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
@@ -121,7 +129,11 @@ impl Places<'_> {
         if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY) {
             self.logged = Some(Instant::now());
             let failed = self.metrics.connections_failed();
-            tracing::warn!(reason, failed, "too many connections: those that wait for a request are closed");
+            tracing::warn!(
+                reason,
+                failed,
+                "too many connections: those that wait for a request, or whose clients do not read, are closed"
+            );
         }
     }
 }
@@ -139,7 +151,8 @@ async fn connection(stream: TcpStream, service: TowerToHyperService<Api>, mut to
     let opened = Instant::now();
     // Answers are small and complete: waiting to fill a packet only makes them late.
     let _ = stream.set_nodelay(true);
-    let used = Arc::new(AtomicBool::new(false));
+    let (used, stall) = (Arc::new(AtomicBool::new(false)), Stall::default());
+    let stream = WriteTimeout::new(stream, stall.clone());
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
@@ -156,8 +169,24 @@ async fn connection(stream: TcpStream, service: TowerToHyperService<Api>, mut to
     }
     // One that waits for its next request ends at once, any other after the answer it is giving.
     serving.as_mut().graceful_shutdown();
-    let _ = serving.await;
-    if word == Word::Stop { Ended::InOrder } else { Ended::Early }
+    if word == Word::Stop {
+        let _ = serving.await;
+        return Ended::InOrder;
+    }
+    let is_idle = tokio::select! {
+        biased;
+        _ = serving.as_mut() => true,
+        () = std::future::ready(()) => false,
+    };
+    if is_idle {
+        return Ended::Early;
+    }
+    while stall.lasts() < STALL_MAX {
+        if tokio::time::timeout(STALL_CHECK, serving.as_mut()).await.is_ok() {
+            return Ended::InOrder;
+        }
+    }
+    Ended::Early
 }
 
 /// Waits until this connection is to end, and says why.

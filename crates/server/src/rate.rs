@@ -38,6 +38,14 @@ impl Bucket {
         *free_at = Some(now + after);
         Ok(())
     }
+
+    /// Gives back so many that were taken.
+    pub(crate) fn give_back(&self, rate: Rate, count: u64) {
+        if rate.per_second > 0 && count > 0 {
+            let mut free_at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *free_at = free_at.and_then(|free_at| free_at.checked_sub(rate.duration(count)));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -55,6 +63,15 @@ mod tests {
         assert_eq!(Bucket::default().take(RATE, 5000, start), Ok(()));
         assert_eq!(bucket.take(RATE, 1000, later), Ok(()));
         assert_eq!(bucket.take(RATE, 3000, later), Err(4));
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again() {
+        let (bucket, start) = (Bucket::default(), Instant::now());
+        assert_eq!(bucket.take(RATE, 5000, start), Ok(()));
+        bucket.give_back(RATE, 2000);
+        assert_eq!(bucket.take(RATE, 2001, start), Err(1));
+        assert_eq!(bucket.take(RATE, 2000, start), Ok(()));
     }
 
     #[test]

@@ -104,13 +104,23 @@ impl TokenUsage {
 
     /// Takes this many events from what the token may publish. What is refused costs nothing.
     pub(crate) fn publish(&self, events: u64, now: Instant) -> Result<(), PublishRefused> {
+        self.publish_more(0, events, now)
+    }
+
+    /// The same for a call for which some were taken already.
+    pub(crate) fn publish_more(&self, taken: u64, events: u64, now: Instant) -> Result<(), PublishRefused> {
         let rate = self.limits.publish;
-        if rate.per_second > 0 && events > rate.burst {
+        if rate.per_second > 0 && taken.saturating_add(events) > rate.burst {
             return Err(PublishRefused::AboveBurst(rate.burst));
         }
         let message = "this token publishes too fast (limits.publish_per_second)";
         let taken = self.published.take(rate, events, now);
         taken.map_err(|seconds| PublishRefused::TooFast(Exceeded { message, retry_after_seconds: seconds }))
+    }
+
+    /// Gives back what was taken for a call that is not carried out.
+    pub(crate) fn give_back_publish(&self, events: u64) {
+        self.published.give_back(self.limits.publish, events);
     }
 
     /// Takes one injection.

@@ -98,6 +98,35 @@ fn a_refused_body_costs_a_few_times_its_size() {
 }
 
 #[test]
+fn a_body_over_the_publishing_limit_costs_a_few_times_its_size() {
+    let limits = "PUBLISH_PER_SECOND=1 BELLWIRE_LIMITS_PUBLISH_BURST=250 BELLWIRE_LIMITS_BATCH_EVENTS=250";
+    let hub = Hub::start_under(&format!("export BELLWIRE_LIMITS_{limits}"));
+    let agent = hub.agent_token();
+    let call = |body: &str| post(&hub, "/v1/events", &agent, "application/json", body.as_bytes());
+    // A conversation is open where its agent has been.
+    for chat in ["a", "b"] {
+        let body = br#"{"point":"after_tool","call_id":"c"}"#;
+        let answer = post(&hub, &format!("/v1/conversations/{chat}/inject"), &agent, "application/json", body);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let dense = event(&format!(r#"{{"a":{}}}"#, list("0", 65_000)));
+    let to_chat = format!("[{}]", vec![dense.as_str(); 200].join(","));
+    let to_person = to_chat.replace(r#""conversation_id":"chat""#, r#""user_id":"ada""#);
+    let refused = |status: &str, body: &str| {
+        let mut answer = String::new();
+        let grown = growth(&hub, || answer = call(body));
+        assert!(answer.starts_with(status), "{}", answer.chars().take(600).collect::<String>());
+        assert!(grown < 4 * body.len() + 8 * MIB, "{status}: {} MiB for {} MiB", grown / MIB, body.len() / MIB);
+        answer
+    };
+    let answer = refused("HTTP/1.1 422", &to_person);
+    assert!(answer.contains("too_costly") && answer.contains("costs 400"), "{answer}");
+    let answer = call(&format!("[{}]", vec![event("{}"); 200].join(",")));
+    assert!(answer.starts_with("HTTP/1.1 202"), "what is refused costs nothing: {answer}");
+    refused("HTTP/1.1 429", &to_chat);
+}
+
+#[test]
 fn half_sent_bodies_of_one_token_take_a_bounded_share_of_memory() {
     let hub = Hub::start();
     let agent = hub.agent_token();

@@ -1,10 +1,8 @@
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use bellwire_core::Time;
 use bellwire_store::{IdempotencyKey, Incoming, PersonTrace, Publish, Receipt, Verdicts};
@@ -12,6 +10,7 @@ use schemars::{JsonSchema, json_schema};
 use serde::Serialize;
 
 use super::correlation::Correlation;
+use super::cost::Cost;
 use super::drafts::{ReceivedEvent, drafts};
 use super::field::PathId;
 use super::idempotency::idempotency_key_of;
@@ -22,7 +21,6 @@ use super::trace::{TraceBody, VerdictBody};
 use super::{ApiError, Hub, intake};
 use crate::auth::{Identity, Scope};
 use crate::clock;
-use crate::usage::PublishRefused;
 
 /// What became of the events, in the order they came.
 #[derive(Serialize, JsonSchema)]
@@ -74,22 +72,31 @@ pub(super) async fn publish(
 ) -> Result<Accepted<PublishResponse>, ApiError> {
     let now = clock::now();
     let drafts = drafts(&headers, &body, hub.batch_max)?;
+    let mut cost = Cost::of(&identity, drafts.len())?;
     let read = |(at, draft): (usize, &ReceivedEvent<'_>)| {
         admit(draft, now, &identity, &correlation).map_err(|error| error.within(at))
     };
-    if body.len() > CHECKED_FIRST {
-        // Events take many times the memory of their text, so all are checked one by one before any is kept.
-        drafts.iter().enumerate().try_for_each(|draft| read(draft).map(drop))?;
+    let is_large = body.len() > CHECKED_FIRST;
+    if is_large {
+        // Events take many times the memory of their text, so all are checked one by one and paid for before any is kept.
+        drafts.iter().enumerate().try_for_each(|draft| read(draft).map(|(_, incoming)| cost.note(&incoming)))?;
+        cost.take_rest(&hub, &identity, now).await?;
     }
     let (mut names, mut events) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len()));
     for draft in drafts.iter().enumerate() {
         let (name, incoming) = read(draft)?;
+        if !is_large {
+            cost.note(&incoming);
+        }
         names.push(name);
         events.push(incoming);
     }
     drop(drafts);
     drop(body);
-    charge(&hub, &identity, &events, now).await?;
+    if !is_large {
+        cost.take_rest(&hub, &identity, now).await?;
+    }
+    cost.keep();
     let receipts = hub.store.publish(Publish { caller: identity.caller.clone(), events, once }).await?;
     let events = receipts.into_iter().zip(names).map(|(receipt, name)| PublishedEvent::of(receipt, name)).collect();
     Ok(Accepted(PublishResponse { events }))
@@ -107,32 +114,6 @@ pub(super) async fn trace(
         trace.told.iter_mut().for_each(PersonTrace::hide_the_persons_own);
     }
     Ok(Json(trace.into()))
-}
-
-/// Counts events against what the token may publish. An event for a person counts once per conversation that it reaches:
-/// so many as are open when the call comes, which is before it is carried out.
-async fn charge(hub: &Hub, identity: &Identity, events: &[Incoming], now: Time) -> Result<(), ApiError> {
-    if identity.scope == Scope::Admin {
-        return Ok(());
-    }
-    let mut reached: HashMap<&str, u64> = HashMap::new();
-    for user in events.iter().filter_map(Incoming::person_addressed) {
-        if !reached.contains_key(user) {
-            let open = hub.store.open_conversations(identity.caller.clone(), user.to_owned(), now).await?;
-            reached.insert(user, open.max(1) as u64);
-        }
-    }
-    let cost: u64 = events.iter().map(|event| event.person_addressed().map_or(1, |user| reached[user])).sum();
-    identity.usage.publish(cost, Instant::now()).map_err(|refused| match refused {
-        PublishRefused::TooFast(exceeded) => exceeded.into(),
-        PublishRefused::AboveBurst(burst) => {
-            let message = format!(
-                "this call costs {cost}, because an event for a person counts once per conversation it reaches; at most \
-                 {burst} (limits.publish_burst) are allowed at once: send fewer events in a call, or name conversations"
-            );
-            ApiError { field: Some("events".into()), ..ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "too_costly", message) }
-        }
-    })
 }
 
 /// Checks one event. The name a sender brings stays a name of theirs; the store gives it one of its own.

@@ -106,8 +106,9 @@ impl Intake {
 
 /// The whole body of a request, and the rest of it.
 pub(super) async fn whole(request: Request) -> Result<(request::Parts, Bytes), ApiError> {
-    let (parts, body) = request.into_parts();
-    let intake = parts.extensions.get::<Arc<Intake>>().cloned();
+    let (mut parts, body) = request.into_parts();
+    // Taken out: a stream of MCP keeps the extensions, but not its body.
+    let intake = parts.extensions.remove::<Arc<Intake>>();
     let intake = intake.ok_or_else(|| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
     let bytes = intake.read(body).await?;
     Ok((parts, bytes))
@@ -134,4 +135,27 @@ fn too_slow() -> ApiError {
 fn no_room() -> ApiError {
     let message = "the hub has no memory for another large body; ask again in a moment, or send less at once";
     ApiError { retry_after_seconds: Some(1), ..ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+
+    /// Reads a body of which so many bytes come every tenth of a second, for a minute.
+    async fn read_for_a_minute(bytes: usize) -> Result<usize, StatusCode> {
+        let pieces = stream::unfold(0, move |at| async move {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            (at < 600).then(|| (Ok::<_, std::io::Error>(vec![b' '; bytes]), at + 1))
+        });
+        let (room, request) = (BodyRoom::new(1024 * 1024), Request::new(Body::empty()));
+        let intake = Intake::of(&room, None, &request).map_err(|error| error.status)?;
+        intake.read(Body::from_stream(pieces)).await.map(|body| body.len()).map_err(|error| error.status)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_may_take_long_while_it_comes_at_the_minimum_rate() {
+        assert_eq!(read_for_a_minute(115).await, Ok(69_000), "1,150 bytes a second");
+        assert_eq!(read_for_a_minute(90).await, Err(StatusCode::REQUEST_TIMEOUT), "900 bytes a second");
+    }
 }

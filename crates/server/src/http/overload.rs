@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ApiError;
 use crate::usage::TokenUsage;
 
 /// The hub's semaphores for requests and streams.
 pub(crate) struct ConcurrencyLimits {
-    requests: Semaphore,
+    requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
 
@@ -22,13 +22,13 @@ pub(crate) struct StreamPermit {
 
 impl ConcurrencyLimits {
     pub(crate) fn new(requests_max: usize, streams_max: usize) -> Self {
-        let semaphore = |permits: usize| Semaphore::new(permits.min(Semaphore::MAX_PERMITS));
-        Self { requests: semaphore(requests_max), streams: Arc::new(semaphore(streams_max)) }
+        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
+        Self { requests: semaphore(requests_max), streams: semaphore(streams_max) }
     }
 
     /// Acquires a permit for one request. A stream releases it once its response has started.
-    pub(super) fn request(&self) -> Result<SemaphorePermit<'_>, ApiError> {
-        self.requests.try_acquire().map_err(|_| full("the hub is busy (limits.concurrent_requests)"))
+    pub(super) fn request(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.requests.clone().try_acquire_owned().map_err(|_| full("the hub is busy (limits.concurrent_requests)"))
     }
 
     /// Acquires a permit for one stream of this token.

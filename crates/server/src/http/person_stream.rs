@@ -19,18 +19,13 @@ use bellwire_store::{Catchup, Doorbell, InboxChange};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::watch;
-use tokio::time::Instant;
 
 use super::field::PathId;
 use super::inbox::InboxItemBody;
+use super::open_stream::OpenStream;
 use super::openapi::Operation;
-use super::overload::StreamPermit;
-use super::stream::{expiry_instant, sleep_until_expiry};
 use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
-use crate::metrics::StreamGuard;
 
 /// Shorter than the idle timeout of common proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -82,28 +77,19 @@ pub(super) async fn stream(
 ) -> Result<PersonStream, ApiError> {
     identity.check_user(&id)?;
     let after = last_event_id(&headers)?;
-    let open = (hub.overload.stream(&identity.usage)?, hub.metrics.stream());
+    let open = OpenStream::new(&hub, &identity).await?;
     // Subscribe before the first read: a change committed in between rings the doorbell.
     let doorbell = hub.store.doorbell(&id);
-    let revoked = hub.revoked.subscribe();
-    // A token revoked before `revoked.subscribe()` would not end this stream, so check it again.
-    if !hub.tokens.is_still_valid(&identity).await? {
-        return Err(ApiError::unauthorized());
-    }
     let caught = hub.store.catch_up(id.clone(), after, STEP).await?;
     let mut feed = InboxFeed {
-        expires: expiry_instant(&identity),
-        stopping: hub.stopping.clone(),
         hub,
-        identity,
         user_id: id,
         position: after.unwrap_or(caught.position),
         unread_sent: None,
         behind: false,
         queued: VecDeque::new(),
         doorbell,
-        revoked,
-        _open: open,
+        open,
     };
     feed.queue_changes(caught, feed.hub.store.now());
     let events = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|event| (Ok(event), feed)) });
@@ -112,7 +98,6 @@ pub(super) async fn stream(
 
 struct InboxFeed {
     hub: Hub,
-    identity: Arc<Identity>,
     user_id: String,
     /// The position up to which changes were read.
     position: i64,
@@ -122,12 +107,7 @@ struct InboxFeed {
     behind: bool,
     queued: VecDeque<SseEvent>,
     doorbell: Doorbell,
-    revoked: Receiver<String>,
-    /// When the token expires.
-    expires: Option<Instant>,
-    stopping: watch::Receiver<bool>,
-    /// Counts the stream in the limits and metrics until it is dropped.
-    _open: (StreamPermit, StreamGuard),
+    open: OpenStream,
 }
 
 impl InboxFeed {
@@ -147,17 +127,9 @@ impl InboxFeed {
 
     /// Waits until the inbox has changed; returns false if the stream must end.
     async fn wait(&mut self) -> bool {
-        loop {
-            tokio::select! {
-                rung = self.doorbell.rings() => return rung,
-                token = self.revoked.recv() => match token {
-                    Ok(token) if token == self.identity.token_id => return false,
-                    Ok(_) => {}
-                    Err(_) => return false,
-                },
-                () = sleep_until_expiry(self.expires) => return false,
-                _ = self.stopping.changed() => return false,
-            }
+        tokio::select! {
+            rung = self.doorbell.rings() => rung,
+            () = self.open.ended() => false,
         }
     }
 

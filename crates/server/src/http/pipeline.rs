@@ -13,6 +13,7 @@ use tracing::Instrument as _;
 
 use super::correlation::Correlation;
 use super::error::to_api_error;
+use super::in_progress::{InProgress, Permits};
 use super::intake::{BodyRoom, Intake};
 use super::origin::OriginCheck;
 use super::router::Route;
@@ -68,15 +69,17 @@ impl RequestPipeline {
     async fn admit(&self, route: Option<&Route>, request: Request, next: Next) -> Result<Response, ApiError> {
         self.origin_check.check(route, &request)?;
         let is_probe = route.is_some_and(Route::is_probe);
-        let _room = (!is_probe).then(|| self.hub.overload.request()).transpose()?;
+        let of_hub = (!is_probe).then(|| self.hub.overload.request()).transpose()?;
         let mut request = authorize(&self.hub, route, request).await?;
         let usage = request.extensions().get::<Arc<Identity>>().map(|identity| identity.usage.clone());
-        let _share = usage.as_ref().map(|usage| usage.request()).transpose()?;
-        // The body counts against the limits until the response is there, so the intake lives as long.
-        let intake = Intake::of(&self.bodies, usage, &request)?;
-        request.extensions_mut().insert(intake.clone());
-        let answered = tokio::time::timeout(self.timeout, next.run(request)).await;
-        answered.map_err(|_| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))
+        let of_token = usage.as_ref().map(|usage| usage.request()).transpose()?;
+        let body = Intake::of(&self.bodies, usage, &request)?;
+        request.extensions_mut().insert(body.clone());
+        // Kept here until the response is there, and by whatever works on the request for longer.
+        let in_progress = Arc::new(InProgress::new(Permits { of_hub, of_token, body }, self.timeout));
+        request.extensions_mut().insert(in_progress.clone());
+        let answered = in_progress.in_time(next.run(request)).await;
+        answered.ok_or_else(|| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))
     }
 }
 

@@ -11,17 +11,13 @@ use futures_util::Stream;
 use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::watch;
 use tokio::time::{Instant, Interval, interval_at};
 
+use super::open_stream::OpenStream;
 use super::openapi::Operation;
-use super::overload::StreamPermit;
 use super::path::ConversationPath;
 use super::{ApiError, Hub, shape};
 use crate::auth::Identity;
-use crate::clock;
-use crate::metrics::StreamGuard;
 
 /// How often an open stream updates the conversation's last-seen time. A conversation counts as open for a day after it.
 const TOUCH_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
@@ -77,14 +73,9 @@ pub(crate) struct ConversationFeed {
     identity: Identity,
     conversation_id: String,
     hints: HintReceiver,
-    revoked: Receiver<String>,
-    stopping: watch::Receiver<bool>,
-    /// When the token expires.
-    expires: Option<Instant>,
     /// Ticks when the conversation's last-seen time is to be updated, so that an open stream keeps it open.
     touch: Interval,
-    /// Counts the stream in the limits and metrics until it is dropped.
-    _open: (StreamPermit, StreamGuard),
+    open: OpenStream,
 }
 
 impl ConversationFeed {
@@ -94,7 +85,7 @@ impl ConversationFeed {
         mut identity: Identity,
         conversation_id: String,
     ) -> Result<(Vec<Arc<Hint>>, Self), ApiError> {
-        let open = (hub.overload.stream(&identity.usage)?, hub.metrics.stream());
+        let open = OpenStream::new(&hub, &identity).await?;
         // Resolve the owner once: another user may create a conversation of the same id later.
         let owner = match identity.caller.user_id.take() {
             Some(bound) => bound,
@@ -103,22 +94,14 @@ impl ConversationFeed {
         // Subscribe before reading the state: a change committed in between is sent twice rather than never.
         let hints = hub.store.hints(&owner, &conversation_id);
         identity.caller.user_id = Some(owner);
-        let revoked = hub.revoked.subscribe();
-        // A token revoked before `revoked.subscribe()` would not end this stream, so check it again.
-        if !hub.tokens.is_still_valid(&identity).await? {
-            return Err(ApiError::unauthorized());
-        }
         let state = hub.store.connect(identity.caller.clone(), conversation_id.clone()).await?;
         let feed = Self {
-            expires: expiry_instant(&identity),
-            stopping: hub.stopping.clone(),
             touch: interval_at(Instant::now() + TOUCH_EVERY, TOUCH_EVERY),
             hub,
             identity,
             conversation_id,
             hints,
-            revoked,
-            _open: open,
+            open,
         };
         Ok((state.into_iter().map(Arc::new).collect(), feed))
     }
@@ -132,14 +115,8 @@ impl ConversationFeed {
                     HintEvent::Missed => return self.current_state().await,
                     HintEvent::Closed => return None,
                 },
-                token = self.revoked.recv() => match token {
-                    Ok(token) if token == self.identity.token_id => return None,
-                    Ok(_) => {}
-                    Err(_) => return None,
-                },
-                () = sleep_until_expiry(self.expires) => return None,
+                () = self.open.ended() => return None,
                 _ = self.touch.tick() => drop(self.current_state().await?),
-                _ = self.stopping.changed() => return None,
             }
         }
     }
@@ -147,20 +124,6 @@ impl ConversationFeed {
     async fn current_state(&mut self) -> Option<Vec<Arc<Hint>>> {
         let state = self.hub.store.connect(self.identity.caller.clone(), self.conversation_id.clone()).await.ok()?;
         Some(state.into_iter().map(Arc::new).collect())
-    }
-}
-
-/// When the token expires, on the monotonic clock that streams wait on.
-pub(super) fn expiry_instant(identity: &Identity) -> Option<Instant> {
-    let after = identity.expires_at.map(|at| Duration::from_millis(at.millis_since(clock::now())));
-    after.map(|after| Instant::now() + after)
-}
-
-/// Sleeps until the token expires; forever if it never does.
-pub(super) async fn sleep_until_expiry(expires: Option<Instant>) {
-    match expires {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 use super::server::{internal_error, resource_not_found};
 use super::translate::conversation_of;
 use crate::auth::Identity;
-use crate::http::{ConversationFeed, Hub};
+use crate::http::{ConversationFeed, Hub, OpenStream};
 
 /// The maximum number of resource subscriptions per session or listen request.
 const SUBSCRIPTIONS_MAX: usize = 16;
@@ -85,20 +85,32 @@ pub fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     filter
 }
 
-/// Serves a listen request: forwards changes until the client cancels, the token ends or the hub stops.
-pub(super) async fn listen(hub: &Hub, identity: Identity, context: &SubscriptionContext) -> Result<(), ErrorData> {
+/// Opens everything that a client listens to; each item names the resource that changed. All of it ends with the token and
+/// with the hub.
+pub(super) async fn open_all(
+    hub: &Hub,
+    identity: &Identity,
+    filter: &SubscriptionFilter,
+) -> Result<BoxStream<'static, String>, ErrorData> {
     let mut all = Vec::new();
-    for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
+    for uri in filter.resource_subscriptions.clone().unwrap_or_default() {
         let id = conversation_of(&uri).ok_or_else(|| resource_not_found(&uri))?;
         let changes = open(hub, identity.clone(), &uri, id).await?;
         all.push(changes.map(move |()| uri.clone()).boxed());
     }
     if all.is_empty() {
-        // Without resources there is nothing to send; the client decides when to cancel.
-        context.cancelled().await;
-        return Ok(());
+        // There is nothing to hear, and to go away is up to the client. It counts as a stream like any other.
+        let mut open = OpenStream::new(hub, identity).await.map_err(|error| internal_error(&error))?;
+        all.push(stream::once(async move { open.ended().await }).filter_map(|()| async { None }).boxed());
     }
-    let mut changes = stream::select_all(all);
+    Ok(stream::select_all(all).boxed())
+}
+
+/// Tells of every change for as long as the client listens and there can be changes.
+pub(super) async fn listen(
+    mut changes: BoxStream<'static, String>,
+    context: &SubscriptionContext,
+) -> Result<(), ErrorData> {
     loop {
         tokio::select! {
             uri = changes.next() => match uri {

@@ -1,4 +1,5 @@
 use bellwire_server::auth::Scope;
+use bellwire_server::mcp::Server;
 use bellwire_server::{App, Config, create_token};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
@@ -28,12 +29,29 @@ impl TestHub {
         Self::start_as(config, tempfile::tempdir().expect("a folder")).await
     }
 
+    /// A hub whose MCP server is what `offer` makes of ours.
+    pub(crate) async fn start_offering<H: rmcp::ServerHandler + Send + 'static>(
+        config: Config,
+        offer: impl Fn(Server) -> H + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_whole(config, tempfile::tempdir().expect("a folder"), offer).await
+    }
+
     async fn start_as(config: Config, folder: tempfile::TempDir) -> Self {
+        Self::start_whole(config, folder, |server| server).await
+    }
+
+    async fn start_whole<H: rmcp::ServerHandler + Send + 'static>(
+        config: Config,
+        folder: tempfile::TempDir,
+        offer: impl Fn(Server) -> H + Send + Sync + 'static,
+    ) -> Self {
         let sizes = bellwire_store::Sizes::SMALL;
         let config = Config { data_dir: Some(folder.path().to_owned()), sizes, ..config };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
-        let app = App::start(config, listener, async move { drop(stopped.await) }).await.expect("the hub starts");
+        let app = App::start_offering(config, listener, async move { drop(stopped.await) }, offer).await;
+        let app = app.expect("the hub starts");
         let admin = create_token(&*app.store, Scope::Admin, "test").await.expect("a token is made");
         let base = format!("http://{}", app.address);
         Self { base, admin, client: client(), folder, app, stop }

@@ -13,26 +13,26 @@ const NEWEST: &str = "2026-07-28";
 const ACCEPT: &str = "application/json, text/event-stream";
 
 /// A client that sends exactly the messages of a test.
-struct Client<'a> {
+pub(crate) struct Client<'a> {
     hub: &'a TestHub,
     token: String,
     session: Option<String>,
 }
 
 /// The messages of an SSE response.
-struct Messages {
+pub(crate) struct Messages {
     body: std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<Vec<u8>>> + Send>>,
     text: String,
 }
 
 impl Messages {
-    fn of(response: Response) -> Self {
+    pub(crate) fn of(response: Response) -> Self {
         let body = response.bytes_stream().map(|chunk| chunk.map(|bytes| bytes.to_vec()));
         Self { body: Box::pin(body), text: String::new() }
     }
 
     /// The next message; `None` when the stream ends.
-    async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         let wait = async {
             loop {
                 while let Some(end) = self.text.find("\n\n") {
@@ -53,12 +53,12 @@ impl Messages {
 }
 
 impl<'a> Client<'a> {
-    fn new(hub: &'a TestHub, token: &str) -> Self {
+    pub(crate) fn new(hub: &'a TestHub, token: &str) -> Self {
         Self { hub, token: token.to_owned(), session: None }
     }
 
     /// A client with an initialized session.
-    async fn introduced(hub: &'a TestHub, token: &str, version: &str) -> (Self, Value) {
+    pub(crate) async fn introduced(hub: &'a TestHub, token: &str, version: &str) -> (Self, Value) {
         let mut client = Self::new(hub, token);
         let params = json!({
             "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
@@ -72,7 +72,7 @@ impl<'a> Client<'a> {
         (client, answer["result"].clone())
     }
 
-    fn request(&self, method: Method) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method) -> RequestBuilder {
         let request = self.hub.client.request(method, format!("{}/mcp", self.hub.base)).bearer_auth(&self.token);
         let request = request.header("accept", ACCEPT);
         match &self.session {
@@ -81,13 +81,13 @@ impl<'a> Client<'a> {
         }
     }
 
-    async fn send(&self, method: &str, params: Value) -> Response {
+    pub(crate) async fn send(&self, method: &str, params: Value) -> Response {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         self.request(Method::POST).json(&message).send().await.expect("the hub answers")
     }
 
     /// A request of the newest revision, which has no sessions.
-    async fn send_alone(&self, method: &str, mut params: Value) -> Response {
+    pub(crate) async fn send_alone(&self, method: &str, mut params: Value) -> Response {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": NEWEST,
             "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -105,7 +105,7 @@ impl<'a> Client<'a> {
         request.json(&message).send().await.expect("the hub answers")
     }
 
-    async fn ask(&self, method: &str, params: Value) -> Value {
+    pub(crate) async fn ask(&self, method: &str, params: Value) -> Value {
         answer(self.send(method, params).await).await
     }
 

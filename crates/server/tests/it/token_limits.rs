@@ -95,28 +95,6 @@ async fn a_hub_that_is_full_still_answers_probes() {
 }
 
 #[tokio::test]
-async fn a_body_that_comes_slowly_but_steadily_is_taken() {
-    let hub = hub(|_| {}).await;
-    let agent = hub.token("agent", "ada").await;
-    let mut event = failure("grep").to_string();
-    event.push_str(&" ".repeat(3000 - event.len()));
-    let address = hub.base.trim_start_matches("http://").to_owned();
-    let mut stream = TcpStream::connect(&address).await.unwrap();
-    let head = format!(
-        "POST /v1/events HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {agent}\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        event.len()
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    for part in event.as_bytes().chunks(600) {
-        stream.write_all(part).await.unwrap();
-        // The pace is what is tested.
-        tokio::time::sleep(Duration::from_millis(400)).await;
-    }
-    assert_eq!(answer(&mut stream).await.0, "HTTP/1.1 202 Accepted");
-}
-
-#[tokio::test]
 async fn a_token_has_only_so_many_streams_and_another_has_its_own() {
     let hub = hub(|limits| limits.streams_per_token = 2).await;
     let (ada, bob) = (hub.token("user", "ada").await, hub.token("user", "bob").await);
