@@ -20,7 +20,20 @@ export async function startHub(variables) {
   let said = '';
   child.stderr.on('data', (data) => (said += data));
   const read = (name) => readFile(path.join(home, name), 'utf8').catch(() => '');
-  const note = await until('the hub', () => read('hub.json')).catch((error) => {
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      const ended = new Promise((end) => child.once('exit', end));
+      child.kill();
+      await ended;
+    }
+    await rm(home, { recursive: true, force: true });
+  };
+  const started = async () => {
+    if (child.exitCode !== null) throw new Error(`the hub ended with ${child.exitCode}`);
+    return read('hub.json');
+  };
+  const note = await until('the hub', started).catch(async (error) => {
+    await stop();
     throw new Error(`${error.message}:\n${said}`);
   });
   const { url } = JSON.parse(note);
@@ -33,10 +46,5 @@ export async function startHub(variables) {
     return text && JSON.parse(text);
   };
   const token = async (scope) => (await call(admin, 'POST', '/v1/tokens', { scope, user_id: 'ada', origin: 'butler' })).token;
-  const stop = async () => {
-    child.kill();
-    await new Promise((ended) => child.once('exit', ended));
-    await rm(home, { recursive: true, force: true });
-  };
   return { url, call, token, stop };
 }

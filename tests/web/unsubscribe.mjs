@@ -5,13 +5,28 @@ import { startHub, until } from './hub.mjs';
 import { mailServer } from './mail.mjs';
 
 const server = await mailServer();
-const hub = await startHub({
-  BELLWIRE_EMAIL_HOST: '127.0.0.1',
-  BELLWIRE_EMAIL_PORT: String(server.port),
-  BELLWIRE_EMAIL_TLS: 'none',
-});
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
 try {
+  const hub = await startHub({
+    BELLWIRE_EMAIL_HOST: '127.0.0.1',
+    BELLWIRE_EMAIL_PORT: String(server.port),
+    BELLWIRE_EMAIL_TLS: 'none',
+  });
+  try {
+    const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+    try {
+      await unsubscribe(hub, browser);
+    } finally {
+      await browser.close();
+    }
+  } finally {
+    await hub.stop();
+  }
+} finally {
+  server.close();
+}
+console.log('ok  the unsubscribe page works in a browser');
+
+async function unsubscribe(hub, browser) {
   const [agent, ada] = [await hub.token('agent'), await hub.token('user')];
   const settings = (method, body) => hub.call(ada, method, '/v1/users/ada/settings', body);
   await settings('PATCH', { email: { enabled: true, address: 'ada@example.org' } });
@@ -34,9 +49,4 @@ try {
   assert.equal(answer.status(), 200, await answer.text());
   await page.getByRole('heading', { name: 'Done' }).waitFor();
   assert.equal((await settings('GET')).email.enabled, false, 'mail has ended');
-  console.log('ok  the unsubscribe page works in a browser');
-} finally {
-  await browser.close();
-  await hub.stop();
-  server.close();
 }
