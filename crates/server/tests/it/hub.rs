@@ -1,5 +1,5 @@
 use bellwire_server::auth::Scope;
-use bellwire_server::mcp::Server;
+use bellwire_server::mcp::McpServer;
 use bellwire_server::{App, Config, create_token};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ impl TestHub {
     /// A hub whose MCP server is what `offer` makes of ours.
     pub(crate) async fn start_offering<H: rmcp::ServerHandler + Send + 'static>(
         config: Config,
-        offer: impl Fn(Server) -> H + Send + Sync + 'static,
+        offer: impl Fn(McpServer) -> H + Send + Sync + 'static,
     ) -> Self {
         Self::start_whole(config, tempfile::tempdir().expect("a folder"), offer).await
     }
@@ -44,7 +44,7 @@ impl TestHub {
     async fn start_whole<H: rmcp::ServerHandler + Send + 'static>(
         config: Config,
         folder: tempfile::TempDir,
-        offer: impl Fn(Server) -> H + Send + Sync + 'static,
+        offer: impl Fn(McpServer) -> H + Send + Sync + 'static,
     ) -> Self {
         let sizes = bellwire_store::Sizes::SMALL;
         let config = Config { data_dir: Some(folder.path().to_owned()), sizes, ..config };

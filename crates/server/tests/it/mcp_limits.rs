@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwire_server::Config;
-use bellwire_server::mcp::Server;
+use bellwire_server::mcp::McpServer;
 use reqwest::{Method, StatusCode};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ServerConfig};
 use rmcp::service::RequestContext;
@@ -17,7 +17,7 @@ use crate::mcp::{Client, Messages};
 
 /// A server whose tools take until the test lets them go on.
 struct Slow {
-    server: Server,
+    server: McpServer,
     go_on: Arc<Semaphore>,
 }
 
