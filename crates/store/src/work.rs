@@ -11,7 +11,7 @@ use crate::damage::Found;
 use crate::error::StoreError;
 use crate::executor::{LoadedMailbox, MailboxSummary, PeopleRowSource, RowSource};
 use crate::packed_event::PackedEvent;
-use crate::people::{ConfirmationRow, Delivery, InboxItem, LoadedPerson, Reminder};
+use crate::people::{ConfirmationRow, Delivery, DeliveryState, InboxItem, LoadedPerson, Reminder};
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
@@ -278,9 +278,25 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
         self.found(found)
     }
 
-    async fn leased_deliveries(&mut self) -> Result<Found<Delivery>, StoreError> {
-        let found = self.backend.leased_deliveries().await;
+    async fn attempt(
+        &mut self,
+        letter_id: Uuid,
+        fence: i64,
+        state: DeliveryState,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.attempt(letter_id, fence, state, limit).await;
         self.found(found)
+    }
+
+    async fn lapsed_deliveries(&mut self, now: Time, limit: usize) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.lapsed_deliveries(now, limit).await;
+        self.found(found)
+    }
+
+    async fn letters_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
+        let found = self.backend.letters_in_flight().await;
+        self.list(found)
     }
 
     async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Found<Delivery>, StoreError> {

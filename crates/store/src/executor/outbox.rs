@@ -94,9 +94,8 @@ impl Executor {
         Ok(last)
     }
 
-    /// Takes what is due, as letters, oldest first and in turn between people. Claims that ran out are settled first.
+    /// Takes what is due, as letters, oldest first and in turn between people.
     pub(crate) async fn claim(&mut self, limit: usize, source: &mut impl RowSource) -> Result<Vec<Claim>, StoreError> {
-        self.settle_leases(source).await?;
         let (letters, is_whole) = self.due_letters(limit.saturating_mul(LOOK_MAX), source).await?;
         let mut claims = Vec::new();
         for letter in letters {
@@ -159,10 +158,9 @@ impl Executor {
 
     /// How many letters to each person are claimed or being sent.
     async fn letters_in_flight(&mut self, source: &mut impl RowSource) -> Result<BTreeMap<String, usize>, StoreError> {
-        let leased = source.leased_deliveries().await?;
-        let leased = self.damage.readable(leased);
-        let leased = self.with_commit_changes(leased, Delivery::is_leased).into_iter().filter(Delivery::is_leased);
-        let letters: BTreeSet<(String, Option<Uuid>)> = leased.map(|one| (one.user_id, one.letter_id)).collect();
+        let mut letters: BTreeSet<(String, Option<Uuid>)> = source.letters_in_flight().await?.into_iter().collect();
+        let fresh = self.changes.people.deliveries.values().filter(|one| one.is_leased());
+        letters.extend(fresh.map(|one| (one.user_id.clone(), one.letter_id)));
         let mut people = BTreeMap::new();
         letters.into_iter().for_each(|(user_id, _)| *people.entry(user_id).or_default() += 1);
         Ok(people)
@@ -175,7 +173,7 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<bool, StoreError> {
         let now = self.context.now;
-        let ours = self.leased(letter.letter_id, letter.fence, DeliveryState::Claimed, source).await?;
+        let ours = self.attempt(letter.letter_id, letter.fence, DeliveryState::Claimed, usize::MAX, source).await?;
         for mut delivery in ours.iter().cloned() {
             if let (DeliveryContent::ConfirmationCode, Some(code)) = (delivery.content, letter.code.clone()) {
                 self.keep_code(&delivery, code);
@@ -341,18 +339,19 @@ impl Executor {
         })
     }
 
-    /// The deliveries of a letter that are in this state under this claim.
-    pub(super) async fn leased(
+    /// The deliveries of a letter that are in this state under this claim, about `limit` of them.
+    pub(super) async fn attempt(
         &mut self,
         letter_id: Uuid,
         fence: i64,
         state: DeliveryState,
+        limit: usize,
         source: &mut impl RowSource,
     ) -> Result<Vec<Delivery>, StoreError> {
-        let leased = source.leased_deliveries().await?;
-        let leased = self.damage.readable(leased);
+        let stored = source.attempt(letter_id, fence, state, limit).await?;
+        let stored = self.damage.readable(stored);
         let ours = |one: &Delivery| one.letter_id == Some(letter_id) && one.fence == fence && one.state == state;
-        Ok(self.with_commit_changes(leased, ours).into_iter().filter(ours).collect())
+        Ok(self.with_commit_changes(stored, ours).into_iter().filter(ours).collect())
     }
 
     /// Stored deliveries as this commit has them, and those it has of its own that are wanted besides. Nothing is

@@ -1,7 +1,5 @@
 //! What became of an attempt, and who is told of it.
 
-use std::collections::BTreeMap;
-
 use bellwire_core::event::HUB;
 use bellwire_core::retry::Next;
 use bellwire_core::{Event, Severity, Time};
@@ -9,39 +7,62 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::people::InboxDraft;
+use super::publish::EventTargets;
 use super::{Executor, RowSource};
 use crate::command::{Caller, IdempotencyKey, Incoming};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{AttemptEnd, AttemptOutcome, Delivery, DeliveryState, InboxItem};
+use crate::rows::MailboxKey;
+
+/// How many deliveries of a letter that failed are ended in one step: for each a conversation may have to be told.
+const FAILED_AT_ONCE: usize = 100;
 
 impl Executor {
-    /// Records what became of an attempt, if it is still this attempt that counts.
-    pub(crate) async fn finish(&mut self, finish: AttemptEnd, source: &mut impl RowSource) -> Result<bool, StoreError> {
-        let ours = self.leased(finish.letter_id, finish.fence, DeliveryState::Started, source).await?;
+    /// Records what became of an attempt, if it is still this attempt that counts. Of a large letter that failed this ends
+    /// a part; then the second answer says how the rest ends. `is_told` = the person was told with an earlier part.
+    pub(crate) async fn finish(
+        &mut self,
+        finish: AttemptEnd,
+        is_told: bool,
+        source: &mut impl RowSource,
+    ) -> Result<(bool, Option<AttemptOutcome>), StoreError> {
+        let limit = match finish.outcome {
+            AttemptOutcome::Refused { .. } | AttemptOutcome::Unknown { .. } => FAILED_AT_ONCE + 1,
+            AttemptOutcome::Sent | AttemptOutcome::TryAgain { .. } => usize::MAX,
+        };
+        let mut ours = self.attempt(finish.letter_id, finish.fence, DeliveryState::Started, limit, source).await?;
         if ours.is_empty() {
-            return Ok(false);
+            return Ok((is_told, None));
         }
         let now = self.context.now;
         let attempts = ours.iter().map(|one| one.attempts).max().unwrap_or(1);
-        let (state, reason, not_before) = match finish.outcome {
-            AttemptOutcome::Sent => (DeliveryState::Sent, None, None),
-            AttemptOutcome::Refused { reason } => (DeliveryState::Failed, Some(reason), None),
-            AttemptOutcome::Unknown { reason } => (DeliveryState::Unknown, Some(reason), None),
+        let (state, reason) = match finish.outcome {
+            AttemptOutcome::Sent => {
+                self.settle(&ours, DeliveryState::Sent, None, None);
+                return Ok((true, None));
+            }
+            AttemptOutcome::Refused { reason } => (DeliveryState::Failed, reason),
+            AttemptOutcome::Unknown { reason } => (DeliveryState::Unknown, reason),
             AttemptOutcome::TryAgain { reason, retry_after_ms } => {
                 match self.rules.retry.next(attempts, now, retry_after_ms, finish.jitter) {
-                    Next::At(at) => (DeliveryState::Waiting, Some(reason), Some(at)),
+                    Next::At(at) => {
+                        self.settle(&ours, DeliveryState::Waiting, Some(&reason), Some(at));
+                        return Ok((true, None));
+                    }
                     Next::GiveUp { attempts } => {
-                        let reason = format!("given up after {attempts} attempts: {reason}");
-                        (DeliveryState::Failed, Some(reason), None)
+                        (DeliveryState::Failed, format!("given up after {attempts} attempts: {reason}"))
                     }
                 }
             }
         };
-        self.settle(&ours, state, reason.as_deref(), not_before);
-        if matches!(state, DeliveryState::Failed | DeliveryState::Unknown) {
-            self.notify_failure(&ours, state, reason.as_deref().unwrap_or_default(), source).await?;
-        }
-        Ok(true)
+        let more = ours.len() > FAILED_AT_ONCE;
+        ours.truncate(FAILED_AT_ONCE);
+        self.end_unsent(&ours, state, &reason, is_told, source).await?;
+        let rest = more.then_some(match state {
+            DeliveryState::Unknown => AttemptOutcome::Unknown { reason },
+            _ => AttemptOutcome::Refused { reason },
+        });
+        Ok((true, rest))
     }
 
     /// Tries again what had come to its end without being sent, because somebody asks for it.
@@ -145,27 +166,31 @@ impl Executor {
         Ok(delivery)
     }
 
-    /// A claim that ran out goes back; an attempt that ran out may have been sent, and nobody knows.
-    pub(super) async fn settle_leases(&mut self, source: &mut impl RowSource) -> Result<(), StoreError> {
+    /// A claim that ran out goes back; an attempt that ran out may have been sent, and nobody knows. This settles a part of
+    /// one letter and gives its id; there may be more then. `told` = the letter whose person was told with an earlier part.
+    pub(crate) async fn settle_leases(
+        &mut self,
+        told: Option<Uuid>,
+        source: &mut impl RowSource,
+    ) -> Result<Option<Uuid>, StoreError> {
         let now = self.context.now;
-        let leased = source.leased_deliveries().await?;
-        let leased = self.damage.readable(leased);
-        let ran_out = |one: &Delivery| one.is_leased() && one.lease_until.is_none_or(|until| until <= now);
-        let over: Vec<Delivery> = self.with_commit_changes(leased, |_| false).into_iter().filter(ran_out).collect();
-        let (claimed, started): (Vec<_>, Vec<_>) =
-            over.into_iter().partition(|one| one.state == DeliveryState::Claimed);
-        self.settle(&claimed, DeliveryState::Waiting, None, Some(now));
-        let mut letters: BTreeMap<Option<Uuid>, Vec<Delivery>> = BTreeMap::new();
-        started.into_iter().for_each(|one| letters.entry(one.letter_id).or_default().push(one));
-        for letter in letters.into_values() {
-            let reason = "the hub stopped while it was being sent";
-            self.settle(&letter, DeliveryState::Unknown, Some(reason), None);
+        let lapsed = source.lapsed_deliveries(now, FAILED_AT_ONCE).await?;
+        let lapsed = self.damage.readable(lapsed);
+        let mut lapsed = self.with_commit_changes(lapsed, |_| false);
+        lapsed.retain(|one| one.has_lapsed(now));
+        let Some((letter, state)) = lapsed.first().map(|one| (one.letter_id, one.state)) else { return Ok(None) };
+        lapsed.retain(|one| one.letter_id == letter && one.state == state);
+        let reason = "the hub stopped while it was being sent";
+        if state == DeliveryState::Claimed {
+            self.settle(&lapsed, DeliveryState::Waiting, None, Some(now));
+        } else if self.is_readable(&lapsed[0].user_id, source).await? {
+            let is_told = told.is_some() && told == letter;
+            self.end_unsent(&lapsed, DeliveryState::Unknown, reason, is_told, source).await?;
+        } else {
             // Whoever cannot be read cannot be told, and must not stop the deliveries of everybody else.
-            if self.is_readable(&letter[0].user_id, source).await? {
-                self.notify_failure(&letter, DeliveryState::Unknown, reason, source).await?;
-            }
+            self.settle(&lapsed, DeliveryState::Unknown, Some(reason), None);
         }
-        Ok(())
+        Ok(Some(letter.unwrap_or_default()))
     }
 
     pub(super) fn settle(
@@ -189,23 +214,24 @@ impl Executor {
         }
     }
 
-    /// Tells the person, in the inbox, and each conversation that had asked.
-    async fn notify_failure(
+    /// Ends deliveries of one letter that were not sent, or not for certain, and tells the person, in the inbox, and each
+    /// conversation that had asked. Everything is loaded before anything is staged: if that takes several steps, what one
+    /// has loaded stays in memory for the next.
+    async fn end_unsent(
         &mut self,
         deliveries: &[Delivery],
         state: DeliveryState,
         reason: &str,
+        is_told: bool,
         source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let Some(first) = deliveries.first() else { return Ok(()) };
-        let what = match state {
-            DeliveryState::Unknown => "A mail to you may not have arrived",
-            _ => "A mail to you could not be delivered",
-        };
-        let mut message = format!("{what} ({}): {reason}", first.target);
-        if let Some((end, _)) = message.char_indices().nth(bellwire_core::person::MESSAGE_MAX - 1) {
-            message.truncate(end);
-            message.push('…');
+        self.person(&first.user_id, source).await?;
+        let mailbox = MailboxKey::of_person(&first.user_id.as_str().into(), HUB);
+        match self.load_mailbox(&mailbox, source).await {
+            // The event says so.
+            Err(error) if error.kind == ErrorKind::Damaged => {}
+            entered => drop(entered?),
         }
         let mut asking: Vec<InboxItem> = Vec::new();
         for id in deliveries.iter().filter_map(|one| one.content.notification_id()) {
@@ -216,48 +242,83 @@ impl Executor {
                 item => asking.extend(item?),
             }
         }
-        self.person(&first.user_id, source).await?;
-        let note =
-            InboxDraft::note(&first.user_id, asking.first().and_then(|item| item.conversation_id.clone()), message);
-        // A note needs no allowance, so it is always taken.
-        let _ = self.admit(note, source).await?;
-        for item in asking {
-            self.publish_failure_event(first, &item, state, reason, source).await?;
+        let caller = Caller { origin: Some(HUB.to_owned()), ..Caller::user(&first.user_id) };
+        let mut events = Vec::new();
+        for item in &asking {
+            if let Some(event) = failure_event(first, item, state, reason)? {
+                events.push((self.open_asking(&caller, &event, source).await?, event));
+            }
+        }
+
+        self.settle(deliveries, state, Some(reason), None);
+        if !is_told {
+            let conversation = asking.first().and_then(|item| item.conversation_id.clone());
+            let note = InboxDraft::note(&first.user_id, conversation, failure_note(first, state, reason));
+            // A note needs no allowance, so it is always taken.
+            let _ = self.admit(note, source).await?;
+        }
+        for (address, event) in events {
+            let event = event.at(self.context.now);
+            if let Some(address) = address {
+                self.accept_event(&caller, &mut Incoming::new(event, None), address, source).await?;
+            }
         }
         Ok(())
     }
 
-    async fn publish_failure_event(
+    /// Where a conversation that had asked is told; none where nobody there can be.
+    async fn open_asking(
         &mut self,
-        delivery: &Delivery,
-        item: &InboxItem,
-        state: DeliveryState,
-        reason: &str,
+        caller: &Caller,
+        event: &Event,
         source: &mut impl RowSource,
-    ) -> Result<(), StoreError> {
-        let Some(conversation) = item.conversation_id.as_deref() else { return Ok(()) };
-        let shown: String = item.message.chars().take(80).collect();
-        let payload = json!({
-            "channel": delivery.channel.as_str(),
-            "error_class": if state == DeliveryState::Unknown { "unknown_outcome" } else { "refused" },
-            "error_message": reason,
-            "notification_id": item.id.to_string(),
-            "notification": shown,
-        });
-        let event = Event::from_hub("delivery.failed", Severity::Warning, payload)
-            .map_err(|invalid| StoreError::new(ErrorKind::Broken, invalid.to_string()))?;
-        let event = event.in_conversation(conversation).at(self.context.now);
-        let caller = Caller { origin: Some(HUB.to_owned()), ..Caller::user(&item.user_id) };
-        let address = match self.open_address(&caller, &event, source).await {
-            // The conversation went to somebody else's hands, or away: then nobody there is to be told.
-            Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
+    ) -> Result<Option<EventTargets>, StoreError> {
+        match self.open_address(caller, event, source).await {
+            // The conversation went to somebody else's hands, or away.
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
             // The person is told, and the deliveries of others go on.
             Err(error) if error.kind == ErrorKind::Damaged => {
-                self.damage.note(&item.user_id, format!("mailboxes ({}, {conversation})", item.user_id), &error);
-                return Ok(());
+                let owner = caller.user_id.as_deref().unwrap_or_default();
+                let row = format!("mailboxes ({owner}, {})", event.conversation_id().unwrap_or_default());
+                self.damage.note(owner, row, &error);
+                Ok(None)
             }
-            address => address?,
-        };
-        self.accept_event(&caller, &mut Incoming::new(event, None), address, source).await.map(drop)
+            address => address.map(Some),
+        }
     }
+}
+
+/// What a person's inbox says of a letter that was not sent, or not for certain.
+fn failure_note(delivery: &Delivery, state: DeliveryState, reason: &str) -> String {
+    let what = match state {
+        DeliveryState::Unknown => "A mail to you may not have arrived",
+        _ => "A mail to you could not be delivered",
+    };
+    let mut message = format!("{what} ({}): {reason}", delivery.target);
+    if let Some((end, _)) = message.char_indices().nth(bellwire_core::person::MESSAGE_MAX - 1) {
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
+/// What the conversation that had asked for a notification is told; none where none had.
+fn failure_event(
+    delivery: &Delivery,
+    item: &InboxItem,
+    state: DeliveryState,
+    reason: &str,
+) -> Result<Option<Event>, StoreError> {
+    let Some(conversation) = item.conversation_id.as_deref() else { return Ok(None) };
+    let shown: String = item.message.chars().take(80).collect();
+    let payload = json!({
+        "channel": delivery.channel.as_str(),
+        "error_class": if state == DeliveryState::Unknown { "unknown_outcome" } else { "refused" },
+        "error_message": reason,
+        "notification_id": item.id.to_string(),
+        "notification": shown,
+    });
+    let event = Event::from_hub("delivery.failed", Severity::Warning, payload)
+        .map_err(|invalid| StoreError::new(ErrorKind::Broken, invalid.to_string()))?;
+    Ok(Some(event.in_conversation(conversation)))
 }

@@ -13,8 +13,8 @@ use super::{Executor, RowSource};
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::people::{
-    Allowance, ConfirmationRow, Delivery, InboxItem, InboxItemKind, InboxItemType, LoadedPerson, NotificationContent,
-    NotificationDraft, PeopleRules, Quota, Reminder, SendResult, Toast,
+    Allowance, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxItemKind, InboxItemType, LoadedPerson,
+    NotificationContent, NotificationDraft, PeopleRules, Quota, Reminder, SendResult, Toast,
 };
 
 pub(super) const HOUR_MS: u64 = 60 * 60 * 1000;
@@ -58,8 +58,22 @@ pub(crate) trait PeopleRowSource {
         after: Uuid,
         limit: usize,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
-    /// What is claimed or tried.
-    fn leased_deliveries(&mut self) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
+    /// Deliveries of a letter that are in this state under this claim, in the order of ids; at most `limit`.
+    fn attempt(
+        &mut self,
+        letter_id: Uuid,
+        fence: i64,
+        state: DeliveryState,
+        limit: usize,
+    ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
+    /// What is claimed or tried and whose lease ended by now, the oldest first; at most `limit`.
+    fn lapsed_deliveries(
+        &mut self,
+        now: Time,
+        limit: usize,
+    ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
+    /// The letters that are claimed or tried, each once, and whose they are.
+    fn letters_in_flight(&mut self) -> impl Future<Output = Result<Vec<(String, Option<Uuid>)>, StoreError>> + Send;
     /// What went into this letter to this person.
     fn letter(
         &mut self,

@@ -197,9 +197,30 @@ impl PeopleRowSource for Memory {
         Ok(theirs.take(limit).cloned().collect::<Vec<_>>().into())
     }
 
-    async fn leased_deliveries(&mut self) -> Result<Found<Delivery>, StoreError> {
+    async fn attempt(
+        &mut self,
+        letter_id: Uuid,
+        fence: i64,
+        state: DeliveryState,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
         let tables = self.lock();
-        Ok(tables.people.deliveries.values().filter(|row| row.is_leased()).cloned().collect::<Vec<_>>().into())
+        let ours = |row: &&Delivery| row.letter_id == Some(letter_id) && row.fence == fence && row.state == state;
+        Ok(tables.people.deliveries.values().filter(ours).take(limit).cloned().collect::<Vec<_>>().into())
+    }
+
+    async fn lapsed_deliveries(&mut self, now: Time, limit: usize) -> Result<Found<Delivery>, StoreError> {
+        let tables = self.lock();
+        let mut lapsed: Vec<_> = tables.people.deliveries.values().filter(|row| row.has_lapsed(now)).collect();
+        lapsed.sort_by_key(|row| row.lease_until);
+        Ok(lapsed.into_iter().take(limit).cloned().collect::<Vec<_>>().into())
+    }
+
+    async fn letters_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
+        let tables = self.lock();
+        let leased = tables.people.deliveries.values().filter(|row| row.is_leased());
+        let letters: BTreeSet<_> = leased.map(|row| (row.user_id.clone(), row.letter_id)).collect();
+        Ok(letters.into_iter().collect())
     }
 
     async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Found<Delivery>, StoreError> {

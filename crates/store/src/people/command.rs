@@ -3,8 +3,8 @@ use bellwire_core::person::PersonSettings;
 use uuid::Uuid;
 
 use super::{
-    AttemptEnd, AttemptStart, Claim, Delivery, InboxItem, NewReminder, NotificationDraft, PressResult, Reminder,
-    SendResult, SettingsRequest,
+    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, InboxItem, NewReminder, NotificationDraft, PressResult,
+    Reminder, SendResult, SettingsRequest,
 };
 use crate::command::IdempotencyKey;
 use crate::error::StoreError;
@@ -55,9 +55,10 @@ people_commands! {
     PlanAnew(user_id: String, after: Uuid) -> Option<Uuid> => replan;
     ConfirmAddress(user_id: String, code: Vec<u8>, once: Option<IdempotencyKey>) -> PersonSettings => confirm_address;
     Unsubscribe(user_id: String, address: String) -> () => unsubscribe;
+    SettleLeases(told: Option<Uuid>) -> Option<Uuid> => settle_leases;
     Claim(limit: usize) -> Vec<Claim> => claim;
     Start(letter: AttemptStart) -> bool => start;
-    AttemptEnd(finish: AttemptEnd) -> bool => finish;
+    AttemptEnd(finish: AttemptEnd, is_told: bool) -> (bool, Option<AttemptOutcome>) => finish;
     RetryDelivery(user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> Delivery => retry_delivery;
     Recall(once: IdempotencyKey) -> Option<String> => known_answer;
     Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;

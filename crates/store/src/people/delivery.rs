@@ -217,4 +217,9 @@ impl Delivery {
     pub(crate) fn is_leased(&self) -> bool {
         matches!(self.state, DeliveryState::Claimed | DeliveryState::Started)
     }
+
+    /// Whether that lease has ended.
+    pub(crate) fn has_lapsed(&self, now: Time) -> bool {
+        self.is_leased() && self.lease_until.is_none_or(|until| until <= now)
+    }
 }

@@ -186,7 +186,14 @@ impl<R: Reader> People for SingleWriterStore<R> {
     }
 
     fn claim(&self, limit: usize) -> StoreFuture<'_, Vec<Claim>> {
-        self.command(move |reply| PeopleCommand::Claim { limit, reply })
+        Box::pin(async move {
+            let mut told = None;
+            // Others have their turn between two steps.
+            while let Some(letter) = self.command(|reply| PeopleCommand::SettleLeases { told, reply }).await? {
+                told = Some(letter);
+            }
+            self.command(|reply| PeopleCommand::Claim { limit, reply }).await
+        })
     }
 
     fn start(&self, letter: AttemptStart) -> StoreFuture<'_, bool> {
@@ -194,7 +201,17 @@ impl<R: Reader> People for SingleWriterStore<R> {
     }
 
     fn finish(&self, finish: AttemptEnd) -> StoreFuture<'_, bool> {
-        self.command(|reply| PeopleCommand::AttemptEnd { finish, reply })
+        Box::pin(async move {
+            let (mut finish, mut is_told) = (finish, false);
+            // Others have their turn between two steps.
+            loop {
+                let part = finish.clone();
+                let (is_ours, rest) =
+                    self.command(|reply| PeopleCommand::AttemptEnd { finish: part, is_told, reply }).await?;
+                let Some(outcome) = rest else { return Ok(is_ours) };
+                (finish.outcome, is_told) = (outcome, true);
+            }
+        })
     }
 
     fn deliveries(

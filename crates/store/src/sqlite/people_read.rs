@@ -137,10 +137,34 @@ impl PeopleRowSource for SqliteWriter {
         found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
-    async fn leased_deliveries(&mut self) -> Result<Found<Delivery>, StoreError> {
+    async fn attempt(
+        &mut self,
+        letter_id: Uuid,
+        fence: i64,
+        state: DeliveryState,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-        sql.push("state IN ('claimed', 'started')");
+        sql.push("letter_id = ").push_bind(letter_id.as_bytes().to_vec()).push(" AND fence = ").push_bind(fence);
+        sql.push(" AND +state = ").push_bind(state.as_str()).push(" ORDER BY id LIMIT ").push_bind(count(limit));
         found(sql, &mut self.reading, "deliveries", delivery).await
+    }
+
+    async fn lapsed_deliveries(&mut self, now: Time, limit: usize) -> Result<Found<Delivery>, StoreError> {
+        let query = |limit: usize| {
+            let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+            sql.push("state IN ('claimed', 'started') AND (lease_until IS NULL OR lease_until <= ");
+            sql.push_bind(now.as_millis()).push(") ORDER BY lease_until LIMIT ").push_bind(count(limit));
+            sql
+        };
+        oldest(&mut self.reading, limit, "deliveries", query, delivery).await
+    }
+
+    async fn letters_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
+        let sql = "SELECT DISTINCT user_id, letter_id FROM deliveries WHERE state IN ('claimed', 'started')";
+        let rows = sqlx::query(sql).fetch_all(&mut self.reading).await.map_err(failure)?;
+        // A damaged row is reported when its lease ends; it only loses its turn here.
+        Ok(rows.iter().filter_map(|row| Some((column(row, 0).ok()?, optional(row, 1).ok()?))).collect())
     }
 
     async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Found<Delivery>, StoreError> {

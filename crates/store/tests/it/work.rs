@@ -8,13 +8,14 @@ use bellwire_core::event::AgentName;
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Inject, Severity};
 use bellwire_store::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Caller, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, Incoming,
-    InjectCommand, NotificationContent, NotificationDraft, PeopleRules, Publish, Purpose, SettingsRequest, SqliteStore,
-    Store, StoreOptions,
+    AttemptEnd, AttemptOutcome, AttemptStart, Caller, ClientEventId, CommitReport, DeliveryState, ErrorKind,
+    IdempotencyKey, InboxItemKind, InboxItemType, InboxQuery, InboxState, Incoming, InjectCommand, NotificationContent,
+    NotificationDraft, PeopleRules, Publish, Purpose, SettingsRequest, SqliteStore, Store, StoreOptions,
 };
 use serde_json::json;
 
 use crate::backends::{Backend, event, failure, on_every_store, take};
+use crate::outbox::mail_to;
 
 /// The most that one step may do.
 const STEP_MAX: usize = 5_000;
@@ -341,6 +342,47 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
         }
         assert_eq!(claimed, 2_500);
         reports.check("mail for 2500 messages");
+    }
+}
+
+#[tokio::test]
+async fn a_letter_of_many_notifications_fails_in_small_steps_and_its_person_is_told_once() {
+    const MESSAGES: usize = 250;
+    let rules = PeopleRules { notifications_per_hour: 100_000, email: true, ..PeopleRules::default() };
+    let mut backend = Backend::sqlite_with(rules).await;
+    hundred_full_mailboxes(&backend).await;
+    mail_to(&backend, "ada@example.org").await;
+    for is_lost in [false, true] {
+        for number in 0..MESSAGES {
+            let conversation_id = Some(format!("chat-{}", number % 100));
+            backend.store().send(NotificationDraft { conversation_id, ..message(number) }).await.unwrap();
+        }
+        let claim = backend.store().claim(1).await.unwrap().remove(0);
+        assert!(matches!(&claim.purpose, Purpose::News(items) if items.len() == MESSAGES), "{claim:?}");
+        let (letter_id, fence) = (claim.letter_id, claim.fence);
+        assert!(backend.store().start(AttemptStart { letter_id, fence, code: None }).await.unwrap());
+        let reports = Reports::of(&mut backend).await;
+        if is_lost {
+            backend.pass(i64::try_from(rules.attempt_ms).unwrap());
+            assert!(backend.store().claim(4).await.unwrap().is_empty());
+        } else {
+            let outcome = AttemptOutcome::Refused { reason: "no such mailbox".into() };
+            let finish = AttemptEnd { letter_id, fence, outcome, jitter: 0 };
+            assert!(backend.store().finish(finish.clone()).await.unwrap());
+            assert!(!backend.store().finish(finish).await.unwrap(), "it is over");
+        }
+        let events: usize = reports.0.lock().unwrap().iter().map(|report| report.events).sum();
+        assert_eq!(events, MESSAGES, "each message's conversation is told");
+        let (steps, read) = reports.check("a letter that failed");
+        assert!(steps <= 80 && read < 60_000, "{steps} steps, {read} rows: nothing is read in circles");
+        let (state, told) = if is_lost { (DeliveryState::Unknown, 2) } else { (DeliveryState::Failed, 1) };
+        let (ended, _) = backend.store().deliveries(Some("ada".into()), Some(state), None, 1_000).await.unwrap();
+        assert_eq!(ended.len(), MESSAGES);
+        let query =
+            InboxQuery { state: InboxState::All, level: Some(InboxItemType::Warning), before: None, limit: 100 };
+        let (notes, _) = backend.store().inbox("ada".into(), query).await.unwrap();
+        let notes = notes.iter().filter(|item| item.kind == InboxItemKind::Note).count();
+        assert_eq!(notes, told, "one note for each letter");
     }
 }
 
