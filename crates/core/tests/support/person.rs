@@ -6,12 +6,13 @@ use std::sync::Arc;
 use bellwire_core::notification::NotificationKind;
 use bellwire_core::subscriber::SubscriberId;
 use bellwire_core::{
-    Effect, Event, EventId, Ids, Input, Mailbox, MailboxContext, MailboxKind, Notification, Severity, Subscribers,
-    Time, Verdict,
+    Effect, EventId, Ids, Input, Mailbox, MailboxContext, MailboxKind, Notification, Severity, Subscribers, Time,
+    Verdict,
 };
 
 use super::custom::subscribers;
 use super::steps::{EventStep, Step, Timeline};
+use super::texts::event_of;
 
 type EventKey = (SubscriberId, EventId);
 
@@ -96,7 +97,7 @@ impl Person {
             payload["n"] = number.into();
         }
         let kind = if number.is_multiple_of(2) { step.kind } else { "agent.input.needed" };
-        let event = Event::new(kind, step.source, Severity::Error, payload).expect("the pools hold what is allowed");
+        let event = event_of(kind, step.source, Severity::Error, payload);
         let event = event.with_id(self.context.ids.event(self.now));
         self.handle(Input::Event(&event));
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::custom::subscribers;
 use super::driver::Driver;
 use super::steps::{EventStep, InjectStep, Step, Timeline};
-use super::texts::BOUNDARY;
+use super::texts::{BOUNDARY, event_of};
 use super::{Action, Law, StepRecord};
 
 /// Longer than any batch or dedupe window.
@@ -172,11 +172,7 @@ impl<D: Driver> Player<D> {
             payload["n"] = number.into();
         }
         let source = self.with_boundary(step.source);
-        let event = match source.as_str() {
-            "bellwire" => Event::from_hub(step.kind, step.severity, payload),
-            source => Event::new(step.kind, source, step.severity, payload),
-        };
-        let event = event.expect("the pools hold what is allowed");
+        let event = event_of(step.kind, &source, step.severity, payload);
         let event = event.with_id(self.ids.event(self.now));
         let event = if step.by_agent { event.by_agent() } else { event };
         match step.dedupe_key {

@@ -1,5 +1,7 @@
 //! Event content: a small pool of payloads, so that they repeat, and hostile texts.
 
+use bellwire_core::event::HUB;
+use bellwire_core::{Event, Severity};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -98,6 +100,15 @@ const TYPES: [&str; 27] = [
 pub(crate) fn event_type() -> impl Strategy<Value = &'static str> {
     // Types that custom subscribers listen for are more frequent.
     prop_oneof![3 => select(&TYPES[..]), 2 => select(&["custom.thing", "custom.thing.else", "tool.call.failure"][..])]
+}
+
+/// An event with a source from the pool. Only the hub's own events may have the source `bellwire`.
+pub(crate) fn event_of(kind: &str, source: &str, severity: Severity, payload: Value) -> Event {
+    let event = match source {
+        HUB => Event::from_hub(kind, severity, payload),
+        _ => Event::new(kind, source, severity, payload),
+    };
+    event.expect("the pools contain only valid values")
 }
 
 /// Valid labels that are easily confused with something else.
