@@ -47,7 +47,7 @@ use crate::usage::TokenLimits;
 
 /// How often old rows are looked for, and how many go at once.
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
-const RETENTION_STEP: usize = 500;
+const RETENTION_STEP: usize = 2_000;
 const RETENTION_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 /// Whoever sends half a request and no more is waited for so long when the hub stops. Whatever asks a hub to stop kills it
 /// after ten seconds, as a rule.

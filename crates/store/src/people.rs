@@ -153,6 +153,8 @@ pub trait People: Send + Sync {
     fn secret(&self, name: String, fresh: Vec<u8>) -> StoreFuture<'_, Vec<u8>>;
     /// The number of waiting deliveries, and the earliest due time.
     fn outbox(&self) -> StoreFuture<'_, (usize, Option<Time>)>;
+    /// The earliest due time of the waiting deliveries: one row of an index, however many wait.
+    fn oldest_delivery(&self) -> StoreFuture<'_, Option<Time>>;
     /// Rings after every commit that changed this person's inbox; the reader then queries the changes.
     fn doorbell(&self, user_id: &str) -> Doorbell;
     /// Rings after every commit that changed a delivery.

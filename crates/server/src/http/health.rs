@@ -41,7 +41,7 @@ pub(super) async fn ready(State(hub): State<Hub>) -> Result<Json<Health>, ApiErr
         }
         other => other,
     })?;
-    let (_, oldest_due) = hub.store.outbox().await?;
+    let oldest_due = hub.store.oldest_delivery().await?;
     let slow = oldest_due.filter(|_| hub.mails).and_then(|due| slow_mail(due, clock::now()));
     let redis = hub.refusals.status().away.map(|_| REDIS_AWAY.to_owned());
     Ok(Json(Health { status: "ready", degraded: slow.into_iter().chain(redis).collect() }))

@@ -306,4 +306,8 @@ impl PeopleReader for Memory {
         let waiting: Vec<Time> = tables.people.waiting().map(|row| row.not_before).collect();
         Ok((waiting.len(), waiting.into_iter().min()))
     }
+
+    async fn oldest_delivery(&self) -> Result<Option<Time>, StoreError> {
+        Ok(self.lock().people.waiting().map(|row| row.not_before).min())
+    }
 }

@@ -52,6 +52,8 @@ pub trait PeopleReader {
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
     /// How many deliveries wait, and when the first of them is or was due.
     fn outbox(&self) -> impl Future<Output = Result<(usize, Option<Time>), StoreError>> + Send;
+    /// When the first of them is or was due.
+    fn oldest_delivery(&self) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
 }
 
 impl<R: Reader> SingleWriterStore<R> {
@@ -256,6 +258,10 @@ impl<R: Reader> People for SingleWriterStore<R> {
 
     fn outbox(&self) -> StoreFuture<'_, (usize, Option<Time>)> {
         Box::pin(self.reader.outbox())
+    }
+
+    fn oldest_delivery(&self) -> StoreFuture<'_, Option<Time>> {
+        Box::pin(self.reader.oldest_delivery())
     }
 
     fn doorbell(&self, user_id: &str) -> Doorbell {

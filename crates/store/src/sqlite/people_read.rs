@@ -297,6 +297,12 @@ impl PeopleReader for Sqlite {
         let waiting = usize::try_from(column::<i64>(&row, 0)?).unwrap_or(0);
         Ok((waiting, column::<Option<i64>>(&row, 1)?.map(Time::from_millis)))
     }
+
+    async fn oldest_delivery(&self) -> Result<Option<Time>, StoreError> {
+        let row = sqlx::query("SELECT MIN(not_before) FROM deliveries WHERE state = 'waiting'");
+        let row = row.fetch_one(&self.pool).await.map_err(failure)?;
+        Ok(column::<Option<i64>>(&row, 0)?.map(Time::from_millis))
+    }
 }
 
 /// What this person was told under these names, which the verdicts on an event gave.

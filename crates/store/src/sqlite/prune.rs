@@ -9,8 +9,8 @@ use crate::writer::PruneCutoffs;
 /// Names of ours begin with the time, so the key itself tells the age.
 const BY_NAME: [&str; 3] = [
     "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < ?1 ORDER BY id LIMIT ?2)",
-    "DELETE FROM superseded WHERE event_id IN \
-     (SELECT event_id FROM superseded WHERE event_id < ?1 ORDER BY event_id LIMIT ?2)",
+    "DELETE FROM superseded WHERE (event_id, subscriber_id) IN \
+     (SELECT event_id, subscriber_id FROM superseded WHERE event_id < ?1 ORDER BY event_id LIMIT ?2)",
     "DELETE FROM notifications WHERE id IN \
      (SELECT id FROM notifications WHERE id < ?1 AND state <> 'pending' ORDER BY id LIMIT ?2)",
 ];
@@ -26,13 +26,12 @@ const ONCE: &str = "DELETE FROM idempotency_keys WHERE (token_id, route, name) I
 const SUBJECTS: &str = "DELETE FROM idempotency_subjects WHERE (user_id, token_id, route, name) IN \
     (SELECT user_id, token_id, route, name FROM idempotency_subjects WHERE at < ?1 ORDER BY at LIMIT ?2)";
 
-/// Deletes what is older than it needs to be, at most `limit` rows of each kind; how many went.
+/// Deletes what is older than it needs to be, at most `limit` rows; how many went.
 pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: usize) -> rusqlite::Result<usize> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let events = first_name_at(before.events.min(oldest_waiting(connection)?));
-    let mut gone = 0;
+    let mut left = limit;
     for sql in BY_NAME {
-        gone += connection.execute(sql, params![events, limit])?;
+        left = left.saturating_sub(connection.execute(sql, params![events, count(left)])?);
     }
     let by_time = [
         (BROUGHT, before.events),
@@ -40,16 +39,17 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
         (EMPTY_ANSWERS, before.answers),
         (ONCE, before.once),
         (SUBJECTS, before.once),
+        (super::people_write::PRUNED_UNREAD, before.unread_inbox),
     ];
-    for (sql, time) in by_time {
-        gone += connection.execute(sql, params![time.as_millis(), limit])?;
+    let of_people = super::people_write::PRUNED.map(|sql| (sql, before.inbox));
+    for (sql, time) in by_time.into_iter().chain(of_people) {
+        left = left.saturating_sub(connection.execute(sql, params![time.as_millis(), count(left)])?);
     }
-    let unread = params![before.unread_inbox.as_millis(), limit];
-    gone += connection.execute(super::people_write::PRUNED_UNREAD, unread)?;
-    for sql in super::people_write::PRUNED {
-        gone += connection.execute(sql, params![before.inbox.as_millis(), limit])?;
-    }
-    Ok(gone)
+    Ok(limit - left)
+}
+
+fn count(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
 /// A notification that waits still needs its events, and none of them is older than itself.
@@ -64,4 +64,41 @@ fn oldest_waiting(connection: &Connection) -> rusqlite::Result<Time> {
 pub(super) fn first_name_at(time: Time) -> [u8; 16] {
     let millis = u128::try_from(time.as_millis()).unwrap_or(0).min((1 << 48) - 1);
     (millis << 80).to_be_bytes()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+mod tests {
+    use super::super::migrate::MIGRATIONS;
+    use super::*;
+
+    #[test]
+    fn a_step_deletes_no_more_rows_than_it_may_of_all_kinds_together() {
+        let file = Connection::open_in_memory().unwrap();
+        MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
+        let numbers = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)";
+        file.execute_batch(&format!(
+            "{numbers} INSERT INTO brought_ids SELECT 'admin', i, CAST(i AS BLOB), x'', 1 FROM n;
+             {numbers} INSERT INTO superseded SELECT zeroblob(16), i, x'', 1 FROM n;
+             {numbers} INSERT INTO injections (owner, conversation_id, agent, call_id, point, at, answer, taken) \
+                SELECT 'ada', 'c', 'main', i, 'after_tool', 1, '{{}}', x'' FROM n;
+             {numbers} INSERT INTO idempotency_keys SELECT 'admin', 'r', i, x'', '', 1 FROM n;
+             {numbers} INSERT INTO idempotency_subjects SELECT 'ada', 'admin', 'r', i, 1 FROM n;"
+        ))
+        .unwrap();
+        let [events, answers, inbox, unread_inbox, conversations, once] = [Time::from_millis(10); 6];
+        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, once };
+        let changes = || file.query_row("SELECT total_changes()", [], |row| row.get::<_, i64>(0)).unwrap();
+        let (start, mut gone) = (changes(), 0);
+        loop {
+            let earlier = changes();
+            let step = old_rows(&file, &before, 30).unwrap();
+            assert!(changes() - earlier <= 30, "{} rows in one step", changes() - earlier);
+            gone += step;
+            if step == 0 {
+                break;
+            }
+        }
+        assert_eq!((gone, changes() - start), (500, 500));
+    }
 }

@@ -50,7 +50,7 @@ impl Backend for SqliteWriter {
         let rows = transaction::whole(&self.connection, |connection| prune::old_rows(connection, before, limit));
         let rows = rows.map_err(failed)?;
         // A conversation is several rows to look at and to delete.
-        let pruned = self.delete_idle(before.conversations, (limit / 4).max(1))?;
+        let pruned = self.delete_idle(before.conversations, (limit / 8).max(1))?;
         Ok(Pruned { rows: rows + pruned.rows, ..pruned })
     }
 

@@ -350,10 +350,12 @@ on_every_store! {
     async fn the_outbox_tells_its_age(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         assert_eq!(backend.store().outbox().await.unwrap(), (0, None));
+        assert_eq!(backend.store().oldest_delivery().await.unwrap(), None);
         let at: Time = backend.now();
         told(&backend, message("news")).await;
         backend.pass(60_000);
         assert_eq!(backend.store().outbox().await.unwrap(), (1, Some(at)));
+        assert_eq!(backend.store().oldest_delivery().await.unwrap(), Some(at));
     }
 
     async fn an_erased_person_is_sent_nothing_more(backend: Backend) {
