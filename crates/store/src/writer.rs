@@ -43,8 +43,8 @@ const GROUP_MAX: usize = 256;
 const STEP_WORK: usize = 2_400;
 /// How many rows a command may read in one step. What it loaded stays in memory, and it goes on in the next step.
 const STEP_READS: usize = 1_500;
-/// After so many steps a command may read twice as many rows, so that it ends even if it would read the same ones again.
-const STEPS_MAX: u32 = 1_024;
+/// After so many steps a command that still has not read what it needs is refused. The largest publish needs about 800.
+const STEPS_MAX: u32 = 4_096;
 /// How much work a step does for timers, before the commands that share its commit.
 const TIMER_WORK: usize = 800;
 /// How many commands may wait before askers wait too.
@@ -146,6 +146,8 @@ impl Job {
     fn shares_up_to(&self) -> usize {
         match self {
             Self::Publish(publishing, _) if publishing.is_large() => STEP_WORK / 3,
+            // A letter of a thousand notifications alone is most of a step.
+            Self::People(PeopleCommand::Claim { .. }) => STEP_WORK / 10,
             _ => STEP_WORK,
         }
     }
@@ -340,6 +342,9 @@ impl<B: Backend> Writer<B> {
                 None => Some(asked.recv_many(&mut group, GROUP_MAX).await),
             };
             if received == Some(0) {
+                while !self.unfinished.is_empty() {
+                    self.go_on().await;
+                }
                 return;
             }
             if received.is_none() && !self.is_due() && self.unfinished.is_empty() {
@@ -496,7 +501,7 @@ impl<B: Backend> Writer<B> {
                 return Decided::First(at);
             }
             self.executor.changes.begin();
-            self.backend.allow(STEP_READS << (task.steps / STEPS_MAX).min(16));
+            self.backend.allow(STEP_READS);
             let decided = self.decide_one(&mut task.job).await;
             if let Err(error) = &decided
                 && error.kind == ErrorKind::Broken
@@ -506,7 +511,13 @@ impl<B: Backend> Writer<B> {
             }
             let failed = decided.is_err();
             task.state = match &task.job {
-                _ if self.executor.take_unfinished() => State::Unfinished,
+                _ if self.executor.take_unfinished() => match task.steps < STEPS_MAX {
+                    true => State::Unfinished,
+                    false => {
+                        tracing::error!(steps = task.steps, "a command did not end within its steps; it is refused");
+                        State::Decided
+                    }
+                },
                 Job::Publish(_, reply) if !reply.is_held() => State::Part,
                 _ => State::Decided,
             };

@@ -19,6 +19,8 @@ pub(super) struct EventCache {
     /// How many were needed when it was tidied last.
     needed: usize,
     bytes: usize,
+    /// What a command that needs another step has loaded, though the mailbox does not refer to it.
+    pinned: HashSet<EventId>,
 }
 
 impl EventCache {
@@ -31,6 +33,11 @@ impl EventCache {
 
     pub(super) fn has(&self, id: EventId) -> bool {
         self.events.contains_key(&id)
+    }
+
+    /// Keeps these, until the next call, although the mailbox does not refer to them.
+    pub(super) fn pin(&mut self, events: impl Iterator<Item = EventId>) {
+        self.pinned = events.collect();
     }
 
     /// How much memory the events take, about.
@@ -49,7 +56,8 @@ impl EventCache {
             return;
         }
         let kept: HashSet<EventId> = mailbox.references().collect();
-        self.events.retain(|id, _| kept.contains(id));
+        let pinned = &self.pinned;
+        self.events.retain(|id, _| kept.contains(id) || pinned.contains(id));
         self.needed = self.events.len();
         self.events.shrink_to(2 * self.needed);
         self.bytes = self.events.values().map(PackedEvent::bytes).sum();
@@ -59,5 +67,29 @@ impl EventCache {
 impl EventLookup for EventCache {
     fn event(&self, id: EventId) -> Option<Arc<Event>> {
         self.events.get(&id)?.unpack(id).map(Arc::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwire_core::{Ids, MailboxKind, Severity, Time};
+
+    use super::*;
+
+    #[test]
+    fn what_an_unfinished_command_loaded_stays_until_it_is_done() -> Result<(), Box<dyn std::error::Error>> {
+        let mailbox = Mailbox::new(MailboxKind::MainAgent, [1; 16]);
+        let (mut cache, mut ids) = (EventCache::default(), Ids::seeded(1));
+        let event = Event::new("tool.call.failure", "tool_executor", Severity::Error, serde_json::json!({}))?;
+        let loaded: Vec<EventId> = (0..2 * TIDY_FROM).map(|_| ids.event(Time::from_millis(1_000))).collect();
+        loaded.iter().for_each(|id| cache.keep(*id, PackedEvent::of(&event)));
+        cache.pin(loaded.iter().copied());
+        cache.drop_unreferenced(&mailbox);
+        assert_eq!(cache.len(), loaded.len());
+        cache.pin(std::iter::empty());
+        cache.needed = 0;
+        cache.drop_unreferenced(&mailbox);
+        assert_eq!(cache.len(), 0);
+        Ok(())
     }
 }

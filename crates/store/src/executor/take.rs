@@ -155,11 +155,15 @@ impl Executor {
         if let Err(stopped) = self.load(key, &wanted, source).await {
             // The next command must not find the effects of this one.
             while self.context.poll().is_some() {}
+            // What was loaded stays, whatever the mailbox is told until the next step.
+            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+            hot_mailbox.event_cache.pin(mailbox.events_to_show());
             return Err(stopped);
         }
         let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
         hot_mailbox.change(&mut self.changes);
         hot_mailbox.mailbox = mailbox;
+        hot_mailbox.event_cache.pin(std::iter::empty());
         self.changes.handled += 1;
         Ok(())
     }
