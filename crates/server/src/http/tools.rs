@@ -32,7 +32,7 @@ pub(super) struct ToolCall {
     context: Option<Object<ToolContext>>,
 }
 
-/// For whom and in which conversation a tool is result. What the token is bound to needs no saying.
+/// For whom and in which conversation a tool is called. What the token is bound to needs no saying.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolContext {
