@@ -141,7 +141,7 @@ impl Client {
             (true, Ok(body)) => Ok(HubResponse { headers, body }),
             (true, Err(_)) if text.is_empty() => Ok(HubResponse { headers, body: Value::Null }),
             (false, Ok(body)) if body["error"]["message"].is_string() => {
-                Err(failure::HubRefused { status: status.as_u16(), message: failure::refusal(&body, status) }.into())
+                Err(HubRefused::new(status, &headers, &body).into())
             }
             _ => bail!("{} answers ({status}), but not like a Bellwire: is the address right?", self.url),
         }
@@ -155,9 +155,10 @@ impl Client {
         if status.is_success() {
             return Ok(SseReader::new(response));
         }
+        let headers = response.headers().clone();
         let text = response.text().await.unwrap_or_default();
         let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Err(failure::HubRefused { status: status.as_u16(), message: failure::refusal(&body, status) }.into())
+        Err(HubRefused::new(status, &headers, &body).into())
     }
 
     /// [`Client::get`] for callers inside the runtime.

@@ -19,11 +19,22 @@ pub fn raise_limit() {
     }
 }
 
-/// How many connections there may be at once: as many as the settings allow, or as many as there are descriptors for.
-pub(crate) fn connections_max(limits: &Limits) -> usize {
+/// How many connections there may be at once, and how many of them may be streams.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub(crate) connections: usize,
+    pub(crate) streams: usize,
+}
+
+/// As many as the settings allow, or as many as there are descriptors for.
+pub(crate) fn places(limits: &Limits) -> Places {
+    places_within(limits, soft_limit())
+}
+
+fn places_within(limits: &Limits, descriptors: Option<usize>) -> Places {
     // Every stream has a connection of its own, and every request that is worked on.
-    let wanted = limits.streams + limits.concurrent_requests;
-    let Some(descriptors) = soft_limit() else { return wanted };
+    let wanted = limits.streams.saturating_add(limits.concurrent_requests);
+    let Some(descriptors) = descriptors else { return Places { connections: wanted, streams: limits.streams } };
     let possible = descriptors - RESERVED_MAX.min(descriptors / 2);
     if possible < wanted {
         tracing::warn!(
@@ -34,7 +45,10 @@ pub(crate) fn connections_max(limits: &Limits) -> usize {
              LimitNOFILE= of systemd) or lower them"
         );
     }
-    wanted.min(possible)
+    let connections = wanted.min(possible);
+    // Streams stay open: without a part that is left to requests, streams alone could shut everybody else out.
+    let for_requests = limits.concurrent_requests.min(connections / 4).max(1);
+    Places { connections, streams: limits.streams.min(connections.saturating_sub(for_requests)) }
 }
 
 /// How many descriptors this process may have; none = any number, or not known.
@@ -46,4 +60,20 @@ fn soft_limit() -> Option<usize> {
     }
     #[cfg(not(unix))]
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_leave_connections_to_requests_where_descriptors_are_few() {
+        let mut limits = crate::Config::default().limits;
+        (limits.streams, limits.concurrent_requests) = (10_000, 1024);
+        let places = |descriptors| places_within(&limits, descriptors);
+        assert_eq!(places(None), Places { connections: 11_024, streams: 10_000 });
+        assert_eq!(places(Some(100_000)), Places { connections: 11_024, streams: 10_000 });
+        assert_eq!(places(Some(1024)), Places { connections: 896, streams: 672 });
+        assert_eq!(places(Some(4)), Places { connections: 2, streams: 1 });
+    }
 }

@@ -133,13 +133,14 @@ impl App {
             supervisor.spawn("the watcher of the subscriber folder", following);
         }
         let unsubscribe = deliver::UnsubscribeLinks::new(link_key(&*store).await?);
+        let places = descriptors::places(&config.limits);
         let hub = Hub::new(Parts {
             store: store.clone(),
             tokens: Arc::new(Authenticator::new(store.clone(), TokenLimits::new(&config.limits))),
             subscribers_watch: subscribers_watch.1,
             batch_max: config.limits.batch_events,
             metrics,
-            overload: Arc::new(ConcurrencyLimits::new(config.limits.concurrent_requests, config.limits.streams)),
+            overload: Arc::new(ConcurrencyLimits::new(config.limits.concurrent_requests, places.streams)),
             trace_ids: TraceIds::under(clock::random()),
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
@@ -165,7 +166,6 @@ impl App {
         let retention = run_retention(store.clone(), config.retention.clone(), stop.subscribe());
         supervisor.spawn("retention", retention);
         let grace = grace(stop.subscribe());
-        let connections_max = descriptors::connections_max(&config.limits);
         let watched = supervisor.clone();
         let ended = async move {
             tokio::select! {
@@ -177,11 +177,17 @@ impl App {
         };
         let serving = tokio::spawn(async move {
             tokio::select! {
-                () = listen::serve(listener, api, connections_max, counted, ended) => Ok(()),
+                () = listen::serve(listener, api, places.connections, counted, ended) => Ok(()),
                 () = grace => Ok(()),
             }
         });
         Ok(Self { address, store, serving, outbox, supervisor })
+    }
+
+    /// Waits until an essential task of the hub has died. The hub then stops by itself.
+    pub fn failed(&self) -> impl Future<Output = ()> + Send + 'static {
+        let supervisor = self.supervisor.clone();
+        async move { supervisor.failed().await }
     }
 
     /// Waits until the hub has stopped: everything it accepted is answered, and its data is free for another. A hub that

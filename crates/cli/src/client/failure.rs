@@ -3,14 +3,18 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
 /// The hub refused a request. Callers use the status to decide what to do, such as to reconnect.
 #[derive(Debug)]
 pub(crate) struct HubRefused {
     pub(crate) status: u16,
+    /// The `Retry-After` of the response.
+    pub(crate) retry_after: Option<Duration>,
     pub(crate) message: String,
 }
 
@@ -22,8 +26,20 @@ impl fmt::Display for HubRefused {
 
 impl Error for HubRefused {}
 
+impl HubRefused {
+    pub(super) fn new(status: StatusCode, headers: &HeaderMap, body: &Value) -> Self {
+        let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        Self { status: status.as_u16(), retry_after: seconds.map(Duration::from_secs), message: refusal(body, status) }
+    }
+
+    /// Whether trying again cannot help. A 429 is over after a while.
+    pub(crate) fn is_final(&self) -> bool {
+        self.status < 500 && self.status != StatusCode::TOO_MANY_REQUESTS.as_u16()
+    }
+}
+
 /// The message of an error response, with its field and hint.
-pub(super) fn refusal(body: &Value, status: StatusCode) -> String {
+fn refusal(body: &Value, status: StatusCode) -> String {
     if status == StatusCode::UNAUTHORIZED {
         let make = "make one: bellwire token create";
         return format!(

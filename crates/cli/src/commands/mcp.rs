@@ -48,28 +48,40 @@ const CONVERSATION: &str = "default";
 pub(crate) fn run(arguments: &McpArgs) -> Result<bool> {
     let mut defaults = arguments.defaults.clone();
     if !arguments.embedded {
-        return serve(Client::new(&arguments.connection)?, defaults);
+        return serve(Client::new(&arguments.connection)?, defaults, std::future::pending());
     }
     let hub = Embedded::start(&arguments.connection)?;
     defaults.user.get_or_insert_with(|| OWNER.to_owned());
     defaults.conversation.get_or_insert_with(|| CONVERSATION.to_owned());
-    let served = hub.client().and_then(|client| serve(client, defaults));
+    let served = hub.client().and_then(|client| serve(client, defaults, hub.failed()));
     hub.stop()?;
     served
 }
 
-/// Serves MCP on standard input and output until the agent disconnects.
-fn serve(client: Client, defaults: DefaultContext) -> Result<bool> {
+/// Serves MCP on standard input and output until the agent disconnects, or until the hub inside this process has failed.
+fn serve(client: Client, defaults: DefaultContext, failed: impl Future<Output = ()>) -> Result<bool> {
     let client = std::sync::Arc::new(client);
     let bridge = Bridge::new(client.clone(), defaults);
-    client.block_on(async {
-        let running = match bridge.serve(rmcp::transport::stdio()).await {
-            Ok(running) => running,
-            // The agent disconnected before the handshake.
-            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(true),
-            Err(error) => return Err(error).context("the agent and this server do not understand each other"),
-        };
-        running.waiting().await.context("serving failed")?;
-        Ok(true)
+    let served = client.block_on(async {
+        tokio::select! {
+            served = converse(bridge) => Some(served),
+            () = failed => None,
+        }
+    });
+    served.unwrap_or_else(|| {
+        // Its runtime reads standard input on a thread of its own and would wait for that when it is dropped.
+        std::mem::forget(client);
+        Err(anyhow::anyhow!("the hub inside this process has failed"))
     })
+}
+
+async fn converse(bridge: Bridge) -> Result<bool> {
+    let running = match bridge.serve(rmcp::transport::stdio()).await {
+        Ok(running) => running,
+        // The agent disconnected before the handshake.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(true),
+        Err(error) => return Err(error).context("the agent and this server do not understand each other"),
+    };
+    running.waiting().await.context("serving failed")?;
+    Ok(true)
 }

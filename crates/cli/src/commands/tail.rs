@@ -126,7 +126,5 @@ impl Follower<'_> {
 
 /// Whether reconnecting would not help: the hub refused the stream, or our output was closed.
 fn is_final(error: &anyhow::Error) -> bool {
-    let refused =
-        error.downcast_ref::<HubRefused>().is_some_and(|refused| refused.status < 500 && refused.status != 429);
-    refused || error.is::<std::io::Error>()
+    error.downcast_ref::<HubRefused>().is_some_and(HubRefused::is_final) || error.is::<std::io::Error>()
 }

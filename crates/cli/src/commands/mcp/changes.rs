@@ -13,7 +13,7 @@ const RECONNECT_FIRST: Duration = Duration::from_millis(250);
 const RECONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// Sends a message for every hint with pending notifications. Reconnects until the receiver is dropped or the hub refuses
-/// the stream.
+/// the stream for good.
 pub(super) fn follow(client: Arc<Client>, path: String) -> mpsc::Receiver<()> {
     // One unread message stands for all later ones.
     let (sender, receiver) = mpsc::channel(1);
@@ -26,8 +26,14 @@ pub(super) fn follow(client: Arc<Client>, path: String) -> mpsc::Receiver<()> {
             };
             match ended {
                 Ok(()) => wait = RECONNECT_FIRST,
-                Err(error) if error.downcast_ref::<HubRefused>().is_some_and(|no| no.status < 500) => return,
-                Err(_) => wait = (wait * 2).min(RECONNECT_MAX),
+                Err(error) => {
+                    let refused = error.downcast_ref::<HubRefused>();
+                    if refused.is_some_and(HubRefused::is_final) {
+                        return;
+                    }
+                    let asked = refused.and_then(|refused| refused.retry_after).unwrap_or_default();
+                    wait = (wait * 2).max(asked).min(RECONNECT_MAX);
+                }
             }
             tokio::time::sleep(wait).await;
         }

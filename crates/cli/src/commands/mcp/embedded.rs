@@ -48,6 +48,11 @@ impl Embedded {
         Client::open(reachable(self.app.address), token)
     }
 
+    /// Waits until an essential task of the hub has died.
+    pub(super) fn failed(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.app.failed()
+    }
+
     /// Stops the hub after the requests in flight.
     pub(super) fn stop(self) -> Result<()> {
         // Sending fails only if the hub has stopped already.

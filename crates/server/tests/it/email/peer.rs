@@ -24,9 +24,11 @@ impl MailServer {
     /// Starts the server and waits until every port accepts connections.
     pub(crate) fn start(listeners: &[Value]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
+        // It installs what the tests need, openssl too.
+        let python = python();
         certificate(folder.path());
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/peers/smtp_server.py");
-        let mut process = Command::new(python())
+        let mut process = Command::new(python)
             .arg(script)
             .arg(folder.path())
             .arg(Value::from(listeners).to_string())
