@@ -7,6 +7,7 @@ use bellwire_core::Time;
 use bellwire_core::event::{OPERATOR, PERSON, reserved_name};
 use bellwire_core::person::visible_name;
 use bellwire_store::{Caller, Store, Token};
+use icu_normalizer::ComposingNormalizerBorrowed;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -206,8 +207,28 @@ fn displayed_name(name: &str) -> String {
 }
 
 fn unreserved(name: String) -> String {
-    if reserved_name(&visible_name(&name)).is_some() { UNNAMED.to_owned() } else { name }
+    if reserved_origin(&name).is_some() { UNNAMED.to_owned() } else { name }
+}
+
+/// The reserved name that people would take this origin for: without what is not seen, in one case, and with letters that
+/// only look other than ordinary ones (NFKC) as those.
+pub(crate) fn reserved_origin(origin: &str) -> Option<&'static str> {
+    let plain = ComposingNormalizerBorrowed::new_nfkc().normalize(&visible_name(origin)).into_owned();
+    reserved_name(&visible_name(&plain))
 }
 
 /// Who has no name that people could see.
 const UNNAMED: &str = "unnamed";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_token_cannot_keep_a_reserved_name_in_whatever_letters_it_is_written() {
+        for name in ["bellwire", "Operator", "\u{ff4f}perator", "user\u{200d}", "\u{1d42e}ser", "switchboard"] {
+            assert_eq!(unreserved(seen(name)), UNNAMED, "{name}");
+        }
+        assert_eq!(unreserved(seen("butler")), "butler");
+    }
+}

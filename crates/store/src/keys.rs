@@ -40,8 +40,8 @@ enum Holder {
     /// One agent of one conversation.
     Agent { conversation: ConversationKey, agent: Arc<str> },
     /// A person, for the notifications of one origin. Each origin has a mailbox of its own, so that a notification made by a
-    /// timer still has a known origin.
-    Person { user_id: Arc<str>, origin: Arc<str> },
+    /// timer still has a known origin. The `mixed` one holds what was there before; no origin maps to it, not even `unknown`.
+    Person { user_id: Arc<str>, origin: Arc<str>, mixed: bool },
 }
 
 /// The origin of person mailboxes from database versions without origins.
@@ -54,7 +54,12 @@ impl MailboxKey {
 
     /// The mailbox of a person for the notifications of this origin.
     pub(crate) fn of_person(user_id: &Arc<str>, origin: &str) -> Self {
-        Self::of(Holder::Person { user_id: user_id.clone(), origin: origin.into() })
+        Self::of(Holder::Person { user_id: user_id.clone(), origin: origin.into(), mixed: false })
+    }
+
+    /// The mailbox that a person had before each origin had one.
+    fn of_person_mixed(user_id: &str) -> Self {
+        Self::of(Holder::Person { user_id: user_id.into(), origin: UNKNOWN_ORIGIN.into(), mixed: true })
     }
 
     fn of(holder: Holder) -> Self {
@@ -120,15 +125,15 @@ impl MailboxKey {
     pub(crate) fn columns(&self) -> (&str, &str, &str) {
         match &self.0.holder {
             Holder::Agent { conversation, agent } => (&conversation.owner, &conversation.id, agent),
-            Holder::Person { user_id, origin } if &**origin == UNKNOWN_ORIGIN => (user_id, "", ""),
-            Holder::Person { user_id, origin } => (user_id, "", origin),
+            Holder::Person { user_id, mixed: true, .. } => (user_id, "", ""),
+            Holder::Person { user_id, origin, .. } => (user_id, "", origin),
         }
     }
 
     /// The inverse of [`MailboxKey::columns`].
     pub(crate) fn from_columns(owner: &str, conversation_id: &str, agent: &str) -> Self {
         match (conversation_id, agent) {
-            ("", "") => Self::of_person(&owner.into(), UNKNOWN_ORIGIN),
+            ("", "") => Self::of_person_mixed(owner),
             ("", origin) => Self::of_person(&owner.into(), origin),
             (id, agent) => Self::new(&ConversationKey::new(owner, id), agent),
         }
@@ -213,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_mailbox_comes_back_from_the_columns_of_its_row() {
-        let columns = [("ada", "chat", "main"), ("ada", "chat", "sub"), ("ada", "", "butler"), ("ada", "", "main")];
+        let columns = [("ada", "chat", "main"), ("ada", "chat", "sub"), ("ada", "", "butler"), ("ada", "", "unknown")];
         for (owner, conversation, agent) in columns.into_iter().chain([("ada", "", "")]) {
             let key = MailboxKey::from_columns(owner, conversation, agent);
             assert_eq!(key.columns(), (owner, conversation, agent));
@@ -223,7 +228,9 @@ mod tests {
             );
         }
         assert!(!MailboxKey::from_columns("ada", "", "butler").is_sub_agents());
-        assert_eq!(MailboxKey::from_columns("ada", "", ""), MailboxKey::of_person(&"ada".into(), UNKNOWN_ORIGIN));
+        let (mixed, unknown) =
+            (MailboxKey::from_columns("ada", "", ""), MailboxKey::of_person(&"ada".into(), UNKNOWN_ORIGIN));
+        assert_eq!((mixed.origin(), mixed == unknown), (unknown.origin(), false), "an agent may be called so");
     }
 
     #[test]

@@ -1,3 +1,5 @@
+use std::cmp::Reverse;
+
 /// Replaces an address.
 const PLACEHOLDER: &str = "[address]";
 
@@ -42,7 +44,8 @@ fn push_without(word: &str, names: &[&str], out: &mut String) {
         .flat_map(|name| {
             lower[copied..].match_indices(*name).map(|(at, found)| (copied + at, copied + at + found.len()))
         })
-        .find(|(start, end)| !adjoins(word[..*start].chars().next_back()) && !adjoins(word[*end..].chars().next()))
+        .filter(|(start, end)| !adjoins(word[..*start].chars().next_back()) && !adjoins(word[*end..].chars().next()))
+        .min_by_key(|(start, end)| (*start, Reverse(*end)))
     {
         out.push_str(&word[copied..start]);
         out.push_str(PLACEHOLDER);
@@ -70,6 +73,7 @@ mod tests {
             "ada: no such user",
             "bounced as list-ada+bell=example.org@lists.example",
             "see ada+bell%40example.org",
+            "alias ada/ada+bell is full",
             "cannot forward to private.ada@gmail.example",
         ] {
             let safe = without_addresses(reply, "ada+bell@example.org");

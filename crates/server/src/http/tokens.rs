@@ -3,10 +3,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use bellwire_core::event::{RESERVED_NAMES, reserved_name};
+use bellwire_core::event::RESERVED_NAMES;
 use bellwire_core::person::visible_name;
 use bellwire_store::Token;
-use icu_normalizer::ComposingNormalizerBorrowed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,7 @@ use super::field::{EnumText, ID_MAX, NOT_BLANK, PathId, Rfc3339Time, SingleLineT
 use super::idempotency::IdempotentBody;
 use super::shape::{Created, List, NoContent};
 use super::{ApiError, Hub};
-use crate::auth::{Identity, Scope, new_secret};
+use crate::auth::{Identity, Scope, new_secret, reserved_origin};
 use crate::clock;
 
 /// Origins reserved for tokens of scope `daemon`.
@@ -186,15 +185,13 @@ impl NewToken {
     }
 }
 
-/// Refuses reserved origins. They are compared as people see them: without invisible characters, case-insensitively, and
-/// with compatibility characters replaced (NFKC).
+/// Refuses reserved origins, compared as people see them; see `reserved_origin`.
 fn check_origin(origin: &str, scope: Scope) -> Result<(), ApiError> {
     let seen = visible_name(origin);
     if seen.is_empty() {
         return Err(ApiError::invalid("origin", "is blank; name who it is"));
     }
-    let plain = ComposingNormalizerBorrowed::new_nfkc().normalize(&seen);
-    match reserved_name(&visible_name(&plain)) {
+    match reserved_origin(origin) {
         Some(name) if !(scope == Scope::Daemon && DAEMONS.contains(&name)) => {
             Err(ApiError::invalid("origin", format!("is '{seen}', which is reserved; choose another name")))
         }
