@@ -126,6 +126,50 @@ fn a_subscribed_client_gets_resource_updates() {
     agent.leave();
 }
 
+/// Whether the hub has refused a stream because its token has too many.
+fn streams_refused(hub: &Hub) -> bool {
+    let mut stream = std::net::TcpStream::connect(hub.url.trim_start_matches("http://")).expect("the hub listens");
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("the hub reads");
+    let mut metrics = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut metrics).expect("the hub answers");
+    metrics.contains(r#"route="/v1/conversations/{id}/stream",status="429"}"#)
+}
+
+#[test]
+fn a_client_follows_again_when_its_token_may_open_a_stream_again() {
+    let hub = Hub::start_under("export BELLWIRE_LIMITS_STREAMS_PER_TOKEN=1");
+    let token = hub.agent_token();
+    emit_to(&hub, &token);
+    let mut tail = hub.command(&["tail", "chat"]);
+    let mut tail = tail.env("BELLWIRE_TOKEN", &token).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let tail = tail.as_mut().expect("tail starts");
+    let mut said = BufReader::new(tail.stderr.take().expect("it has a standard error"));
+    said.read_line(&mut String::new()).expect("it follows");
+    let arguments = ["mcp", "--conversation", "chat", "--agent", "main"];
+    let mut agent = Agent::initialized(hub.command(&arguments).env("BELLWIRE_TOKEN", &token));
+    let uri = agent.ask("resources/list", json!({}))["result"]["resources"][0]["uri"].clone();
+    assert!(agent.ask("resources/subscribe", json!({"uri": uri}))["error"].is_null());
+    let started = std::time::Instant::now();
+    while !streams_refused(&hub) {
+        assert!(started.elapsed() < std::time::Duration::from_secs(30), "the bridge asks for a stream");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    tail.kill().expect("it runs");
+    tail.wait().expect("it ends");
+    let told = agent.read();
+    assert_eq!(told["method"], "notifications/resources/updated", "{told}");
+    agent.leave();
+}
+
+/// Publishes an event to the conversation of a token's person.
+fn emit_to(hub: &Hub, token: &str) {
+    let payload = json!({"tool_name": "grep", "error_type": "timeout"}).to_string();
+    let arguments = ["emit", "tool.call.failure", &payload, "--conversation", "chat", "--severity", "error"];
+    let output = finish(hub.command(&arguments).env("BELLWIRE_TOKEN", token), "");
+    assert!(output.status.success(), "{}", shown(&output));
+}
+
 #[test]
 fn a_client_of_the_newest_revision_needs_no_initialize() {
     let hub = Hub::start();
