@@ -75,7 +75,7 @@ impl Drop for Subscriptions {
     }
 }
 
-/// Reduces a requested filter to resources of this server, at most [`SUBSCRIPTIONS_MAX`].
+/// Reduces a requested filter to resources of this server, at most `SUBSCRIPTIONS_MAX`.
 pub fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let uris = requested.resource_subscriptions.iter().flatten();
     let ours: Vec<String> =
