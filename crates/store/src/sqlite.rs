@@ -249,6 +249,11 @@ fn failed(error: rusqlite::Error) -> StoreError {
     }
 }
 
+/// A row count or limit as SQLite takes it.
+fn row_count(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
+}
+
 fn sorted(code: Option<i32>, error: &dyn std::error::Error) -> StoreError {
     // The low byte is the primary result code: 13 full, 5 busy, 6 locked, 10 input/output, 11 a corrupt page. Beyond a quota or a limit
     // on file sizes the disk is as full as any, and SQLite calls it 778, a write that failed; 4874 is the same for the

@@ -1,20 +1,27 @@
-//! One writer, many askers: whatever has been asked meanwhile goes into the next commit together.
+//! Group commit: one writer carries out the commands of all requests, and those that wait go into the next commit together.
 //!
-//! That is where throughput comes from: a commit costs one wait for the disk, however many answers it carries. A job that
-//! fails does not fail the others of its group.
+//! A commit costs one wait for the disk, however many commands it carries. A command that fails does not fail the others of its
+//! group.
 
+mod backend;
 mod erase;
+mod health;
+mod job;
+mod step;
 
+pub(crate) use backend::{Backend, PruneCutoffs, Pruned};
 pub(crate) use erase::{Erased, Progress};
+pub(crate) use job::Job;
+
+use job::commits;
+use step::{Decided, Fired, State, Step, Task};
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_core::{Randomness, Time};
 use tokio::sync::{mpsc, watch};
@@ -22,17 +29,17 @@ use tokio::time::Instant;
 
 use crate::RetentionCutoffs;
 use crate::clock::Clock;
-use crate::command::{Caller, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Receipt, Token};
+use crate::command::{IdempotencyKey, Token};
 use crate::ended::{self, Ended};
 use crate::erasing::Erasing;
 use crate::error::{ErrorKind, StoreError};
-use crate::executor::{Executor, Publishing, RowSource};
+use crate::executor::{Executor, RowSource as _};
 use crate::hints::{HintReceiver, HintRouter};
-use crate::people::{Doorbells, PeopleCommand, PeopleRules};
+use crate::people::{Doorbells, PeopleRules};
 use crate::refusals::RefusalCache;
 use crate::reply::PendingReply;
 use crate::report::{CommitReport, Observer};
-use crate::rows::{Changes, ConversationKey, MailboxKey};
+use crate::rows::ConversationKey;
 use crate::sizes::Sizes;
 use crate::work::Counted;
 
@@ -47,7 +54,7 @@ const STEP_READS: usize = 1_500;
 const STEPS_MAX: u32 = 4_096;
 /// How much work a step does for timers, before the commands that share its commit.
 const TIMER_WORK: usize = 800;
-/// How many commands may wait before askers wait too.
+/// Commands that may wait in the queue; further callers wait for a place.
 const QUEUE_MAX: usize = 4096;
 /// How many due mailboxes one commit handles.
 const DUE_MAX: usize = 256;
@@ -56,12 +63,6 @@ const RETRY_MS: u64 = 1_000;
 /// While a timer is set, the clock is read this often: a wall clock that is set forward makes timers due that the
 /// monotonic wait does not know of. Less than the 100 ms that a timer may be late.
 const CLOCK_MS: u64 = 50;
-
-/// What a probe found holds for so long, so that asking often costs no more than asking once a second.
-const PROBED_FOR: Duration = Duration::from_secs(1);
-/// After a commit failed because the database needs a repair, the store counts as broken for this long. A probe then
-/// decides, because a hub that is not ready gets no commands that could show it works again.
-const BROKEN_FOR: Duration = Duration::from_secs(3);
 
 /// What a store is opened with.
 #[derive(Clone)]
@@ -74,133 +75,15 @@ pub struct StoreOptions {
     pub clock: Clock,
     /// Whether timers fire by themselves; a test with a clock of its own asks for them.
     pub timers: bool,
-    /// Who hears of every commit.
+    /// Called after every commit.
     pub observer: Option<Observer>,
-    /// How much people may be told, and by which ways.
+    /// Limits and channels for notifications to people.
     pub people: PeopleRules,
-    /// How much is kept at hand.
+    /// Sizes of the caches.
     pub sizes: Sizes,
 }
 
-/// Where rows come from and go to, all or none.
-pub(crate) trait Backend: RowSource + Send + 'static {
-    fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<(), StoreError>> + Send;
-    /// Writes something that means nothing, to see whether a commit would be taken.
-    fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
-    /// Inserts a row into each main table and rolls back, to see whether a command's rows would be taken.
-    fn probe_tables(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
-    fn prune(&mut self, before: &PruneCutoffs, limit: usize)
-    -> impl Future<Output = Result<Pruned, StoreError>> + Send;
-    /// The people whose erasure was under way when the data was used last.
-    fn unfinished_erasures(&self) -> Vec<String>;
-    /// Deletes about `limit` rows of a person, in a transaction of its own.
-    fn erase(&mut self, user_id: &str, limit: usize) -> impl Future<Output = Result<Erased, StoreError>> + Send;
-    /// How many notifications wait, counted once.
-    fn waiting(&self) -> Result<usize, StoreError>;
-    /// Lets the data go.
-    fn close(self) -> impl Future<Output = Result<(), StoreError>> + Send;
-}
-
-/// What is older than this may go.
-pub(crate) struct PruneCutoffs {
-    pub(crate) events: Time,
-    pub(crate) answers: Time,
-    pub(crate) inbox: Time,
-    pub(crate) unread_inbox: Time,
-    pub(crate) conversations: Time,
-    pub(crate) once: Time,
-}
-
-/// What was deleted for its age.
-#[derive(Default)]
-pub(crate) struct Pruned {
-    /// How many rows were deleted, and how many were looked at to find those of conversations and mailboxes.
-    pub(crate) rows: usize,
-    pub(crate) read: usize,
-    /// Conversations that are deleted with their agents' mailboxes.
-    pub(crate) conversations: Vec<ConversationKey>,
-    /// People's mailboxes that are deleted.
-    pub(crate) mailboxes: Vec<MailboxKey>,
-}
-
-pub(crate) enum Job {
-    Publish(Box<Publishing>, PendingReply<Vec<Receipt>>),
-    Inject(Box<InjectCommand>, PendingReply<InjectResult>),
-    PutConversation(Caller, String, String, Option<String>, PendingReply<ConversationView>),
-    Conversation(Caller, String, PendingReply<ConversationView>),
-    Connect(Caller, String, PendingReply<Vec<Hint>>),
-    Rotate(Caller, String, Option<IdempotencyKey>, PendingReply<Boundary>),
-    People(PeopleCommand),
-    PutToken(Box<Token>, Option<IdempotencyKey>, PendingReply<()>),
-    AnswerOnce(IdempotencyKey, String, Option<String>, PendingReply<String>),
-    EraseUser(String, PendingReply<()>),
-    Prune(RetentionCutoffs, usize, PendingReply<usize>),
-    Tick(PendingReply<()>),
-    SetSubscribers(Arc<Subscribers>, PendingReply<()>),
-    Check(PendingReply<()>),
-    Close(PendingReply<()>),
-}
-
-impl Job {
-    /// Up to how much work of others it shares a commit with: one that does much itself, with little.
-    fn shares_up_to(&self) -> usize {
-        match self {
-            Self::Publish(publishing, _) if publishing.is_large() => STEP_WORK / 3,
-            // A letter of a thousand notifications alone is most of a step.
-            Self::People(PeopleCommand::Claim { .. }) => STEP_WORK / 10,
-            _ => STEP_WORK,
-        }
-    }
-
-    /// Sends the answer after the commit.
-    fn answer(self, committed: Result<(), StoreError>) {
-        match self {
-            Self::Publish(_, reply) => reply.send(committed),
-            Self::Inject(_, reply) => reply.send(committed),
-            Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.send(committed),
-            Self::Connect(.., reply) => reply.send(committed),
-            Self::Rotate(.., reply) => reply.send(committed),
-            Self::People(command) => command.answer(committed),
-            Self::PutToken(.., reply) | Self::EraseUser(_, reply) => reply.send(committed),
-            Self::AnswerOnce(.., reply) => reply.send(committed),
-            Self::Prune(.., reply) => reply.send(committed),
-            Self::Tick(reply) | Self::SetSubscribers(_, reply) | Self::Check(reply) | Self::Close(reply) => {
-                reply.send(committed)
-            }
-        }
-    }
-
-    /// The person a call is about, as far as it says so itself.
-    fn about(&self) -> Option<&str> {
-        match self {
-            Self::Publish(publishing, _) => publishing.publish.caller.user_id.as_deref(),
-            Self::Inject(take, _) => take.caller.user_id.as_deref(),
-            Self::PutConversation(_, _, user_id, ..) => Some(user_id),
-            Self::Conversation(caller, ..) | Self::Connect(caller, ..) | Self::Rotate(caller, ..) => {
-                caller.user_id.as_deref()
-            }
-            Self::PutToken(token, ..) => token.user_id.as_deref(),
-            Self::AnswerOnce(_, _, about, _) => about.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// Answers a call about a person who is being erased.
-    fn refuse(&mut self, error: StoreError) -> Result<(), StoreError> {
-        match self {
-            Self::Publish(_, reply) => reply.hold(Err(error)),
-            Self::Inject(_, reply) => reply.hold(Err(error)),
-            Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.hold(Err(error)),
-            Self::Connect(.., reply) => reply.hold(Err(error)),
-            Self::Rotate(.., reply) => reply.hold(Err(error)),
-            Self::PutToken(.., reply) => reply.hold(Err(error)),
-            Self::AnswerOnce(.., reply) => reply.hold(Err(error)),
-            _ => Err(error),
-        }
-    }
-}
-
-/// The asking end of a writer.
+/// Sends commands to the writer.
 #[derive(Clone)]
 pub(crate) struct WriterHandle {
     jobs: mpsc::Sender<(Instant, Job)>,
@@ -218,7 +101,7 @@ pub(crate) struct WriterHandle {
 }
 
 impl WriterHandle {
-    /// Asks, and waits until the commit that answers.
+    /// Sends a command and waits for its answer, which comes after the commit.
     pub(crate) async fn ask<T>(&self, job: impl FnOnce(PendingReply<T>) -> Job) -> Result<T, StoreError> {
         let (reply, answer) = PendingReply::new();
         if self.jobs.send((Instant::now(), job(reply))).await.is_err() {
@@ -241,8 +124,8 @@ impl WriterHandle {
     }
 }
 
-/// A writer, and the end to ask it by. Somebody has to run it; it ends when it is closed, or when the last handle is gone
-/// and everything asked is answered.
+/// Makes a writer: a handle for commands and the future that runs it. The future ends when the writer is closed, or when the
+/// last handle is dropped and every command is answered.
 pub(crate) fn make<B: Backend>(
     backend: B,
     opening: StoreOptions,
@@ -296,7 +179,7 @@ pub(crate) fn make<B: Backend>(
     };
     let running = async move {
         let why = ended::run(writer.run(asked)).await;
-        // Those who wait for news hear that none will come, also after a panic.
+        // Streams and the outbox end too, also after a panic.
         doorbells.close();
         hints.close();
         end.send_replace(Some(why));
@@ -323,7 +206,7 @@ struct Writer<B> {
     /// Whether a commit would be taken, as far as is known, and since when.
     probed: Option<(Instant, Result<(), StoreError>)>,
     /// Why the last command failed, where only a repair of the database helps, and when. A commit of rows or, after
-    /// [`BROKEN_FOR`], a probe ends it.
+    /// `BROKEN_FOR`, a probe ends it.
     broken: Option<(Instant, StoreError)>,
     erasing: Arc<Erasing>,
     erasures: erase::Erasures,
@@ -361,7 +244,7 @@ impl<B: Backend> Writer<B> {
                     Err(jobs) => self.carry_out(jobs.into_iter().map(Task::new).collect(), waited).await,
                 }
             }
-            // One step of one unfinished command and of one erasure, and then whoever has asked meanwhile has their turn.
+            // One step of one unfinished command and of one erasure; then the commands that came meanwhile have their turn.
             self.go_on().await;
             self.go_on_erasing().await;
             if !closing.is_empty() {
@@ -373,7 +256,7 @@ impl<B: Backend> Writer<B> {
         }
     }
 
-    /// Lets the file go before it says so: whoever waited may open it again.
+    /// Closes the file before it answers, so that the caller can open it again.
     async fn close(self, closing: Vec<Job>) {
         self.doorbells.close();
         self.hints.close();
@@ -532,11 +415,6 @@ impl<B: Backend> Writer<B> {
         Decided::All
     }
 
-    /// Whether a commit failed because of what it writes, so that a smaller one may succeed: the store itself works.
-    async fn is_about_rows(&mut self, error: &StoreError) -> bool {
-        matches!(error.kind, ErrorKind::Broken | ErrorKind::Damaged) && self.backend.probe().await.is_ok()
-    }
-
     fn observe(&mut self, commands: usize, waited: Duration, started: Instant, done: &Result<(), StoreError>) {
         if let Some(observer) = &self.observer {
             let failed = done.as_ref().err().map(|error| error.kind);
@@ -576,7 +454,7 @@ impl<B: Backend> Writer<B> {
         hints.into_iter().for_each(|hint| self.hints.post(hint));
     }
 
-    /// Remembers what this commit refused, before anybody hears of it.
+    /// Records the refusals of this commit before they are answered.
     fn tell_refusals(&self) {
         let refused = &self.executor.changes.people.refused;
         refused.iter().for_each(|(quota, until)| self.refusals.remember(quota, *until));
@@ -596,19 +474,6 @@ impl<B: Backend> Writer<B> {
         committed
     }
 
-    /// Notes what the outcome of a commit says about the database.
-    fn note_broken(&mut self, committed: &Result<(), StoreError>) {
-        match committed {
-            Ok(()) if self.executor.changes.is_empty() => {}
-            Ok(()) => self.broken = None,
-            // A commit reads no single row that could be damaged: its tables or their indexes are.
-            Err(error) if matches!(error.kind, ErrorKind::Broken | ErrorKind::Damaged) => {
-                self.broken = Some((Instant::now(), error.clone()));
-            }
-            Err(_) => {}
-        }
-    }
-
     /// Handles what is due. Commands go on where this fails.
     async fn fire_timers(&mut self) -> Fired {
         self.backend.allow(TIMER_WORK);
@@ -621,27 +486,6 @@ impl<B: Backend> Writer<B> {
                 Fired::Failed
             }
         }
-    }
-
-    /// Whether a commit would be taken: what is known, or a try if that is too old.
-    async fn probe(&mut self) -> Result<(), StoreError> {
-        if let Some((at, error)) = &self.broken
-            && at.elapsed() < BROKEN_FOR
-        {
-            return Err(error.clone());
-        }
-        if let Some((at, found)) = &self.probed
-            && at.elapsed() < PROBED_FOR
-        {
-            return found.clone();
-        }
-        let found = match self.backend.probe().await {
-            Ok(()) => self.backend.probe_tables().await,
-            failed => failed,
-        };
-        self.broken = None;
-        self.probed = Some((Instant::now(), found.clone()));
-        found
     }
 
     async fn decide_one(&mut self, job: &mut Job) -> Result<(), StoreError> {
@@ -673,7 +517,7 @@ impl<B: Backend> Writer<B> {
             Job::AnswerOnce(once, answer, about, reply) => {
                 reply.hold(executor.answer_once(once, answer.clone(), about.as_deref(), backend).await)
             }
-            // It has a turn of its own, in which nothing else is carried out.
+            // `run` carries out an erasure outside of groups.
             Job::EraseUser(_, reply) => reply.hold(Err(StoreError::new(ErrorKind::Retry, "ask again"))),
             Job::Prune(cutoffs, limit, reply) => {
                 let once = self.clock.now().minus(IdempotencyKey::KEPT_MS);
@@ -697,93 +541,4 @@ impl<B: Backend> Writer<B> {
             Job::Close(reply) => reply.hold(Ok(())),
         }
     }
-}
-
-/// A job, and how it goes.
-struct Task {
-    job: Job,
-    state: State,
-    /// How many steps were not enough for it.
-    steps: u32,
-}
-
-/// What a step did for a job.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum State {
-    /// It has its answer.
-    Decided,
-    /// It has read enough for one step and staged nothing; it is decided again.
-    Unfinished,
-    /// It has staged a part of its work.
-    Part,
-}
-
-impl Task {
-    fn new(job: Job) -> Self {
-        Self { job, state: State::Unfinished, steps: 0 }
-    }
-}
-
-/// How many of the jobs of a step were decided.
-enum Decided {
-    All,
-    /// The first so many, which are enough for a commit.
-    First(usize),
-    /// This one failed after it had staged changes.
-    Failed(usize),
-}
-
-/// How much of what was due a step has handled.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Fired {
-    /// It was not to handle anything.
-    Nothing,
-    /// There may be more.
-    Part,
-    All,
-    /// It could not; this is tried again later.
-    Failed,
-}
-
-/// Jobs that are decided and committed together, and whether timers are handled before them.
-struct Step {
-    jobs: Range<usize>,
-    fires: bool,
-}
-
-impl Step {
-    /// The jobs before and behind one that failed, the former last.
-    fn without(self, failed: usize) -> [Self; 2] {
-        let (before, behind) = (self.jobs.start..failed, failed + 1..self.jobs.end);
-        [Self { jobs: behind, fires: false }, Self { jobs: before, fires: self.fires }]
-    }
-
-    fn is_divisible(&self) -> bool {
-        self.jobs.len() + usize::from(self.fires) > 1
-    }
-
-    /// The timers alone, then one half of the jobs, then the other; the first last.
-    fn halves(self) -> Vec<Self> {
-        let Range { start, end } = self.jobs;
-        let middle = start + (end - start) / 2;
-        let timers = self.fires.then_some(Self { jobs: start..start, fires: true });
-        let halves = [middle..end, start..middle].into_iter().filter(|jobs| !jobs.is_empty());
-        halves.map(|jobs| Self { jobs, fires: false }).chain(timers).collect()
-    }
-}
-
-/// An erasure has a commit of its own: what was asked before it is erased, what was asked after it stays. So has a prune:
-/// nothing may be staged for a conversation that it deletes. Without any
-/// jobs there is still one commit, for what is due.
-fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
-    let (mut commits, mut alone) = (vec![Vec::new()], false);
-    for job in jobs {
-        let erases = matches!(job, Job::EraseUser(..) | Job::Prune(..));
-        if (erases || alone) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
-            commits.push(Vec::new());
-        }
-        alone = erases;
-        commits.last_mut().expect("there is always one").push(job);
-    }
-    commits
 }

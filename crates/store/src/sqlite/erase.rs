@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
-use super::{BUSY, SqliteWriter, failed, transaction};
+use super::{BUSY, SqliteWriter, failed, row_count, transaction};
 use crate::error::StoreError;
 use crate::writer::{Erased, Progress};
 
@@ -139,7 +139,7 @@ fn rows(connection: &Connection, user: &str, limit: usize) -> rusqlite::Result<D
     }
     left -= events(connection, user, left)?.min(left);
     if left > 0 {
-        let wanted = params![user, count(left)];
+        let wanted = params![user, row_count(left)];
         pending = connection.prepare_cached(PENDING)?.query_row(wanted, |row| row.get(0))?;
         left -= some(connection, NOTIFICATIONS, user, left)?;
     }
@@ -154,13 +154,13 @@ fn some(connection: &Connection, sql: &str, user: &str, limit: usize) -> rusqlit
     if limit == 0 {
         return Ok(0);
     }
-    connection.prepare_cached(sql)?.execute(params![user, count(limit)])
+    connection.prepare_cached(sql)?.execute(params![user, row_count(limit)])
 }
 
 /// Deletes events with what belongs to them; all of `limit` where there may be more.
 fn events(connection: &Connection, user: &str, limit: usize) -> rusqlite::Result<usize> {
     let mut query = connection.prepare_cached(EVENTS)?;
-    let found = query.query_map(params![user, count(limit)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let found = query.query_map(params![user, row_count(limit)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     // A damaged id may be of any type.
     let found: Vec<(i64, Value, i64)> = found.collect::<rusqlite::Result<_>>()?;
     let (mut gone, mut bytes) = (0, 0);
@@ -175,10 +175,6 @@ fn events(connection: &Connection, user: &str, limit: usize) -> rusqlite::Result
         }
     }
     Ok(gone)
-}
-
-fn count(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

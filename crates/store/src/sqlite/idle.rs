@@ -5,7 +5,7 @@ use rusqlite::types::Value;
 use rusqlite::{Row, params};
 
 use super::prune::first_name_at;
-use super::{SqliteWriter, failed, transaction};
+use super::{SqliteWriter, failed, row_count, transaction};
 use crate::error::StoreError;
 use crate::rows::{ConversationKey, MailboxKey};
 use crate::writer::Pruned;
@@ -74,7 +74,7 @@ impl SqliteWriter {
     ) -> rusqlite::Result<()> {
         let [at, id, user_id] = &self.idle.conversation;
         let mut query = self.connection.prepare_cached(CONVERSATIONS)?;
-        let mut rows = query.query(params![at, id, user_id, before.as_millis(), count(limit)])?;
+        let mut rows = query.query(params![at, id, user_id, before.as_millis(), row_count(limit)])?;
         let mut looked = 0;
         while let Some(row) = rows.next()? {
             let last = [row.get(0)?, row.get(1)?, row.get(2)?];
@@ -104,7 +104,7 @@ impl SqliteWriter {
     ) -> rusqlite::Result<()> {
         let [owner, origin] = &self.idle.mailbox;
         let mut query = self.connection.prepare_cached(OF_PEOPLE)?;
-        let mut rows = query.query(params![owner, origin, count(limit)])?;
+        let mut rows = query.query(params![owner, origin, row_count(limit)])?;
         let mut looked = 0;
         while let Some(row) = rows.next()? {
             let last = [row.get(0)?, row.get(1)?];
@@ -188,10 +188,6 @@ impl SqliteWriter {
         self.log.committed(plan);
         Ok(rows)
     }
-}
-
-fn count(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use sqlx::{Connection as _, QueryBuilder};
 use uuid::Uuid;
 
 use super::read::{column, first, parse_json, uuid};
-use super::{Sqlite, SqliteWriter, damaged, failed, failure};
+use super::{Sqlite, SqliteWriter, damaged, failed, failure, row_count};
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::executor::PeopleRowSource;
@@ -65,7 +65,7 @@ impl PeopleRowSource for SqliteWriter {
     async fn unread(&mut self, user_id: &str, limit: usize) -> Result<Vec<InboxItem>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(INBOX);
         sql.push("read_at IS NULL AND user_id = ").push_bind(user_id);
-        sql.push(" ORDER BY id LIMIT ").push_bind(count(limit));
+        sql.push(" ORDER BY id LIMIT ").push_bind(row_count(limit));
         all(sql, &mut self.reading, inbox_item).await
     }
 
@@ -96,7 +96,7 @@ impl PeopleRowSource for SqliteWriter {
             let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
             sql.push("ended_at IS NULL AND due_at <= ").push_bind(now.as_millis());
             push_except(&mut sql, except);
-            sql.push(" ORDER BY due_at, id LIMIT ").push_bind(count(limit));
+            sql.push(" ORDER BY due_at, id LIMIT ").push_bind(row_count(limit));
             sql
         };
         oldest(&mut self.reading, limit, "reminders", query, reminder).await
@@ -118,7 +118,7 @@ impl PeopleRowSource for SqliteWriter {
             let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
             sql.push("state = 'waiting' AND not_before <= ").push_bind(now.as_millis());
             push_except(&mut sql, except);
-            sql.push(" ORDER BY not_before, id LIMIT ").push_bind(count(limit));
+            sql.push(" ORDER BY not_before, id LIMIT ").push_bind(row_count(limit));
             sql
         };
         oldest(&mut self.reading, limit, "deliveries", query, delivery).await
@@ -133,7 +133,7 @@ impl PeopleRowSource for SqliteWriter {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("state = 'waiting' AND user_id = ").push_bind(user_id);
         sql.push(" AND id > ").push_bind(after.as_bytes().to_vec());
-        sql.push(" ORDER BY id LIMIT ").push_bind(count(limit));
+        sql.push(" ORDER BY id LIMIT ").push_bind(row_count(limit));
         found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
@@ -146,7 +146,7 @@ impl PeopleRowSource for SqliteWriter {
     ) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
         sql.push("letter_id = ").push_bind(letter_id.as_bytes().to_vec()).push(" AND fence = ").push_bind(fence);
-        sql.push(" AND +state = ").push_bind(state.as_str()).push(" ORDER BY id LIMIT ").push_bind(count(limit));
+        sql.push(" AND +state = ").push_bind(state.as_str()).push(" ORDER BY id LIMIT ").push_bind(row_count(limit));
         found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
@@ -154,7 +154,7 @@ impl PeopleRowSource for SqliteWriter {
         let query = |limit: usize| {
             let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
             sql.push("state IN ('claimed', 'started') AND (lease_until IS NULL OR lease_until <= ");
-            sql.push_bind(now.as_millis()).push(") ORDER BY lease_until LIMIT ").push_bind(count(limit));
+            sql.push_bind(now.as_millis()).push(") ORDER BY lease_until LIMIT ").push_bind(row_count(limit));
             sql
         };
         oldest(&mut self.reading, limit, "deliveries", query, delivery).await
@@ -219,7 +219,7 @@ impl PeopleReader for Sqlite {
         if let Some(before) = query.before {
             sql.push(" AND id < ").push_bind(before.as_bytes().to_vec());
         }
-        sql.push(" ORDER BY id DESC LIMIT ").push_bind(count(query.limit));
+        sql.push(" ORDER BY id DESC LIMIT ").push_bind(row_count(query.limit));
         all(sql, &mut *self.pool.acquire().await.map_err(failure)?, inbox_item).await
     }
 
@@ -236,7 +236,7 @@ impl PeopleReader for Sqlite {
         let mut position = position.map_or(Ok(0), |row| column(&row, 0))?;
         let mut changes = Vec::new();
         if let Some(after) = after {
-            let rows = sqlx::query(CHANGES).bind(user_id).bind(after).bind(count(limit + 1));
+            let rows = sqlx::query(CHANGES).bind(user_id).bind(after).bind(row_count(limit + 1));
             let rows = rows.fetch_all(&mut *moment).await.map_err(failure)?;
             let change = |row| Ok(InboxChange { position: column(row, 17)?, item: inbox_item(row)? });
             changes = rows.iter().map(change).collect::<Result<Vec<_>, StoreError>>()?;
@@ -265,7 +265,7 @@ impl PeopleReader for Sqlite {
         if let Some(after) = after {
             sql.push(" AND id > ").push_bind(after.as_bytes().to_vec());
         }
-        sql.push(" ORDER BY id LIMIT ").push_bind(count(limit));
+        sql.push(" ORDER BY id LIMIT ").push_bind(row_count(limit));
         all(sql, &mut *self.pool.acquire().await.map_err(failure)?, reminder).await
     }
 
@@ -287,7 +287,7 @@ impl PeopleReader for Sqlite {
         if let Some(before) = before {
             sql.push(" AND id < ").push_bind(before.as_bytes().to_vec());
         }
-        sql.push(" ORDER BY id DESC LIMIT ").push_bind(count(limit));
+        sql.push(" ORDER BY id DESC LIMIT ").push_bind(row_count(limit));
         all(sql, &mut *self.pool.acquire().await.map_err(failure)?, delivery).await
     }
 
@@ -498,8 +498,4 @@ fn time(row: &SqliteRow, index: usize) -> Result<Option<Time>, StoreError> {
 fn optional(row: &SqliteRow, index: usize) -> Result<Option<Uuid>, StoreError> {
     let bytes: Option<&[u8]> = column(row, index)?;
     bytes.map(|bytes| Uuid::from_slice(bytes).map_err(|_| damaged("an id"))).transpose()
-}
-
-fn count(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }

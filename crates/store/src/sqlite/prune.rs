@@ -4,6 +4,7 @@ use bellwire_core::Time;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
+use super::row_count;
 use crate::writer::PruneCutoffs;
 
 /// Names of ours begin with the time, so the key itself tells the age.
@@ -31,7 +32,7 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
     let events = first_name_at(before.events.min(oldest_waiting(connection)?));
     let mut left = limit;
     for sql in BY_NAME {
-        left = left.saturating_sub(connection.execute(sql, params![events, count(left)])?);
+        left = left.saturating_sub(connection.execute(sql, params![events, row_count(left)])?);
     }
     let by_time = [
         (BROUGHT, before.events),
@@ -43,13 +44,9 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
     ];
     let of_people = super::people_write::PRUNED.map(|sql| (sql, before.inbox));
     for (sql, time) in by_time.into_iter().chain(of_people) {
-        left = left.saturating_sub(connection.execute(sql, params![time.as_millis(), count(left)])?);
+        left = left.saturating_sub(connection.execute(sql, params![time.as_millis(), row_count(left)])?);
     }
     Ok(limit - left)
-}
-
-fn count(rows: usize) -> i64 {
-    i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
 /// A notification that waits still needs its events, and none of them is older than itself.

@@ -1,0 +1,49 @@
+use std::future::Future;
+
+use bellwire_core::Time;
+
+use super::Erased;
+use crate::error::StoreError;
+use crate::executor::RowSource;
+use crate::rows::{Changes, ConversationKey, MailboxKey};
+
+/// What the writer needs from a database. A commit writes all of its changes or none.
+pub(crate) trait Backend: RowSource + Send + 'static {
+    fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Writes to a table of its own, to see whether the database takes a commit.
+    fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Inserts a row into each main table and rolls back, to see whether a command's rows would be taken.
+    fn probe_tables(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn prune(&mut self, before: &PruneCutoffs, limit: usize)
+    -> impl Future<Output = Result<Pruned, StoreError>> + Send;
+    /// The ids of people whose erasure had not ended when the store was closed or killed.
+    fn unfinished_erasures(&self) -> Vec<String>;
+    /// Deletes about `limit` rows of a person, in a transaction of its own.
+    fn erase(&mut self, user_id: &str, limit: usize) -> impl Future<Output = Result<Erased, StoreError>> + Send;
+    /// Counts the pending notifications. Called once, at start.
+    fn waiting(&self) -> Result<usize, StoreError>;
+    /// Closes the database.
+    fn close(self) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+/// Retention deletes rows older than these times.
+pub(crate) struct PruneCutoffs {
+    pub(crate) events: Time,
+    pub(crate) answers: Time,
+    pub(crate) inbox: Time,
+    pub(crate) unread_inbox: Time,
+    pub(crate) conversations: Time,
+    pub(crate) once: Time,
+}
+
+/// What one step of retention deleted.
+#[derive(Default)]
+pub(crate) struct Pruned {
+    /// How many rows were deleted, and how many were looked at to find those of conversations and mailboxes.
+    pub(crate) rows: usize,
+    pub(crate) read: usize,
+    /// Conversations that are deleted with their agents' mailboxes.
+    pub(crate) conversations: Vec<ConversationKey>,
+    /// People's mailboxes that are deleted.
+    pub(crate) mailboxes: Vec<MailboxKey>,
+}

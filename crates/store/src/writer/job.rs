@@ -1,0 +1,106 @@
+use std::sync::Arc;
+
+use bellwire_core::render::Boundary;
+use bellwire_core::subscriber::Subscribers;
+
+use super::STEP_WORK;
+use crate::RetentionCutoffs;
+use crate::command::{Caller, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Receipt, Token};
+use crate::error::StoreError;
+use crate::executor::Publishing;
+use crate::people::PeopleCommand;
+use crate::reply::PendingReply;
+
+/// A command on its way to the writer, with the reply it waits for.
+pub(crate) enum Job {
+    Publish(Box<Publishing>, PendingReply<Vec<Receipt>>),
+    Inject(Box<InjectCommand>, PendingReply<InjectResult>),
+    PutConversation(Caller, String, String, Option<String>, PendingReply<ConversationView>),
+    Conversation(Caller, String, PendingReply<ConversationView>),
+    Connect(Caller, String, PendingReply<Vec<Hint>>),
+    Rotate(Caller, String, Option<IdempotencyKey>, PendingReply<Boundary>),
+    People(PeopleCommand),
+    PutToken(Box<Token>, Option<IdempotencyKey>, PendingReply<()>),
+    AnswerOnce(IdempotencyKey, String, Option<String>, PendingReply<String>),
+    EraseUser(String, PendingReply<()>),
+    Prune(RetentionCutoffs, usize, PendingReply<usize>),
+    Tick(PendingReply<()>),
+    SetSubscribers(Arc<Subscribers>, PendingReply<()>),
+    Check(PendingReply<()>),
+    Close(PendingReply<()>),
+}
+
+impl Job {
+    /// A commit that holds this much work already does not take the command; large commands share a commit with little.
+    pub(super) fn shares_up_to(&self) -> usize {
+        match self {
+            Self::Publish(publishing, _) if publishing.is_large() => STEP_WORK / 3,
+            // A letter of a thousand notifications alone is most of a step.
+            Self::People(PeopleCommand::Claim { .. }) => STEP_WORK / 10,
+            _ => STEP_WORK,
+        }
+    }
+
+    /// Sends the answer after the commit.
+    pub(super) fn answer(self, committed: Result<(), StoreError>) {
+        match self {
+            Self::Publish(_, reply) => reply.send(committed),
+            Self::Inject(_, reply) => reply.send(committed),
+            Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.send(committed),
+            Self::Connect(.., reply) => reply.send(committed),
+            Self::Rotate(.., reply) => reply.send(committed),
+            Self::People(command) => command.answer(committed),
+            Self::PutToken(.., reply) | Self::EraseUser(_, reply) => reply.send(committed),
+            Self::AnswerOnce(.., reply) => reply.send(committed),
+            Self::Prune(.., reply) => reply.send(committed),
+            Self::Tick(reply) | Self::SetSubscribers(_, reply) | Self::Check(reply) | Self::Close(reply) => {
+                reply.send(committed)
+            }
+        }
+    }
+
+    /// The id of the person that the command names, if it names one.
+    pub(super) fn about(&self) -> Option<&str> {
+        match self {
+            Self::Publish(publishing, _) => publishing.publish.caller.user_id.as_deref(),
+            Self::Inject(take, _) => take.caller.user_id.as_deref(),
+            Self::PutConversation(_, _, user_id, ..) => Some(user_id),
+            Self::Conversation(caller, ..) | Self::Connect(caller, ..) | Self::Rotate(caller, ..) => {
+                caller.user_id.as_deref()
+            }
+            Self::PutToken(token, ..) => token.user_id.as_deref(),
+            Self::AnswerOnce(_, _, about, _) => about.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Answers a command about a person whose erasure is under way.
+    pub(super) fn refuse(&mut self, error: StoreError) -> Result<(), StoreError> {
+        match self {
+            Self::Publish(_, reply) => reply.hold(Err(error)),
+            Self::Inject(_, reply) => reply.hold(Err(error)),
+            Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.hold(Err(error)),
+            Self::Connect(.., reply) => reply.hold(Err(error)),
+            Self::Rotate(.., reply) => reply.hold(Err(error)),
+            Self::PutToken(.., reply) => reply.hold(Err(error)),
+            Self::AnswerOnce(.., reply) => reply.hold(Err(error)),
+            _ => Err(error),
+        }
+    }
+}
+
+/// Divides jobs into commits. An erasure has a commit of its own: it erases what earlier jobs stored and leaves what later jobs
+/// store. So has a prune: no job may stage changes for a conversation that it deletes. Without jobs there is still one commit,
+/// for timers.
+pub(super) fn commits(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    let (mut commits, mut alone) = (vec![Vec::new()], false);
+    for job in jobs {
+        let erases = matches!(job, Job::EraseUser(..) | Job::Prune(..));
+        if (erases || alone) && commits.last().is_some_and(|last: &Vec<Job>| !last.is_empty()) {
+            commits.push(Vec::new());
+        }
+        alone = erases;
+        commits.last_mut().expect("the list starts with one commit").push(job);
+    }
+    commits
+}
