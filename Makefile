@@ -52,8 +52,8 @@ test-web: ## The hub's pages in a real browser
 	scripts/test-web
 
 .PHONY: openapi
-openapi: ## Write docs/openapi.json anew
-	BELLWIRE_UPDATE_OPENAPI=1 $(CARGO) test --quiet --package bellwire-server --test it openapi::the_description
+openapi: ## Write docs/openapi.json and the table of docs/tokens.md anew
+	BELLWIRE_UPDATE_OPENAPI=1 $(CARGO) test --quiet --package bellwire-server --test it -- openapi::the_description docs::the_table
 
 .PHONY: lint
 lint: ## Formatting and clippy

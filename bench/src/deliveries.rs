@@ -15,7 +15,7 @@ const PEOPLE: usize = 2_000;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(mode: RunMode) {
-    print_section("deliveries", "2 000 letters that wait, drained into a mail server on the same cores");
+    print_section("deliveries", "2 000 waiting mails, drained into a mail server on the same cores");
     let runtime = tokio::runtime::Runtime::new().expect("the system gives threads");
     let sink = MailSink::start();
     let mut folder = serving::folder();
@@ -47,7 +47,7 @@ fn drain(sink: &MailSink, rates: &mut Vec<f64>) -> Vec<u8> {
             rates.push((received.count - 1) as f64 / received.elapsed().as_secs_f64());
             return received.message;
         }
-        assert!(started.elapsed() < DRAIN_TIMEOUT, "{} of {PEOPLE} letters arrived", received.count);
+        assert!(started.elapsed() < DRAIN_TIMEOUT, "{} of {PEOPLE} mails arrived", received.count);
         std::thread::sleep(Duration::from_millis(5));
     }
 }

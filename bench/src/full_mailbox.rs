@@ -8,7 +8,7 @@ use std::time::Duration;
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Randomness, Subscribers, Time};
 use bellwire_store::{
-    Caller, Clock, CommitReport, Incoming, InjectCommand, PeopleRules, Publish, SqliteStore, Store, StoreOptions,
+    Caller, Clock, CommitReport, IncomingEvent, InjectCommand, PeopleRules, Publish, SqliteStore, Store, StoreOptions,
 };
 
 use crate::events::{START, change, failure, subagent, task};
@@ -66,7 +66,7 @@ impl Bench {
         Self { store: Arc::new(store), clock, spent, _folder: folder }
     }
 
-    /// Brings every mailbox to its bound, with news of several kinds.
+    /// Fills every mailbox to its bound with notifications of several kinds.
     async fn fill(&self, lap: usize) {
         for part in 0..8 {
             for agent in 0..AGENTS {
@@ -78,10 +78,13 @@ impl Bench {
                         2 => task(number),
                         _ => subagent(number),
                     };
-                    Incoming::new(event.in_conversation(&format!("conversation-{agent}")), None)
+                    IncomingEvent::new(event.in_conversation(&format!("conversation-{agent}")), None)
                 };
-                let publish =
-                    Publish { caller: Caller::user("bench"), events: (0..60).map(event).collect(), once: None };
+                let publish = Publish {
+                    caller: Caller::user("bench"),
+                    events: (0..60).map(event).collect(),
+                    idempotency_key: None,
+                };
                 self.store.publish(publish).await.expect("the events are well formed");
             }
             self.clock.fetch_add(11_000, Ordering::Relaxed);
@@ -100,7 +103,7 @@ impl Bench {
 }
 
 async fn inject(store: Arc<SqliteStore>, agent: usize, lap: usize) -> usize {
-    let take = InjectCommand {
+    let command = InjectCommand {
         caller: Caller::user("bench"),
         conversation_id: format!("conversation-{agent}"),
         agent: AgentName::main(),
@@ -110,5 +113,5 @@ async fn inject(store: Arc<SqliteStore>, agent: usize, lap: usize) -> usize {
         correlation_id: None,
         unsure: false,
     };
-    store.take(take).await.expect("the injection is answered").count
+    store.inject(command).await.expect("the injection is answered").count
 }

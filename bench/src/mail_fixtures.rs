@@ -32,10 +32,10 @@ pub(crate) async fn add_people(folder: &Path, people: usize) {
             break;
         }
         for claim in claims {
-            let letter = AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code: Some(b"code".to_vec()) };
-            assert!(store.start(letter).await.expect("the store answers"));
+            let mail = AttemptStart { mail_id: claim.mail_id, fence: claim.fence, code: Some(b"code".to_vec()) };
+            assert!(store.start(mail).await.expect("the store answers"));
             let finish =
-                AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
+                AttemptEnd { mail_id: claim.mail_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
             assert!(store.finish(finish).await.expect("the store answers"));
             store.confirm_address(claim.user_id, b"code".to_vec(), None).await.expect("the code fits");
         }
@@ -56,7 +56,7 @@ pub(crate) async fn queue_mail(folder: &Path, people: usize) {
             conversation_id: Some("nightly".to_owned()),
             correlation_id: None,
             content: NotificationContent::Message { kind: MessageType::Info, message: message.to_owned() },
-            once: None,
+            idempotency_key: None,
         };
         store.send(draft).await.expect("the store answers");
     })

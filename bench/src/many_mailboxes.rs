@@ -55,7 +55,7 @@ fn measure_memory(events: &[Arc<Event>]) -> Vec<Mailbox> {
     let (_, since) = counted(|| {
         for mailbox in &mut mailboxes {
             drop(driver.inject(mailbox, &request, START.plus(HOUR_MS)));
-            mailbox.rest();
+            mailbox.compact();
         }
     });
     let bytes = |net_bytes: i64| format!("{} bytes", grouped(net_bytes as f64 / FEW as f64));

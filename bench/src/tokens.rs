@@ -90,7 +90,7 @@ impl InjectedText {
         let request = Inject::new(InjectionPoint::TurnStart, "call").expect("a short call id is right");
         let answer = conversation.inject(Inject { style, ..request }, START).expect("the call id is new");
         assert_eq!(answer.count, answer.showing, "all of it must be in the block");
-        let shown = answer.told.iter().map(|told| as_json(&told.source, &told.content)).collect();
+        let shown = answer.shown.iter().map(|item| as_json(&item.source, &item.content)).collect();
         Self { text: answer.block, shown }
     }
 }

@@ -18,7 +18,7 @@ from agents import Agent, ModelResponse, RunContextWrapper, RunHooks, TResponseI
 from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
-UNSEEN_MAX = 100  # How many calls one request may take back.
+UNSEEN_MAX = 20  # How many calls one request may take back.
 log = logging.getLogger("bellwire")
 
 

@@ -115,8 +115,8 @@ fn check(answer: &Injection, style: Style, tokens_max: usize, boundary: &str, sa
         label == "user" || label.strip_prefix("user x").is_some_and(is_count)
     };
     assert!(said || !items.iter().any(is_person), "nobody borrows the person's voice: {items:?}");
-    for told in &answer.told {
-        assert!(!told.content.contains(['<']) && !told.content.contains(boundary) && !told.source.contains(boundary));
+    for item in &answer.shown {
+        assert!(!item.content.contains(['<']) && !item.content.contains(boundary) && !item.source.contains(boundary));
     }
 }
 

@@ -36,7 +36,7 @@ fuzz_target!(|bytes: Bytes| {
         while context.poll().is_some() {}
         context.now = context.now.plus(1_500);
     }
-    mailbox.rest();
+    mailbox.compact();
     let (_, _) = (mailbox.wakes_at(), mailbox.waiting_wakes(context.now));
     assert!(mailbox.references().count() < 1_000_000);
     Mailbox::load(&mailbox.save(), mailbox.pending().to_vec()).expect("what was saved can be loaded");

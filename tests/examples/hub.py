@@ -10,9 +10,9 @@ import urllib.request
 
 
 class RunningHub:
-    """A hub on a free port and a folder of its own; its agent may speak for anyone."""
+    """A hub on a free port and a folder of its own, and an agent's token; by default one that may speak for anyone."""
 
-    def __init__(self, program, per_hour):
+    def __init__(self, program, per_hour, user="*"):
         self.folder = tempfile.TemporaryDirectory()
         data = pathlib.Path(self.folder.name, "data")
         # Nothing of the machine's own settings counts.
@@ -22,7 +22,7 @@ class RunningHub:
         self.process = subprocess.Popen(serve, env=environment, stdout=self.log, stderr=self.log)
         self.url = self.address(data / "hub.json")
         self.admin = (data / "admin.token").read_text().strip()
-        create = [program, "token", "create", "--scope", "agent", "--user", "*", "--origin", "butler", "--data-dir", data]
+        create = [program, "token", "create", "--scope", "agent", "--user", user, "--origin", "butler", "--data-dir", data]
         self.token = subprocess.check_output(create, env=environment, stderr=self.log, text=True).strip()
 
     def address(self, note):
@@ -40,10 +40,11 @@ class RunningHub:
         self.log.close()
         self.folder.cleanup()
 
-    def ask(self, path, body=None):
+    def ask(self, path, body=None, method=None):
         headers = {"Authorization": f"Bearer {self.admin}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers), timeout=10) as answer:
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
 
     def publish(self, conversation_id, tool):

@@ -7,6 +7,7 @@ import { StreamableHTTPClientTransport as FirstHttp } from '@modelcontextprotoco
 import { Client as Second, StreamableHTTPClientTransport as SecondHttp } from '@modelcontextprotocol/client'
 import { StdioClientTransport as SecondStdio } from '@modelcontextprotocol/client/stdio'
 import { Client as Client2024 } from 'sdk-2024-11-05/client/index.js'
+import { SSEClientTransport as Sse2024 } from 'sdk-2024-11-05/client/sse.js'
 import { StdioClientTransport as Stdio2024 } from 'sdk-2024-11-05/client/stdio.js'
 import { Client as ClientMarch } from 'sdk-2025-03-26/client/index.js'
 import { StdioClientTransport as StdioMarch } from 'sdk-2025-03-26/client/stdio.js'
@@ -38,10 +39,24 @@ function checked(result) {
   return result.structuredContent
 }
 
-async function meet(name, client, transport) {
+// The revision that a client's handshake settles on; clients since 2026-07-28 have none.
+function handshakeOf(client) {
+  const handshake = {}
+  const request = client.request.bind(client)
+  client.request = async (message, ...rest) => {
+    const result = await request(message, ...rest)
+    if (message.method === 'initialize') handshake.revision = result.protocolVersion
+    return result
+  }
+  return handshake
+}
+
+async function meet(name, client, transport, revision) {
   const errors = []
   client.onerror = error => errors.push(error)
+  const handshake = handshakeOf(client)
   await client.connect(transport)
+  if (revision) assert.equal(handshake.revision, revision, name)
   const { tools } = await client.listTools()
   assert.ok(tools.length >= 2)
   for (const tool of tools) {
@@ -68,13 +83,16 @@ async function meet(name, client, transport) {
 }
 
 const about = { name: 'test', version: '1' }
-await meet('sdk-v1-http', new First(about), new FirstHttp(url, { requestInit }))
-await meet('sdk-v1-stdio', new First(about), new FirstStdio(server))
+await meet('sdk-v1-http', new First(about), new FirstHttp(url, { requestInit }), '2025-11-25')
+await meet('sdk-v1-stdio', new First(about), new FirstStdio(server), '2025-11-25')
 await meet('client-v2-http', new Second(about), new SecondHttp(url, { requestInit }))
 await meet('client-v2-stdio', new Second(about), new SecondStdio(server))
-// 2024-11-05 has no HTTP transport that /mcp speaks; its clients start the server themselves.
-await meet('sdk-2024-11-05-stdio', new Client2024(about), new Stdio2024(server))
-await meet('sdk-2025-03-26-http', new ClientMarch(about), new HttpMarch(url, { requestInit }))
-await meet('sdk-2025-03-26-stdio', new ClientMarch(about), new StdioMarch(server))
-await meet('sdk-2025-06-18-http', new ClientJune(about), new HttpJune(url, { requestInit }))
-await meet('sdk-2025-06-18-stdio', new ClientJune(about), new StdioJune(server))
+// 2024-11-05 has a transport of its own over HTTP. Its first request takes headers only from a fetch of ours.
+const withToken = (url, init) => fetch(url, { ...init, headers: { ...init?.headers, ...requestInit.headers } })
+const sse = new Sse2024(new URL(`${BELLWIRE_URL}/mcp/sse`), { requestInit, eventSourceInit: { fetch: withToken } })
+await meet('sdk-2024-11-05-sse', new Client2024(about), sse, '2024-11-05')
+await meet('sdk-2024-11-05-stdio', new Client2024(about), new Stdio2024(server), '2024-11-05')
+await meet('sdk-2025-03-26-http', new ClientMarch(about), new HttpMarch(url, { requestInit }), '2025-03-26')
+await meet('sdk-2025-03-26-stdio', new ClientMarch(about), new StdioMarch(server), '2025-03-26')
+await meet('sdk-2025-06-18-http', new ClientJune(about), new HttpJune(url, { requestInit }), '2025-06-18')
+await meet('sdk-2025-06-18-stdio', new ClientJune(about), new StdioJune(server), '2025-06-18')

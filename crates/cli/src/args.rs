@@ -7,10 +7,8 @@ use crate::commands::{
 
 /// The notification layer for AI agents.
 ///
-/// Bellwire carries news into a running agent's context at the moment the agent can use it, and an agent's news out to
-/// people. `serve` runs the hub, `demo` shows it at work; `mcp` gives agents their tools; `emit`,
-/// `inject`, `tail`, `trace` and `token` talk to it; `deliveries` and `remind` look after what people are told;
-/// `config`, `doctor` and `migrate` look after it; `simulate` and `subscribers` need no hub.
+/// Bellwire brings notifications into a running agent's context, and an agent's notifications to people. `serve` runs the
+/// hub, and `demo` shows it at work. `mcp` gives agents their tools. `simulate` and `subscribers` need no hub.
 #[derive(Parser)]
 #[command(name = "bellwire", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
@@ -18,8 +16,8 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-const AFTER_HELP: &str = "Exit codes: 0 all is well, 1 something that was checked is wrong, 2 the command could not be \
-                          carried out.\nData goes to standard output, words to standard error.";
+const AFTER_HELP: &str = "Exit codes: 0 success, 1 a check found a problem, 2 the command failed.\n\
+                          Data goes to standard output, messages to standard error.";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {

@@ -29,7 +29,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(45);
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
-    /// The hub's address; by default the one that serves this machine's data folder
+    /// The hub's address; by default the hub of this machine's data folder
     #[arg(long, env = "BELLWIRE_URL", value_name = "URL")]
     pub(crate) url: Option<String>,
     /// The token; by default the admin token of this machine's data folder
@@ -86,7 +86,8 @@ impl Client {
     /// A client for this URL; without a token it can call only the public routes.
     pub(crate) fn open(url: String, token: Option<Secret>) -> Result<Self> {
         let parsed = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        let parsed = parsed.with_context(|| format!("'{url}' is no address; write it like http://127.0.0.1:2355"))?;
+        let parsed =
+            parsed.with_context(|| format!("'{url}' is not an address; write it like http://127.0.0.1:2355"))?;
         // A redirect to another host would send the token there.
         let mut builder = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -143,7 +144,7 @@ impl Client {
             (false, Ok(body)) if body["error"]["message"].is_string() => {
                 Err(HubRefused::new(status, &headers, &body).into())
             }
-            _ => bail!("{} answers ({status}), but not like a Bellwire: is the address right?", self.url),
+            _ => bail!("{} answers ({status}), but not like a Bellwire hub; check the address", self.url),
         }
     }
 

@@ -7,6 +7,8 @@ mod data_dir;
 mod log;
 mod output;
 mod settings;
+#[cfg(test)]
+mod test_process;
 
 use std::process::ExitCode;
 
@@ -18,6 +20,7 @@ use crate::args::{Cli, Command};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+const EXIT_SUCCESS: u8 = 0;
 /// A check that the user asked for found a problem.
 const EXIT_WRONG: u8 = 1;
 /// The command failed. clap uses the same code for wrong usage.
@@ -26,13 +29,18 @@ const EXIT_FAILED: u8 = 2;
 fn main() -> ExitCode {
     // The process-wide TLS provider. It fails only if one is installed already, which cannot be the case here.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match run(Cli::parse().command) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(EXIT_WRONG),
-        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+    ExitCode::from(exit_code(run(Cli::parse().command)))
+}
+
+/// Prints the error, if there is one, and returns the exit code.
+fn exit_code(result: anyhow::Result<bool>) -> u8 {
+    match result {
+        Ok(true) => EXIT_SUCCESS,
+        Ok(false) => EXIT_WRONG,
+        Err(error) if output::is_broken_pipe(&error) => EXIT_SUCCESS,
         Err(error) => {
             output::say_in_time(format!("{} {error:#}", output::paint(output::WRONG, "error:")));
-            ExitCode::from(EXIT_FAILED)
+            EXIT_FAILED
         }
     }
 }

@@ -14,10 +14,10 @@ const FILE_NAME: &str = "bellwire.toml";
 /// Which configuration, and whose data
 #[derive(Args, Clone, Default)]
 pub(crate) struct Settings {
-    /// The configuration; by default bellwire.toml in your configuration folder, or else the system's
+    /// The configuration file; by default bellwire.toml in your configuration folder, or in the system's
     #[arg(long = "config", env = "BELLWIRE_CONFIG", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Where the data lies; by default where this platform keeps such data
+    /// The data folder; by default the platform's, such as ~/.local/share/bellwire
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
@@ -31,7 +31,7 @@ impl Settings {
         let sources = ConfigSources { file: self.read_file()?, environment: environment(), flags };
         let loaded = load(&sources).map_err(|problems| {
             let lines = problems.0.iter().map(|problem| format!("\n  {problem}"));
-            anyhow::anyhow!("the configuration is wrong:{}", lines.collect::<String>())
+            anyhow::anyhow!("the configuration is invalid:{}", lines.collect::<String>())
         })?;
         match loaded.config.data_dir {
             Some(_) => Ok(loaded),
@@ -49,7 +49,9 @@ impl Settings {
     fn read_file(&self) -> Result<Option<(PathBuf, String)>> {
         let named = self.file.as_ref().filter(|path| !path.as_os_str().is_empty());
         let path = match named {
-            Some(path) if !path.exists() => bail!("{} is not there; leave --config away to go without", path.display()),
+            Some(path) if !path.exists() => {
+                bail!("{} does not exist; leave out --config to use the defaults", path.display())
+            }
             Some(path) => Some(absolute(path)?),
             None => config_paths().into_iter().find(|path| path.exists()),
         };

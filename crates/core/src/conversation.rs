@@ -88,7 +88,7 @@ pub struct PublishResult {
     /// The number of subscribers that do not listen for its type.
     pub unmatched: u32,
     /// Everything that happened, including detected events and wakes.
-    pub news: Vec<ConversationUpdate>,
+    pub updates: Vec<ConversationUpdate>,
 }
 
 /// What happened in a conversation, for a driver to act on or show.
@@ -98,6 +98,8 @@ pub enum ConversationUpdate {
     Decided(EventId, SubscriberId, Verdict),
     /// A detector made an event.
     Detected(Arc<Event>),
+    /// A detector measured a budget again; the event replaces the older measurement that waits.
+    Remeasured(Arc<Event>),
     /// For a subscriber, the first event was superseded by the second.
     Superseded(EventId, SubscriberId, EventId),
     /// A notification became pending, or changed while pending.
@@ -248,14 +250,14 @@ impl Conversation {
         self.context.now = now;
         let handled = mailbox.handle(Input::Event(&event), &mut self.context);
         self.events.insert(id, event);
-        let (news, unmatched, _) = self.drain(&mailbox);
+        let (updates, unmatched, _) = self.drain(&mailbox);
         self.put_mailbox(agent, mailbox);
         handled?;
-        let verdicts = news.iter().filter_map(|news| match news {
+        let verdicts = updates.iter().filter_map(|update| match update {
             ConversationUpdate::Decided(of, subscriber, verdict) if *of == id => Some((subscriber.clone(), *verdict)),
             _ => None,
         });
-        Ok(PublishResult { event: id, verdicts: verdicts.collect(), unmatched, news })
+        Ok(PublishResult { event: id, verdicts: verdicts.collect(), unmatched, updates })
     }
 
     /// Injects for the main agent. A repeated call id gets the same answer again.
@@ -291,7 +293,7 @@ impl Conversation {
         for input in [Input::Return(returned), Input::Inject(input)] {
             mailbox.handle(input, &mut self.context).expect("only a person's message can be refused");
         }
-        let (news, _, answer) = self.drain(&mailbox);
+        let (updates, _, answer) = self.drain(&mailbox);
         let answer = answer.expect("a mailbox answers every injection");
         let messages = answer.system_messages(now, &mut self.context.ids);
         let stored = StoredInjection {
@@ -307,7 +309,7 @@ impl Conversation {
         let too_many = self.messages.len().saturating_sub(MESSAGES_MAX);
         self.messages.drain(..too_many);
         self.put_mailbox(agent, mailbox);
-        Ok((answer, news))
+        Ok((answer, updates))
     }
 
     /// Runs the timers due by `now`: windows close, notifications expire, delayed wakes are sent.
@@ -406,30 +408,34 @@ impl Conversation {
     }
 
     fn drain(&mut self, mailbox: &Mailbox) -> (Vec<ConversationUpdate>, u32, Option<Injection>) {
-        let (mut news, mut first_unmatched, mut answer) = (Vec::new(), None, None);
+        let (mut updates, mut first_unmatched, mut answer) = (Vec::new(), None, None);
         while let Some(effect) = self.context.poll() {
             match effect {
                 Effect::Verdict { event, subscriber, verdict } => {
-                    news.push(ConversationUpdate::Decided(event, subscriber, verdict))
+                    updates.push(ConversationUpdate::Decided(event, subscriber, verdict))
                 }
                 Effect::Decided { unmatched, .. } => first_unmatched = first_unmatched.or(Some(unmatched)),
                 Effect::Detected(event) => {
                     self.events.insert(event.id(), event.clone());
-                    news.push(ConversationUpdate::Detected(event));
+                    updates.push(ConversationUpdate::Detected(event));
+                }
+                Effect::Remeasured(event) => {
+                    self.events.insert(event.id(), event.clone());
+                    updates.push(ConversationUpdate::Remeasured(event));
                 }
                 Effect::Superseded { event, subscriber, by } => {
-                    news.push(ConversationUpdate::Superseded(event, subscriber, by))
+                    updates.push(ConversationUpdate::Superseded(event, subscriber, by))
                 }
-                Effect::Waiting(id) => news.extend(mailbox.find(id).cloned().map(ConversationUpdate::Waiting)),
+                Effect::Waiting(id) => updates.extend(mailbox.find(id).cloned().map(ConversationUpdate::Waiting)),
                 Effect::Ended(notification, end_reason) => {
-                    news.push(ConversationUpdate::Ended(notification.id, end_reason))
+                    updates.push(ConversationUpdate::Ended(notification.id, end_reason))
                 }
-                Effect::Wake(ids) => news.push(ConversationUpdate::Wake(ids)),
+                Effect::Wake(ids) => updates.push(ConversationUpdate::Wake(ids)),
                 Effect::Injection(given) => answer = Some(*given),
                 Effect::Ready(_) => unreachable!("a conversation has no person's mailbox"),
             }
         }
-        (news, first_unmatched.unwrap_or(0), answer)
+        (updates, first_unmatched.unwrap_or(0), answer)
     }
 
     fn stored(&self, agent: &AgentName, call_id: &str) -> Option<&StoredInjection> {

@@ -15,6 +15,15 @@ use serde_json::Value;
 use crate::Time;
 use crate::event::{Event, HashKey};
 
+/// An event made by a detector, without id and timestamp.
+#[derive(Debug)]
+pub(crate) enum Detection {
+    /// A threshold was crossed or a loop found: published like any event.
+    News(Event),
+    /// A newer measurement of a budget: only replaces a warning that still waits.
+    Measurement(Event),
+}
+
 /// The detectors of one agent; part of its mailbox and saved with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Detectors {
@@ -29,17 +38,18 @@ impl Detectors {
         kind.starts_with("tool.call.") || kind.starts_with("agent.turn.")
     }
 
-    /// Observes an event; returns the detected events, without id and timestamp.
-    pub(crate) fn observe(&mut self, event: &Event, now: Time, secret: &HashKey) -> Vec<Event> {
+    /// Observes an event. Measurements are returned only if `measure` is set: the caller has nothing to replace
+    /// otherwise.
+    pub(crate) fn observe(&mut self, event: &Event, measure: bool, now: Time, secret: &HashKey) -> Vec<Detection> {
         let mut shown = Vec::new();
         if let Some(usage) = event.payload().get("usage").and_then(Value::as_object) {
-            self.budgets.observe(usage, &mut shown);
+            self.budgets.observe(usage, measure, &mut shown);
         }
         match event.kind().as_str() {
             "agent.turn.start" => self.repetition.next_turn(),
             // Only outcomes count: `tool.call.pending` announces the same call.
             "tool.call.success" | "tool.call.failure" | "tool.call.timeout" => {
-                shown.extend(self.repetition.observe(event.payload(), now, secret));
+                shown.extend(self.repetition.observe(event.payload(), now, secret).map(Detection::News));
             }
             _ => {}
         }
@@ -62,8 +72,8 @@ impl Detectors {
     }
 
     /// Drops calls too old to be part of a loop; returns whether the state is back to its default.
-    pub(crate) fn rest(&mut self, now: Time) -> bool {
-        self.repetition.rest(now);
+    pub(crate) fn compact(&mut self, now: Time) -> bool {
+        self.repetition.compact(now);
         *self == Self::default()
     }
 }

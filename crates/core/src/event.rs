@@ -84,7 +84,7 @@ impl Event {
         Ok(Self::from_parts(kind, source, severity, Payload::from_json(payload)?))
     }
 
-    /// An event of the hub's own, such as a delivery that failed. Its source is `bellwire`, which nobody else may use.
+    /// An event of the hub itself, such as a failed delivery. Its source is `bellwire`, which is reserved.
     pub fn from_hub(kind: &str, severity: Severity, payload: serde_json::Value) -> Result<Self, ValidationError> {
         let payload = Payload::from_json(payload)?;
         Ok(Self::from_parts(EventType::parse(kind)?, Source::known(HUB), severity, payload))
@@ -241,17 +241,17 @@ impl Event {
         self.cause
     }
 
-    /// The text for display without a template: all of a person's words or an agent's note, at most 200
+    /// The text for display without a template: the full message of a person or an agent, at most 200
     /// characters of anything else.
     pub fn message(&self) -> String {
-        match self.is_told_whole() {
+        match self.is_shown_in_full() {
             true => self.payload.whole_message(),
             false => self.payload.message(),
         }
     }
 
     /// Whether it is a person's message or an agent's note to itself. Only a limit on tokens may shorten these.
-    pub(crate) fn is_told_whole(&self) -> bool {
+    pub(crate) fn is_shown_in_full(&self) -> bool {
         let kind = self.kind.as_str();
         kind == "user.message" || kind.starts_with("agent.self.")
     }

@@ -35,6 +35,9 @@ pub use ids::{EventId, Ids, NotificationId};
 mod randomness;
 pub use randomness::Randomness;
 
+mod nearest;
+pub use nearest::nearest;
+
 pub mod event;
 pub use event::{AgentName, Event, EventDraft, EventType, Payload, Severity, Source, ValidationError};
 

@@ -12,6 +12,7 @@ mod dedupe;
 mod inject;
 mod presence;
 mod queue;
+mod remeasure;
 mod requeue;
 mod saved;
 mod set_back;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 use siphasher::sip128::Hasher128 as _;
 use siphasher::sip128::SipHasher13;
 
-use crate::detect::Detectors;
+use crate::detect::{Detection, Detectors};
 use crate::event::{Event, EventCause, HashKey};
 use crate::inject::Injection;
 use crate::notification::{EndReason, EventRef, Notification};
@@ -132,6 +133,9 @@ pub enum Effect {
     },
     /// A detector created an event. Its verdicts follow.
     Detected(Arc<Event>),
+    /// A detector measured a budget again, and this event replaces the older measurement that waits. Its verdicts
+    /// follow. People are not notified of it.
+    Remeasured(Arc<Event>),
     /// A newer event replaced this one.
     Superseded {
         /// The replaced event.
@@ -300,11 +304,11 @@ impl Mailbox {
     }
 
     /// Frees the memory of windows that have ended. Behaviour and saved bytes stay the same.
-    pub fn rest(&mut self) {
-        self.dedupe.rest(self.now);
-        self.storm.rest(self.now);
-        self.presence.rest(self.now);
-        self.detectors.take_if(|detectors| detectors.rest(self.now));
+    pub fn compact(&mut self) {
+        self.dedupe.compact(self.now);
+        self.storm.compact(self.now);
+        self.presence.compact(self.now);
+        self.detectors.take_if(|detectors| detectors.compact(self.now));
         self.batches.0.shrink_to_fit();
         self.pending.shrink_to_fit();
     }
@@ -313,11 +317,20 @@ impl Mailbox {
     fn publish(&mut self, event: &Event, context: &mut MailboxContext) {
         self.decide_all(event, context);
         self.note_presence(event);
-        for detected in self.detect(event) {
-            let detected = Arc::new(detected.with_id(context.ids.event(self.now)).at(self.now).addressed_like(event));
-            context.emit(Effect::Detected(detected.clone()));
-            self.decide_all(&detected, context);
+        for detection in self.detect(event) {
+            match detection {
+                Detection::News(detected) => {
+                    let detected = self.named(detected, event, context);
+                    context.emit(Effect::Detected(detected.clone()));
+                    self.decide_all(&detected, context);
+                }
+                Detection::Measurement(measured) => self.remeasure(measured, event, context),
+            }
         }
+    }
+
+    fn named(&self, detected: Event, observed: &Event, context: &mut MailboxContext) -> Arc<Event> {
+        Arc::new(detected.with_id(context.ids.event(self.now)).at(self.now).addressed_like(observed))
     }
 
     fn decide_all(&mut self, event: &Event, context: &mut MailboxContext) {
@@ -362,6 +375,17 @@ impl Mailbox {
             self.next_timer = self.next_timer.min(closes);
             return Verdict::Duplicate { of, repeats };
         }
+        self.place(key, subscriber, event, context)
+    }
+
+    /// Accepts the event: opens its dedupe window, then replaces an older event or joins a batch.
+    fn place(
+        &mut self,
+        key: Option<u128>,
+        subscriber: &Subscriber,
+        event: &Event,
+        context: &mut MailboxContext,
+    ) -> Verdict {
         if let Some(key) = key {
             self.open_window(key, subscriber, event, context);
         }
@@ -478,11 +502,12 @@ impl Mailbox {
         self.next_timer = self.next_timer.min(self.next_wake_at());
     }
 
-    fn detect(&mut self, event: &Event) -> Vec<Event> {
+    fn detect(&mut self, event: &Event) -> Vec<Detection> {
         if self.kind == MailboxKind::Person || !Detectors::is_relevant(event) {
             return Vec::new();
         }
-        self.detectors.get_or_insert_default().observe(event, self.now, &self.secret)
+        let measure = self.holds_replaceable();
+        self.detectors.get_or_insert_default().observe(event, measure, self.now, &self.secret)
     }
 
     /// Handles every timer that is due. Their order does not matter: [`Mailbox::eligible`] sorts the queue when it is

@@ -36,8 +36,10 @@ pub use settings::{
     EmailSettings, PersonSettings, QuietChange, QuietSettings, SettingsChange, TelegramSettings, ToastSettings,
 };
 
-mod words;
-pub use words::{PersonMessage, pressed, words};
+mod sentence;
+
+mod person_message;
+pub use person_message::{PersonMessage, button_press_text, render_message, with_repeats};
 
 /// In characters: the longest message to a person.
 pub const MESSAGE_MAX: usize = 500;

@@ -91,21 +91,6 @@ impl QuietHours {
         (until > now).then_some(until)
     }
 
-    /// The first instant after `now` at which it becomes quiet; while it is quiet, that of the quiet time after this.
-    ///
-    /// Where the calendar ends, with the year 9999, the answer is [`Time::NEVER`].
-    pub fn next_start(&self, now: Time) -> Time {
-        let awake = self.quiet_until(now).unwrap_or(now);
-        self.windows_near(awake).map(|window| window.start).find(|start| *start > awake).unwrap_or(Time::NEVER)
-    }
-
-    /// The half-open window that belongs to this date of the zone's calendar, the date of its start.
-    ///
-    /// `None` if there is no such date or its window is empty.
-    pub fn window_on(&self, year: i16, month: i8, day: i8) -> Option<Range<Time>> {
-        self.window(civil::Date::new(year, month, day).ok()?)
-    }
-
     /// The name of the time zone as the database spells it.
     pub fn timezone(&self) -> &str {
         self.zone.iana_name().expect("zone_named accepts only zones with a name")
@@ -265,7 +250,7 @@ mod tests {
         Time::from_millis(time.as_millis() - millis)
     }
 
-    /// Checks a window, its first day and the hours, and that all methods agree on it.
+    /// Checks a window, its first day and the hours, and that `quiet_until` agrees with it.
     #[track_caller]
     fn check(text: &str) {
         let words: Vec<&str> = text.split(' ').collect();
@@ -275,13 +260,11 @@ mod tests {
         let date: civil::Date = date.parse().expect("the test writes a valid date");
         let minutes: u64 = minutes.parse().expect("the test writes a valid number");
         let hours = QuietHours::parse(start, end, zone).expect("the test writes valid hours");
-        let window = hours.window_on(date.year(), date.month(), date.day());
-        let window = window.expect("the window is not empty");
+        let window = hours.window(date).expect("the window is not empty");
 
         assert_eq!(window.end.to_string(), at(instant).to_string());
         assert_eq!(window.end.millis_since(window.start), minutes * 60_000);
         assert_eq!(hours.quiet_until(before(window.start, 1)), None);
-        assert_eq!(hours.next_start(before(window.start, 1)), window.start);
         assert_eq!(hours.quiet_until(window.start), Some(window.end));
         assert_eq!(hours.quiet_until(before(window.end, 1)), Some(window.end));
         assert_eq!(hours.quiet_until(window.end), None);
@@ -357,10 +340,8 @@ mod tests {
     #[test]
     fn a_start_that_moves_past_the_end_empties_the_night() {
         let berlin = hours("02:30 03:15 Europe/Berlin");
-        assert_eq!(berlin.window_on(2026, 3, 29), None);
+        assert_eq!(berlin.window(civil::date(2026, 3, 29)), None);
         assert_eq!(berlin.quiet_until(at("2026-03-29T01:10Z")), None);
-        let next = berlin.next_start(at("2026-03-28T12:00Z"));
-        assert_eq!(next, at("2026-03-30T00:30Z"));
     }
 
     #[test]
@@ -369,14 +350,13 @@ mod tests {
         let berlin = hours("03:00 02:30 Europe/Berlin");
         let noon = at("2026-03-28T11:00Z");
         assert_eq!(berlin.quiet_until(noon), Some(at("2026-03-30T00:30Z")));
-        assert_eq!(berlin.next_start(noon), at("2026-03-30T01:00Z"));
     }
 
     #[test]
     fn a_skipped_day_has_no_night_and_the_one_before_runs_on() {
         // Apia went from the end of the 29th straight to the 31st.
         check("2011-12-29 22:00 07:00 Pacific/Apia ends 2011-12-30T17:00Z after 540 min");
-        assert_eq!(hours("22:00 07:00 Pacific/Apia").window_on(2011, 12, 30), None);
+        assert_eq!(hours("22:00 07:00 Pacific/Apia").window(civil::date(2011, 12, 30)), None);
         check("2011-12-31 22:00 07:00 Pacific/Apia ends 2011-12-31T17:00Z after 540 min");
     }
 
@@ -402,30 +382,14 @@ mod tests {
     }
 
     #[test]
-    fn while_it_is_quiet_the_next_start_is_that_of_the_next_night() {
-        let utc = hours("22:00 07:00 UTC");
-        for now in ["2026-01-01T22:00Z", "2026-01-02T03:00Z", "2026-01-02T07:00Z"] {
-            assert_eq!(utc.next_start(at(now)), at("2026-01-02T22:00Z"));
-        }
-    }
-
-    #[test]
     fn instants_outside_the_calendar_are_never_quiet() {
         let berlin = hours("00:01 00:00 Europe/Berlin");
         for millis in [i64::MAX, i64::MAX - 1, 400_000_000_000_000] {
             let now = Time::from_millis(millis);
             assert_eq!(berlin.quiet_until(now), None);
-            assert_eq!(berlin.next_start(now), Time::NEVER);
         }
         let dawn = Time::from_millis(i64::MIN);
         assert_eq!(berlin.quiet_until(dawn), None);
-        assert!(berlin.quiet_until(berlin.next_start(dawn)).is_some());
-    }
-
-    #[test]
-    fn a_day_that_is_not_in_the_calendar_has_no_window() {
-        assert_eq!(hours("22:00 07:00 UTC").window_on(2026, 2, 29), None);
-        assert_eq!(hours("22:00 07:00 UTC").window_on(10_000, 1, 1), None);
     }
 
     #[test]
@@ -563,16 +527,6 @@ mod tests {
         }
 
         #[test]
-        fn quiet_begins_at_the_next_start_and_not_before((hours, now) in hours_and_now()) {
-            let awake = hours.quiet_until(now).unwrap_or(now);
-            let start = hours.next_start(now);
-            prop_assert!(start > awake);
-            prop_assert_eq!(hours.quiet_until(between(awake, start)), None);
-            prop_assert_eq!(hours.quiet_until(before(start, 1)), None);
-            prop_assert!(hours.quiet_until(start).is_some());
-        }
-
-        #[test]
         fn windows_begin_in_the_order_of_their_days((hours, now) in hours_and_now()) {
             prop_assert!(windows_around(&hours, now).is_sorted_by_key(|window| window.start));
         }
@@ -604,11 +558,9 @@ mod tests {
         }
 
         #[test]
-        fn no_instant_panics(hours in any_hours(), now in any::<i64>(), year in any::<i16>()) {
+        fn no_instant_panics(hours in any_hours(), now in any::<i64>()) {
             let now = Time::from_millis(now);
             prop_assert!(hours.quiet_until(now).is_none_or(|until| until > now));
-            prop_assert!(hours.next_start(now) >= now);
-            hours.window_on(year, 12, 31);
         }
 
         #[test]

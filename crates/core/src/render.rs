@@ -66,18 +66,14 @@ pub(crate) fn render_item(
         text: document.to_toon(),
     };
     let whole = match events.as_slice() {
-        [one] if one.event.is_told_whole() => Some(one.event.id()),
+        [one] if one.event.is_shown_in_full() => Some(one.event.id()),
         _ => None,
     };
     RenderOutcome { shown, document, whole, problem }
 }
 
 /// The unguarded document of an item, and the template's error, if any.
-pub(crate) fn document_of(
-    item: &BlockItem,
-    subscribers: &Subscribers,
-    events: &[TemplateEvent],
-) -> (Document, Option<String>) {
+fn document_of(item: &BlockItem, subscribers: &Subscribers, events: &[TemplateEvent]) -> (Document, Option<String>) {
     match (&item.kind, subscribers.find_or_retired(&item.subscriber)) {
         (NotificationKind::LeftOut(left_out), _) => (builtin::left_out(left_out), None),
         (NotificationKind::Repeats, subscriber) => {

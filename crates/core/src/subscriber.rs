@@ -10,7 +10,7 @@ mod key;
 mod set;
 
 pub use bundled::bundled_files;
-pub use file::{FileError, SubscriberFile};
+pub use file::{FILE_MAX, FileError, FindTemplate, SubscriberFile};
 pub use key::KeyPattern;
 pub(crate) use key::write_text;
 pub use set::{DisableError, LoadedSubscribers, Preferences, SubscriberState, Subscribers};
@@ -50,6 +50,8 @@ pub struct Subscriber {
     pub output: OutputRules,
     /// Renders its notifications.
     pub template: Template,
+    /// Renders its notifications for people, as plain text.
+    pub template_user: Option<Template>,
 }
 
 /// A subscriber's rules for batches and duplicates.

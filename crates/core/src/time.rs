@@ -88,8 +88,35 @@ pub struct TimeError(String);
 
 impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is not an RFC 3339 time such as 2026-01-03T15:30:00Z", self.0)
+        let text = &self.0;
+        if text.parse::<f64>().is_ok() {
+            return write!(f, "{text} is a number; write the time in RFC 3339, such as 2026-01-03T15:30:00Z");
+        }
+        match text.parse::<jiff::civil::DateTime>() {
+            Ok(_) => write!(f, "{text:?} has no UTC offset; append Z for UTC, or an offset such as +01:00"),
+            Err(_) => write!(f, "{text:?} is not an RFC 3339 time such as 2026-01-03T15:30:00Z"),
+        }
     }
 }
 
 impl std::error::Error for TimeError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_number_and_a_missing_offset_are_named() {
+        let problem = |text: &str| text.parse::<Time>().map_err(|error| error.to_string());
+        let number = "write the time in RFC 3339, such as 2026-01-03T15:30:00Z";
+        assert_eq!(problem("1767454200"), Err(format!("1767454200 is a number; {number}")));
+        assert_eq!(problem("1767454200.5"), Err(format!("1767454200.5 is a number; {number}")));
+        for local in ["2026-01-03T15:30:00", "2026-01-03 15:30", "2026-01-03"] {
+            let expected = "has no UTC offset; append Z for UTC, or an offset such as +01:00";
+            assert_eq!(problem(local), Err(format!("{local:?} {expected}")));
+        }
+        let expected = "\"soon\" is not an RFC 3339 time such as 2026-01-03T15:30:00Z";
+        assert_eq!(problem("soon"), Err(expected.to_owned()));
+        assert!(problem("2026-01-03T15:30:00+01:00").is_ok());
+    }
+}

@@ -52,6 +52,8 @@ pub enum Filter {
     Source,
     /// The conversation's user disabled the subscriber.
     Disabled,
+    /// A newer measurement of a budget, and no older one waits that it could replace.
+    NotWaiting,
 }
 
 /// A filter without its details, for records.
@@ -64,15 +66,18 @@ pub enum FilterKind {
     Source,
     /// The conversation's user switched the subscriber off.
     Disabled,
+    /// A newer measurement of a budget, and no older one waits that it could replace.
+    NotWaiting,
 }
 
 impl Filter {
-    /// Which of the three it is.
+    /// The filter without its details.
     pub const fn kind(&self) -> FilterKind {
         match self {
             Self::Severity { .. } => FilterKind::Severity,
             Self::Source => FilterKind::Source,
             Self::Disabled => FilterKind::Disabled,
+            Self::NotWaiting => FilterKind::NotWaiting,
         }
     }
 }
@@ -166,6 +171,7 @@ impl fmt::Display for Filter {
             Self::Severity { wanted, given } => write!(f, "severity {given} is below the subscriber's {wanted}"),
             Self::Source => f.write_str("the subscriber does not listen to this source"),
             Self::Disabled => f.write_str("the conversation's user disabled this subscriber"),
+            Self::NotWaiting => f.write_str("a newer measurement, and no older one waits"),
         }
     }
 }

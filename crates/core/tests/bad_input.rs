@@ -86,7 +86,11 @@ fn a_failing_template_falls_back_to_the_built_in_form() {
         ("loops for ever", nested(""), "line 1: engine ran out of fuel"),
         ("prints ten megabytes", nested("{{ text }}"), "it prints more than 262144 bytes"),
         ("looks again and again", nested(&looks), "it looks at more of its events than one rendering may"),
-        ("prints what is missing", "{{ events[0].payload.x }}".into(), "line 1: it prints a value that is missing"),
+        (
+            "prints what is missing",
+            "{{ events[0].payload.x }}".into(),
+            "line 1: a value is missing in `{{ events[0].payload.x }}`",
+        ),
         ("prints nothing", "{% if false %}x{% endif %}".into(), "the template printed nothing"),
         ("nests named values", "{% set a = x|default(k=count, l=count) %}{{ a }}".into(), "line 1: too many arguments"),
         ("declares other rows", "x[3]{a}:\n  1".into(), "x[3] has 1"),
@@ -159,13 +163,13 @@ fn the_most_unseen_calls_requeue_at_most_the_bound_with_bounded_work() {
     let mut inject = Inject::new(InjectionPoint::TurnStart, "worst").unwrap();
     inject.limits = InjectLimits { count_tokens: recording_estimate, ..InjectLimits::new(100, 1_000).unwrap() };
     let more = InjectOptions { unseen, ..InjectOptions::default() };
-    let (answer, news) = conversation.inject_with(inject, more, now).unwrap();
+    let (answer, updates) = conversation.inject_with(inject, more, now).unwrap();
     let returned = Inject::UNSEEN_MAX * PENDING_MAX;
     assert_eq!(answer.count, PENDING_MAX + 1, "the pending notifications, and the one that counts those left out");
     assert!(answer.block.contains("left_out: 3800 notifications (too many waited)"), "{}", answer.block);
     assert!(answer.rendered <= answer.showing + 1, "{} rendered, {} shown", answer.rendered, answer.showing);
     // Each notification returns once and stays pending or ends; the pending ones end in this injection.
-    assert!(news.len() <= returned + 2 * (PENDING_MAX + 1), "{} effects", news.len());
+    assert!(updates.len() <= returned + 2 * (PENDING_MAX + 1), "{} effects", updates.len());
     let (counts, bytes) = COUNTED.get();
     assert!(counts <= 2 * answer.rendered + 10 && bytes <= counts * 4_100, "{counts} counts of {bytes} bytes");
 

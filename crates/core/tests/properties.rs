@@ -195,10 +195,10 @@ fn the_history_equals_what_agents_saw() {
         let mut player = Player::new(timeline);
         timeline.steps.iter().for_each(|step| player.step(step, &mut Caps));
         let seen = player.asked.iter().filter(|asked| !asked.unseen);
-        let told = seen.flat_map(|asked| asked.answer.told.iter().map(|told| (&asked.request.call_id, told)));
-        let told: Vec<_> = told.map(|(call_id, told)| (call_id, &told.source, &told.content)).collect();
+        let shown = seen.flat_map(|asked| asked.answer.shown.iter().map(|item| (&asked.request.call_id, item)));
+        let shown: Vec<_> = shown.map(|(call_id, item)| (call_id, &item.source, &item.content)).collect();
         let messages = player.driver.messages().iter();
         let messages: Vec<_> = messages.map(|message| (&message.call_id, &message.source, &message.content)).collect();
-        assert_eq!(told, messages);
+        assert_eq!(shown, messages);
     });
 }

@@ -98,7 +98,7 @@ fn a_token_budget_is_watched_without_an_explicit_call() {
     agent.hears(event("tool.call.success", "tool_executor", used(1001)));
     let read = agent.reads(TurnStart);
     assert_eq!(read[0], "[budget_monitor] \"!critical\": budget exceeded - 1001 of 1000 tokens consumed");
-    assert_eq!(read[1], "[budget_monitor] budget_warn: 80% tokens consumed (800/1000)");
+    assert_eq!(read[1], "[budget_monitor] budget_warn: 100% tokens consumed (1001/1000)", "the newest measurement");
 }
 
 #[test]
@@ -348,10 +348,10 @@ fn detected_events_are_not_observed_by_the_detectors() {
             ObservedCall { usage, arguments: Some(json!({})), ..ObservedCall::new("search", CallOutcome::Failure) };
         let more = InjectOptions { observed: Some(observed), ..InjectOptions::default() };
         let inject = Inject::new(AfterTool, &format!("call_{n}")).unwrap();
-        let (_, news) = agent.conversation.inject_with(inject, more, agent.now).unwrap();
-        detected += news.iter().filter(|news| matches!(news, ConversationUpdate::Detected(_))).count();
+        let (_, updates) = agent.conversation.inject_with(inject, more, agent.now).unwrap();
+        detected += updates.iter().filter(|update| matches!(update, ConversationUpdate::Detected(_))).count();
         assert!(
-            !news.iter().any(|news| matches!(news, ConversationUpdate::Wake(_))),
+            !updates.iter().any(|update| matches!(update, ConversationUpdate::Wake(_))),
             "an agent's own loop never wakes it"
         );
     }
@@ -423,7 +423,7 @@ fn a_failed_sub_agent_is_reported_to_its_parent_and_wakes_it() {
     let mut agent = Agent::new();
     let failed = event("subagent.failed", "scout", json!({"task_id": "s1", "error_message": "out of tokens"}));
     let receipt = agent.publish(failed);
-    assert!(receipt.news.iter().any(|news| matches!(news, ConversationUpdate::Wake(_))));
+    assert!(receipt.updates.iter().any(|update| matches!(update, ConversationUpdate::Wake(_))));
     assert_eq!(agent.mailbox().waiting_wakes(agent.now).len(), 1);
     assert_eq!(agent.reads(AfterTool), ["[scout] subagent_failed: s1 - out of tokens"]);
 }

@@ -210,7 +210,7 @@ fn the_tool_failure_subscriber_equals_the_specified_one() {
     assert_eq!(read(&ours.text), read(TOOL_FAILURE));
 
     let drawn = SubscriberFile { path: "tool_failure.toml".into(), text: TOOL_FAILURE.into() };
-    let subscriber = drawn.parse(&|path| templates.get(path).cloned()).unwrap();
+    let subscriber = drawn.parse(&|path| Ok(templates[path].clone())).unwrap();
     let types: Vec<String> = subscriber.types.iter().map(ToString::to_string).collect();
     assert_eq!(types, ["tool.call.failure", "tool.call.timeout"]);
     assert_eq!((subscriber.severity_filter, subscriber.sources.is_none()), (Severity::Warning, true));

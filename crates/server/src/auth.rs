@@ -1,4 +1,4 @@
-//! Who is asking, and what they may do. Checked on every path, from one table.
+//! Authentication by token, and the scopes that the router's table checks on every route.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -20,13 +20,13 @@ use crate::usage::{TokenLimits, TokenUsage, Usages};
 pub enum Scope {
     /// Everything.
     Admin,
-    /// What an agent does: publish, take its mail, read its person's conversations.
+    /// For agents: publish, inject, read the person's conversations.
     Agent,
-    /// What a person does: read, answer, change settings.
+    /// For a person's client: read, answer, change settings.
     User,
-    /// Publish, and nothing else.
+    /// Only publish.
     Ingest,
-    /// Deliver between processes.
+    /// For processes that deliver notifications.
     Daemon,
 }
 
@@ -34,7 +34,7 @@ impl Scope {
     /// Every scope.
     pub const ALL: [Self; 5] = [Self::Admin, Self::Agent, Self::User, Self::Ingest, Self::Daemon];
 
-    /// The word on the wire.
+    /// The name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -45,36 +45,36 @@ impl Scope {
         }
     }
 
-    /// Reads the word on the wire.
+    /// Parses the name in JSON.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == text)
     }
 }
 
-/// The caller of a request, authenticated.
+/// The authenticated caller of a request.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The token's name.
+    /// The id of the token.
     pub token_id: String,
-    /// What it may do.
+    /// The scope of the token.
     pub scope: Scope,
-    /// On whose behalf it asks.
+    /// The person and conversation it is bound to.
     pub caller: Caller,
-    /// The name under which it speaks to people: an agent's or a component's own, `operator` for an admin, `user` for a
-    /// person. None = nothing it sends reaches a person.
+    /// The origin that people see: the name of an agent or component, `operator` for an admin, `user` for a person.
+    /// None = nothing it sends reaches a person.
     pub origin: Option<String>,
-    /// When its token ends by itself.
+    /// When its token expires.
     pub expires_at: Option<Time>,
-    /// What the token uses of its limits.
+    /// The usage of the token's limits.
     pub(crate) usage: Arc<TokenUsage>,
-    /// What is kept of its secret.
+    /// The hash of the token's secret.
     secret_hash: Vec<u8>,
 }
 
 impl Identity {
     fn of(token: &Token, usages: &Usages) -> Option<Self> {
         let scope = Scope::parse(&token.scope)?;
-        let usage = usages.of(&token.id, scope == Scope::Admin);
+        let usage = usages.of(&token.id, scope == Scope::Admin, clock::now());
         let user_id = token.user_id.clone().filter(|user| user != "*" && scope != Scope::Admin);
         let token_owner = match &user_id {
             Some(user) => format!("user:{user}"),
@@ -85,7 +85,7 @@ impl Identity {
             Scope::Admin => Some(OPERATOR.to_owned()),
             Scope::User => Some(PERSON.to_owned()),
             Scope::Daemon => token.origin.as_deref().map(displayed_name),
-            // Tokens of older databases may have a name that is reserved by now.
+            // A token of an older database may have an origin that is reserved now.
             Scope::Agent | Scope::Ingest => token.origin.as_deref().map(displayed_name).map(unreserved),
         };
         let caller = Caller { user_id, conversation_id, token_owner, origin: origin.clone() };
@@ -93,7 +93,7 @@ impl Identity {
         Some(Self { token_id: token.id.clone(), scope, caller, origin, expires_at, usage, secret_hash })
     }
 
-    /// Whether this person's things are the caller's business. What is not theirs looks like what is not there.
+    /// Checks that the caller may access this person's data. The error is *not found*, as for missing data.
     pub(crate) fn check_user(&self, user_id: &str) -> Result<(), ApiError> {
         match self.caller.user_id.as_deref().is_none_or(|own| own == user_id) {
             true => Ok(()),
@@ -102,7 +102,7 @@ impl Identity {
     }
 }
 
-/// A new secret: the text to hand out once, and what is kept of it.
+/// A new secret and its hash. The secret is shown once; only the hash is stored.
 pub fn new_secret() -> (String, Vec<u8>) {
     let bytes: [u8; 32] = clock::random();
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -111,7 +111,7 @@ pub fn new_secret() -> (String, Vec<u8>) {
     (secret, hash)
 }
 
-/// What is kept of a secret. A random 256-bit secret needs no slow hash: nobody can guess through it.
+/// The hash of a secret. A random secret of 256 bits needs no slow hash, because it cannot be guessed.
 pub fn hash(secret: &str) -> Vec<u8> {
     digest(secret).to_vec()
 }
@@ -120,14 +120,15 @@ fn digest(secret: &str) -> Hash {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// Finds tokens by their secrets, and remembers those it found.
+/// Finds tokens by their secrets, with a cache.
 pub struct Authenticator {
     store: Arc<dyn Store>,
     known: RwLock<TokenCache>,
     usages: Usages,
 }
 
-/// Whose tokens were found, and how often all of them were forgotten: what was read before that must not come back.
+/// The cached identities, and how often the cache was cleared: an identity that was read before that must not be cached
+/// after it.
 #[derive(Default)]
 struct TokenCache {
     bearers: HashMap<Hash, Arc<Identity>>,
@@ -136,7 +137,7 @@ struct TokenCache {
 
 type Hash = [u8; 32];
 
-/// More than this and the memory is started anew.
+/// When the cache reaches this size, it is cleared.
 const KNOWN_MAX: usize = 10_000;
 
 impl Authenticator {
@@ -144,43 +145,50 @@ impl Authenticator {
         Self { store, known: RwLock::default(), usages: Usages::new(limits) }
     }
 
-    /// Who brings this secret, if it is still worth something.
-    pub(crate) async fn identify(&self, secret: &str) -> Result<Option<Arc<Identity>>, ApiError> {
+    /// The identity of the token with this secret, unless the token is unknown, revoked or expired.
+    pub(crate) async fn identify(&self, secret: &str) -> Result<Arc<Identity>, ApiError> {
         let hash = digest(secret);
         let (known, forgotten) = {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             (known.bearers.get(&hash).cloned(), known.forgotten)
         };
         let identity = match known {
-            Some(identity) => Some(identity),
+            Some(identity) => identity,
             None => self.look_up(hash, forgotten).await?,
         };
-        Ok(identity.filter(|identity| bool::from(identity.secret_hash.ct_eq(&hash)) && !has_ended(identity.expires_at)))
+        if !bool::from(identity.secret_hash.ct_eq(&hash)) {
+            return Err(unknown_token());
+        }
+        match identity.expires_at.filter(|at| *at <= clock::now()) {
+            Some(at) => Err(ApiError::unauthorized(format!("this token expired at {at}"))),
+            None => Ok(identity),
+        }
     }
 
-    async fn look_up(&self, hash: Hash, forgotten: u64) -> Result<Option<Arc<Identity>>, ApiError> {
-        let token = self.store.token_by_secret(hash.to_vec()).await?.filter(is_valid);
-        let identity = token.as_ref().and_then(|token| Identity::of(token, &self.usages)).map(Arc::new);
-        if let Some(identity) = &identity {
-            self.remember(hash, identity.clone(), forgotten);
+    async fn look_up(&self, hash: Hash, forgotten: u64) -> Result<Arc<Identity>, ApiError> {
+        let token = self.store.token_by_secret(hash.to_vec()).await?.ok_or_else(unknown_token)?;
+        if let Some(at) = token.revoked_at {
+            return Err(ApiError::unauthorized(format!("this token was revoked at {at}")));
         }
+        let identity = Arc::new(Identity::of(&token, &self.usages).ok_or_else(unknown_token)?);
+        self.remember(hash, identity.clone(), forgotten);
         Ok(identity)
     }
 
-    /// Whether a caller who was let in would be let in again.
+    /// Whether the token of an authenticated caller is still valid.
     pub(crate) async fn is_still_valid(&self, identity: &Identity) -> Result<bool, ApiError> {
         let token = self.store.token_by_secret(identity.secret_hash.clone()).await?;
         Ok(token.is_some_and(|token| is_valid(&token)))
     }
 
-    /// Forgets what it knows, because a token was revoked.
+    /// Clears the cache, because a token was revoked.
     pub(crate) fn forget(&self) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.bearers.clear();
         known.forgotten += 1;
     }
 
-    /// Remembers a bearer, unless everything was forgotten since it was read: it may be the one that was revoked.
+    /// Caches an identity, unless the cache was cleared after it was read: its token may be the revoked one.
     fn remember(&self, hash: Hash, identity: Arc<Identity>, forgotten: u64) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.forgotten != forgotten {
@@ -194,14 +202,14 @@ impl Authenticator {
 }
 
 fn is_valid(token: &Token) -> bool {
-    token.revoked_at.is_none() && !has_ended(token.expires_at)
+    token.revoked_at.is_none() && token.expires_at.is_none_or(|at| at > clock::now())
 }
 
-fn has_ended(expires_at: Option<Time>) -> bool {
-    expires_at.is_some_and(|end| end <= clock::now())
+fn unknown_token() -> ApiError {
+    ApiError::unauthorized("this hub does not know this token; was it made on another hub, or cut off?")
 }
 
-/// A name as people see it: nothing in it that is not seen, or that turns its letters around.
+/// A name for display, without invisible characters and without characters that change the text direction.
 fn displayed_name(name: &str) -> String {
     Some(bellwire_core::person::one_line(name)).filter(|name| !name.is_empty()).unwrap_or_else(|| UNNAMED.to_owned())
 }
@@ -210,14 +218,14 @@ fn unreserved(name: String) -> String {
     if reserved_origin(&name).is_some() { UNNAMED.to_owned() } else { name }
 }
 
-/// The reserved name that people would take this origin for: without what is not seen, in one case, and with letters that
-/// only look other than ordinary ones (NFKC) as those.
+/// The reserved name that an origin looks like: compared without invisible characters, ignoring case, and with
+/// compatibility variants of letters replaced (NFKC).
 pub(crate) fn reserved_origin(origin: &str) -> Option<&'static str> {
     let plain = ComposingNormalizerBorrowed::new_nfkc().normalize(&visible_name(origin)).into_owned();
     reserved_name(&visible_name(&plain))
 }
 
-/// Who has no name that people could see.
+/// Shown instead of a name without visible characters or a reserved name.
 const UNNAMED: &str = "unnamed";
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ pub struct RetentionConfig {
     pub read_inbox_days: u64,
     /// What a person has not read.
     pub unread_inbox_days: u64,
-    /// Conversations and mailboxes that nobody uses and in which nothing waits.
+    /// Unused conversations and mailboxes without anything pending.
     pub conversations_days: u64,
 }
 

@@ -1,40 +1,42 @@
-//! File descriptors: every connection takes one, and so do the database, mail and everything else.
+//! The limit of file descriptors. Connections, the database, mail and Redis need them.
 
 use crate::config::Limits;
 
-/// How many descriptors are left to everything that is no connection of a client, at most: the database's files, mail
-/// servers, Redis, watched folders.
+/// The maximum number of descriptors reserved for everything except client connections: database files, mail servers,
+/// Redis, watched folders.
 const RESERVED_MAX: usize = 128;
 
-/// Raises the soft limit of this process to the hard one. Many systems give a process 1,024 and let it ask for more.
+/// Raises the soft limit of this process to the hard limit. The soft limit is 1,024 on many systems.
 ///
-/// It is for the program to call, at its start: the limit belongs to the process, not to a hub in it.
+/// The program calls this at start, not the hub, because the limit belongs to the process.
 pub fn raise_limit() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-        // Where this is refused the lower limit holds, and the hub says so when it starts.
+        // If this fails, the lower limit applies, and the hub logs a warning at start.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
 }
 
-/// How many connections there may be at once, and how many of them may be streams.
+/// The maximum number of connections, and of streams among them.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionLimits {
     pub(crate) connections: usize,
     pub(crate) streams: usize,
 }
 
-/// As many as the settings allow, or as many as there are descriptors for.
-pub(crate) fn places(limits: &Limits) -> Places {
-    places_within(limits, soft_limit())
+/// The limits from the settings, reduced to what the file descriptors allow.
+pub(crate) fn connection_limits(limits: &Limits) -> ConnectionLimits {
+    connection_limits_within(limits, soft_limit())
 }
 
-fn places_within(limits: &Limits, descriptors: Option<usize>) -> Places {
-    // Every stream has a connection of its own, and every request that is worked on.
+fn connection_limits_within(limits: &Limits, descriptors: Option<usize>) -> ConnectionLimits {
+    // Every stream and every concurrent request has its own connection.
     let wanted = limits.streams.saturating_add(limits.concurrent_requests);
-    let Some(descriptors) = descriptors else { return Places { connections: wanted, streams: limits.streams } };
+    let Some(descriptors) = descriptors else {
+        return ConnectionLimits { connections: wanted, streams: limits.streams };
+    };
     let possible = descriptors - RESERVED_MAX.min(descriptors / 2);
     if possible < wanted {
         tracing::warn!(
@@ -46,12 +48,12 @@ fn places_within(limits: &Limits, descriptors: Option<usize>) -> Places {
         );
     }
     let connections = wanted.min(possible);
-    // Streams stay open: without a part that is left to requests, streams alone could shut everybody else out.
+    // Streams stay open for long, so a part of the connections is reserved for requests.
     let for_requests = limits.concurrent_requests.min(connections / 4).max(1);
-    Places { connections, streams: limits.streams.min(connections.saturating_sub(for_requests)) }
+    ConnectionLimits { connections, streams: limits.streams.min(connections.saturating_sub(for_requests)) }
 }
 
-/// How many descriptors this process may have; none = any number, or not known.
+/// The soft limit of this process; none = no limit, or unknown.
 fn soft_limit() -> Option<usize> {
     #[cfg(unix)]
     {
@@ -70,10 +72,10 @@ mod tests {
     fn streams_leave_connections_to_requests_where_descriptors_are_few() {
         let mut limits = crate::Config::default().limits;
         (limits.streams, limits.concurrent_requests) = (10_000, 1024);
-        let places = |descriptors| places_within(&limits, descriptors);
-        assert_eq!(places(None), Places { connections: 11_024, streams: 10_000 });
-        assert_eq!(places(Some(100_000)), Places { connections: 11_024, streams: 10_000 });
-        assert_eq!(places(Some(1024)), Places { connections: 896, streams: 672 });
-        assert_eq!(places(Some(4)), Places { connections: 2, streams: 1 });
+        let connection_limits = |descriptors| connection_limits_within(&limits, descriptors);
+        assert_eq!(connection_limits(None), ConnectionLimits { connections: 11_024, streams: 10_000 });
+        assert_eq!(connection_limits(Some(100_000)), ConnectionLimits { connections: 11_024, streams: 10_000 });
+        assert_eq!(connection_limits(Some(1024)), ConnectionLimits { connections: 896, streams: 672 });
+        assert_eq!(connection_limits(Some(4)), ConnectionLimits { connections: 2, streams: 1 });
     }
 }

@@ -32,6 +32,7 @@ use bellwire_store::{
     Ended, MemoryStore, NoRefusalCache, Observer, PeopleRules, RefusalCache, RetentionCutoffs, Sizes, SqliteStore,
     Store, StoreError, StoreOptions, Token,
 };
+use futures_util::future::{BoxFuture, LocalBoxFuture};
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
@@ -45,72 +46,89 @@ use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
 use crate::usage::TokenLimits;
 
-/// How often old rows are looked for, and how many go at once.
+/// How often retention runs, how many rows one step deletes, and the pause between two steps.
 const RETENTION_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
-const RETENTION_STEP: usize = 2_000;
+const RETENTION_STEP: usize = 1_000;
 const RETENTION_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
-/// Whoever sends half a request and no more is waited for so long when the hub stops. Whatever asks a hub to stop kills it
-/// after ten seconds, as a rule.
+/// How long a stopping hub waits for incomplete requests. Most service managers kill a process after ten seconds.
 const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
-/// A claim lasts longer than the longest attempt by this much, for writing down what became of it.
+/// A lease is longer than the longest attempt by this much, so that the outcome can be recorded.
 const ATTEMPT_MARGIN: std::time::Duration = std::time::Duration::from_secs(60);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A running hub.
 pub struct App {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
-    /// What it remembers; an embedding program may use it too.
+    /// The store. An embedding program may use it too.
     pub store: Arc<dyn Store>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
-    /// Sends mail, where mail is configured.
+    /// The outbox task, if email is configured.
     outbox: Option<tokio::task::JoinHandle<()>>,
     supervisor: Supervisor,
 }
 
-/// What a program does with the store before the hub answers anybody.
+/// The result of the `prepare` argument of [`App::start_prepared`].
 pub type Prepared = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+type Prepare<'a> = Box<dyn FnOnce(Arc<dyn Store>) -> LocalBoxFuture<'a, Prepared> + 'a>;
+type NewEndpoint = Box<dyn FnOnce(Hub, &config::Limits) -> mcp::Endpoint>;
 
 impl App {
-    /// Opens the store and answers on the listener until `shutdown` resolves. When this returns, it is ready.
+    /// Opens the store and serves requests until `shutdown` resolves. When this returns, the hub is ready.
     pub async fn start(
         config: Config,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Self, StartError> {
-        Self::start_prepared(config, listener, shutdown, async |_| Ok(())).await
+        Self::assemble(config, listener, Box::pin(shutdown), own_endpoint(), Box::new(prepare_nothing)).await
     }
 
-    /// The same, but `prepare` uses the store first: whatever it makes is there before the hub is ready.
-    pub async fn start_prepared(
+    /// Like [`App::start`], but runs `prepare` with the store before the hub serves requests.
+    pub async fn start_prepared<'a, F>(
         config: Config,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
-        prepare: impl AsyncFnOnce(Arc<dyn Store>) -> Prepared,
-    ) -> Result<Self, StartError> {
-        Self::assemble(config, listener, shutdown, |server| server, prepare).await
+        prepare: impl FnOnce(Arc<dyn Store>) -> F + 'a,
+    ) -> Result<Self, StartError>
+    where
+        F: Future<Output = Prepared> + 'a,
+    {
+        let prepare = Box::new(|store| -> LocalBoxFuture<'a, Prepared> { Box::pin(prepare(store)) });
+        Self::assemble(config, listener, Box::pin(shutdown), own_endpoint(), prepare).await
     }
 
-    /// The same, with an MCP server that offers more: `offer` gets ours and gives what clients shall meet instead.
+    /// Like [`App::start`], but MCP clients are served by the handler that `offer` creates from the hub's own.
     pub async fn start_offering<H: rmcp::ServerHandler + Send + 'static>(
         config: Config,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
         offer: impl Fn(mcp::McpServer) -> H + Send + Sync + 'static,
     ) -> Result<Self, StartError> {
-        Self::assemble(config, listener, shutdown, offer, async |_| Ok(())).await
+        let endpoint: NewEndpoint = Box::new(|hub, limits| mcp::Endpoint::new(hub, limits, offer));
+        Self::assemble(config, listener, Box::pin(shutdown), endpoint, Box::new(prepare_nothing)).await
     }
 
-    async fn assemble<H: rmcp::ServerHandler + Send + 'static>(
+    /// Boxed and not generic, so that the hub is compiled in this crate, once, and not in each program that starts one.
+    fn assemble<'a>(
         config: Config,
         listener: TcpListener,
-        shutdown: impl Future<Output = ()> + Send + 'static,
-        offer: impl Fn(mcp::McpServer) -> H + Send + Sync + 'static,
-        prepare: impl AsyncFnOnce(Arc<dyn Store>) -> Prepared,
+        shutdown: BoxFuture<'static, ()>,
+        endpoint: NewEndpoint,
+        prepare: Prepare<'a>,
+    ) -> LocalBoxFuture<'a, Result<Self, StartError>> {
+        Box::pin(Self::assemble_parts(config, listener, shutdown, endpoint, prepare))
+    }
+
+    async fn assemble_parts(
+        config: Config,
+        listener: TcpListener,
+        shutdown: BoxFuture<'static, ()>,
+        endpoint: NewEndpoint,
+        prepare: Prepare<'_>,
     ) -> Result<Self, StartError> {
         let address = listener.local_addr().map_err(StartError::Listen)?;
         let mut folder = config.subscribers_dir.as_deref().map(SubscriberFolder::new);
-        // Watched before it is read: what changes in between is read again.
+        // Watched before it is read, so that no change in between is missed.
         let watched = folder.as_ref().map(SubscriberFolder::watch);
         let subscribers = first_subscribers(folder.as_mut())?;
         let metrics = Arc::new(Metrics::new());
@@ -133,34 +151,34 @@ impl App {
             supervisor.spawn("the watcher of the subscriber folder", following);
         }
         let unsubscribe = deliver::UnsubscribeLinks::new(link_key(&*store).await?);
-        let places = descriptors::places(&config.limits);
+        let connection_limits = descriptors::connection_limits(&config.limits);
         let hub = Hub::new(Parts {
             store: store.clone(),
             tokens: Arc::new(Authenticator::new(store.clone(), TokenLimits::new(&config.limits))),
             subscribers_watch: subscribers_watch.1,
             batch_max: config.limits.batch_events,
             metrics,
-            overload: Arc::new(ConcurrencyLimits::new(config.limits.concurrent_requests, places.streams)),
+            overload: Arc::new(ConcurrencyLimits::new(config.limits.concurrent_requests, connection_limits.streams)),
             trace_ids: TraceIds::under(clock::random()),
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
             mails: smtp.is_some(),
             refusals,
             notification_throttle: tools::NotificationThrottle::default(),
-            // Well before the request itself runs out of time.
+            // Well before the timeout of the request.
             erase_wait: config.limits.request_timeout() / 2,
             metrics_page: tokio::sync::Mutex::default(),
             stopping,
             supervisor: supervisor.clone(),
         });
         tokio::spawn(forget_erased_tokens(hub.clone(), stop.subscribe()));
-        let endpoint = mcp::Endpoint::new(hub.clone(), &config.limits, offer);
+        let endpoint = endpoint(hub.clone(), &config.limits);
         let api = http::router::api(hub, &config, endpoint);
         let outbox = smtp.map(|smtp| {
-            // Without a public name the link that stops mails works here alone; a warning at the start says so.
+            // Without a public URL, unsubscribe links work only on this machine; a warning at start says so.
             let hub = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
-            let postage = MailSender { smtp, from: config.email.from.clone(), hub, unsubscribe };
-            let outbox = Outbox::new(store.clone(), postage.sender(), config.email.workers);
+            let mail_sender = MailSender { smtp, from: config.email.from.clone(), hub, unsubscribe };
+            let outbox = Outbox::new(store.clone(), mail_sender.into_send_fn(), config.email.workers);
             supervisor.spawn("the outbox", outbox.run(stop.subscribe()))
         });
         let retention = run_retention(store.clone(), config.retention.clone(), stop.subscribe());
@@ -172,30 +190,35 @@ impl App {
                 () = shutdown => {}
                 () = watched.failed() => {}
             }
-            // Streams end by themselves; everything else is answered before the listener closes.
+            // Streams end on this signal; all other requests are answered before the listener closes.
             let _ = stop.send(true);
         };
         let serving = tokio::spawn(async move {
             tokio::select! {
-                () = listen::serve(listener, api, places.connections, counted, ended) => Ok(()),
+                () = listen::serve(listener, api, connection_limits.connections, counted, ended) => Ok(()),
                 () = grace => Ok(()),
             }
         });
         Ok(Self { address, store, serving, outbox, supervisor })
     }
 
-    /// Waits until an essential task of the hub has died. The hub then stops by itself.
+    /// Waits until an essential task of the hub has died. The hub then stops.
     pub fn failed(&self) -> impl Future<Output = ()> + Send + 'static {
         let supervisor = self.supervisor.clone();
         async move { supervisor.failed().await }
     }
 
-    /// Waits until the hub has stopped: everything it accepted is answered, and its data is free for another. A hub that
-    /// stopped because an essential task died answers with the reason.
-    pub async fn stopped(self) -> std::io::Result<()> {
+    /// Waits until the hub has stopped: every accepted request is answered, and the database is closed. If the hub
+    /// stopped because an essential task died, the error is the reason.
+    pub fn stopped(self) -> BoxFuture<'static, std::io::Result<()>> {
+        Box::pin(self.wait_for_stop())
+    }
+
+    async fn wait_for_stop(self) -> std::io::Result<()> {
         let served = self.serving.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         if let Some(mut outbox) = self.outbox {
-            // A mail that is on its way may take long to be answered. One that is left is of unknown fate, and told so.
+            // An SMTP server may take long to reply. An attempt that is aborted here is recorded as *unknown* at the
+            // next start.
             if tokio::time::timeout(STOP_GRACE, &mut outbox).await.is_err() {
                 outbox.abort();
             }
@@ -208,7 +231,15 @@ impl App {
     }
 }
 
-/// Makes a token in a store that nobody serves yet, such as the first one; gives its secret.
+fn own_endpoint() -> NewEndpoint {
+    Box::new(|hub, limits| mcp::Endpoint::new(hub, limits, |server| server))
+}
+
+fn prepare_nothing(_: Arc<dyn Store>) -> LocalBoxFuture<'static, Prepared> {
+    Box::pin(async { Ok(()) })
+}
+
+/// Creates a token directly in the store, such as the first admin token. Returns its secret.
 pub async fn create_token(store: &dyn Store, scope: auth::Scope, name: &str) -> Result<String, StoreError> {
     let (secret, secret_hash) = auth::new_secret();
     let token = Token {
@@ -230,19 +261,19 @@ pub async fn create_token(store: &dyn Store, scope: auth::Scope, name: &str) -> 
 /// Why a hub did not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// It cannot listen.
+    /// The listener has no local address.
     Listen(std::io::Error),
-    /// Its data folder cannot be made.
+    /// The data folder cannot be created.
     SubscriberFolder(std::io::Error),
-    /// The folder of its subscribers cannot be read.
+    /// The subscriber folder cannot be read.
     Subscribers(std::io::Error),
-    /// Its store cannot be opened.
+    /// The store cannot be opened.
     Store(StoreError),
-    /// Its mail server cannot be used.
+    /// The email settings cannot be used.
     Email(deliver::email::SetupError),
-    /// Its Redis cannot be used as it is named.
+    /// The Redis settings cannot be used.
     Redis(String),
-    /// What had to be done before it answers could not be done.
+    /// `prepare` of [`App::start_prepared`] failed.
     Prepare(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -284,26 +315,26 @@ async fn open_store(
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {
             std::fs::create_dir_all(dir).map_err(StartError::SubscriberFolder)?;
-            let store = SqliteStore::open_remembering(&dir.join("bellwire.db"), opening, refusals).await;
+            let store = SqliteStore::open_with_refusal_cache(&dir.join("bellwire.db"), opening, refusals).await;
             Ok(Arc::new(store.map_err(StartError::Store)?))
         }
     }
 }
 
-/// Counts what every commit did, and logs whom it told.
+/// Updates the metrics after every commit, and logs new notifications to people.
 fn observer(metrics: Arc<Metrics>) -> Observer {
     Arc::new(move |report| {
         metrics.committed(report);
-        for told in report.told.iter().filter(|_| report.failed.is_none()) {
-            // Never what it says: a log is read by others than the person.
-            let (conversation_id, correlation_id) = (told.conversation_id.as_deref(), told.correlation_id.as_deref());
-            let (user_id, origin) = (told.user_id.as_str(), told.origin.as_str());
-            tracing::info!(notification_id = %told.id, user_id, origin, conversation_id, correlation_id, "notification created");
+        for new in report.new_notifications.iter().filter(|_| report.failed.is_none()) {
+            // The text is not logged, because a log has other readers than the person.
+            let (conversation_id, correlation_id) = (new.conversation_id.as_deref(), new.correlation_id.as_deref());
+            let (user_id, origin) = (new.user_id.as_str(), new.origin.as_str());
+            tracing::info!(notification_id = %new.id, user_id, origin, conversation_id, correlation_id, "notification created");
         }
     })
 }
 
-/// Fails the hub when its store can no longer write.
+/// Stops the hub when the writer of its store has ended.
 async fn watch_writer(ended: impl Future<Output = Ended>, supervisor: Supervisor, stopping: watch::Receiver<bool>) {
     match ended.await {
         Ended::Closed if *stopping.borrow() => {}
@@ -312,13 +343,13 @@ async fn watch_writer(ended: impl Future<Output = Ended>, supervisor: Supervisor
     }
 }
 
-/// The key of the links in mails: made once, the same for as long as the data lives.
+/// The key that signs unsubscribe links. It is created once and stored.
 async fn link_key(store: &dyn Store) -> Result<Vec<u8>, StartError> {
     let fresh: [u8; 32] = clock::random();
     store.secret("unsubscribe".to_owned(), fresh.to_vec()).await.map_err(StartError::Store)
 }
 
-/// How much people may be told, and by which ways.
+/// The limits and channels of notifications to people.
 fn rules(config: &Config, smtp: Option<&Smtp>) -> PeopleRules {
     let attempt = smtp.map(|smtp| smtp.attempt_max() + ATTEMPT_MARGIN).unwrap_or_default();
     let own = |per_hour: u64| Some(per_hour).filter(|per_hour| *per_hour > 0);
@@ -334,15 +365,15 @@ fn rules(config: &Config, smtp: Option<&Smtp>) -> PeopleRules {
     }
 }
 
-/// The subscribers to begin with. A file that is wrong is reported; the hub starts without it.
+/// The subscribers at start. An invalid file is reported, and the hub starts without it.
 fn first_subscribers(folder: Option<&mut SubscriberFolder>) -> Result<Arc<Subscribers>, StartError> {
     let Some(folder) = folder else { return Ok(Arc::new(Subscribers::bundled())) };
     let read = folder.read().map_err(StartError::Subscribers)?;
     report(&read);
-    Ok(Arc::new(Subscribers::new(folder.subscribers())))
+    Ok(Arc::new(Subscribers::new(folder.subscribers()).with_outdated(folder.outdated().clone())))
 }
 
-/// Puts the folder's changes in force, from the next event on.
+/// Applies changes of the subscriber folder, from the next event on.
 async fn watch_subscribers(
     mut folder: SubscriberFolder,
     (_watcher, mut changes): folder::FolderWatch,
@@ -363,7 +394,8 @@ async fn watch_subscribers(
                 continue;
             }
         }
-        let next = Arc::new(subscribers_watch.borrow().reloaded(folder.subscribers()));
+        let next = subscribers_watch.borrow().reloaded(folder.subscribers());
+        let next = Arc::new(next.with_outdated(folder.outdated().clone()));
         if let Err(error) = store.set_subscribers(next.clone()).await {
             tracing::error!(%error, "the new subscribers could not be put in force");
             continue;
@@ -373,22 +405,21 @@ async fn watch_subscribers(
     }
 }
 
-fn report(read: &folder::Read) {
-    for error in &read.errors {
-        let kept = read.kept.contains(&error.path);
-        let state = if kept { "its last good version stays in force" } else { "it is left out" };
-        tracing::error!(%error, "a subscriber file is wrong; {state}");
+fn report(read: &folder::FolderReport) {
+    for folder::FileProblem { error, kept } in &read.problems {
+        let state = if *kept { "its last valid version stays in use" } else { "its subscriber is not loaded" };
+        tracing::error!(%error, "a subscriber file is invalid; {state}");
     }
 }
 
-/// Ends when the hub has been stopping for as long as it waits for anybody.
+/// Completes [`STOP_GRACE`] after the hub started to stop.
 async fn grace(mut stopping: watch::Receiver<bool>) {
-    // A sender that is gone has stopped too.
+    // A dropped sender means that the hub stops.
     let _ = stopping.wait_for(|stopping| *stopping).await;
     tokio::time::sleep(STOP_GRACE).await;
 }
 
-/// Forgets known tokens whenever an erasure ends, also one that this start went on with.
+/// Clears the token cache whenever an erasure ends, including one that an earlier process started.
 async fn forget_erased_tokens(hub: Hub, mut stopping: watch::Receiver<bool>) {
     let mut erased = hub.store.erased();
     loop {
@@ -402,7 +433,7 @@ async fn forget_erased_tokens(hub: Hub, mut stopping: watch::Receiver<bool>) {
     }
 }
 
-/// Deletes what is old in small steps, so that nobody waits for it.
+/// Runs retention in small steps, so that other commands do not wait for it.
 async fn run_retention(store: Arc<dyn Store>, kept: RetentionConfig, mut stopping: watch::Receiver<bool>) {
     let mut every = tokio::time::interval(RETENTION_EVERY);
     loop {
@@ -422,10 +453,10 @@ async fn run_retention(store: Arc<dyn Store>, kept: RetentionConfig, mut stoppin
         };
         loop {
             match store.prune(old, RETENTION_STEP).await {
-                // As long as there is more, go on, but let everybody else have their turn between.
+                // Continue while there is more, with pauses for other commands.
                 Ok(gone) if gone > 0 => tokio::time::sleep(RETENTION_PAUSE).await,
                 Ok(_) => break,
-                // The store closes while the hub stops: the next start goes on.
+                // The store is closed because the hub stops. The next start continues.
                 Err(_) if *stopping.borrow() => return,
                 Err(error) => {
                     tracing::warn!(%error, "old rows could not be deleted; they will be tried again");

@@ -1,9 +1,9 @@
-//! Connections: as many as there is room for, each with a time in which it must say what it wants.
+//! Accepts connections up to a maximum number, and closes idle ones when the maximum is reached.
 //!
-//! A client that opens a connection and sends nothing, or half of a request's head, holds a file descriptor and a little
-//! memory. Without a limit one client could hold all of them; with a limit alone it could shut out everybody else. So where
-//! there is no room for another connection, those that wait for a request are closed, and those whose clients do not read.
-//! A client that never reads is cut off in any case, after [`write_timeout::WRITE_WITHIN`].
+//! A client that opens a connection and sends nothing, or only a part of the request headers, holds a file descriptor and
+//! some memory. Without a limit, one client could use all descriptors; with a limit alone, it could lock out all other
+//! clients. So when all slots are in use, the server closes connections that wait for a request and connections whose
+//! clients do not read. A client that never reads is disconnected in any case, after [`write_timeout::WRITE_WITHIN`].
 
 mod write_timeout;
 
@@ -25,31 +25,31 @@ use self::write_timeout::{Stall, WriteTimeout};
 use crate::http::Api;
 use crate::metrics::Metrics;
 
-/// How long a request's head may take, and how long a connection may stay without one.
+/// The time limit for receiving the headers of a request, and for an idle connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long to wait when there is no room for another connection before asking again.
+/// How long to wait for a free slot before idle connections are closed, and after a failed accept.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A connection younger than this is not closed to make room: its request may be on its way.
+/// A connection younger than this is not closed to free its slot: its first request may be in transit.
 const AGE_MIN: Duration = Duration::from_secs(1);
-/// A connection that was asked to end is closed when its client has read nothing for so long.
+/// A connection that received a signal to end is closed when its client has read nothing for this long.
 const STALL_MAX: Duration = Duration::from_secs(5);
-/// How often that is checked.
+/// How often [`STALL_MAX`] is checked.
 const STALL_CHECK: Duration = Duration::from_secs(1);
-/// How often it is logged that there is no room.
+/// The minimum interval between two log lines about missing slots.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// What every connection is told.
+/// The signal that the accept loop sends to all connections.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Word {
-    /// Serve.
+enum Signal {
+    /// Serve requests.
     Open,
-    /// Others wait for a place; the number differs each time.
+    /// New connections wait for a slot. The number increases, so that every signal is a change of the channel's value.
     Crowded(u64),
     /// The hub stops.
     Stop,
 }
 
-/// Answers until `shutdown` resolves, then finishes what was begun.
+/// Serves connections until `shutdown` resolves, then waits until all open connections have ended.
 pub(crate) async fn serve(
     listener: TcpListener,
     api: Api,
@@ -57,24 +57,24 @@ pub(crate) async fn serve(
     metrics: Arc<Metrics>,
     shutdown: impl Future<Output = ()>,
 ) {
-    let (tell, told) = watch::channel(Word::Open);
+    let (sender, signals) = watch::channel(Signal::Open);
     let service = TowerToHyperService::new(api);
-    let mut places = Places {
+    let mut slots = ConnectionSlots {
         free: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
-        tell: &tell,
+        sender: &sender,
         metrics: &metrics,
         logged: None,
-        asked: 0,
+        requested: 0,
     };
     tokio::pin!(shutdown);
     loop {
         let next = async {
-            let place = places.take().await;
+            let slot = slots.acquire().await;
             match listener.accept().await {
-                Ok((stream, _)) => Some((place, stream)),
+                Ok((stream, _)) => Some((slot, stream)),
                 Err(error) => {
                     metrics.connection_failed();
-                    places.make_room(&error.to_string());
+                    slots.make_room(&error.to_string());
                     tokio::time::sleep(PAUSE).await;
                     None
                 }
@@ -84,48 +84,48 @@ pub(crate) async fn serve(
             () = &mut shutdown => break,
             next = next => next,
         };
-        let Some((place, stream)) = next else { continue };
-        let (service, told, metrics) = (service.clone(), told.clone(), metrics.clone());
+        let Some((slot, stream)) = next else { continue };
+        let (service, signals, metrics) = (service.clone(), signals.clone(), metrics.clone());
         tokio::spawn(async move {
-            if connection(stream, service, told).await == Ended::Early {
+            if connection(stream, service, signals).await == ConnectionEnd::ClosedEarly {
                 metrics.connection_closed_early();
             }
-            drop(place);
+            drop(slot);
         });
     }
     drop(listener);
-    drop(told);
-    let _ = tell.send(Word::Stop);
-    // Every connection holds an end of this channel until it is done.
-    tell.closed().await;
+    drop(signals);
+    let _ = sender.send(Signal::Stop);
+    // Every connection holds a receiver of this channel until it has ended.
+    sender.closed().await;
 }
 
-/// Room for connections.
-struct Places<'a> {
+/// The slots for concurrent connections.
+struct ConnectionSlots<'a> {
     free: Arc<Semaphore>,
-    tell: &'a watch::Sender<Word>,
+    sender: &'a watch::Sender<Signal>,
     metrics: &'a Metrics,
     logged: Option<Instant>,
-    /// How often room was asked for.
-    asked: u64,
+    /// How many times connections were signalled to free their slots.
+    requested: u64,
 }
 
-impl Places<'_> {
-    /// A place for one more connection, as soon as there is one.
-    async fn take(&mut self) -> OwnedSemaphorePermit {
+impl ConnectionSlots<'_> {
+    /// Waits for a free slot. While none is free, signals idle connections to end.
+    async fn acquire(&mut self) -> OwnedSemaphorePermit {
         loop {
-            let place = tokio::time::timeout(PAUSE, self.free.clone().acquire_owned()).await;
-            if let Ok(place) = place {
-                return place.expect("the semaphore is never closed");
+            let slot = tokio::time::timeout(PAUSE, self.free.clone().acquire_owned()).await;
+            if let Ok(slot) = slot {
+                return slot.expect("the semaphore is never closed");
             }
-            self.make_room("every place is taken");
+            self.make_room("all connection slots are in use");
         }
     }
 
-    /// Asks the connections that wait for a request to end.
+    /// Signals idle and stalled connections to end.
     fn make_room(&mut self, reason: &str) {
-        self.asked += 1;
-        let _ = self.tell.send(Word::Crowded(self.asked));
+        self.requested += 1;
+        let _ = self.sender.send(Signal::Crowded(self.requested));
         if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY) {
             self.logged = Some(Instant::now());
             let failed = self.metrics.connections_failed();
@@ -140,38 +140,42 @@ impl Places<'_> {
 
 /// How a connection ended.
 #[derive(PartialEq, Eq)]
-enum Ended {
-    /// Its client closed it, or everything was answered.
-    InOrder,
-    /// It was closed to make room for others.
-    Early,
+enum ConnectionEnd {
+    /// The client closed it, or all its requests were answered.
+    Completed,
+    /// The server closed it to free its slot.
+    ClosedEarly,
 }
 
-async fn connection(stream: TcpStream, service: TowerToHyperService<Api>, mut told: watch::Receiver<Word>) -> Ended {
+async fn connection(
+    stream: TcpStream,
+    service: TowerToHyperService<Api>,
+    mut signals: watch::Receiver<Signal>,
+) -> ConnectionEnd {
     let opened = Instant::now();
-    // Answers are small and complete: waiting to fill a packet only makes them late.
+    // Responses are small and written as a whole, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let (used, stall) = (Arc::new(AtomicBool::new(false)), Stall::default());
     let stream = WriteTimeout::new(stream, stall.clone());
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), Noting { service, used: used.clone() });
+        .serve_connection(TokioIo::new(stream), RequestNoter { service, used: used.clone() });
     tokio::pin!(serving);
-    let word = tokio::select! {
-        // A client that goes away in the middle is its own affair.
-        _ = serving.as_mut() => return Ended::InOrder,
-        word = asked_to_end(&mut told, opened) => word,
+    let signal = tokio::select! {
+        // A client that disconnects in the middle of a request is not an error of the server.
+        _ = serving.as_mut() => return ConnectionEnd::Completed,
+        signal = wait_for_end_signal(&mut signals, opened) => signal,
     };
-    if word != Word::Stop && !used.load(Ordering::Relaxed) {
-        // It never sent a whole request.
-        return Ended::Early;
+    if signal != Signal::Stop && !used.load(Ordering::Relaxed) {
+        // It never sent a complete request.
+        return ConnectionEnd::ClosedEarly;
     }
-    // One that waits for its next request ends at once, any other after the answer it is giving.
+    // An idle connection ends now, a busy one after its current response.
     serving.as_mut().graceful_shutdown();
-    if word == Word::Stop {
+    if signal == Signal::Stop {
         let _ = serving.await;
-        return Ended::InOrder;
+        return ConnectionEnd::Completed;
     }
     let is_idle = tokio::select! {
         biased;
@@ -179,34 +183,34 @@ async fn connection(stream: TcpStream, service: TowerToHyperService<Api>, mut to
         () = std::future::ready(()) => false,
     };
     if is_idle {
-        return Ended::Early;
+        return ConnectionEnd::ClosedEarly;
     }
     while stall.lasts() < STALL_MAX {
         if tokio::time::timeout(STALL_CHECK, serving.as_mut()).await.is_ok() {
-            return Ended::InOrder;
+            return ConnectionEnd::Completed;
         }
     }
-    Ended::Early
+    ConnectionEnd::ClosedEarly
 }
 
-/// Waits until this connection is to end, and says why.
-async fn asked_to_end(told: &mut watch::Receiver<Word>, opened: Instant) -> Word {
-    let ends = |word: &Word| match word {
-        Word::Open => false,
-        Word::Crowded(_) => opened.elapsed() >= AGE_MIN,
-        Word::Stop => true,
+/// Waits until this connection must end, and returns the signal.
+async fn wait_for_end_signal(signals: &mut watch::Receiver<Signal>, opened: Instant) -> Signal {
+    let ends = |signal: &Signal| match signal {
+        Signal::Open => false,
+        Signal::Crowded(_) => opened.elapsed() >= AGE_MIN,
+        Signal::Stop => true,
     };
-    // A sender that is gone has stopped too.
-    told.wait_for(ends).await.map_or(Word::Stop, |word| *word)
+    // A dropped sender means that the hub stops.
+    signals.wait_for(ends).await.map_or(Signal::Stop, |signal| *signal)
 }
 
-/// Notes that a connection has brought a request.
-struct Noting {
+/// Records in `used` that the connection has received a complete request.
+struct RequestNoter {
     service: TowerToHyperService<Api>,
     used: Arc<AtomicBool>,
 }
 
-impl Service<Request<Incoming>> for Noting {
+impl Service<Request<Incoming>> for RequestNoter {
     type Response = <TowerToHyperService<Api> as Service<Request<Incoming>>>::Response;
     type Error = <TowerToHyperService<Api> as Service<Request<Incoming>>>::Error;
     type Future = <TowerToHyperService<Api> as Service<Request<Incoming>>>::Future;

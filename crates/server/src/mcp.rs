@@ -1,4 +1,5 @@
 //! The agent tools over the Model Context Protocol, at `/mcp`: every revision that clients still speak, up to 2026-07-28.
+//! Clients of the first revision, 2024-11-05, use the transport in `sse`.
 //!
 //! rmcp reads and writes the protocol's messages. This crate adds authentication (the route table), the owner and the end
 //! of each session (`sessions`), and the request handler ([`McpServer`]). A resource update only says that notifications
@@ -10,6 +11,7 @@ mod hints;
 mod priming;
 mod server;
 mod sessions;
+mod sse;
 mod translate;
 
 pub(crate) use endpoint::Endpoint;

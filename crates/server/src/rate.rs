@@ -39,7 +39,12 @@ impl Bucket {
         Ok(())
     }
 
-    /// Gives back so many that were taken.
+    /// Whether nothing is used any more.
+    pub(crate) fn is_unused(&self, now: Instant) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none_or(|free_at| free_at <= now)
+    }
+
+    /// Gives back `count` that were taken.
     pub(crate) fn give_back(&self, rate: Rate, count: u64) {
         if rate.per_second > 0 && count > 0 {
             let mut free_at = self.0.lock().unwrap_or_else(PoisonError::into_inner);

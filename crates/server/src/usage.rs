@@ -1,6 +1,6 @@
-//! What one token may use, so that one cannot starve the others: events, injections, requests, streams, bytes.
+//! Limits per token for events, injections, requests, streams and bytes, so that one token cannot starve the others.
 //!
-//! Everything is counted in memory: a restart begins at zero. Admin tokens are exempt, and a limit of 0 is none.
+//! Usage is counted in memory, so a restart resets it. Admin tokens have no limits, and 0 means no limit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::config::Limits;
 use crate::rate::{Bucket, Rate};
 
-/// How many injections a token may make at once, in seconds of its rate.
+/// The burst of injections, in seconds of the rate.
 const INJECTION_BURST_SECONDS: u64 = 5;
-/// How many of the largest bodies one token may send at the same time.
+/// How many bodies of the maximum size one token may send at the same time.
 const BODIES_PER_TOKEN: usize = 2;
-/// More tokens than this and those that use nothing are forgotten.
-const TOKENS_MAX: usize = 10_000;
+/// With fewer tokens than this, no usage is dropped.
+const DROP_MIN: usize = 10_000;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// The limits of one token.
@@ -27,7 +27,7 @@ pub(crate) struct TokenLimits {
     inject: Rate,
     requests: usize,
     streams: usize,
-    /// How many MCP sessions it may have; 0 = any number.
+    /// The maximum number of MCP sessions; 0 = no limit.
     pub(crate) mcp_sessions: usize,
     body_bytes: usize,
     bytes_per_day: u64,
@@ -54,7 +54,7 @@ impl TokenLimits {
     }
 }
 
-/// What one token uses.
+/// The usage of one token.
 #[derive(Debug)]
 pub(crate) struct TokenUsage {
     pub(crate) limits: TokenLimits,
@@ -70,18 +70,18 @@ pub(crate) struct TokenUsage {
 /// A limit that was reached.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Exceeded {
-    /// What the token does too much of, and the setting that says how much is allowed.
+    /// Which limit was reached, with the name of its setting.
     pub(crate) message: &'static str,
     /// When the caller may try again.
     pub(crate) retry_after_seconds: u64,
 }
 
-/// What publishing costs, or why it is refused.
+/// Why publishing was refused.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PublishRefused {
-    /// It costs more than is ever allowed at once: this burst.
+    /// The call costs more than this burst, so it can never succeed.
     AboveBurst(u64),
-    /// Later.
+    /// The rate is exceeded; the call may succeed later.
     TooFast(Exceeded),
 }
 
@@ -102,12 +102,12 @@ impl TokenUsage {
         }
     }
 
-    /// Takes this many events from what the token may publish. What is refused costs nothing.
+    /// Takes this many events from the publish rate. A refused call costs nothing.
     pub(crate) fn publish(&self, events: u64, now: Instant) -> Result<(), PublishRefused> {
         self.publish_more(0, events, now)
     }
 
-    /// The same for a call for which some were taken already.
+    /// The same for a call that has already taken some.
     pub(crate) fn publish_more(&self, taken: u64, events: u64, now: Instant) -> Result<(), PublishRefused> {
         let rate = self.limits.publish;
         if rate.per_second > 0 && taken.saturating_add(events) > rate.burst {
@@ -118,40 +118,40 @@ impl TokenUsage {
         taken.map_err(|seconds| PublishRefused::TooFast(Exceeded { message, retry_after_seconds: seconds }))
     }
 
-    /// Gives back what was taken for a call that is not carried out.
+    /// Gives back the events of a call that was not executed.
     pub(crate) fn give_back_publish(&self, events: u64) {
         self.published.give_back(self.limits.publish, events);
     }
 
-    /// Takes one injection.
+    /// Takes one injection from the injection rate.
     pub(crate) fn inject(&self, now: Instant) -> Result<(), Exceeded> {
         let message = "this token injects too often (limits.injections_per_second)";
         let taken = self.injected.take(self.limits.inject, 1, now);
         taken.map_err(|seconds| Exceeded { message, retry_after_seconds: seconds })
     }
 
-    /// Room for one more request of this token, for as long as the permit lives.
+    /// A permit for one concurrent request of this token.
     pub(crate) fn request(&self) -> Result<OwnedSemaphorePermit, Exceeded> {
         acquire(&self.requests, 1, "this token has too many requests in progress (limits.concurrent_per_token)")
     }
 
-    /// Room for one more stream of this token, for as long as the permit lives.
+    /// A permit for one stream of this token.
     pub(crate) fn stream(&self) -> Result<OwnedSemaphorePermit, Exceeded> {
         acquire(&self.streams, 1, "this token has too many streams open (limits.streams_per_token)")
     }
 
-    /// Room for these bytes of a body of this token, for as long as the permit lives.
+    /// A permit for this many bytes of request bodies in memory.
     pub(crate) fn body_room(&self, bytes: u32) -> Result<OwnedSemaphorePermit, Exceeded> {
         acquire(&self.body_bytes, bytes, "this token sends too many large bodies at once; send one after the other")
     }
 
-    /// Counts received bytes against the day's allowance.
+    /// Counts received bytes towards the daily limit.
     pub(crate) fn received(&self, bytes: u64, now: Time) -> Result<(), Exceeded> {
         let most = self.limits.bytes_per_day;
         if most == 0 {
             return Ok(());
         }
-        let day = now.as_millis().div_euclid(DAY_MS);
+        let day = day_of(now);
         let mut today = lock(&self.today);
         if today.0 != day {
             *today = (day, 0);
@@ -166,6 +166,19 @@ impl TokenUsage {
         today.1 += bytes;
         Ok(())
     }
+
+    /// Whether a new usage in its place would allow the token more.
+    fn counts(&self, now: Time) -> bool {
+        let monotonic_now = Instant::now();
+        let (day, bytes) = *lock(&self.today);
+        let sent_today = bytes > 0 && day >= day_of(now);
+        sent_today || !self.published.is_unused(monotonic_now) || !self.injected.is_unused(monotonic_now)
+    }
+}
+
+/// The day in UTC, counted from 1970.
+fn day_of(now: Time) -> i64 {
+    now.as_millis().div_euclid(DAY_MS)
 }
 
 fn acquire(room: &Arc<Semaphore>, permits: u32, message: &'static str) -> Result<OwnedSemaphorePermit, Exceeded> {
@@ -173,28 +186,45 @@ fn acquire(room: &Arc<Semaphore>, permits: u32, message: &'static str) -> Result
     permit.map_err(|_| Exceeded { message, retry_after_seconds: 1 })
 }
 
-/// The usage of every token that was seen lately.
+/// The usage of all recently used tokens.
+///
+/// The usage of a token is dropped only when it has no effect: otherwise a caller with many tokens could reset the count of
+/// another. So the map has at most twice as many entries as tokens were used in a day; only an admin creates tokens.
 pub(crate) struct Usages {
     limits: TokenLimits,
-    known: Mutex<HashMap<String, Arc<TokenUsage>>>,
+    known: Mutex<KnownUsages>,
+}
+
+struct KnownUsages {
+    by_token: HashMap<String, Arc<TokenUsage>>,
+    /// The number of entries at which those without effect are dropped: twice as many as were left the last time, so that
+    /// the whole map is rarely scanned.
+    drop_at: usize,
 }
 
 impl Usages {
     pub(crate) fn new(limits: TokenLimits) -> Self {
-        Self { limits, known: Mutex::default() }
+        let known = KnownUsages { by_token: HashMap::new(), drop_at: DROP_MIN };
+        Self { limits, known: Mutex::new(known) }
     }
 
-    /// The usage of this token; the same one for as long as anything of it counts.
-    pub(crate) fn of(&self, token_id: &str, is_admin: bool) -> Arc<TokenUsage> {
+    /// The usage of this token. All requests of a token share it, and it is kept while it counts.
+    pub(crate) fn of(&self, token_id: &str, is_admin: bool, now: Time) -> Arc<TokenUsage> {
         if is_admin {
             return Arc::new(TokenUsage::new(TokenLimits::none()));
         }
         let mut known = lock(&self.known);
-        if known.len() >= TOKENS_MAX {
-            // What nothing refers to has no permits out; its buckets are full again within seconds.
-            known.retain(|_, usage| Arc::strong_count(usage) > 1);
+        if let Some(usage) = known.by_token.get(token_id) {
+            return usage.clone();
         }
-        known.entry(token_id.to_owned()).or_insert_with(|| Arc::new(TokenUsage::new(self.limits))).clone()
+        if known.by_token.len() >= known.drop_at {
+            // A usage that only this map refers to has no open permits.
+            known.by_token.retain(|_, usage| Arc::strong_count(usage) > 1 || usage.counts(now));
+            known.drop_at = DROP_MIN.max(known.by_token.len() * 2);
+        }
+        let usage = Arc::new(TokenUsage::new(self.limits));
+        known.by_token.insert(token_id.to_owned(), usage.clone());
+        usage
     }
 }
 
@@ -204,12 +234,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn usage(change: impl Fn(&mut Limits)) -> Arc<TokenUsage> {
         let mut limits = crate::Config::default().limits;
         change(&mut limits);
-        Usages::new(TokenLimits::new(&limits)).of("t", false)
+        Usages::new(TokenLimits::new(&limits)).of("t", false, Time::ZERO)
     }
 
     #[test]
@@ -250,7 +282,7 @@ mod tests {
             (limits.publish_per_second, limits.injections_per_second, limits.bytes_per_day) = (0, 0, 0);
             (limits.concurrent_per_token, limits.streams_per_token) = (0, 0);
         });
-        let admin = Usages::new(TokenLimits::new(&crate::Config::default().limits)).of("root", true);
+        let admin = Usages::new(TokenLimits::new(&crate::Config::default().limits)).of("root", true, Time::ZERO);
         for usage in [off, admin] {
             let now = Instant::now();
             assert_eq!(usage.publish(u64::MAX, now), Ok(()));
@@ -265,7 +297,39 @@ mod tests {
     #[test]
     fn a_token_keeps_its_usage_when_it_is_looked_up_again() {
         let usages = Usages::new(TokenLimits::new(&crate::Config::default().limits));
-        assert!(Arc::ptr_eq(&usages.of("a", false), &usages.of("a", false)));
-        assert!(!Arc::ptr_eq(&usages.of("a", false), &usages.of("b", false)));
+        let of = |token_id| usages.of(token_id, false, Time::ZERO);
+        assert!(Arc::ptr_eq(&of("a"), &of("a")));
+        assert!(!Arc::ptr_eq(&of("a"), &of("b")));
+    }
+
+    #[test]
+    fn many_other_tokens_do_not_reset_what_a_token_has_used() {
+        let mut limits = crate::Config::default().limits;
+        limits.bytes_per_day = 1_048_576;
+        let usages = Usages::new(TokenLimits::new(&limits));
+        let (today, tomorrow) = (Time::from_millis(DAY_MS * 20_000), Time::from_millis(DAY_MS * 20_001));
+        usages.of("sent", false, today).received(1_048_576, today).expect("the first bytes");
+        usages.of("injected", false, today).inject(Instant::now() + Duration::from_secs(3600)).expect("the first");
+        let kept = |token_id: &str| lock(&usages.known).by_token.contains_key(token_id);
+        for other in 0..3 * DROP_MIN {
+            usages.of(&format!("other {other}"), false, today);
+        }
+        assert!(usages.of("sent", false, today).received(1, today).is_err(), "the count was reset");
+        assert!(kept("injected") && !kept("other 0"));
+        assert!(lock(&usages.known).by_token.len() <= DROP_MIN);
+        for other in 0..3 * DROP_MIN {
+            usages.of(&format!("more {other}"), false, tomorrow);
+        }
+        assert!(!kept("sent") && kept("injected"));
+    }
+
+    #[test]
+    fn the_map_is_rarely_scanned_even_if_nothing_can_be_dropped() {
+        let usages = Usages::new(TokenLimits::new(&crate::Config::default().limits));
+        for token in 0..=DROP_MIN {
+            usages.of(&token.to_string(), false, Time::ZERO).received(1, Time::ZERO).expect("a byte");
+        }
+        let known = lock(&usages.known);
+        assert_eq!((known.by_token.len(), known.drop_at), (DROP_MIN + 1, 2 * DROP_MIN));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const AHEAD_MAX_MS: u64 = 60_000;
 pub struct Clock {
     wall: Arc<dyn Fn() -> Time + Send + Sync>,
     monotonic: Arc<dyn Fn() -> Duration + Send + Sync>,
-    /// The latest `now`, and what the monotonic clock said then.
+    /// The latest `now`, and the value of the monotonic clock at that moment.
     last: Arc<Mutex<Option<(Time, Duration)>>>,
 }
 
@@ -46,7 +46,7 @@ impl Clock {
     }
 
     /// Starts with a database whose newest time is this. Returns by how many milliseconds that is ahead of the wall clock
-    /// if it is too far to be believed; the rows from the future are then to be treated as rows of now.
+    /// if that is too much; rows with times in the future must then be treated as rows of now.
     pub(crate) fn start(&self, newest: Option<Time>) -> Option<u64> {
         let (wall, monotonic) = ((self.wall)(), (self.monotonic)());
         let newest = newest.unwrap_or(wall);
@@ -56,7 +56,7 @@ impl Clock {
         (ahead > AHEAD_MAX_MS).then_some(ahead)
     }
 
-    /// Nothing panics while it is held, so a poisoned lock still guards a whole value.
+    /// No code panics while it holds the lock, so the value is consistent even if the lock is poisoned.
     fn lock(&self) -> MutexGuard<'_, Option<(Time, Duration)>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }

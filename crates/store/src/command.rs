@@ -68,9 +68,9 @@ pub struct Publish {
     /// The sender.
     pub caller: Caller,
     /// The events, in order.
-    pub events: Vec<Incoming>,
+    pub events: Vec<IncomingEvent>,
     /// The idempotency key of this call.
-    pub once: Option<IdempotencyKey>,
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 /// Makes a repeated call return its first answer. Successful answers are stored for a day.
@@ -93,13 +93,13 @@ impl IdempotencyKey {
 
 /// One event to publish.
 #[derive(Clone, Debug)]
-pub struct Incoming {
+pub struct IncomingEvent {
     pub(crate) event: Arc<Event>,
     pub(crate) client_event_id: Option<ClientEventId>,
     pub(crate) packed: PackedEvent,
 }
 
-impl Incoming {
+impl IncomingEvent {
     /// An event, whose id the store will set, and its client event id. It is packed here, on the caller's thread, to spare
     /// the writer.
     pub fn new(event: Event, client_event_id: Option<ClientEventId>) -> Self {
@@ -107,14 +107,14 @@ impl Incoming {
     }
 
     /// Sets the event's id. A command that is decided a second time sets new ids.
-    pub(crate) fn named(&mut self, id: EventId) -> Arc<Event> {
+    pub(crate) fn assign_id(&mut self, id: EventId) -> Arc<Event> {
         // There is no other reference to the event, so this does not copy it.
         Arc::make_mut(&mut self.event).set_id(id);
         self.event.clone()
     }
 }
 
-impl Incoming {
+impl IncomingEvent {
     /// The person of an event without a conversation: it goes to every open conversation of this person.
     pub fn person_addressed(&self) -> Option<&str> {
         self.event.user_id().filter(|_| self.event.conversation_id().is_none())
@@ -311,7 +311,7 @@ pub struct Trace {
     /// The newer events that replaced it.
     pub superseded: Vec<Superseded>,
     /// The notifications to a person that it caused.
-    pub told: Vec<PersonTrace>,
+    pub person_traces: Vec<PersonTrace>,
 }
 
 /// A newer event replaced this one before it was shown.

@@ -1,4 +1,4 @@
-//! How a store's writer ended: closed as asked, or by a panic.
+//! How the writer ended: closed, or by a panic.
 
 use std::any::Any;
 use std::future::Future;
@@ -9,17 +9,17 @@ use tokio::sync::watch;
 
 use crate::error::{ErrorKind, StoreError};
 
-/// Why a store's writer has ended. No command is carried out afterwards.
+/// Why the writer has ended. Every later command fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The store was closed, or everything that could ask it is gone.
+    /// The store was closed, or all its handles were dropped.
     Closed,
-    /// The writer panicked with this message. What it had not committed did not happen.
+    /// The writer panicked with this message. Uncommitted changes are lost.
     Panicked(String),
 }
 
 impl Ended {
-    /// What a command that comes too late is answered.
+    /// The error of a command that arrives after the end.
     pub(crate) fn error(&self) -> StoreError {
         match self {
             Self::Closed => StoreError::new(ErrorKind::Retry, "the store is shutting down"),
@@ -33,15 +33,15 @@ impl Ended {
 /// Waits until the writer has ended.
 pub(crate) async fn wait(mut ended: watch::Receiver<Option<Ended>>) -> Ended {
     let known = ended.wait_for(Option::is_some).await;
-    // Without its sender the writer was dropped with the runtime it ran on.
+    // A missing sender means that the writer was dropped together with its runtime.
     known.ok().and_then(|known| known.clone()).unwrap_or(Ended::Closed)
 }
 
-/// Runs the writer to its end. A panic ends it too, and is caught here so that it can be reported.
+/// Runs the writer until it ends. Catches a panic, so that it can be reported.
 pub(crate) async fn run(writer: impl Future<Output = ()>) -> Ended {
     let mut writer = pin!(writer);
     std::future::poll_fn(move |context| {
-        // The writer is not polled again after a panic, so nobody sees its broken state.
+        // The writer is not polled again after a panic, so its inconsistent state is never used.
         match catch_unwind(AssertUnwindSafe(|| writer.as_mut().poll(context))) {
             Ok(polled) => polled.map(|()| Ended::Closed),
             Err(panic) => std::task::Poll::Ready(Ended::Panicked(message(&*panic))),

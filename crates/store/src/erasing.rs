@@ -1,17 +1,17 @@
-//! The people whose erasure is under way. Until it ends, every call about them is refused.
+//! The people whose erasure is in progress. Until it ends, every call about them is refused.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use crate::error::{ErrorKind, StoreError};
 
-/// Shared by the writer, which adds and removes people, and the readers beside it.
+/// Shared by the writer, which adds and removes people, and by the readers.
 #[derive(Debug, Default)]
 pub(crate) struct Erasing {
     /// The size of the set. Almost always 0: then a check takes no lock.
     count: AtomicUsize,
-    users: RwLock<HashSet<String>>,
+    users: RwLock<BTreeSet<String>>,
 }
 
 impl Erasing {
@@ -30,6 +30,14 @@ impl Erasing {
     pub(crate) fn has(&self, user_id: &str) -> bool {
         self.count.load(Ordering::SeqCst) > 0
             && self.users.read().unwrap_or_else(PoisonError::into_inner).contains(user_id)
+    }
+
+    /// All of them.
+    pub(crate) fn users(&self) -> BTreeSet<String> {
+        match self.count.load(Ordering::SeqCst) {
+            0 => BTreeSet::new(),
+            _ => self.users.read().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
     }
 
     /// Refuses a call about a person who is being erased.

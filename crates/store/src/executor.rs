@@ -1,28 +1,32 @@
-//! Where mailboxes are handled: loads what a command needs, lets the core decide, and gathers what must be written.
+//! Carries out commands: loads the rows a command needs, calls the core, and collects the rows to write.
 //!
-//! It knows nothing of databases. A backend gives it rows and takes its [`Changes`]; whether those are then committed
-//! decides what anybody is told. Mailboxes stay hot here within a bound; a failed commit evicts all it touched, because
-//! memory must never know more than the disk.
+//! It does not depend on a database. A backend loads rows for it and commits its [`Changes`]; answers and hints are
+//! sent only after the commit. Mailboxes stay in memory ("hot") within a bound. A failed commit evicts every mailbox it
+//! touched, so that memory never contains uncommitted state.
 
 mod bound;
+mod claim;
 mod conversation;
 mod event_cache;
 mod hot_mailbox;
 mod idempotency;
 mod inbox;
+mod inject;
 mod outbox;
 mod outcome;
 mod people;
 mod preferences;
 mod publish;
 mod remind;
+mod repeats;
 mod staged;
-mod take;
+mod timers;
 
 pub(crate) use conversation::pick_unambiguous;
 use hot_mailbox::HotMailbox;
-pub(crate) use people::PeopleRowSource;
+pub(crate) use people::{PeopleRowSource, StoredItem};
 pub(crate) use publish::Publishing;
+use repeats::{ReadyMessage, Repeats};
 use staged::Staged;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -30,11 +34,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bellwire_core::notification::{EndReason, NotificationKind};
-use bellwire_core::person::{PersonMessage, words};
+use bellwire_core::person::render_message;
 use bellwire_core::subscriber::{Preferences, Subscribers};
-use bellwire_core::{
-    Effect, Event, EventId, Ids, Injection, Input, Mailbox, MailboxContext, NotificationId, Randomness, Time,
-};
+use bellwire_core::{Effect, Event, EventId, Ids, Injection, Input, Mailbox, MailboxContext, Randomness, Time};
 
 use crate::command::{Hint, IdempotencyKey, Token};
 use crate::damage::{Damage, Found};
@@ -47,37 +49,41 @@ use crate::rows::{
     ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
     NotificationRow, SupersededRow,
 };
-use crate::verdicts::Decision;
+use crate::verdicts::{Decision, Verdicts};
 use crate::writer::Pruned;
 
-/// A conversation is open for a day after it was last seen.
+/// A conversation counts as open for this long after it was last seen.
 const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
-/// How many events are read by one query.
+/// The maximum number of events that one query loads.
 const EVENTS_AT_ONCE: usize = 500;
-/// How many open conversations one event for a person reaches.
+/// The maximum number of open conversations that one event for a person reaches.
 pub(crate) const OPEN_MAX: usize = 100;
 
-/// A conversation that was seen since then is open.
+/// Conversations last seen at or after this time are open.
 pub(crate) fn open_since(now: Time) -> Time {
     now.minus(OPEN_MS)
 }
 
-/// Where rows come from.
+/// Loads rows for the executor. Implemented by the backends.
 pub(crate) trait RowSource: PeopleRowSource {
-    /// Whether as many rows were read as the command being decided may read in one step.
+    /// Whether the current command has used up the rows it may read in one step.
     fn is_spent(&self) -> bool {
         false
+    }
+    /// How many rows were read in this step.
+    fn rows_read(&self) -> usize {
+        0
     }
     fn conversation(
         &mut self,
         key: &ConversationKey,
     ) -> impl Future<Output = Result<Option<ConversationRow>, StoreError>> + Send;
-    /// Conversations of this id, whoever's they are, the registered one first; at most two.
+    /// Conversations with this id, of any owner, the registered one first; at most two.
     fn conversations_named(
         &mut self,
         id: &str,
     ) -> impl Future<Output = Result<Vec<ConversationRow>, StoreError>> + Send;
-    /// The person's conversations that were seen since then, the latest first, at most `limit`.
+    /// The person's conversations seen at or after `since`, the latest first, at most `limit`.
     fn open_conversations(
         &mut self,
         user_id: &str,
@@ -85,13 +91,13 @@ pub(crate) trait RowSource: PeopleRowSource {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Arc<str>>, StoreError>> + Send;
     fn mailbox(&mut self, key: &MailboxKey) -> impl Future<Output = Result<Option<LoadedMailbox>, StoreError>> + Send;
-    /// What a view shows of a mailbox, from its own row alone.
+    /// The summary of a mailbox, read from the mailbox row only.
     fn mailbox_summary(
         &mut self,
         key: &MailboxKey,
         now: Time,
     ) -> impl Future<Output = Result<Option<MailboxSummary>, StoreError>> + Send;
-    /// Agents of a conversation, besides its own, in whose mailbox something waits; at most `limit`.
+    /// The sub-agents of a conversation that have pending notifications; at most `limit`.
     fn sub_agents(
         &mut self,
         key: &ConversationKey,
@@ -103,10 +109,10 @@ pub(crate) trait RowSource: PeopleRowSource {
         owner: &str,
         id: &str,
     ) -> impl Future<Output = Result<Option<(ClientEventIdRow, EventRow)>, StoreError>> + Send;
-    /// What a call was answered under this name, however long ago.
-    fn once(
+    /// The stored answer of this idempotency key, even if it has expired.
+    fn idempotency_row(
         &mut self,
-        once: &IdempotencyKey,
+        key: &IdempotencyKey,
     ) -> impl Future<Output = Result<Option<IdempotencyRow>, StoreError>> + Send;
     fn injection(
         &mut self,
@@ -117,80 +123,92 @@ pub(crate) trait RowSource: PeopleRowSource {
         &mut self,
         ids: &[EventId],
     ) -> impl Future<Output = Result<Vec<(EventId, PackedEvent)>, StoreError>> + Send;
-    /// The mailboxes that are due by now, oldest first, without those that are known to be damaged.
+    /// The verdicts on an event; none = it was deleted.
+    fn verdicts(&mut self, event: EventId) -> impl Future<Output = Result<Option<Arc<Verdicts>>, StoreError>> + Send;
+    /// The mailboxes whose timers are due, oldest first, at most `limit`. Damaged mailboxes and those of people who are
+    /// being erased are skipped.
     fn due(
         &mut self,
         now: Time,
         limit: usize,
-        damaged: &HashSet<MailboxKey>,
-    ) -> impl Future<Output = Result<Found<MailboxKey>, StoreError>> + Send;
-    /// When the next mailbox or reminder is due after this time, or earlier than that; `NEVER` if none is.
+        damage: &Damage,
+        erasing: &BTreeSet<String>,
+    ) -> impl Future<Output = Result<DueMailboxes, StoreError>> + Send;
+    /// A lower bound for when the next mailbox or reminder is due after this time; `NEVER` if none is.
     fn next_due(&mut self, after: Time) -> impl Future<Output = Result<Time, StoreError>> + Send;
-    /// When the next waiting delivery is due, or the next lease ends, after this time; `NEVER` if none does.
+    /// When the next waiting delivery is due or the next lease ends, after this time; `NEVER` without any.
     fn next_delivery(&mut self, after: Time) -> impl Future<Output = Result<Time, StoreError>> + Send;
 }
 
-/// A mailbox and what waits in it, without the events those refer to.
+/// Mailboxes whose timers are due.
+pub(crate) struct DueMailboxes {
+    pub(crate) found: Found<MailboxKey>,
+    /// The number of rows read to find them.
+    pub(crate) read: usize,
+    /// Whether there may be more.
+    pub(crate) more: bool,
+}
+
+/// A mailbox and its pending notifications, without their events.
 pub(crate) struct LoadedMailbox {
     pub(crate) mailbox: Mailbox,
-    /// It was saved by a version whose secrets can be guessed from ids.
+    /// Whether it was saved by a version that derived the secret from ids.
     pub(crate) has_guessable_secret: bool,
-    /// How many bytes it had.
+    /// The size of the saved mailbox, in bytes.
     pub(crate) saved: usize,
 }
 
 impl LoadedMailbox {
-    /// How many rows it was loaded from.
+    /// The number of rows it was loaded from.
     pub(crate) fn rows(&self) -> usize {
         1 + self.mailbox.pending().len()
     }
 }
 
-/// A mailbox without the notifications that wait in it.
+/// The state of a mailbox without its notifications.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MailboxSummary {
     /// Whether its agent is working.
     pub(crate) working: bool,
-    /// How many notifications wait in it.
+    /// The number of pending notifications.
     pub(crate) pending: usize,
 }
 
-/// The hot state, and the context with which mailboxes handle inputs.
+/// The state in memory, and the context in which mailboxes handle inputs.
 pub(crate) struct Executor {
     context: MailboxContext,
-    /// Where secrets come from.
+    /// The source of secrets.
     randomness: Randomness,
     conversations: HashMap<ConversationKey, conversation::HotConversation>,
-    /// What an id alone means to callers who may speak for everyone: the mailbox of that conversation's own agent.
+    /// The main agent's mailbox for a conversation id without owner, as unbound callers send it.
     names: HashMap<Arc<str>, MailboxKey>,
     hot_mailboxes: KeyedMap<MailboxKey, HotMailbox>,
     preferences: HashMap<Arc<str>, Arc<Preferences>>,
     people: HashMap<Arc<str>, people::Person>,
     rules: PeopleRules,
-    /// What detectors found, for the person's own mailbox to decide on.
+    /// Events of the current command that the owner's person mailboxes must decide on too: owner, event, packed event.
     detected_events: Vec<(Arc<str>, Arc<Event>, PackedEvent)>,
-    /// What timers and deliveries came across that cannot be read.
+    /// The damaged rows that timers and deliveries have skipped.
     pub(crate) damage: Damage,
-    /// Mailboxes and people among it: their timers do not fire, and nothing is sent to them, until the store is opened
-    /// again.
-    damaged_mailboxes: HashSet<MailboxKey>,
-    damaged_people: BTreeSet<String>,
     uses: u64,
-    /// Bytes that came in or were loaded since the mailboxes were weighed.
+    /// Bytes added or loaded since the memory of the mailboxes was last summed up.
     unweighed: usize,
-    /// The most bytes that mailboxes take in memory, about.
+    /// The approximate maximum memory of the mailboxes, in bytes.
     cache_bytes: usize,
-    /// What the commands of the group have changed so far.
+    /// The changes of the current group of commands.
     pub(crate) changes: Staged,
-    /// Whether the command being decided stopped because it has read enough for one step.
+    /// Whether the current command stopped because its read budget of this step was used up.
     unfinished: bool,
-    /// Whether some command waits for its next step: what it loaded must stay in memory.
-    pub(crate) keeps_all: bool,
-    /// How often staged changes or a person's rows were dropped: what was found out before may not hold any more.
+    /// The mailboxes that the current command has loaded.
+    loaded: Vec<MailboxKey>,
+    /// The mailboxes that unfinished commands need in their next step, with the number of those commands. They are not
+    /// evicted.
+    pinned: KeyedMap<MailboxKey, usize>,
+    /// Incremented when staged changes or rows were dropped. Results computed before that may be outdated.
     dropped: u64,
-    /// The calls that are committed in part. A repeat of one waits for it.
+    /// The idempotency keys of publishes that are committed in parts. A repeat waits until its first call is complete.
     in_parts: HashSet<[String; 3]>,
-    /// The people who are being erased: nothing is done for them.
+    /// The people whose erasure is in progress. Commands and timers skip them.
     pub(crate) erasing: Arc<Erasing>,
 }
 
@@ -208,14 +226,13 @@ impl Executor {
             rules,
             detected_events: Vec::new(),
             damage: Damage::default(),
-            damaged_mailboxes: HashSet::new(),
-            damaged_people: BTreeSet::new(),
             uses: 0,
             unweighed: 0,
             cache_bytes: crate::Sizes::default().mailbox_cache_bytes,
             changes: Staged::default(),
             unfinished: false,
-            keeps_all: false,
+            loaded: Vec::new(),
+            pinned: KeyedMap::default(),
             dropped: 0,
             in_parts: HashSet::new(),
             erasing: Arc::default(),
@@ -227,12 +244,18 @@ impl Executor {
         self.preferences.clear();
     }
 
-    /// Everything must be committed at this time, which never runs backwards for a mailbox.
+    /// Begins the next command of a group.
+    pub(crate) fn begin_command(&mut self) {
+        self.changes.begin();
+        self.loaded.clear();
+    }
+
+    /// Sets the time of this commit. It must not decrease.
     pub(crate) fn set_now(&mut self, now: Time) {
         self.context.now = now;
     }
 
-    /// The rows of what was touched, made once per commit.
+    /// Builds the rows of the changed mailboxes, once per commit.
     pub(crate) fn build_rows(&mut self) {
         self.changes.at = self.context.now;
         for key in std::mem::take(&mut self.changes.mailboxes) {
@@ -244,7 +267,7 @@ impl Executor {
         }
     }
 
-    /// The commit succeeded: the changes are history, the hints may go out.
+    /// Called after a successful commit. Clears the changes and returns the hints to send.
     pub(crate) fn committed(&mut self) -> Vec<Hint> {
         let changes = self.changes.take();
         let mut hints = Vec::new();
@@ -258,7 +281,7 @@ impl Executor {
         hints
     }
 
-    /// Drops what was staged: whatever it touched is evicted and will be loaded again.
+    /// Drops the staged changes and evicts everything they touched; it is loaded again when needed.
     pub(crate) fn roll_back(&mut self) {
         self.dropped += 1;
         let changes = self.changes.take();
@@ -286,105 +309,40 @@ impl Executor {
             self.people.remove(person);
         }
         self.detected_events.clear();
-        // A command that failed may have left effects behind that nobody asked for.
+        // A failed command may have left effects in the context's queue.
         while self.context.poll().is_some() {}
     }
 
-    /// When the next hot mailbox has something to do by itself.
+    /// When the next timer of the mailboxes and reminders of this commit is due, or a damaged row is read again.
     pub(crate) fn next_due(&self) -> Time {
         let mailboxes = self.changes.mailbox_rows.iter().map(|(_, row)| row.due_at).min();
-        mailboxes.unwrap_or(Time::NEVER).min(self.next_reminder())
+        mailboxes.unwrap_or(Time::NEVER).min(self.next_reminder()).min(self.damage.next_retry())
     }
 
-    /// When the next delivery of this commit is due, or its lease ends.
+    /// When the next delivery of this commit is due or its lease ends.
     pub(crate) fn next_delivery(&self) -> Time {
         let due = self.changes.people.deliveries.values().filter_map(Delivery::due_at).min();
         due.unwrap_or(Time::NEVER)
     }
 
-    /// Lets time pass for at most `limit` mailboxes that are due, the oldest first, until so much work is done; true if
-    /// there may be more. One that is damaged is left out, and the timers of all others fire.
-    pub(crate) async fn tick(
-        &mut self,
-        limit: usize,
-        work: usize,
-        source: &mut impl RowSource,
-    ) -> Result<bool, StoreError> {
-        let due = source.due(self.context.now, limit, &self.damaged_mailboxes).await?;
-        let due = self.damage.readable(due);
-        let mut more = due.len() == limit;
-        for key in due {
-            if self.erasing.has(key.owner()) {
-                continue;
-            }
-            if self.changes.work() >= work {
-                more = true;
-                break;
-            }
-            self.changes.begin();
-            match self.let_time_pass(&key, source).await {
-                Err(error) if error.kind == ErrorKind::Damaged => {
-                    let (owner, conversation, agent) = key.columns();
-                    let row = format!("mailboxes ({owner}, {conversation}, {agent})");
-                    self.damage.note(owner, row, &error);
-                    self.damaged_mailboxes.insert(key);
-                    // What it changed before it failed must go. The next tick leaves it out from the beginning.
-                    if self.changes.is_touched() {
-                        return Err(error);
-                    }
-                }
-                Err(_) if self.take_unfinished() => {
-                    more = true;
-                    break;
-                }
-                passed => passed?,
-            }
-        }
-        // Telling a person may load all they were told within the hour.
-        more |= self.send_due_reminders((limit / 8).max(1), source).await?;
-        Ok(more)
-    }
-
-    async fn let_time_pass(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<(), StoreError> {
-        self.load_mailbox(key, source).await?;
-        if key.origin().is_some() {
-            self.person(key.owner(), source).await?;
-        }
-        self.handle(key, Input::Time)?;
-        let drained = self.drain(key);
-        self.deliver_to_inbox(key, drained.ready, source).await
-    }
-
-    /// Whether a person can be read. Nothing is told or sent to one that cannot, and the others are not held up.
-    async fn is_readable(&mut self, user_id: &str, source: &mut impl RowSource) -> Result<bool, StoreError> {
-        match self.person(user_id, source).await {
-            Err(error) if error.kind == ErrorKind::Damaged => {
-                self.damage.note(user_id, format!("what is stored of the person {user_id}"), &error);
-                self.damaged_people.insert(user_id.to_owned());
-                Ok(false)
-            }
-            loaded => loaded.map(|_| true),
-        }
-    }
-
-    /// A secret is shown once: the same call again is refused, because nobody can show it again.
+    /// Stores a token. A repeated call is refused, because its secret was shown once and is not stored.
     pub(crate) async fn put_token(
         &mut self,
         token: Token,
-        once: Option<&IdempotencyKey>,
+        idempotency_key: Option<&IdempotencyKey>,
         source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
-        if let Some(id) = self.remembered_answer::<String>(once, source).await? {
+        if let Some(id) = self.remembered_answer::<String>(idempotency_key, source).await? {
             let message = format!("this call made token {id} before; its secret cannot be shown again");
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
-        self.remember(once, &token.id, token.user_id.as_deref());
+        self.remember(idempotency_key, &token.id, token.user_id.as_deref());
         self.changes.tokens.insert(token.id.clone(), token);
         Ok(())
     }
 
-    /// Makes sure a mailbox is hot, and that the context has its person's preferences. Returns the hot mailbox's own key, which is
-    /// found again by its address alone.
+    /// Loads a mailbox into memory, and its owner's preferences into the context. Returns the cached key of the
+    /// mailbox, which later look-ups compare by pointer.
     async fn load_mailbox(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<MailboxKey, StoreError> {
         self.erasing.check(key.owner())?;
         self.context.preferences = self.preferences_of(key.owner(), source).await?;
@@ -392,6 +350,7 @@ impl Executor {
         if let Some(hot_mailbox) = self.hot_mailboxes.get_mut(key) {
             hot_mailbox.used = self.uses;
             let key = hot_mailbox.key.clone();
+            self.loaded.push(key.clone());
             self.load_persons_events(&key, source).await?;
             return Ok(key);
         }
@@ -409,11 +368,12 @@ impl Executor {
         hot_mailbox.set_back(self.context.now, &mut self.changes);
         self.unweighed += hot_mailbox.bytes();
         self.hot_mailboxes.insert(key.clone(), hot_mailbox);
+        self.loaded.push(key.clone());
         self.load_persons_events(key, source).await?;
         Ok(key.clone())
     }
 
-    /// Whatever a person's mailbox closes is put into words at once, so its events are needed; it holds few.
+    /// Loads the events of a person's mailbox, because its batches are rendered as soon as they close. There are few.
     async fn load_persons_events(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<(), StoreError> {
         match key.origin().is_some() {
             true => self.load_events(key, source).await,
@@ -421,14 +381,14 @@ impl Executor {
         }
     }
 
-    /// Loads the events that a mailbox may have to show and that are not in memory.
+    /// Loads the events that the mailbox may show and that are not in memory.
     async fn load_events(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<(), StoreError> {
-        let hot_mailbox = self.hot_mailboxes.get(key).expect("a mailbox is entered before its events are loaded");
+        let hot_mailbox = self.hot_mailboxes.get(key).expect("a mailbox is loaded before its events are loaded");
         let wanted = hot_mailbox.unloaded_events();
         self.load(key, &wanted, source).await
     }
 
-    /// Loads these events of a mailbox, in portions that fit into a step.
+    /// Loads these events of a mailbox, in chunks that fit into a step.
     async fn load(
         &mut self,
         key: &MailboxKey,
@@ -439,14 +399,14 @@ impl Executor {
             self.check_budget(source)?;
             let found = source.events(ids).await?;
             self.unweighed += found.iter().map(|(_, packed)| packed.bytes()).sum::<usize>();
-            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded before");
             hot_mailbox.loaded(ids, found);
         }
         Ok(())
     }
 
-    /// Stops a command that has read as much as one step may. What it loaded stays in memory; it is decided again in a
-    /// later step, which then reads the rest.
+    /// Stops the current command if its read budget of this step is used up. The loaded rows stay in memory. The
+    /// command is decided again in a later step, which reads the rest.
     fn check_budget(&mut self, source: &impl RowSource) -> Result<(), StoreError> {
         if !source.is_spent() {
             return Ok(());
@@ -455,7 +415,7 @@ impl Executor {
         Err(StoreError::new(ErrorKind::Retry, "the command needs another step"))
     }
 
-    /// Whether the command that was decided last needs another step.
+    /// Whether the last command needs another step. Resets the flag.
     pub(crate) fn take_unfinished(&mut self) -> bool {
         std::mem::take(&mut self.unfinished)
     }
@@ -473,7 +433,7 @@ impl Executor {
             Some(disabled) => disabled,
             None => source.disabled(owner).await?,
         };
-        // A subscriber that is gone or became core meanwhile is simply not switched off.
+        // A subscriber that was removed or became core since then is not switched off.
         let known = disabled
             .iter()
             .filter(|id| self.context.subscribers.find(id).is_some_and(|subscriber| !subscriber.output.core));
@@ -485,17 +445,17 @@ impl Executor {
     }
 
     fn handle(&mut self, key: &MailboxKey, input: Input<'_>) -> Result<(), StoreError> {
-        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("a mailbox is entered before it is handled");
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("a mailbox is loaded before it is handled");
         hot_mailbox.change(&mut self.changes);
         self.changes.handled += 1;
         let handled = hot_mailbox.mailbox.handle(input, &mut self.context);
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))
     }
 
-    /// Turns effects into rows and hints.
+    /// Turns the queued effects into rows and hints.
     fn drain(&mut self, key: &MailboxKey) -> DrainedEffects {
         let now = self.context.now;
-        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("a mailbox is entered before it is drained");
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("a mailbox is loaded before it is drained");
         let (mut drained, mut moved, mut wake) = (DrainedEffects::default(), false, Vec::new());
         let mut detected: Vec<EventRow> = Vec::new();
         while let Some(effect) = self.context.poll() {
@@ -505,7 +465,7 @@ impl Executor {
                     match detected.iter_mut().find(|row| row.event.id() == event) {
                         Some(row) => Arc::make_mut(&mut row.verdicts).extend([decision]),
                         None => {
-                            drained.to_show |= decision.is_told();
+                            drained.to_show |= decision.has_notification();
                             drained.verdicts.push(decision);
                         }
                     }
@@ -515,26 +475,21 @@ impl Executor {
                     None => drained.filtered = unmatched,
                 },
                 Effect::Detected(event) => {
-                    let packed = PackedEvent::of(&event);
-                    let owner = key.owner().clone();
-                    self.detected_events.push((owner.clone(), event.clone(), packed.clone()));
-                    detected.push(EventRow {
-                        event,
-                        packed,
-                        owner,
-                        accepted_at: now,
-                        filtered: 0,
-                        verdicts: Arc::default(),
-                    });
+                    let row = detected_row(key, event, now);
+                    self.detected_events.push((row.owner.clone(), row.event.clone(), row.packed.clone()));
+                    detected.push(row);
                 }
+                Effect::Remeasured(event) => detected.push(detected_row(key, event, now)),
                 Effect::Superseded { event, subscriber, by } => {
                     let subscriber = subscriber.to_string();
                     self.changes.superseded.push(SupersededRow { event_id: event, subscriber, by, at: now });
                 }
                 Effect::Ready(notification) => {
-                    let words = words(&notification, &self.context.subscribers, &hot_mailbox.event_cache);
-                    drained.ready.push((notification.id, words));
-                    // It waited as a row of its own while it was counted; now the inbox has it.
+                    let message = render_message(&notification, &self.context.subscribers, &hot_mailbox.event_cache);
+                    let repeats = Repeats::of(&notification);
+                    drained.ready.push(ReadyMessage { id: notification.id, message, repeats });
+                    // While it was counting it had a notification row. That row ends now: the inbox has the
+                    // notification.
                     if matches!(notification.kind, NotificationKind::LeftOut(_)) {
                         self.changes.end(NotificationRow::ended(key, *notification, EndReason::Injected, now));
                     }
@@ -552,17 +507,17 @@ impl Executor {
             }
         }
         for row in &detected {
-            hot_mailbox.keep(row.event.id(), &row.packed, row.verdicts.iter().any(Decision::is_told));
+            hot_mailbox.keep(row.event.id(), &row.packed, row.verdicts.iter().any(Decision::has_notification));
         }
         self.changes.events.extend(detected);
-        // Only what begins or ends to wait changes what a stream is told; most events do neither.
+        // Streams get a hint only if a notification became pending or ended; most events do neither.
         if moved {
             hot_mailbox.hint(wake);
         }
         drained
     }
 
-    /// Drops conversations and mailboxes that were deleted from memory.
+    /// Evicts the conversations and mailboxes that retention has deleted.
     pub(crate) fn evict_pruned(&mut self, gone: &Pruned) {
         if gone.conversations.is_empty() && gone.mailboxes.is_empty() {
             return;
@@ -576,7 +531,7 @@ impl Executor {
         self.names.retain(|_, key| !is_gone(key));
     }
 
-    /// Drops everything about a person from memory.
+    /// Evicts everything about a person.
     pub(crate) fn evict_user(&mut self, user_id: &str) {
         self.dropped += 1;
         self.hot_mailboxes.retain(|key, _| &**key.owner() != user_id);
@@ -584,20 +539,24 @@ impl Executor {
         self.conversations.retain(|key, _| &*key.owner != user_id);
         self.names.retain(|_, key| &**key.owner() != user_id);
         self.preferences.remove(user_id);
-        self.damaged_mailboxes.retain(|key| &**key.owner() != user_id);
-        self.damaged_people.remove(user_id);
         self.damage.forget(user_id);
     }
 }
 
-/// What one mailbox's effects came to.
+/// The row of an event that a detector made; its verdicts are added as they come.
+fn detected_row(key: &MailboxKey, event: Arc<Event>, now: Time) -> EventRow {
+    let packed = PackedEvent::of(&event);
+    EventRow { event, packed, owner: key.owner().clone(), accepted_at: now, filtered: 0, verdicts: Arc::default() }
+}
+
+/// The result of draining one mailbox's effects.
 #[derive(Default)]
 struct DrainedEffects {
     verdicts: Vec<Decision>,
     filtered: u32,
-    /// Whether the mailbox may still have to show the event.
+    /// Whether the mailbox may still show the event, so that the event must stay in memory.
     to_show: bool,
     answer: Option<Injection>,
-    /// What a person's mailbox is done with.
-    ready: Vec<(NotificationId, PersonMessage)>,
+    /// The completed notifications of a person's mailbox.
+    ready: Vec<ReadyMessage>,
 }

@@ -34,7 +34,7 @@ struct Hashed {
     hash: u64,
 }
 
-/// Whose mailbox it is.
+/// The holder of a mailbox.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Holder {
     /// One agent of one conversation.

@@ -6,10 +6,12 @@
 
 mod clock;
 mod command;
+mod conversation_list;
 mod damage;
 mod ended;
 mod erasing;
 mod error;
+mod event_list;
 mod executor;
 mod hints;
 mod keys;
@@ -29,18 +31,20 @@ mod writer;
 
 pub use clock::Clock;
 pub use command::{
-    Caller, ClientEventId, ConversationView, Hint, HintKind, IdempotencyKey, Incoming, InjectCommand, InjectResult,
-    InjectionView, Message, NotificationView, Publish, Receipt, Superseded, Token, Trace,
+    Caller, ClientEventId, ConversationView, Hint, HintKind, IdempotencyKey, IncomingEvent, InjectCommand,
+    InjectResult, InjectionView, Message, NotificationView, Publish, Receipt, Superseded, Token, Trace,
 };
+pub use conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 pub use ended::Ended;
 pub use error::{ErrorKind, StoreError};
+pub use event_list::{EventFilter, EventQuery, ListedEvent};
 pub use hints::{HintEvent, HintReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, Channel, Claim, Delivery,
     DeliveryContent, DeliveryState, Doorbell, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery,
-    InboxState, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressResult,
-    Purpose, Quota, Reminder, SendResult, SettingsRequest, Toast, ToastButton,
+    InboxState, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome,
+    PressResult, Purpose, Quota, Reminder, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
 };
 pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,
@@ -73,7 +77,7 @@ pub trait Store: People {
     /// Publishes events, all or none, and returns their verdicts.
     fn publish(&self, publish: Publish) -> StoreFuture<'_, Vec<Receipt>>;
     /// Takes an agent's pending notifications at an injection point.
-    fn take(&self, take: InjectCommand) -> StoreFuture<'_, InjectResult>;
+    fn inject(&self, command: InjectCommand) -> StoreFuture<'_, InjectResult>;
     /// Creates or updates a conversation. Its owner never changes.
     fn put_conversation(
         &self,
@@ -86,10 +90,21 @@ pub trait Store: People {
     fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> StoreFuture<'_, usize>;
     /// The state of a conversation.
     fn conversation(&self, caller: Caller, id: String) -> StoreFuture<'_, ConversationView>;
+    /// The conversations that the caller may see, the most recently used first, and the position of the next page.
+    fn conversations(
+        &self,
+        caller: Caller,
+        query: ConversationQuery,
+    ) -> StoreFuture<'_, (Vec<ListedConversation>, Option<ConversationPosition>)>;
     /// The first hints of a conversation's stream. Connecting keeps the conversation open.
     fn connect(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>>;
     /// Replaces the boundary. Answers given before keep the old one.
-    fn rotate_boundary(&self, caller: Caller, id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, Boundary>;
+    fn rotate_boundary(
+        &self,
+        caller: Caller,
+        id: String,
+        idempotency_key: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, Boundary>;
     /// The system messages of a conversation after the position `after`, oldest first, at most `limit`; and the position of
     /// the next page.
     fn messages(
@@ -99,15 +114,23 @@ pub trait Store: People {
         after: Option<i64>,
         limit: usize,
     ) -> StoreFuture<'_, (Vec<Message>, Option<i64>)>;
+    /// The events that the caller may see, newest first, and the position of the next page. A page with a next one may have
+    /// fewer events than asked for, or none: each reads a bounded number of rows.
+    fn events(&self, caller: Caller, query: EventQuery) -> StoreFuture<'_, (Vec<ListedEvent>, Option<EventId>)>;
     /// The trace of an event, by its id or by its client event id.
     fn trace(&self, caller: Caller, id: String) -> StoreFuture<'_, Trace>;
     /// Inserts or updates a token.
     fn put_token(&self, token: Token) -> StoreFuture<'_, ()>;
     /// Inserts a token. A repeat under the same key is a conflict: the secret was shown and cannot be shown again.
-    fn put_token_once(&self, token: Token, once: IdempotencyKey) -> StoreFuture<'_, ()>;
+    fn put_token_once(&self, token: Token, idempotency_key: IdempotencyKey) -> StoreFuture<'_, ()>;
     /// Stores the answer to a call without other changes, or returns the answer stored before. It is erased together with the
     /// user `about`.
-    fn answer_once(&self, once: IdempotencyKey, answer: String, about: Option<String>) -> StoreFuture<'_, String>;
+    fn answer_once(
+        &self,
+        idempotency_key: IdempotencyKey,
+        answer: String,
+        about: Option<String>,
+    ) -> StoreFuture<'_, String>;
     /// The token whose secret has this hash.
     fn token_by_secret(&self, secret_hash: Vec<u8>) -> StoreFuture<'_, Option<Token>>;
     /// Every token, oldest first.
@@ -121,7 +144,7 @@ pub trait Store: People {
     fn prune(&self, kept: RetentionCutoffs, limit: usize) -> StoreFuture<'_, usize>;
     /// The number of notifications pending for agents, and when the oldest was created.
     fn waiting(&self) -> StoreFuture<'_, (usize, Option<Time>)>;
-    /// Handles due timers. The writer does so by itself; tests with their own clock call this.
+    /// Handles due timers. The writer does this automatically; tests with their own clock call this.
     fn tick(&self) -> StoreFuture<'_, ()>;
     /// Replaces the subscribers, from the next event on.
     fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> StoreFuture<'_, ()>;
@@ -154,7 +177,7 @@ pub struct RetentionCutoffs {
 }
 
 impl RetentionCutoffs {
-    /// Everything may go that is older than this and that nobody waits for, except what is unread and conversations.
+    /// The same cutoff for everything except unread items and conversations, which are kept.
     pub fn before(time: Time) -> Self {
         Self { events: time, answers: time, inbox: time, unread_inbox: Time::ZERO, conversations: Time::ZERO }
     }

@@ -1,17 +1,20 @@
 //! The backend in memory: the simplest correct implementation, and the model for SQLite.
 
+mod list;
 mod people;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwire_core::notification::EndReason;
 use bellwire_core::{EventId, Mailbox, Notification, NotificationId, Time};
 
 use crate::command::{IdempotencyKey, InjectionView, Message, NotificationView, Token, Trace};
-use crate::damage::Found;
+use crate::conversation_list::{ConversationQuery, ListedConversation};
+use crate::damage::Damage;
 use crate::error::{ErrorKind, StoreError};
-use crate::executor::{LoadedMailbox, MailboxSummary, RowSource};
+use crate::event_list::{EventQuery, ListedEvent};
+use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, RowSource};
 use crate::packed_event::PackedEvent;
 use crate::refusals::NoRefusalCache;
 use crate::rows::{
@@ -19,6 +22,7 @@ use crate::rows::{
     MailboxRow, NotificationRow, SupersededRow,
 };
 use crate::single_writer::{Reader, SingleWriterStore};
+use crate::verdicts::Verdicts;
 use crate::writer::{self, Backend, Erased, Progress, PruneCutoffs, Pruned, StoreOptions};
 
 /// A store whose data is lost at the end of the process.
@@ -33,7 +37,7 @@ struct Tables {
     conversations: BTreeMap<ConversationKey, ConversationRow>,
     events: BTreeMap<EventId, EventRow>,
     client_event_id: HashMap<(String, String), ClientEventIdRow>,
-    once: Vec<IdempotencyRow>,
+    idempotency_rows: Vec<IdempotencyRow>,
     superseded: Vec<SupersededRow>,
     mailboxes: BTreeMap<MailboxKey, MailboxRow>,
     notifications: BTreeMap<NotificationId, NotificationRow>,
@@ -57,7 +61,7 @@ impl MemoryStore {
 }
 
 impl Memory {
-    /// Nothing here panics half-way, so a poisoned lock still guards whole tables.
+    /// No code panics in the middle of a change, so the tables are consistent even if the lock is poisoned.
     fn lock(&self) -> MutexGuard<'_, Tables> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,12 +134,12 @@ impl RowSource for Memory {
         Ok(row.and_then(|row| Some((row.clone(), tables.events.get(&row.event_id)?.clone()))))
     }
 
-    async fn once(&mut self, once: &IdempotencyKey) -> Result<Option<IdempotencyRow>, StoreError> {
+    async fn idempotency_row(&mut self, key: &IdempotencyKey) -> Result<Option<IdempotencyRow>, StoreError> {
         let same = |row: &&IdempotencyRow| {
-            row.once.token_id == once.token_id && row.once.route == once.route && row.once.key == once.key
+            row.key.token_id == key.token_id && row.key.route == key.route && row.key.key == key.key
         };
-        // The latest: a name may be used again after a day.
-        Ok(self.lock().once.iter().rev().find(same).cloned())
+        // The latest row, because a key may be used again after a day.
+        Ok(self.lock().idempotency_rows.iter().rev().find(same).cloned())
     }
 
     async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
@@ -149,17 +153,26 @@ impl RowSource for Memory {
         Ok(ids.iter().filter_map(|id| tables.events.get(id)).map(|row| (row.event.id(), row.packed.clone())).collect())
     }
 
+    async fn verdicts(&mut self, event: EventId) -> Result<Option<Arc<Verdicts>>, StoreError> {
+        Ok(self.lock().events.get(&event).map(|row| row.verdicts.clone()))
+    }
+
     async fn due(
         &mut self,
         now: Time,
         limit: usize,
-        damaged: &HashSet<MailboxKey>,
-    ) -> Result<Found<MailboxKey>, StoreError> {
+        damage: &Damage,
+        erasing: &BTreeSet<String>,
+    ) -> Result<DueMailboxes, StoreError> {
         let tables = self.lock();
-        let is_due = |(key, row): &(&MailboxKey, &MailboxRow)| row.due_at <= now && !damaged.contains(key);
+        let is_due = |(key, row): &(&MailboxKey, &MailboxRow)| {
+            row.due_at <= now && !damage.has_mailbox(key) && !erasing.contains(&**key.owner())
+        };
         let mut due: Vec<_> = tables.mailboxes.iter().filter(is_due).collect();
         due.sort_by_key(|(_, row)| row.due_at);
-        Ok(due.into_iter().take(limit).map(|(key, _)| key.clone()).collect::<Vec<_>>().into())
+        let more = due.len() > limit;
+        let rows: Vec<MailboxKey> = due.into_iter().take(limit).map(|(key, _)| key.clone()).collect();
+        Ok(DueMailboxes { read: rows.len(), found: rows.into(), more })
     }
 
     async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {
@@ -179,10 +192,10 @@ impl Backend for Memory {
         let tables = &mut *tables;
         tables.conversations.extend(changes.conversations.iter().map(|(key, row)| (key.clone(), row.clone())));
         tables.events.extend(changes.events.iter().map(|row| (row.event.id(), row.clone())));
-        for row in &changes.client_event_id {
+        for row in &changes.client_event_ids {
             tables.client_event_id.insert((row.token_owner.clone(), row.id.clone()), row.clone());
         }
-        tables.once.extend(changes.once.iter().cloned());
+        tables.idempotency_rows.extend(changes.idempotency_rows.iter().cloned());
         tables.superseded.extend(changes.superseded.iter().cloned());
         tables.mailboxes.extend(changes.mailbox_rows.iter().cloned());
         tables.notifications.extend(changes.notifications.iter().map(|(id, row)| (*id, row.clone())));
@@ -230,7 +243,7 @@ impl Backend for Memory {
         let mut gone = old.len() + answers - tables.injections.len();
         gone += tables.people.prune(before.inbox, limit);
         gone += tables.people.prune_unread(before.unread_inbox, limit);
-        tables.once.retain(|row| row.at >= before.once);
+        tables.idempotency_rows.retain(|row| row.at >= before.idempotency_keys);
         tables.notifications.retain(|_, row| row.end_reason.is_none() || row.notification.since >= before.events);
         let events = &tables.events;
         let known: Vec<bool> = tables.superseded.iter().map(|row| events.contains_key(&row.event_id)).collect();
@@ -249,7 +262,7 @@ impl Backend for Memory {
         let before = tables.waiting().count();
         tables.erase(user_id);
         let pending = before - tables.waiting().count();
-        Ok(Erased { rows: pending, pending, progress: Progress::Done })
+        Ok(Erased { rows: pending, looked: 0, pending, progress: Progress::Done })
     }
 
     fn waiting(&self) -> Result<usize, StoreError> {
@@ -262,14 +275,14 @@ impl Backend for Memory {
 }
 
 impl Tables {
-    /// Conversations of this id, the registered one first; at most two.
+    /// Conversations with this id, the registered one first; at most two.
     fn named(&self, id: &str) -> impl Iterator<Item = &ConversationRow> {
         let mut rows: Vec<_> = self.conversations.values().filter(|row| &*row.key.id == id).collect();
         rows.sort_by_key(|row| !row.registered);
         rows.into_iter().take(2)
     }
 
-    /// Deletes conversations and mailboxes that were last used before this time and in which nothing waits.
+    /// Deletes idle conversations and mailboxes last used before this time.
     fn delete_idle(&mut self, before: Time, limit: usize) -> Pruned {
         let old = self.conversations.values().filter(|row| row.created_at.max(row.seen_at) < before);
         let conversations: Vec<_> =
@@ -294,7 +307,7 @@ impl Tables {
     fn is_person_idle(&self, user_id: &str, before: Time) -> bool {
         let mut conversations = self.conversations.values().filter(|row| &*row.key.owner == user_id);
         conversations.all(|row| row.seen_at < before)
-            && !self.people.was_told_since(user_id, before)
+            && !self.people.was_notified_since(user_id, before)
             && !self.people.waits(user_id, None)
     }
 
@@ -316,14 +329,14 @@ impl Tables {
         let of_user = |token: &Token| token.user_id.as_deref() == Some(user);
         let gone: Vec<String> =
             self.tokens.values().filter(|token| of_user(token)).map(|token| token.id.clone()).collect();
-        self.once.retain(|row| !gone.contains(&row.once.token_id) && !row.people.contains(user));
+        self.idempotency_rows.retain(|row| !gone.contains(&row.key.token_id) && !row.people.contains(user));
         self.tokens.retain(|_, token| !of_user(token));
     }
 }
 
 impl Reader for Memory {
-    async fn is_named(&self, once: &IdempotencyKey) -> Result<bool, StoreError> {
-        Ok(self.clone().once(once).await?.is_some())
+    async fn has_idempotency_row(&self, key: &IdempotencyKey) -> Result<bool, StoreError> {
+        Ok(self.clone().idempotency_row(key).await?.is_some())
     }
 
     async fn owners(&self, conversation_id: &str) -> Result<Vec<(String, bool)>, StoreError> {
@@ -336,6 +349,14 @@ impl Reader for Memory {
 
     async fn has(&self, user_id: &str, conversation_id: &str) -> Result<bool, StoreError> {
         Ok(self.lock().conversations.contains_key(&ConversationKey::new(user_id, conversation_id)))
+    }
+
+    async fn events(&self, query: &EventQuery) -> Result<(Vec<ListedEvent>, Option<EventId>), StoreError> {
+        Ok(self.lock().event_page(query))
+    }
+
+    async fn conversations(&self, query: &ConversationQuery) -> Result<Vec<ListedConversation>, StoreError> {
+        Ok(self.lock().conversation_page(query))
     }
 
     async fn messages(
@@ -379,7 +400,9 @@ impl Reader for Memory {
             notifications,
             injections,
             superseded,
-            told: tables.people.told(&row.owner, row.verdicts.iter().filter_map(|verdict| verdict.notification_id)),
+            person_traces: tables
+                .people
+                .person_traces(&row.owner, row.verdicts.iter().filter_map(|verdict| verdict.notification_id)),
         }))
     }
 
@@ -388,7 +411,7 @@ impl Reader for Memory {
     }
 
     async fn oldest_waiting(&self) -> Result<Option<Time>, StoreError> {
-        // Ids begin with the time, and the rows are in their order.
+        // Ids start with the time, and the rows are ordered by id.
         Ok(self.lock().waiting().next().map(|row| crate::minted_at(row.notification.id.0)))
     }
 

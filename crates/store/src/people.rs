@@ -20,7 +20,7 @@ pub use delivery::{
 pub use doorbell::Doorbell;
 pub use inbox::{
     ButtonPress, Catchup, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, PersonTrace,
-    PressResult, Toast, ToastButton,
+    PressOutcome, PressResult, Settlement, Toast, ToastButton,
 };
 pub use requests::{NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest};
 pub use rules::PeopleRules;
@@ -53,7 +53,7 @@ pub struct Reminder {
     /// The text.
     pub message: String,
     /// The type of the notification it becomes.
-    pub level: InboxItemType,
+    pub item_type: InboxItemType,
     /// True for a reminder that was set, false for a notification deferred by the hourly limit.
     pub asked: bool,
     /// The requested time.
@@ -84,17 +84,18 @@ pub trait People: Send + Sync {
     /// Marks a notification as read or unread.
     fn mark(&self, user_id: String, id: NotificationId, read: bool) -> StoreFuture<'_, InboxItem>;
     /// Marks all notifications as read and returns how many were unread.
-    fn read_all(&self, user_id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, usize>;
+    fn read_all(&self, user_id: String, idempotency_key: Option<IdempotencyKey>) -> StoreFuture<'_, usize>;
     /// Dismisses a notification. It is kept and counts as read.
     fn dismiss(&self, user_id: String, id: NotificationId) -> StoreFuture<'_, InboxItem>;
-    /// Presses a button. A second press gives the first result.
+    /// Presses a button. A second press gives the first result. The press of another button, or the dismissal, that
+    /// came first is the outcome otherwise.
     fn act(
         &self,
         user_id: String,
         id: NotificationId,
         index: usize,
-        once: Option<IdempotencyKey>,
-    ) -> StoreFuture<'_, PressResult>;
+        idempotency_key: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, PressOutcome>;
     /// Stores a reminder.
     fn remind(&self, reminder: NewReminder) -> StoreFuture<'_, Reminder>;
     /// The pending reminders of this person or of everyone, oldest id first, and the cursor of the next page.
@@ -115,14 +116,14 @@ pub trait People: Send + Sync {
         &self,
         user_id: String,
         code: Vec<u8>,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, PersonSettings>;
     /// Stops all mail to a person, by the unsubscribe link.
     fn unsubscribe(&self, user_id: String, address: String) -> StoreFuture<'_, ()>;
     /// Claims due deliveries, at most `limit` mails: all due deliveries of one person go into one mail.
     fn claim(&self, limit: usize) -> StoreFuture<'_, Vec<Claim>>;
     /// Records the start of an attempt. False = the claim has expired, and nothing may be sent.
-    fn start(&self, letter: AttemptStart) -> StoreFuture<'_, bool>;
+    fn start(&self, mail: AttemptStart) -> StoreFuture<'_, bool>;
     /// Records the outcome of an attempt. False = the fence is outdated, and the outcome is ignored.
     fn finish(&self, finish: AttemptEnd) -> StoreFuture<'_, bool>;
     /// Deliveries of this person or of everyone, newest first, and the cursor of the next page.
@@ -138,17 +139,17 @@ pub trait People: Send + Sync {
         &self,
         user_id: Option<String>,
         id: Uuid,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, Delivery>;
     /// Cancels a waiting delivery.
     fn cancel_delivery(
         &self,
         user_id: Option<String>,
         id: Uuid,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, Delivery>;
     /// The stored answer of an earlier call with this key; [`crate::Store::answer_once`] stores it.
-    fn recall(&self, once: IdempotencyKey) -> StoreFuture<'_, Option<String>>;
+    fn recall(&self, idempotency_key: IdempotencyKey) -> StoreFuture<'_, Option<String>>;
     /// The hub's secret of this name; if there is none yet, stores `fresh` and returns it.
     fn secret(&self, name: String, fresh: Vec<u8>) -> StoreFuture<'_, Vec<u8>>;
     /// The number of waiting deliveries, and the earliest due time.

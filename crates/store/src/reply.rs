@@ -2,7 +2,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{ErrorKind, StoreError};
 
-/// Where a command's answer goes, and the answer while it waits for its commit.
+/// The channel for a command's answer, and the answer until its commit succeeds.
 pub(crate) struct PendingReply<T> {
     asker: oneshot::Sender<Result<T, StoreError>>,
     held: Option<Result<T, StoreError>>,
@@ -14,14 +14,14 @@ impl<T> PendingReply<T> {
         (Self { asker, held: None }, answer)
     }
 
-    /// Keeps what was decided until it is committed, and tells whether it is an error.
+    /// Holds the answer until the commit. Returns a copy of its error, if it is one.
     pub(crate) fn hold(&mut self, decided: Result<T, StoreError>) -> Result<(), StoreError> {
         let failed = decided.as_ref().err().cloned();
         self.held = Some(decided);
         failed.map_or(Ok(()), Err)
     }
 
-    /// There is no answer yet: the command needs another step.
+    /// Drops the held answer, because the command needs another step.
     pub(crate) fn release(&mut self) {
         self.held = None;
     }
@@ -30,11 +30,16 @@ impl<T> PendingReply<T> {
         self.held.is_some()
     }
 
-    /// Sends the answer, or the error of the commit that should have made it true.
+    /// Changes a held error.
+    pub(crate) fn explain(&mut self, explain: impl FnOnce(StoreError) -> StoreError) {
+        self.held = self.held.take().map(|held| held.map_err(explain));
+    }
+
+    /// Sends the held answer, or the error if the commit failed.
     pub(crate) fn send(self, committed: Result<(), StoreError>) {
         let undecided = || Err(StoreError::new(ErrorKind::Broken, "the command was not decided"));
         let answer = committed.and_then(|()| self.held.unwrap_or_else(undecided));
-        // An asker that has gone away wants no answer.
+        // If the caller has stopped waiting, the answer is dropped.
         let _ = self.asker.send(answer);
     }
 }

@@ -28,7 +28,7 @@ pub struct CommitReport {
     /// How many injections it answered, without replays.
     pub injections: usize,
     /// The notifications it created for people.
-    pub told: Vec<NewNotification>,
+    pub new_notifications: Vec<NewNotification>,
     /// How long the oldest command waited in the queue.
     pub waited: Duration,
     /// How long deciding and writing took.
@@ -66,7 +66,13 @@ impl CommitReport {
             verdicts: VerdictKind::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect(),
             notifications: changes.notifications.len(),
             injections: changes.injections.len(),
-            told: changes.people.created.iter().filter_map(|id| changes.people.inbox.get(id)).map(created).collect(),
+            new_notifications: changes
+                .people
+                .created
+                .iter()
+                .filter_map(|id| changes.people.inbox.get(id))
+                .map(created)
+                .collect(),
             ..Self::default()
         }
     }

@@ -52,7 +52,7 @@ pub(crate) struct ClientEventIdRow {
 /// The stored answer of a call with an idempotency key.
 #[derive(Clone, Debug)]
 pub(crate) struct IdempotencyRow {
-    pub(crate) once: IdempotencyKey,
+    pub(crate) key: IdempotencyKey,
     /// JSON of the answer.
     pub(crate) answer: String,
     /// The people the answer mentions; it is erased with any of them.
@@ -128,7 +128,7 @@ pub(crate) struct MailboxRow {
 }
 
 impl MailboxRow {
-    /// Whether nothing waits in it and it will do nothing by itself.
+    /// Whether it has no pending notification and no timer.
     pub(crate) fn is_idle(&self) -> bool {
         self.pending.is_empty() && self.due_at == Time::NEVER
     }
@@ -141,10 +141,10 @@ pub(crate) struct Changes {
     pub(crate) at: Time,
     pub(crate) conversations: BTreeMap<ConversationKey, ConversationRow>,
     pub(crate) events: Vec<EventRow>,
-    pub(crate) client_event_id: Vec<ClientEventIdRow>,
-    /// The client event ids of this commit: their index in `client_event_id` and in `events`.
+    pub(crate) client_event_ids: Vec<ClientEventIdRow>,
+    /// The client event ids of this commit: their index in `client_event_ids` and in `events`.
     pub(crate) client_event_ids_in_commit: HashMap<(String, String), (usize, usize)>,
-    pub(crate) once: Vec<IdempotencyRow>,
+    pub(crate) idempotency_rows: Vec<IdempotencyRow>,
     pub(crate) superseded: Vec<SupersededRow>,
     /// The changed mailboxes, in order of their first change. Their rows are made when all commands are decided.
     pub(crate) mailboxes: Vec<MailboxKey>,
@@ -171,7 +171,7 @@ impl Changes {
     pub(crate) fn is_empty(&self) -> bool {
         self.conversations.is_empty()
             && self.events.is_empty()
-            && self.once.is_empty()
+            && self.idempotency_rows.is_empty()
             && self.mailboxes.is_empty()
             && self.notifications.is_empty()
             && self.injections.is_empty()
@@ -186,8 +186,8 @@ impl Changes {
         let common = [
             self.conversations.len(),
             self.events.len(),
-            self.client_event_id.len(),
-            self.once.len(),
+            self.client_event_ids.len(),
+            self.idempotency_rows.len(),
             self.superseded.len(),
             self.mailboxes.len().max(self.mailbox_rows.len()),
             self.notifications.len(),
@@ -206,7 +206,7 @@ impl Changes {
     /// Whether there are rows that publishing and injecting do not write.
     pub(crate) fn has_rare(&self) -> bool {
         !(self.unseen.is_empty()
-            && self.once.is_empty()
+            && self.idempotency_rows.is_empty()
             && self.superseded.is_empty()
             && self.settings.is_empty()
             && self.people.is_empty()

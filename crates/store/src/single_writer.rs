@@ -1,6 +1,7 @@
-//! The one face of every store with a single writer: writes are asked of the writer, reads go beside it.
+//! The [`Store`] implementation over a single writer: commands go to the writer, queries go to a reader.
 
 mod early_refusal;
+mod lists;
 mod people;
 
 pub(crate) use people::PeopleReader;
@@ -9,39 +10,52 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use bellwire_core::Time;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
+use bellwire_core::{EventId, Time};
 use tokio::sync::watch;
 
 use crate::command::{
     Caller, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Message, Publish, Receipt, Token,
     Trace,
 };
+use crate::conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 use crate::ended::Ended;
 use crate::error::StoreError;
+use crate::event_list::{EventQuery, ListedEvent};
 use crate::executor::{OPEN_MAX, Publishing, open_since, pick_unambiguous};
 use crate::hints::HintReceiver;
 use crate::rows::ConversationKey;
 use crate::writer::{Job, WriterHandle};
 use crate::{RetentionCutoffs, Store, StoreFuture};
 
-/// What can be read without the writer, from committed rows only.
+/// Queries that do not need the writer. They see committed rows only.
 pub trait Reader: PeopleReader + Send + Sync + 'static {
-    /// Who has a conversation of this id, and whether it is the registered one, that first; at most two.
+    /// The owners of conversations with this id, and whether each is the registered one, which comes first; at most
+    /// two.
     fn owners(&self, conversation_id: &str) -> impl Future<Output = Result<Vec<(String, bool)>, StoreError>> + Send;
-    /// Whether this person has a conversation of this id.
+    /// Whether this person has a conversation with this id.
     fn has(&self, user_id: &str, conversation_id: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
-    /// How many conversations of this person were seen since then, at most `limit`.
+    /// The number of the person's conversations seen at or after `since`, at most `limit`.
     fn open_count(
         &self,
         user_id: &str,
         since: Time,
         limit: usize,
     ) -> impl Future<Output = Result<usize, StoreError>> + Send;
-    /// Whether a call was made under this name and answered; which answer that was, the writer knows.
-    fn is_named(&self, once: &IdempotencyKey) -> impl Future<Output = Result<bool, StoreError>> + Send;
-    /// What was shown, oldest first, from behind `after` on.
+    /// Whether an answer is stored under this idempotency key.
+    fn has_idempotency_row(&self, key: &IdempotencyKey) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// A page of events, newest first, and the position of the next one.
+    fn events(
+        &self,
+        query: &EventQuery,
+    ) -> impl Future<Output = Result<(Vec<ListedEvent>, Option<EventId>), StoreError>> + Send;
+    /// A page of conversations in order, without what the mailboxes say.
+    fn conversations(
+        &self,
+        query: &ConversationQuery,
+    ) -> impl Future<Output = Result<Vec<ListedConversation>, StoreError>> + Send;
+    /// The system messages after a position, oldest first.
     fn messages(
         &self,
         owner: &str,
@@ -49,26 +63,26 @@ pub trait Reader: PeopleReader + Send + Sync + 'static {
         after: i64,
         limit: usize,
     ) -> impl Future<Output = Result<(Vec<Message>, Option<i64>), StoreError>> + Send;
-    /// One event's life, by our name for it or by the name `token_owner` brought.
+    /// The trace of an event, by its id or by the client event id of `token_owner`.
     fn trace(&self, token_owner: &str, id: &str) -> impl Future<Output = Result<Option<Trace>, StoreError>> + Send;
     /// The token with this secret.
     fn token_by_secret(&self, hash: &[u8]) -> impl Future<Output = Result<Option<Token>, StoreError>> + Send;
-    /// Since when the oldest notification waits.
+    /// When the oldest pending notification was created.
     fn oldest_waiting(&self) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
     /// Every token, oldest first.
     fn tokens(&self) -> impl Future<Output = Result<Vec<Token>, StoreError>> + Send;
-    /// Lets the data go.
+    /// Closes the connections of the readers.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// A store: a writer to ask and rows to read.
+/// A store that consists of a writer and a reader.
 pub struct SingleWriterStore<R> {
     pub(crate) writer: WriterHandle,
     pub(crate) reader: R,
 }
 
 impl<R: Reader> SingleWriterStore<R> {
-    /// Whose conversation of this id the caller means, among those that are committed.
+    /// Resolves the owner of a conversation id for this caller, from committed rows.
     async fn owner(&self, caller: &Caller, id: &str) -> Result<Option<String>, StoreError> {
         if caller.conversation_id.as_deref().is_some_and(|bound| bound != id) {
             return Ok(None);
@@ -86,8 +100,8 @@ impl<R: Reader> Store for SingleWriterStore<R> {
         Box::pin(self.writer.ask(|reply| Job::Publish(Box::new(Publishing::new(publish)), reply)))
     }
 
-    fn take(&self, take: InjectCommand) -> StoreFuture<'_, InjectResult> {
-        Box::pin(self.writer.ask(|reply| Job::Inject(Box::new(take), reply)))
+    fn inject(&self, command: InjectCommand) -> StoreFuture<'_, InjectResult> {
+        Box::pin(self.writer.ask(|reply| Job::Inject(Box::new(command), reply)))
     }
 
     fn put_conversation(
@@ -105,7 +119,7 @@ impl<R: Reader> Store for SingleWriterStore<R> {
             if caller.user_id.as_deref().is_some_and(|bound| bound != user_id) {
                 return Ok(0);
             }
-            // A caller bound to one conversation reaches no other.
+            // A caller that is bound to a conversation cannot access others.
             let most = if caller.conversation_id.is_some() { 1 } else { OPEN_MAX };
             self.reader.open_count(&user_id, open_since(now), most).await
         })
@@ -115,12 +129,25 @@ impl<R: Reader> Store for SingleWriterStore<R> {
         Box::pin(self.writer.ask(move |reply| Job::Conversation(caller, id, reply)))
     }
 
+    fn conversations(
+        &self,
+        caller: Caller,
+        query: ConversationQuery,
+    ) -> StoreFuture<'_, (Vec<ListedConversation>, Option<ConversationPosition>)> {
+        Box::pin(self.list_conversations(caller, query))
+    }
+
     fn connect(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>> {
         Box::pin(self.writer.ask(move |reply| Job::Connect(caller, id, reply)))
     }
 
-    fn rotate_boundary(&self, caller: Caller, id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, Boundary> {
-        Box::pin(self.writer.ask(move |reply| Job::Rotate(caller, id, once, reply)))
+    fn rotate_boundary(
+        &self,
+        caller: Caller,
+        id: String,
+        idempotency_key: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, Boundary> {
+        Box::pin(self.writer.ask(move |reply| Job::Rotate(caller, id, idempotency_key, reply)))
     }
 
     fn messages(
@@ -137,6 +164,10 @@ impl<R: Reader> Store for SingleWriterStore<R> {
         })
     }
 
+    fn events(&self, caller: Caller, query: EventQuery) -> StoreFuture<'_, (Vec<ListedEvent>, Option<EventId>)> {
+        Box::pin(self.list_events(caller, query))
+    }
+
     fn trace(&self, caller: Caller, id: String) -> StoreFuture<'_, Trace> {
         Box::pin(async move {
             let trace = self.reader.trace(&caller.token_owner, &id).await?;
@@ -146,11 +177,12 @@ impl<R: Reader> Store for SingleWriterStore<R> {
             };
             let mut trace = trace.filter(mine).ok_or_else(|| StoreError::not_found("event"))?;
             self.writer.erasing.check(&trace.owner)?;
-            // An event for a person reaches conversations that a caller bound to one of them knows nothing of.
+            // An event for a person reaches several conversations. A caller bound to one of them must not see the
+            // others.
             if let Some(bound) = &caller.conversation_id {
-                // What is decided for the person is decided in no conversation.
+                // Verdicts for the person have no conversation and stay visible.
                 trace.verdicts.retain(|one| *one.conversation_id == **bound || one.conversation_id.is_empty());
-                trace.told.retain(|one| {
+                trace.person_traces.retain(|one| {
                     let item = one.item.as_ref().and_then(|item| item.conversation_id.as_ref());
                     item.is_none_or(|conversation| conversation == bound)
                 });
@@ -165,12 +197,17 @@ impl<R: Reader> Store for SingleWriterStore<R> {
         Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), None, reply)))
     }
 
-    fn put_token_once(&self, token: Token, once: IdempotencyKey) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), Some(once), reply)))
+    fn put_token_once(&self, token: Token, idempotency_key: IdempotencyKey) -> StoreFuture<'_, ()> {
+        Box::pin(self.writer.ask(|reply| Job::PutToken(Box::new(token), Some(idempotency_key), reply)))
     }
 
-    fn answer_once(&self, once: IdempotencyKey, answer: String, about: Option<String>) -> StoreFuture<'_, String> {
-        Box::pin(self.writer.ask(|reply| Job::AnswerOnce(once, answer, about, reply)))
+    fn answer_once(
+        &self,
+        idempotency_key: IdempotencyKey,
+        answer: String,
+        about: Option<String>,
+    ) -> StoreFuture<'_, String> {
+        Box::pin(self.writer.ask(|reply| Job::AnswerOnce(idempotency_key, answer, about, reply)))
     }
 
     fn token_by_secret(&self, secret_hash: Vec<u8>) -> StoreFuture<'_, Option<Token>> {
@@ -201,7 +238,10 @@ impl<R: Reader> Store for SingleWriterStore<R> {
     }
 
     fn tick(&self) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.ask(Job::Tick))
+        Box::pin(async move {
+            while self.writer.ask(Job::Tick).await? {}
+            Ok(())
+        })
     }
 
     fn set_subscribers(&self, subscribers: Arc<Subscribers>) -> StoreFuture<'_, ()> {
@@ -218,7 +258,7 @@ impl<R: Reader> Store for SingleWriterStore<R> {
 
     fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            // The writer goes last: with it the file is left as one whole, without a log beside it.
+            // The writer closes last, because the last connection removes the write-ahead log.
             self.reader.close().await;
             self.writer.ask(Job::Close).await
         })

@@ -1,14 +1,15 @@
-/// How many bytes a store keeps at hand.
+/// The sizes of the mailbox cache and of the mailbox log, in bytes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Mailboxes in memory, about. Beyond it those that were not used for longest are loaded again when they are needed.
+    /// The approximate memory for cached mailboxes. Beyond it, the least recently used ones are evicted.
     pub mailbox_cache_bytes: usize,
-    /// Changes in the log of mailboxes. Beyond it the oldest leave it, and their mailboxes move to their rows.
+    /// The size of the mailbox log. Beyond it, the oldest records are removed and their mailboxes are written to their
+    /// rows.
     pub mailbox_log_bytes: usize,
 }
 
 impl Sizes {
-    /// So little that a short test goes beyond both.
+    /// Sizes small enough that a short test exceeds both.
     pub const SMALL: Self = Self { mailbox_cache_bytes: 256 * 1024, mailbox_log_bytes: 4 * 1024 };
 }
 

@@ -1,9 +1,11 @@
-//! One file, one writer, readers beside it.
+//! The SQLite backend: one file, one writer thread, and a pool of readers.
 //!
-//! The writer keeps mailboxes in memory, so no second process may write the same file: a lock file beside it sees to
-//! that. Readers have connections of their own and see committed rows only.
+//! The writer keeps mailboxes in memory, so no second process may write to the same file; a lock file prevents that.
+//! Readers have their own connections and see only committed rows.
 
+mod conversation_list;
 mod erase;
+mod event_list;
 mod hub_time;
 mod identity;
 mod idle;
@@ -49,50 +51,50 @@ pub struct Sqlite {
     pool: SqlitePool,
 }
 
-/// The writing side, on a thread of its own.
+/// The backend of the writer. It runs on its own thread.
 pub(crate) struct SqliteWriter {
-    /// Looks up what is not in memory, as the readers do.
+    /// Reads rows that are not in memory, through sqlx like the readers.
     reading: SqliteConnection,
-    /// Writes, and waits for the disk in this very thread: with another one in between, a commit of a few rows would
-    /// take twice as long.
+    /// Writes, and waits for the disk on the writer's own thread. Through another thread, a commit of a few rows took
+    /// twice as long.
     connection: rusqlite::Connection,
-    /// The file the connection writes, and that others will look for under its name.
+    /// The identity of the open file, to detect that it was deleted or replaced.
     file: identity::FileIdentity,
-    /// Which mailboxes are in the log.
+    /// The mailboxes in the log.
     log: mailbox_log::MailboxLog,
     time: hub_time::HubTime,
-    /// The erasures that are under way.
+    /// The erasures in progress.
     erasures: erase::Erasures,
-    /// Where the next look for conversations and mailboxes that nobody uses goes on.
+    /// Where the search for idle conversations and mailboxes continues.
     idle: idle::IdleCursor,
-    /// The number of the latest injection: they are counted through, so that each conversation's are in order.
+    /// The sequence number of the latest injection. Sequence numbers order the injections of a conversation.
     sequence: i64,
-    /// Held for as long as the store is open.
+    /// The lock file, locked while the store is open.
     _lock: File,
 }
 
-/// How many readers work at once.
+/// The number of reader connections.
 const READERS: u32 = 4;
-/// How long one waits for another to be done with the file.
+/// How long a connection waits for a lock that another one holds.
 const BUSY: Duration = Duration::from_secs(5);
-/// A checkpoint truncates the log to this, so that one burst does not keep the disk for ever.
+/// A checkpoint truncates the write-ahead log to this size, so that a burst does not occupy the disk forever.
 const JOURNAL_BYTES: i64 = 64 * 1024 * 1024;
-/// More than there are statements that are kept: what is written often is prepared once.
+/// The capacity of the statement cache. There are fewer cached statements, so each is prepared once.
 const STATEMENTS: usize = 64;
 
 impl SqliteStore {
-    /// Opens the file, creating it and bringing its tables up to date.
+    /// Opens the file. Creates it if needed and applies missing migrations.
     pub async fn open(path: &Path, opening: StoreOptions) -> Result<Self, StoreError> {
-        Self::open_remembering(path, opening, Arc::new(LocalRefusalCache::default())).await
+        Self::open_with_refusal_cache(path, opening, Arc::new(LocalRefusalCache::default())).await
     }
 
-    /// The same, with refusals of the hourly cap remembered elsewhere.
-    pub async fn open_remembering(
+    /// The same with another cache for refusals by the hourly limits.
+    pub async fn open_with_refusal_cache(
         path: &Path,
         opening: StoreOptions,
         refusals: Arc<dyn RefusalCache>,
     ) -> Result<Self, StoreError> {
-        Self::open_file(path, opening, refusals).await.map_err(|error| named(path, error))
+        Self::open_file(path, opening, refusals).await.map_err(|error| with_path(path, error))
     }
 
     async fn open_file(
@@ -101,7 +103,7 @@ impl SqliteStore {
         refusals: Arc<dyn RefusalCache>,
     ) -> Result<Self, StoreError> {
         let lock = lock(path)?;
-        private(path)?;
+        create_private(path)?;
         let mut reading = options(path).create_if_missing(true).connect().await.map_err(failure)?;
         migrate::run(&mut reading, opening.clock.now()).await?;
         end_leases(&mut reading).await?;
@@ -124,22 +126,24 @@ impl SqliteStore {
             );
             time = hub_time::set_back(&connection, &mut log, opening.clock.now()).map_err(failed)?;
         }
-        // Old answers go, and with them their numbers: the time is never below any that was given.
+        // Retention deletes old injections together with their sequence numbers. Starting at the current time never
+        // reuses one.
         let sequence = latest.max(opening.clock.now().as_millis());
         let erased = erase::unfinished(&connection)?;
         erased.iter().for_each(|user| log.forget(user));
-        let erasures = erased.into_iter().map(|user| (user, log.next())).collect();
+        let cursor = |user| Ok((user, erase::ErasureCursor::new(&connection, log.next()).map_err(failed)?));
+        let erasures = erased.into_iter().map(cursor).collect::<Result<_, StoreError>>()?;
         let idle = idle::IdleCursor::default();
         let backend = SqliteWriter { connection, reading, file, log, time, erasures, idle, sequence, _lock: lock };
         let (writer, running) = writer::make(backend, opening, refusals)?;
-        on_a_thread(running)?;
+        spawn_writer_thread(running)?;
         Ok(Self { writer, reader: Sqlite { pool } })
     }
 
-    /// Brings the tables up to date and says what was done, without starting anything.
+    /// Applies missing migrations and returns their names. Starts nothing.
     pub async fn migrate(path: &Path, now: bellwire_core::Time) -> Result<Vec<&'static str>, StoreError> {
         let _lock = lock(path)?;
-        private(path)?;
+        create_private(path)?;
         let mut connection = options(path).create_if_missing(true).connect().await.map_err(failure)?;
         let applied = migrate::run(&mut connection, now).await?;
         connection.close().await.map_err(failure)?;
@@ -147,8 +151,8 @@ impl SqliteStore {
     }
 }
 
-/// Runs the writer on a thread of its own, where waiting for the disk holds up nobody else.
-fn on_a_thread(running: impl Future<Output = ()> + Send + 'static) -> Result<(), StoreError> {
+/// Runs the writer on its own thread, because it blocks while it waits for the disk.
+fn spawn_writer_thread(running: impl Future<Output = ()> + Send + 'static) -> Result<(), StoreError> {
     let started = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let thread = std::thread::Builder::new().name("bellwire-writer".to_owned());
@@ -157,15 +161,14 @@ fn on_a_thread(running: impl Future<Output = ()> + Send + 'static) -> Result<(),
     started().map_err(|error| StoreError::new(ErrorKind::Broken, format!("the writer has no thread: {error}")))
 }
 
-/// Whoever had claimed a delivery, or was trying one, was the process before this one, and it is gone: the lock says so.
-/// Nobody need wait until its leases run out to hear what became of them.
+/// Ends all leases at start. Only an earlier process can hold them, and the lock proves that it has ended.
 async fn end_leases(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let ended = sqlx::query("UPDATE deliveries SET lease_until = 0 WHERE state IN ('claimed', 'started')");
     ended.execute(connection).await.map(drop).map_err(failure)
 }
 
-/// WAL lets readers read while the writer writes; FULL waits for the disk at every commit, because an answer promises
-/// it.
+/// WAL lets readers read while the writer writes. FULL waits for the disk at every commit, because an answer promises
+/// durability.
 fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
@@ -177,31 +180,32 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .pragma("journal_size_limit", JOURNAL_BYTES.to_string())
 }
 
-/// The same for the one that writes, with a checkpoint every 16 MiB of log: a page is changed many times and need be copied
-/// only once. The file is in WAL mode by then, and stays so. Its memory for pages is SQLite's own 2 MB: what it writes are
-/// the ends of tables, and a commit after which a tree was balanced looks at every page there is (with 64 MB, a third of
-/// the injections a second were lost to it).
+/// The same options for the writer's connection, with a checkpoint every 16 MiB of write-ahead log, because a page that
+/// changed many times is copied only once. The file is already in WAL mode. The page cache keeps SQLite's default of 2
+/// MB: the writer mostly appends to tables, and after a rebalanced tree a commit scans the whole cache (with 64 MB, a
+/// third of the injections per second were lost).
 fn writing(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
-    // A file that is not there any more must not be made anew, empty.
+    // Without CREATE: a file that was deleted must not be replaced by an empty one.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = rusqlite::Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "temp_store", "memory")?;
-    // What is deleted is overwritten with zeros, whoever deletes it and why: an update or a prune leaves no text of a person
-    // behind that a later erasure could not find. It costs 2 % more bytes written.
+    // Overwrite all deleted data with zeros, also after updates and retention, because an erasure cannot find text that
+    // was deleted before it. `FAST` leaves the text in pages that become free, and an erasure would have to overwrite
+    // every free page of the file. Publishing writes 2 to 3 % more bytes than with `FAST` or without it.
     connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 4_000, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", JOURNAL_BYTES, |_| Ok(()))?;
     Ok(connection)
 }
 
-/// The error with the file it is about, for whoever has to look after it.
-fn named(path: &Path, error: StoreError) -> StoreError {
+/// Adds the path of the database to the error.
+fn with_path(path: &Path, error: StoreError) -> StoreError {
     let name = path.display().to_string();
-    let named = error.message.contains(name.trim_end_matches(".db"));
-    let message = if named { error.message } else { format!("{name}: {}", error.message) };
+    let has_path = error.message.contains(name.trim_end_matches(".db"));
+    let message = if has_path { error.message } else { format!("{name}: {}", error.message) };
     StoreError { message, ..error }
 }
 
@@ -216,8 +220,9 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// A database that is made is its owner's alone; the log beside it takes the same mode. One that is there keeps its own.
-fn private(path: &Path) -> Result<(), StoreError> {
+/// Creates a missing database with mode 0600; SQLite gives the write-ahead log the same mode. An existing file keeps
+/// its mode.
+fn create_private(path: &Path) -> Result<(), StoreError> {
     let mut options = File::options();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -230,7 +235,7 @@ fn private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Sorts a database error by what can be done about it.
+/// Classifies a database error by what the caller can do about it.
 fn failure(error: sqlx::Error) -> StoreError {
     let code = match &error {
         sqlx::Error::Database(database) => database.code().and_then(|code| code.parse().ok()),
@@ -240,7 +245,7 @@ fn failure(error: sqlx::Error) -> StoreError {
     sorted(code, &error)
 }
 
-/// The same for the connection that writes.
+/// The same for rusqlite.
 fn failed(error: rusqlite::Error) -> StoreError {
     use rusqlite::Error::{FromSqlConversionFailure, InvalidColumnType, Utf8Error};
     match error {
@@ -255,9 +260,9 @@ fn row_count(rows: usize) -> i64 {
 }
 
 fn sorted(code: Option<i32>, error: &dyn std::error::Error) -> StoreError {
-    // The low byte is the primary result code: 13 full, 5 busy, 6 locked, 10 input/output, 11 a corrupt page. Beyond a quota or a limit
-    // on file sizes the disk is as full as any, and SQLite calls it 778, a write that failed; 4874 is the same for the
-    // index of its log.
+    // The low byte is the primary result code: 13 full, 5 busy, 6 locked, 10 input/output, 11 a corrupt page. A disk
+    // quota or a limit on file sizes gives 778 (a failed write), or 4874 for the index of the write-ahead log; both
+    // mean a full disk.
     let kind = match code.map(|code| (code, code & 0xff)) {
         Some((778 | 4874, _) | (_, 13)) => ErrorKind::NoSpace,
         Some((_, 5 | 6 | 10)) => ErrorKind::Retry,
@@ -271,7 +276,7 @@ fn sorted(code: Option<i32>, error: &dyn std::error::Error) -> StoreError {
     StoreError::new(kind, message)
 }
 
-/// A value in a row that this version does not understand.
+/// The error for a value that this version cannot read.
 fn damaged(what: &str) -> StoreError {
     StoreError::new(ErrorKind::Damaged, format!("a row of the database is damaged: {what}"))
 }

@@ -125,18 +125,18 @@ impl Decision {
     }
 
     /// Whether a notification contains the event, so that the event is needed until it is shown.
-    pub(crate) fn is_told(&self) -> bool {
+    pub(crate) fn has_notification(&self) -> bool {
         self.notification_id.is_some()
     }
 
     /// The verdict on an event that would reach a person, if its sender had an origin.
     pub(crate) fn without_origin(subscriber: &SubscriberId) -> Self {
         let reason = "no_origin: the token has no origin, so nothing it sends reaches a person";
-        Self { subscriber: subscriber.shared(), reason: reason.into(), ..Self::nobody(String::new()) }
+        Self { subscriber: subscriber.shared(), reason: reason.into(), ..Self::filtered(String::new()) }
     }
 
     /// The verdict on an event for a person that does not reach any of their conversations, or not all.
-    pub(crate) fn nobody(reason: String) -> Self {
+    pub(crate) fn filtered(reason: String) -> Self {
         Self {
             subscriber: "*".into(),
             conversation_id: "".into(),
@@ -170,15 +170,15 @@ mod tests {
 
     #[test]
     fn cached_json_is_rebuilt_after_new_verdicts() {
-        let mut verdicts = Verdicts::from(vec![Decision::nobody("first".to_owned())]);
+        let mut verdicts = Verdicts::from(vec![Decision::filtered("first".to_owned())]);
         assert!(verdicts.json().get().contains("first"));
-        verdicts.extend([Decision::nobody("second".to_owned())]);
+        verdicts.extend([Decision::filtered("second".to_owned())]);
         assert!(verdicts.json().get().contains("second"));
     }
 
     #[test]
     fn verdicts_are_read_with_null_and_with_the_older_empty_text() -> serde_json::Result<()> {
-        let verdicts = Verdicts::from(vec![Decision::nobody("why".to_owned())]);
+        let verdicts = Verdicts::from(vec![Decision::filtered("why".to_owned())]);
         let written = serde_json::to_string(&verdicts)?;
         assert!(written.contains(r#""conversation_id":null,"agent":null"#), "{written}");
         assert_eq!(serde_json::from_str::<Verdicts>(&written)?, verdicts);

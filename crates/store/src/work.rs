@@ -1,20 +1,22 @@
-//! How much the writer does in one step. It is counted and not timed, so that a test can say what the worst command costs.
+//! Counts the work of the writer per step. Work is counted, not timed, so that tests can check the cost of the worst
+//! command.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bellwire_core::{EventId, NotificationId, Time};
 use uuid::Uuid;
 
 use crate::command::IdempotencyKey;
-use crate::damage::Found;
+use crate::damage::{Damage, Found};
 use crate::error::StoreError;
-use crate::executor::{LoadedMailbox, MailboxSummary, PeopleRowSource, RowSource};
+use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, PeopleRowSource, RowSource, StoredItem};
 use crate::packed_event::PackedEvent;
 use crate::people::{ConfirmationRow, Delivery, DeliveryState, InboxItem, LoadedPerson, Reminder};
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
+use crate::verdicts::Verdicts;
 use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
 
 /// The work of one commit.
@@ -31,18 +33,18 @@ pub struct Work {
 }
 
 impl Work {
-    /// All of it.
+    /// The sum of all kinds of work.
     pub fn total(self) -> usize {
         self.read + self.written + self.rendered + self.handled
     }
 }
 
-/// A backend that counts the rows it gives and deletes.
+/// A backend that counts the rows it returns and deletes.
 pub(crate) struct Counted<B> {
     backend: B,
     read: usize,
     deleted: usize,
-    /// From how many rows on the command being decided has read enough.
+    /// The value of `read` at which the current command must stop reading.
     read_max: usize,
 }
 
@@ -51,7 +53,7 @@ impl<B> Counted<B> {
         Self { backend, read: 0, deleted: 0, read_max: usize::MAX }
     }
 
-    /// The work since it was last forgotten, with what these changes will write.
+    /// The work of the current step, including the rows that these changes will write.
     pub(crate) fn work(&self, changes: &Changes) -> Work {
         Work {
             read: self.read,
@@ -61,12 +63,12 @@ impl<B> Counted<B> {
         }
     }
 
-    /// Another step begins.
+    /// Resets the counters at the start of a step.
     pub(crate) fn begin_step(&mut self) {
         (self.read, self.deleted) = (0, 0);
     }
 
-    /// Another command begins, which may read about so many rows.
+    /// Starts a command that may read about this many rows.
     pub(crate) fn allow(&mut self, rows: usize) {
         self.read_max = self.read.saturating_add(rows);
     }
@@ -131,6 +133,10 @@ impl<B: Backend> RowSource for Counted<B> {
         self.read >= self.read_max
     }
 
+    fn rows_read(&self) -> usize {
+        self.read
+    }
+
     async fn conversation(&mut self, key: &ConversationKey) -> Result<Option<ConversationRow>, StoreError> {
         let found = self.backend.conversation(key).await;
         self.one(found)
@@ -180,8 +186,8 @@ impl<B: Backend> RowSource for Counted<B> {
         self.count(found, |found| if found.is_some() { 2 } else { 1 })
     }
 
-    async fn once(&mut self, once: &IdempotencyKey) -> Result<Option<IdempotencyRow>, StoreError> {
-        let found = self.backend.once(once).await;
+    async fn idempotency_row(&mut self, key: &IdempotencyKey) -> Result<Option<IdempotencyRow>, StoreError> {
+        let found = self.backend.idempotency_row(key).await;
         self.one(found)
     }
 
@@ -195,14 +201,20 @@ impl<B: Backend> RowSource for Counted<B> {
         self.list(found)
     }
 
+    async fn verdicts(&mut self, event: EventId) -> Result<Option<Arc<Verdicts>>, StoreError> {
+        let found = self.backend.verdicts(event).await;
+        self.one(found)
+    }
+
     async fn due(
         &mut self,
         now: Time,
         limit: usize,
-        damaged: &HashSet<MailboxKey>,
-    ) -> Result<Found<MailboxKey>, StoreError> {
-        let found = self.backend.due(now, limit, damaged).await;
-        self.found(found)
+        damage: &Damage,
+        erasing: &BTreeSet<String>,
+    ) -> Result<DueMailboxes, StoreError> {
+        let found = self.backend.due(now, limit, damage, erasing).await;
+        self.count(found, |due| due.read.max(due.found.rows.len()))
     }
 
     async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {
@@ -219,13 +231,18 @@ impl<B: Backend> RowSource for Counted<B> {
 impl<B: Backend> PeopleRowSource for Counted<B> {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
         let found = self.backend.person(user_id, since).await;
-        // The settings, the position, and what they were told within the hour.
-        self.count(found, |person| 2 + person.told.len())
+        // The settings, the position, and the notifications sent within the last hour.
+        self.count(found, |person| 2 + person.sent.len())
     }
 
     async fn inbox_item(&mut self, user_id: &str, id: NotificationId) -> Result<Option<InboxItem>, StoreError> {
         let found = self.backend.inbox_item(user_id, id).await;
         self.one(found)
+    }
+
+    async fn inbox_items(&mut self, user_id: &str, ids: &[NotificationId]) -> Result<Vec<StoredItem>, StoreError> {
+        let found = self.backend.inbox_items(user_id, ids).await;
+        self.list(found)
     }
 
     async fn unread(&mut self, user_id: &str, limit: usize) -> Result<Vec<InboxItem>, StoreError> {
@@ -280,27 +297,32 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
 
     async fn attempt(
         &mut self,
-        letter_id: Uuid,
+        mail_id: Uuid,
         fence: i64,
         state: DeliveryState,
         limit: usize,
     ) -> Result<Found<Delivery>, StoreError> {
-        let found = self.backend.attempt(letter_id, fence, state, limit).await;
+        let found = self.backend.attempt(mail_id, fence, state, limit).await;
         self.found(found)
     }
 
-    async fn lapsed_deliveries(&mut self, now: Time, limit: usize) -> Result<Found<Delivery>, StoreError> {
-        let found = self.backend.lapsed_deliveries(now, limit).await;
+    async fn lapsed_deliveries(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.lapsed_deliveries(now, limit, except).await;
         self.found(found)
     }
 
-    async fn letters_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
-        let found = self.backend.letters_in_flight().await;
+    async fn mails_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
+        let found = self.backend.mails_in_flight().await;
         self.list(found)
     }
 
-    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Found<Delivery>, StoreError> {
-        let found = self.backend.letter(user_id, letter_id).await;
+    async fn mail_deliveries(&mut self, user_id: &str, mail_id: Uuid) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.mail_deliveries(user_id, mail_id).await;
         self.found(found)
     }
 

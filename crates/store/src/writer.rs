@@ -1,7 +1,8 @@
-//! Group commit: one writer carries out the commands of all requests, and those that wait go into the next commit together.
+//! Group commit: one writer task executes the commands of all requests. All commands that wait in the queue go into the
+//! next commit together.
 //!
-//! A commit costs one wait for the disk, however many commands it carries. A command that fails does not fail the others of its
-//! group.
+//! A commit waits for the disk once, however many commands it contains. A command that fails does not fail the other
+//! commands of its group.
 
 mod backend;
 mod erase;
@@ -43,37 +44,38 @@ use crate::rows::ConversationKey;
 use crate::sizes::Sizes;
 use crate::work::Counted;
 
-/// The most commands one commit carries.
+/// The maximum number of commands in one commit.
 const GROUP_MAX: usize = 256;
-/// After this much work a commit takes no further command; how much a command of many parts does in each is about the
-/// same, so that no step does more than 5,000.
+/// After this much work, a commit gets no further command. A part of a large command is about as much, so that no step
+/// exceeds 5,000 units of work.
 const STEP_WORK: usize = 2_400;
-/// How many rows a command may read in one step. What it loaded stays in memory, and it goes on in the next step.
+/// The number of rows a command may read in one step. The loaded rows stay in memory, and the command continues in the
+/// next step.
 const STEP_READS: usize = 1_500;
-/// After so many steps a command that still has not read what it needs is refused. The largest publish needs about 800.
+/// A command that needs more steps than this is refused. The largest publish needs about 800.
 const STEPS_MAX: u32 = 4_096;
-/// How much work a step does for timers, before the commands that share its commit.
+/// The work of timers in one step. They run before the commands of the same commit.
 const TIMER_WORK: usize = 800;
-/// Commands that may wait in the queue; further callers wait for a place.
+/// The capacity of the command queue; further callers wait.
 const QUEUE_MAX: usize = 4096;
-/// How many due mailboxes one commit handles.
-const DUE_MAX: usize = 256;
-/// Timers that could not be handled, because the database failed, are tried again after this long.
+/// The maximum number of due mailboxes per commit.
+const DUE_MAX: usize = 128;
+/// Timers that failed because of a database error are retried after this long.
 const RETRY_MS: u64 = 1_000;
-/// While a timer is set, the clock is read this often: a wall clock that is set forward makes timers due that the
-/// monotonic wait does not know of. Less than the 100 ms that a timer may be late.
+/// While a timer is set, the clock is read this often, because timers become due early when the wall clock is set
+/// forward. Shorter than the 100 ms that a timer may be late.
 const CLOCK_MS: u64 = 50;
 
-/// What a store is opened with.
+/// The options for opening a store.
 #[derive(Clone)]
 pub struct StoreOptions {
-    /// The subscribers in force.
+    /// The initial subscribers.
     pub subscribers: Arc<Subscribers>,
-    /// Where boundaries, the keys of mailboxes' hashes and the seed of ids come from.
+    /// The source of boundaries, of the secrets of mailboxes, and of the seed for ids.
     pub randomness: Randomness,
-    /// The time. Handed in, so that tests have a clock of their own.
+    /// The clock. Tests pass their own.
     pub clock: Clock,
-    /// Whether timers fire by themselves; a test with a clock of its own asks for them.
+    /// Whether timers fire automatically. Tests with their own clock call [`crate::Store::tick`] instead.
     pub timers: bool,
     /// Called after every commit.
     pub observer: Option<Observer>,
@@ -91,9 +93,9 @@ pub(crate) struct WriterHandle {
     hints: Arc<HintRouter>,
     pub(crate) doorbells: Arc<Doorbells>,
     pub(crate) erasing: Arc<Erasing>,
-    /// How many erasures have ended.
+    /// The number of completed erasures.
     pub(crate) erased: watch::Receiver<u64>,
-    /// How many notifications wait.
+    /// The number of pending notifications.
     pub(crate) waiting: Arc<AtomicI64>,
     pub(crate) clock: Clock,
     pub(crate) rules: PeopleRules,
@@ -101,7 +103,7 @@ pub(crate) struct WriterHandle {
 }
 
 impl WriterHandle {
-    /// Sends a command and waits for its answer, which comes after the commit.
+    /// Sends a command and waits for its answer, which is sent after the commit.
     pub(crate) async fn ask<T>(&self, job: impl FnOnce(PendingReply<T>) -> Job) -> Result<T, StoreError> {
         let (reply, answer) = PendingReply::new();
         if self.jobs.send((Instant::now(), job(reply))).await.is_err() {
@@ -109,7 +111,7 @@ impl WriterHandle {
         }
         match answer.await {
             Ok(answer) => answer,
-            // The writer drops what it did not answer only when it ends.
+            // The writer drops a reply only when it ends.
             Err(_) => Err(self.ended().await.error()),
         }
     }
@@ -179,7 +181,7 @@ pub(crate) fn make<B: Backend>(
     };
     let running = async move {
         let why = ended::run(writer.run(asked)).await;
-        // Streams and the outbox end too, also after a panic.
+        // Ends the streams and the outbox, also after a panic.
         doorbells.close();
         hints.close();
         end.send_replace(Some(why));
@@ -197,22 +199,22 @@ struct Writer<B> {
     doorbells: Arc<Doorbells>,
     rules: PeopleRules,
     refusals: Arc<dyn RefusalCache>,
-    /// When the next mailbox or reminder is due. Never later than it is; earlier costs one look.
+    /// When the next mailbox or reminder is due, or earlier. A value that is too early costs one query.
     due: Time,
-    /// The same for deliveries that wait or are leased: the outbox is told then.
+    /// When the next delivery is due or the next lease ends, or earlier. The outbox worker is then woken.
     mail_due: Time,
-    /// Commands that need another step, the one that has waited longest first.
+    /// Commands that need another step, the oldest first.
     unfinished: VecDeque<Task>,
-    /// Whether a commit would be taken, as far as is known, and since when.
+    /// The latest result of a probe or a failed commit, and its time.
     probed: Option<(Instant, Result<(), StoreError>)>,
-    /// Why the last command failed, where only a repair of the database helps, and when. A commit of rows or, after
-    /// `BROKEN_FOR`, a probe ends it.
+    /// The latest error that needs a repair of the database, and its time. Cleared by a successful commit or, after
+    /// `BROKEN_FOR`, by a probe.
     broken: Option<(Instant, StoreError)>,
     erasing: Arc<Erasing>,
     erasures: erase::Erasures,
-    /// How many erasures have ended.
+    /// The number of completed erasures.
     erased: watch::Sender<u64>,
-    /// How many notifications wait.
+    /// The number of pending notifications.
     waiting: Arc<AtomicI64>,
 }
 
@@ -244,7 +246,7 @@ impl<B: Backend> Writer<B> {
                     Err(jobs) => self.carry_out(jobs.into_iter().map(Task::new).collect(), waited).await,
                 }
             }
-            // One step of one unfinished command and of one erasure; then the commands that came meanwhile have their turn.
+            // One step of one unfinished command and of one erasure. Then the newly queued commands get their turn.
             self.go_on().await;
             self.go_on_erasing().await;
             if !closing.is_empty() {
@@ -256,7 +258,7 @@ impl<B: Backend> Writer<B> {
         }
     }
 
-    /// Closes the file before it answers, so that the caller can open it again.
+    /// Closes the database before it answers, so that the caller can open it again.
     async fn close(self, closing: Vec<Job>) {
         self.doorbells.close();
         self.hints.close();
@@ -269,15 +271,15 @@ impl<B: Backend> Writer<B> {
         }
     }
 
-    /// Carries out the next step of the command that has waited longest for it.
+    /// Executes the next step of the oldest unfinished command.
     async fn go_on(&mut self) {
         if let Some(task) = self.unfinished.pop_front() {
             self.carry_out(vec![task], Duration::ZERO).await;
         }
     }
 
-    /// How long to wait for commands before the clock is read again; none where no timer is set, or where timers do not
-    /// fire by themselves, and no erasure is under way.
+    /// How long to wait for commands before the clock is read again. None = wait without limit, because no automatic
+    /// timer is set and no erasure is in progress.
     fn until_due(&self) -> Option<Duration> {
         let due = self.due.min(self.mail_due);
         if !self.unfinished.is_empty() {
@@ -292,8 +294,8 @@ impl<B: Backend> Writer<B> {
         self.timers && self.due.min(self.mail_due) <= self.clock.now()
     }
 
-    /// Carries out a group of jobs in one commit where all goes well. A job that fails concerns its asker alone: where it
-    /// had staged changes before it failed, everything staged is dropped and the other jobs are decided again.
+    /// Executes a group of jobs, in one commit if none fails. A failed job affects only its own caller: if it had
+    /// staged changes, all staged changes are dropped and the other jobs are decided again.
     async fn carry_out(&mut self, tasks: Vec<Task>, waited: Duration) {
         let now = self.clock.now();
         self.executor.set_now(now);
@@ -301,7 +303,7 @@ impl<B: Backend> Writer<B> {
             tasks.into_iter().partition(|task| matches!(task.job, Job::Conversation(..)));
         let mut committed: Vec<Result<(), StoreError>> = vec![Ok(()); tasks.len()];
         let fires = self.timers && self.due <= now;
-        // What is still to be done, the next step last.
+        // The remaining steps, the next one last.
         let mut steps = vec![Step { jobs: 0..tasks.len(), fires }];
         while let Some(mut step) = steps.pop() {
             let started = Instant::now();
@@ -345,8 +347,8 @@ impl<B: Backend> Writer<B> {
         self.answer_reads(reads).await;
     }
 
-    /// Answers commands that only read: they need no commit, and must be answered where none is taken. Each reads a few
-    /// rows, so that a group of them is less than one step.
+    /// Answers commands that only read. They need no commit, so they work even if the database accepts none. Each reads
+    /// a few rows, so that a group of them is less than one step.
     async fn answer_reads(&mut self, reads: Vec<Task>) {
         if reads.is_empty() {
             return;
@@ -358,22 +360,26 @@ impl<B: Backend> Writer<B> {
             let _ = self.decide_one(&mut read.job).await;
             read.job.answer(Ok(()));
         }
-        // No command of a commit: only the work counts.
+        // Report the work, but zero commands, because there was no commit.
         self.observe(0, Duration::ZERO, started, &Ok(()));
     }
 
-    /// Answers a command, or keeps it for its next step.
-    fn answer(&mut self, mut task: Task, committed: Result<(), StoreError>) {
-        if let Job::Publish(publishing, _) = &mut task.job
+    /// Answers a command, or queues it for its next step.
+    fn answer(&mut self, mut task: Task, mut committed: Result<(), StoreError>) {
+        if let Job::Publish(publishing, reply) = &mut task.job
             && (task.state != State::Unfinished || committed.is_err())
         {
             self.executor.published(publishing, task.state == State::Part && committed.is_ok());
+            reply.explain(|error| publishing.explain(error));
+            committed = committed.map_err(|error| publishing.explain(error));
         }
         match task.state {
             State::Unfinished | State::Part if committed.is_ok() => self.unfinished.push_back(task),
-            _ => task.job.answer(committed),
+            _ => {
+                self.executor.unpin(task.pins);
+                task.job.answer(committed);
+            }
         }
-        self.executor.keeps_all = !self.unfinished.is_empty();
     }
 
     /// Decides jobs in order, up to the first that fails after it has staged changes, or until there is enough to commit.
@@ -383,7 +389,8 @@ impl<B: Backend> Writer<B> {
             if self.backend.work(&self.executor.changes).total() >= task.job.shares_up_to() {
                 return Decided::First(at);
             }
-            self.executor.changes.begin();
+            self.executor.unpin(std::mem::take(&mut task.pins));
+            self.executor.begin_command();
             self.backend.allow(STEP_READS);
             let decided = self.decide_one(&mut task.job).await;
             if let Err(error) = &decided
@@ -404,7 +411,10 @@ impl<B: Backend> Writer<B> {
                 Job::Publish(_, reply) if !reply.is_held() => State::Part,
                 _ => State::Decided,
             };
-            task.steps += u32::from(task.state != State::Decided);
+            if task.state != State::Decided {
+                task.steps += 1;
+                task.pins = self.executor.pin_loaded();
+            }
             if failed && self.executor.changes.is_touched() {
                 return Decided::Failed(at);
             }
@@ -432,7 +442,8 @@ impl<B: Backend> Writer<B> {
         }
     }
 
-    /// What follows from a commit, or from its failure.
+    /// After a successful commit: updates the timers and sends doorbells, refusals and hints. After a failed one: rolls
+    /// back.
     async fn end(&mut self, now: Time, fired: Fired, done: &Result<(), StoreError>) {
         match fired {
             Fired::Nothing => {}
@@ -466,7 +477,8 @@ impl<B: Backend> Writer<B> {
             return Ok(());
         }
         let committed = self.backend.commit(&self.executor.changes).await;
-        // A commit that failed is as good as a probe. One that succeeded may have been smaller than one: ask anew.
+        // A failed commit says as much as a failed probe. A successful one may have been smaller than a probe, so it
+        // only clears an earlier error.
         match &committed {
             Ok(()) => drop(self.probed.take_if(|(_, found)| found.is_err())),
             Err(error) => self.probed = Some((Instant::now(), Err(error.clone()))),
@@ -474,7 +486,7 @@ impl<B: Backend> Writer<B> {
         committed
     }
 
-    /// Handles what is due. Commands go on where this fails.
+    /// Handles due timers. A failure does not affect the commands of the step.
     async fn fire_timers(&mut self) -> Fired {
         self.backend.allow(TIMER_WORK);
         match self.executor.tick(DUE_MAX, TIMER_WORK, &mut self.backend).await {
@@ -501,37 +513,38 @@ impl<B: Backend> Writer<B> {
                 }
                 decided => reply.hold(decided.map(Option::unwrap_or_default)),
             },
-            Job::Inject(take, reply) => reply.hold(executor.take(take, backend).await),
+            Job::Inject(command, reply) => reply.hold(executor.inject(command, backend).await),
             Job::PutConversation(caller, id, user, title, reply) => {
                 reply.hold(executor.put_conversation(caller, id, user, title.clone(), backend).await)
             }
             Job::Conversation(caller, id, reply) => reply.hold(executor.view(caller, id, backend).await),
+            Job::Summaries(keys, reply) => reply.hold(executor.summaries(keys, backend).await),
             Job::Connect(caller, id, reply) => reply.hold(executor.connect(caller, id, backend).await),
-            Job::Rotate(caller, id, once, reply) => {
-                reply.hold(executor.rotate(caller, id, once.as_ref(), backend).await)
+            Job::Rotate(caller, id, idempotency_key, reply) => {
+                reply.hold(executor.rotate(caller, id, idempotency_key.as_ref(), backend).await)
             }
             Job::People(command) => command.decide(executor, backend).await,
-            Job::PutToken(token, once, reply) => {
-                reply.hold(executor.put_token(Token::clone(token), once.as_ref(), backend).await)
+            Job::PutToken(token, idempotency_key, reply) => {
+                reply.hold(executor.put_token(Token::clone(token), idempotency_key.as_ref(), backend).await)
             }
-            Job::AnswerOnce(once, answer, about, reply) => {
-                reply.hold(executor.answer_once(once, answer.clone(), about.as_deref(), backend).await)
+            Job::AnswerOnce(idempotency_key, answer, about, reply) => {
+                reply.hold(executor.answer_once(idempotency_key, answer.clone(), about.as_deref(), backend).await)
             }
             // `run` carries out an erasure outside of groups.
             Job::EraseUser(_, reply) => reply.hold(Err(StoreError::new(ErrorKind::Retry, "ask again"))),
             Job::Prune(cutoffs, limit, reply) => {
-                let once = self.clock.now().minus(IdempotencyKey::KEPT_MS);
+                let idempotency_keys = self.clock.now().minus(IdempotencyKey::KEPT_MS);
                 let RetentionCutoffs { events, answers, inbox, unread_inbox, conversations } = *cutoffs;
-                // A command that has more steps to go may have found a conversation already.
+                // An unfinished command may have loaded a conversation, so none is deleted meanwhile.
                 let conversations = if self.unfinished.is_empty() { conversations } else { Time::ZERO };
-                let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, once };
+                let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys };
                 let pruned = backend.prune(&before, *limit).await;
                 pruned.iter().for_each(|pruned| executor.evict_pruned(pruned));
                 reply.hold(pruned.map(|pruned| pruned.rows))
             }
             Job::Tick(reply) => {
-                backend.allow(usize::MAX);
-                reply.hold(executor.tick(usize::MAX, usize::MAX, backend).await.map(drop))
+                backend.allow(TIMER_WORK);
+                reply.hold(executor.tick(DUE_MAX, TIMER_WORK, backend).await)
             }
             Job::SetSubscribers(subscribers, reply) => {
                 executor.set_subscribers(subscribers.clone());

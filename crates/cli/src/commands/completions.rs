@@ -4,7 +4,7 @@ use clap_complete::Shell;
 
 use crate::args::Cli;
 
-/// Print what makes your shell complete Bellwire's commands
+/// Print the completion script of your shell
 ///
 /// For example: bellwire completions bash > ~/.local/share/bash-completion/completions/bellwire
 #[derive(Args)]

@@ -7,9 +7,9 @@ use clap::Args;
 use crate::output::print_json;
 use crate::settings::Settings;
 
-/// Print the configuration that holds, and where each value comes from
+/// Print the effective configuration, and where each value comes from
 ///
-/// What is printed is a configuration file itself. Defaults, then bellwire.toml, then BELLWIRE_* variables, then flags.
+/// The output is a valid configuration file. Flags win over BELLWIRE_* variables, variables over bellwire.toml.
 #[derive(Args)]
 pub(crate) struct ConfigArgs {
     /// Print the commented default file instead

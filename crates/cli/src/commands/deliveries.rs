@@ -10,25 +10,25 @@ use crate::output::{MUTED, SAID, STRONG, WAITS, WRONG, paint, print_json, text};
 /// The number of characters of a reason that the table shows.
 const REASON_MAX: usize = 80;
 
-/// List what leaves the hub for people, dead letters included; try one again or give it up
+/// List deliveries to people, dead letters included; retry or cancel one
 ///
-/// Where it stands: waiting, claimed, started, sent, failed (a dead letter), unknown (it went out and no answer came, so it
-/// is not sent again by itself), skipped (no longer wanted when its time came) or cancelled.
+/// States: waiting, claimed, started, sent, failed (a dead letter), unknown (sent without an answer, so it is not sent again
+/// automatically), skipped (no longer wanted when it was due), cancelled.
 #[derive(Args)]
 pub(crate) struct DeliveriesArgs {
-    /// Only those that stand here; failed are the dead letters
+    /// Only deliveries in this state; failed lists the dead letters
     #[arg(long)]
     state: Option<String>,
-    /// How many at most
+    /// The largest number to list
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Where to go on, as the page before said
+    /// The cursor that the page before printed
     #[arg(long)]
     cursor: Option<String>,
-    /// Try this one again, which came to its end without being sent
+    /// Retry this delivery, which ended without being sent
     #[arg(long, value_name = "ID", conflicts_with_all = ["state", "cursor"])]
     retry: Option<String>,
-    /// Give this one up, which waits
+    /// Cancel this waiting delivery
     #[arg(long, value_name = "ID", conflicts_with_all = ["state", "cursor", "retry"])]
     cancel: Option<String>,
     /// Print the hub's JSON

@@ -8,10 +8,10 @@ use reqwest::Method;
 use crate::client::{Client, Connection};
 use stage::Stage;
 
-/// Watch an agent at work: every kind of notification within a minute
+/// Watch an agent work: every kind of notification within a minute
 ///
-/// Plays a short scripted conversation against a running hub, through the same calls your agent would use, and shows
-/// what is published, what the agent reads, and why. It uses a conversation and a person of its own and erases them.
+/// Plays a short scripted conversation against a running hub, with the same requests that your agent would send. Shows what
+/// is published, what the agent reads, and why. It uses its own person and conversation, and erases them.
 #[derive(Args)]
 pub(crate) struct DemoArgs {
     /// Do not pause for reading

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::client::Connection;
 use crate::output::{MUTED, SAID, WAITS, WRONG, paint, print_json, printable};
 
-/// Check everything a hub needs, one thing after another, and say how to mend what is wrong
+/// Check everything a hub needs, and say how to repair what is wrong
 ///
-/// Looks at the configuration, the data folder, the admin token, the disk, the subscribers, and the hub itself, or its
-/// database where no hub runs. Changes nothing. Exits with 1 if anything is wrong.
+/// Checks the configuration, the data folder, the admin token, the disk, the subscribers, and the hub, or its database if no
+/// hub is running. Changes nothing. Exits with 1 if anything is wrong.
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
     /// Print JSON: {"ok": BOOL, "checks": [{"check", "level", "message", "fix"?}, ...]}

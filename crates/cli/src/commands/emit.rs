@@ -10,7 +10,7 @@ use super::input;
 use crate::client::{Client, Connection, HubRefused};
 use crate::output::{MUTED, STRONG, paint, print_json, text, verdict_style};
 
-/// Publish an event and print what it came to
+/// Publish an event and print its verdicts
 #[derive(Args)]
 pub(crate) struct EmitArgs {
     /// The type, such as tool.call.failure
@@ -19,10 +19,10 @@ pub(crate) struct EmitArgs {
     /// The payload as a JSON object; - reads standard input, @FILE a file
     #[arg(default_value = "{}")]
     payload: String,
-    /// The conversation it is for
+    /// The id of the conversation it is for
     #[arg(long, short, value_name = "ID")]
     conversation: Option<String>,
-    /// The person whose open conversations it is for
+    /// The id of the person; without --conversation, all open conversations of that person
     #[arg(long, value_name = "ID")]
     user: Option<String>,
     /// The agent inside the conversation
@@ -34,14 +34,14 @@ pub(crate) struct EmitArgs {
     /// debug, info, warning, error or critical
     #[arg(long, default_value = "info")]
     severity: String,
-    /// Your own name for it: sent twice, it happens once
+    /// Your own id for it: an event that is sent twice takes effect once
     #[arg(long)]
     id: Option<String>,
-    /// Publish a file of whole events instead, one JSON object a line; - reads standard input
+    /// Publish the events of a file instead, one JSON object per line; - reads standard input
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["kind", "payload", "conversation", "user", "agent", "source", "severity", "id"])]
     ndjson: Option<String>,
-    /// Print the hub's JSON
+    /// Print the JSON of the hub's response
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -93,7 +93,7 @@ impl EmitArgs {
 /// is.
 fn explain(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<HubRefused>().is_some_and(|refused| refused.status == NOT_FOUND) {
-        true => anyhow::anyhow!("{error}; with --user NAME the first event of a conversation creates it"),
+        true => anyhow::anyhow!("{error}; with --user ID the first event of a conversation creates it"),
         false => error,
     }
 }
@@ -118,7 +118,7 @@ fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
     let content = input::file(path)?;
     let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
-        bail!("{path} has no events; write one JSON object a line");
+        bail!("{path} has no events; write one JSON object per line");
     }
     let client = Client::new(&arguments.connection)?;
     let (mut published, mut verdicts) = (0, BTreeMap::<String, usize>::new());
@@ -136,7 +136,7 @@ fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
         }
     }
     let verdicts: Vec<String> = verdicts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
-    let told = if verdicts.is_empty() { "nobody listens for them".to_owned() } else { verdicts.join(", ") };
+    let told = if verdicts.is_empty() { "no subscriber listens for them".to_owned() } else { verdicts.join(", ") };
     let events = if published == 1 { "event" } else { "events" };
     match arguments.json {
         true => anstream::eprintln!("{published} {events} published: {told}"),

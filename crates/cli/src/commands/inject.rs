@@ -8,31 +8,31 @@ use super::input;
 use crate::client::{Client, Connection, conversation_path};
 use crate::output::{MUTED, paint, print_json, printable};
 
-/// Take an agent's mail at an injection point and print the block
+/// Take an agent's pending notifications at an injection point and print the block
 #[derive(Args)]
 pub(crate) struct InjectArgs {
-    /// The conversation
+    /// The conversation's id
     conversation: String,
     /// immediate, turn_start, after_tool or turn_end
     point: String,
-    /// Your name for this moment; asking again with it gives the same answer
+    /// Your id for this injection, unique in the conversation; the same id again gets the same answer
     call_id: String,
-    /// Whose conversation, where several people use the same id
+    /// The id of the conversation's owner, if several people use the same conversation id
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// The agent inside the conversation
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// The tool's result, to have the block put behind it; - reads standard input, @FILE a file
+    /// The tool's result; the block is printed after it. - reads standard input, @FILE a file
     #[arg(long, value_name = "TEXT")]
     tool_result: Option<String>,
-    /// The tool call that was just made, such as {"tool_name": "grep", "outcome": "success"}; - and @FILE as above
+    /// The tool call that has just finished, such as {"tool_name": "grep", "outcome": "success"}; - and @FILE as above
     #[arg(long, value_name = "JSON")]
     observed: Option<String>,
     /// block, append or synthetic
     #[arg(long)]
     style: Option<String>,
-    /// Print the hub's JSON
+    /// Print the JSON of the hub's response
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -11,14 +11,13 @@ use crate::client::{Client, Connection};
 use bridge::Bridge;
 use embedded::Embedded;
 
-/// Give an agent its tools, as an MCP server on standard input and output
+/// Serve the agent's tools over MCP on standard input and output
 ///
-/// Agents start it by themselves, as `bellwire mcp` in their list of MCP servers. It passes every call on to a running
-/// hub, or, with --embedded, to one of its own for as long as the agent runs. Nothing but the protocol is written to
-/// standard output.
+/// Add `bellwire mcp` to the MCP servers of an agent, which then starts it. It forwards every call to a running hub, or with
+/// --embedded to a hub in the same process. Standard output carries only the protocol.
 #[derive(Args)]
 pub(crate) struct McpArgs {
-    /// Run a hub of its own on this machine's data folder, instead of asking a running one
+    /// Run a hub on this machine's data folder in the same process
     #[arg(long, conflicts_with_all = ["url", "token"])]
     embedded: bool,
     #[command(flatten)]
@@ -27,13 +26,13 @@ pub(crate) struct McpArgs {
     connection: Connection,
 }
 
-/// For whom the agent speaks; what a call says in its _meta goes first
+/// For whom the agent works; values in the _meta of a call win
 #[derive(Args, Clone, Default)]
 struct DefaultContext {
-    /// The person the agent works for; not needed where the token is bound to one
+    /// The id of the person the agent works for; not needed if the token is bound to one
     #[arg(long, value_name = "ID")]
     user: Option<String>,
-    /// The conversation; its pending notifications come with every result
+    /// The conversation's id; its pending notifications come with every result
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
     /// The agent inside the conversation
@@ -46,11 +45,14 @@ const OWNER: &str = "me";
 const CONVERSATION: &str = "default";
 
 pub(crate) fn run(arguments: &McpArgs) -> Result<bool> {
-    let mut defaults = arguments.defaults.clone();
+    let defaults = arguments.defaults.clone();
     if !arguments.embedded {
         return serve(Client::new(&arguments.connection)?, defaults, std::future::pending());
     }
-    let hub = Embedded::start(&arguments.connection)?;
+    serve_embedded(Embedded::start(&arguments.connection)?, defaults)
+}
+
+fn serve_embedded(hub: Embedded, mut defaults: DefaultContext) -> Result<bool> {
     defaults.user.get_or_insert_with(|| OWNER.to_owned());
     defaults.conversation.get_or_insert_with(|| CONVERSATION.to_owned());
     let served = hub.client().and_then(|client| serve(client, defaults, hub.failed()));
@@ -84,4 +86,44 @@ async fn converse(bridge: Bridge) -> Result<bool> {
     };
     running.waiting().await.context("serving failed")?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_process::TestProcess;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        mcp: McpArgs,
+    }
+
+    #[test]
+    fn the_process_exits_with_the_reason_when_the_hub_inside_it_dies() {
+        let this =
+            TestProcess::new("commands::mcp::tests::the_process_exits_with_the_reason_when_the_hub_inside_it_dies");
+        if this.is_child() {
+            // As `main` does.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let folder = tempfile::tempdir().expect("a folder");
+            let arguments = ["mcp", "--embedded", "--data-dir"].map(Into::into);
+            let arguments = Arguments::parse_from(arguments.into_iter().chain([folder.path().as_os_str().to_owned()]));
+            let hub = Embedded::start(&arguments.mcp.connection).expect("the hub starts");
+            let store = hub.store();
+            // A writer that ends without being asked to is an essential task that died.
+            let closing = std::thread::spawn(move || {
+                tokio::runtime::Runtime::new().expect("a runtime").block_on(store.close()).expect("it closes");
+            });
+            let code = crate::exit_code(serve_embedded(hub, DefaultContext::default()));
+            closing.join().expect("it does not panic");
+            std::process::exit(code.into());
+        }
+        // Standard input stays open: the agent is still there.
+        let output = this.run(|_| {});
+        assert_eq!(output.status.code(), Some(crate::EXIT_FAILED.into()), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("error: the hub failed: the writer of the store has ended"), "{said}");
+    }
 }

@@ -10,9 +10,9 @@ use crate::data_dir;
 use crate::output::print_json;
 use crate::settings::Settings;
 
-/// Bring the database up to date without starting the hub
+/// Migrate the database without starting the hub
 ///
-/// `serve` does the same by itself; this is for those who want to see it done first. No hub may be running on the data.
+/// `serve` does the same at start. No hub may be running on the data folder.
 #[derive(Args)]
 pub(crate) struct MigrateArgs {
     /// Print JSON: {"database": PATH, "applied": [STEP, ...]}

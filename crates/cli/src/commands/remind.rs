@@ -15,24 +15,24 @@ use crate::output::{MUTED, STRONG, paint, print_json, printable, text};
 /// bellwire remind "Call the dentist" --at 2h --user ada
 #[derive(Args)]
 pub(crate) struct RemindArgs {
-    /// What to remind of, 1 to 500 characters
+    /// The message, 1 to 500 characters
     message: Option<String>,
     /// When: after 30m, 2h, 1d, or at a time such as 2027-01-04T09:00:00+01:00
     #[arg(long, value_name = "WHEN", requires = "message")]
     at: Option<String>,
-    /// Who is reminded; a token that is bound to a person needs no saying
+    /// The id of the person; not needed if the token is bound to one
     #[arg(long, value_name = "ID", requires = "message")]
     user: Option<String>,
-    /// The conversation it came up in
+    /// The id of the conversation it belongs to
     #[arg(long, value_name = "ID", requires = "message")]
     conversation: Option<String>,
-    /// Cancel this one
+    /// Cancel the reminder with this id
     #[arg(long, value_name = "ID", conflicts_with = "message")]
     cancel: Option<String>,
-    /// How many to list at most
+    /// The largest number to list
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Where to go on with the list, as the page before said
+    /// The cursor that the page before printed
     #[arg(long, conflicts_with = "message")]
     cursor: Option<String>,
     /// Print the hub's JSON

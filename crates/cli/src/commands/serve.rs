@@ -18,23 +18,23 @@ use crate::settings::{Settings, absolute, flag};
 
 /// Run the hub: one process, its data in one folder
 ///
-/// Needs nothing to be configured. The first start makes an admin token and keeps it as admin.token in the data folder,
-/// where the other commands find it; on a terminal it also prints it, once. Ctrl-C ends it; what was accepted is finished
-/// first.
+/// Needs no configuration. The first start creates an admin token and stores it as admin.token in the data folder, where the
+/// other commands find it; on a terminal it also prints it once. Ctrl-C stops the hub after it has finished the accepted
+/// requests.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// Where to listen; by default 127.0.0.1:2355
+    /// The address to listen on; by default 127.0.0.1:2355
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Only the port of it; 0 takes a free one and says which
+    /// Only its port; 0 takes a free port and prints it
     #[arg(long, conflicts_with = "listen")]
     port: Option<u16>,
-    #[arg(long, value_name = "URL", help = "Under which address others reach it, such as https://bell.example.org")]
+    #[arg(long, value_name = "URL", help = "The address at which others reach it, such as https://bell.example.org")]
     public_url: Option<String>,
-    /// A host name to answer to, besides loopback; may be given several times
+    /// A host name that requests may have, besides loopback; may be given several times
     #[arg(long = "allowed-host", value_name = "NAME")]
     allowed_hosts: Vec<String>,
-    /// A folder of your own subscribers, over the bundled ones
+    /// A folder with your own subscribers; they are added to the bundled ones or replace them by id
     #[arg(long, value_name = "DIR")]
     subscribers: Option<PathBuf>,
     #[command(flatten)]

@@ -26,23 +26,23 @@ pub(crate) struct SimulateArgs {
     json: bool,
 }
 
-const TIMELINE_HELP: &str = r#"A timeline is text, one step a line: a time, a verb, what it takes.
+const TIMELINE_HELP: &str = r#"A timeline is text, one step per line: a time, a verb, its arguments.
 
-  # One tool fails; the agent hears of it with the next tool's result.
+  # One tool fails; the agent reads it after the next tool's result.
   0s      event tool.call.failure tool_executor error {"tool_name": "grep", "error_type": "timeout"}
   +500ms  inject after_tool call_1 | File updated.
 
-  start 2026-01-03T15:30:00Z                     the time that 0s is
-  subscriber NAME.toml:  + indented lines        a subscriber of its own
-  template PATH:         + indented lines        the template it names
+  start 2026-01-03T15:30:00Z                     the time of 0s
+  subscriber FILE.toml:  + indented lines        a subscriber of this timeline
+  template PATH:         + indented lines        its template
   T event TYPE SOURCE SEVERITY [agent=A] [dedupe=K] [by_agent] {payload}
-  T user TEXT                                    the person says something
+  T user TEXT                                    a message from the person
   T burst N event ...   T burst N user ...       the same N times; %n becomes 1, 2, 3 ...
   T inject POINT CALL [agent=A] [items=N] [tokens=N] [style=S] [shape=S]
            [unseen=CALL,...] [wake_only] [observed={...}] [| tool result]
-  T disable ID,...   T enable                    what the user switches off; everything on again
-  T subscriber NAME.toml:   T remove ID          a file that is changed; one that is deleted
-  T rotate   T crash   T messages   T wait       a new boundary; save and load; the history; nothing
+  T disable ID,...   T enable                    switch subscribers off; switch all on again
+  T subscriber FILE.toml:   T remove ID          change a subscriber file; delete one
+  T rotate   T crash   T messages   T wait       new boundary; save and load; print the history; do nothing
 
 Times are 0s, 1.5s, 200ms, 2m, 1h, 1d from the start, or +500ms after the line before.
 Points are immediate, turn_start, after_tool, turn_end."#;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use bellwire_core::event::TypePattern;
 use bellwire_core::render::toon::Document;
-use bellwire_core::subscriber::{Subscriber, Subscribers};
+use bellwire_core::subscriber::{Audience, Subscriber};
 use bellwire_core::{Boundary, Event, EventDraft, Ids, Severity, Time};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::folder;
 use crate::output::{MUTED, STRONG, WRONG, printable};
 
-/// Look at, check and try subscriber files
+/// List, check and try subscriber files
 #[derive(Args)]
 pub(crate) struct SubscribersArgs {
     #[command(subcommand)]
@@ -23,7 +23,7 @@ pub(crate) struct SubscribersArgs {
 
 #[derive(Subcommand)]
 enum SubscribersCommand {
-    /// List the subscribers that come with Bellwire, and those of a folder
+    /// List the bundled subscribers, and those of a folder
     List {
         /// Add (or replace by id) the subscribers of this folder
         #[arg(long, value_name = "DIR")]
@@ -32,14 +32,14 @@ enum SubscribersCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check every subscriber file of a folder, and its templates with sample events
+    /// Check every subscriber file of a folder, and render its templates with sample events
     ///
-    /// Exits with 1 if any file is wrong; says which, where, and what is allowed.
+    /// Exits with 1 if any file is wrong, and names the file, the line and the allowed values.
     Check {
         /// The folder; templates are found relative to it
         dir: PathBuf,
     },
-    /// Show how a subscriber would word some events
+    /// Render events with the templates of a subscriber, for the agent and for the person
     ///
     /// Without --event, made-up events of its first type are used.
     Test {
@@ -106,21 +106,15 @@ fn list(dir: Option<&Path>, as_json: bool) -> Result<bool> {
     Ok(errors.is_empty())
 }
 
-/// Loads every file and renders sample events with its template, once one event and once a full batch.
+/// Loads every file and renders sample events with its templates, once one event and once a full batch.
 fn check(dir: &Path) -> Result<bool> {
-    let folder = folder::read(dir)?;
-    let count = folder.subscribers.len() + folder.unreadable.len();
+    let (good, errors) = folder::read(dir)?;
+    let count = good.len() + errors.len();
     if count == 0 {
         bail!("{} holds no *.toml file", dir.display());
     }
-    let loaded = Subscribers::load(&folder.subscribers, &folder.templates);
-    let mut wrong: Vec<String> = loaded.errors.iter().chain(&folder.unreadable).map(ToString::to_string).collect();
-    wrong.extend(loaded.subscribers.iter().filter_map(|one| {
-        let batches = [1, one.batching.max_size].into_iter();
-        let (count, problem) =
-            batches.map(|count| (count, render_checked(one, &samples(one, count)))).find_map(failed)?;
-        Some(format!("subscriber '{}': its template fails on a batch of {count}: {problem}", one.id))
-    }));
+    let mut wrong: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    wrong.extend(good.iter().filter_map(|one| Some(format!("subscriber '{}': {}", one.id, template_problem(one)?))));
     for problem in &wrong {
         anstream::eprintln!("{}wrong:{} {}", WRONG.render(), WRONG.render_reset(), printable(problem));
     }
@@ -142,21 +136,43 @@ fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result
     for event in events.iter().filter(|event| !one.listens_for(event.kind())) {
         anstream::eprintln!("note: '{id}' does not listen for {}; worded all the same", event.kind());
     }
-    let text =
-        render_checked(one, &events).map_err(|problem| anyhow::anyhow!("the template fails: {problem}"))?.to_toon();
+    let failed = |name: &str, problem: String| anyhow::anyhow!("the {name} fails: {problem}");
+    let text = render_checked(one, &events).map_err(|problem| failed("template", problem))?.to_toon();
+    let for_person = render_for_person(one, &events).transpose().map_err(|problem| failed("template_user", problem))?;
     let mut out = anstream::stdout().lock();
-    match as_json {
-        true => writeln!(out, "{}", json!({ "subscriber": id, "content": text, "events": events.len() }))?,
-        false => writeln!(out, "{}", printable(&text))?,
+    let (agent, person) = (printable(&text), for_person.as_deref().map(printable));
+    match person {
+        _ if as_json => {
+            let texts = json!({
+                "subscriber": id, "content": text, "content_user": for_person, "events": events.len(),
+            });
+            writeln!(out, "{texts}")?;
+        }
+        None => writeln!(out, "{agent}")?,
+        Some(person) if is_for_people(one) => writeln!(out, "{person}")?,
+        Some(person) => writeln!(out, "To the agent:\n{agent}\n\nTo the person:\n{person}")?,
     }
-    anstream::eprintln!(
-        "{}{} event(s), {} bytes of valid TOON{}",
-        MUTED.render(),
-        events.len(),
-        text.len(),
-        MUTED.render_reset()
-    );
+    let toon = (!is_for_people(one)).then(|| format!("{} bytes of valid TOON", text.len()));
+    let plain = for_person.map(|text| format!("{} characters of plain text", text.chars().count()));
+    let sizes: Vec<String> = toon.into_iter().chain(plain).collect();
+    anstream::eprintln!("{}{} event(s), {}{}", MUTED.render(), events.len(), sizes.join(" and "), MUTED.render_reset());
     Ok(errors.is_empty())
+}
+
+/// The first failure of a template on one sample event or on a full batch of them.
+fn template_problem(one: &Subscriber) -> Option<String> {
+    [1, one.batching.max_size].into_iter().find_map(|count| {
+        let events = samples(one, count);
+        let problem = |name: &str, problem: String| format!("its {name} fails on a batch of {count}: {problem}");
+        let agent = render_checked(one, &events).err().map(|error| problem("template", error));
+        let person = || render_for_person(one, &events)?.err().map(|error| problem("template_user", error));
+        agent.or_else(person)
+    })
+}
+
+/// The text that a person would get; `None` if the subscriber is for agents only.
+fn render_for_person(one: &Subscriber, events: &[Arc<Event>]) -> Option<Result<String, String>> {
+    (one.output.audience != Audience::Agent).then(|| one.dry_run_for_person(events))
 }
 
 /// Renders events and checks that the official TOON crate decodes and re-encodes the text unchanged.
@@ -169,10 +185,6 @@ fn render_checked(one: &Subscriber, events: &[Arc<Event>]) -> Result<Document, S
         true => Ok(document),
         false => Err(format!("the official encoder would write it otherwise: {encoded}")),
     }
-}
-
-fn failed((count, rendered): (usize, Result<Document, String>)) -> Option<(usize, String)> {
-    rendered.err().map(|problem| (count, problem))
 }
 
 fn parse_event(text: &str) -> Result<Arc<Event>> {
@@ -242,5 +254,5 @@ fn types(one: &Subscriber) -> Vec<String> {
 }
 
 fn is_for_people(one: &Subscriber) -> bool {
-    one.output.audience == bellwire_core::subscriber::Audience::User
+    one.output.audience == Audience::User
 }

@@ -11,20 +11,20 @@ use tokio::time::{interval, sleep};
 use crate::client::{Client, Connection, HubRefused, conversation_path};
 use crate::output::{text, warn};
 
-/// Follow a conversation live: what waits for its agent, and what the agent is told
+/// Follow a conversation live: what is pending, and what the agent is shown
 ///
-/// Goes on when the hub is started again; Ctrl-C ends it.
+/// Reconnects when the hub restarts; Ctrl-C ends it.
 #[derive(Args)]
 pub(crate) struct TailArgs {
     /// The conversation
     conversation: String,
-    /// Whose conversation, where several people use the same id
+    /// The id of the conversation's owner, if several people use the same conversation id
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Begin with everything the agent was told before
+    /// Start with everything the agent was shown before
     #[arg(long)]
     all: bool,
-    /// Print one JSON object a line: {"event": "pending", "at": TIME, "data": {...}}
+    /// Print one JSON object per line: {"event": "pending", "at": TIME, "data": {...}}
     #[arg(long)]
     json: bool,
     #[command(flatten)]

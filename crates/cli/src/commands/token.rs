@@ -10,7 +10,7 @@ use super::when;
 use crate::client::{Client, Connection, segment};
 use crate::output::{STRONG, paint, print_json, printable, text};
 
-/// Make, list and revoke tokens
+/// Create, list and revoke tokens
 #[derive(Args)]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
@@ -24,27 +24,27 @@ enum TokenCommand {
     Revoke(RevokeArgs),
 }
 
-/// Make a token and print its secret, once
+/// Create a token and print its secret, once
 ///
-/// The secret alone goes to standard output: token=$(bellwire token create --scope agent --user ada --origin butler)
+/// Only the secret goes to standard output: token=$(bellwire token create --scope agent --user ada --origin butler)
 #[derive(Args)]
 struct CreateArgs {
     /// admin, agent, user, ingest or daemon
     #[arg(long)]
     scope: String,
-    /// The person it is bound to; "*" for an agent of everyone
+    /// The id of the person it is bound to; "*" for an agent that serves everyone
     #[arg(long, value_name = "ID")]
     user: Option<String>,
-    /// The name of the agent it authenticates
+    /// The agent's name, as people see it
     #[arg(long, value_name = "NAME")]
     origin: Option<String>,
-    /// The conversation it is bound to
+    /// The id of the conversation it is bound to
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
-    /// What people call it
+    /// A name by which you recognise the token in the list
     #[arg(long)]
     name: Option<String>,
-    /// When it ends by itself: after 12h, 30d, 1y, or at a time such as 2027-01-01T00:00:00Z
+    /// When it expires: after 12h, 30d, 1y, or at a time such as 2027-01-01T00:00:00Z
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
     /// Print the hub's JSON

@@ -10,10 +10,10 @@ use clap::Args;
 use crate::client::{Client, Connection, segment};
 use crate::output::print_json;
 
-/// Tell one event's life: every verdict and what became of it, with times and reasons
+/// Show what happened to one event: verdicts, notifications and deliveries, with times and reasons
 #[derive(Args)]
 pub(crate) struct TraceArgs {
-    /// The event's id, or the one its sender brought
+    /// The event's id, or the id its sender gave it
     id: String,
     /// Print the hub's JSON
     #[arg(long)]

@@ -12,9 +12,6 @@ use std::time::Duration;
 /// How many bytes the queue holds. The thread may hold as many again while it writes them.
 const QUEUE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Formats the line with the number of dropped lines.
-pub(super) type DroppedLine = fn(u64) -> String;
-
 /// The sending end. Copies share one queue and one thread.
 #[derive(Clone)]
 pub(super) struct LogQueue(Arc<Shared>);
@@ -37,8 +34,11 @@ struct State {
 }
 
 impl LogQueue {
-    /// Starts the thread that writes to `out`. It ends with the process.
-    pub(super) fn start(out: impl Write + Send + 'static, dropped_line: DroppedLine) -> io::Result<Self> {
+    /// Starts the thread that writes to `out`. It ends with the process. `dropped_line` formats the number of dropped lines.
+    pub(super) fn start(
+        out: impl Write + Send + 'static,
+        dropped_line: impl Fn(u64) -> String + Send + 'static,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared { state: Mutex::default(), queued: Condvar::new(), idle: Condvar::new() });
         let writer = shared.clone();
         std::thread::Builder::new().name("log".to_owned()).spawn(move || writer.write(out, dropped_line))?;
@@ -65,7 +65,7 @@ impl LogQueue {
 }
 
 impl Shared {
-    fn write(&self, mut out: impl Write, dropped_line: DroppedLine) {
+    fn write(&self, mut out: impl Write, dropped_line: impl Fn(u64) -> String) {
         loop {
             let (lines, dropped) = self.next();
             let lost = lines.iter().filter(|line| out.write_all(line).is_err()).count() as u64;

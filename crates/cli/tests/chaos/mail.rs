@@ -199,8 +199,8 @@ async fn killed_between_recording_an_attempt_and_its_first_byte_it_is_unknown_un
     let mut scenario = MailScenario::killed_before_a_claim().await;
     let store = scenario.worker().await;
     let claimed = claim(&store).await;
-    let letter = AttemptStart { letter_id: claimed.letter_id, fence: claimed.fence, code: None };
-    assert!(store.start(letter).await.expect("it begins"));
+    let mail = AttemptStart { mail_id: claimed.mail_id, fence: claimed.fence, code: None };
+    assert!(store.start(mail).await.expect("it begins"));
     store.close().await.expect("it closes");
     scenario.restart();
     scenario.wait_for_states(&["unknown", "unknown"]).await;

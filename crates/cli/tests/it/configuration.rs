@@ -59,7 +59,7 @@ fn a_file_is_named_by_flag_or_variable_and_never_found_in_the_current_folder() {
     let missing = finish(command(home.path()).args(["config", "--config", "absent.toml"]), "");
     assert_eq!(
         shown(&missing),
-        "exit 2\n--- stdout\n--- stderr\nerror: absent.toml is not there; leave --config away to go without\n"
+        "exit 2\n--- stdout\n--- stderr\nerror: absent.toml does not exist; leave out --config to use the defaults\n"
     );
 }
 

@@ -32,6 +32,28 @@ fn what_is_wrong_is_named_with_the_fix_and_the_exit_code_says_so() {
 }
 
 #[test]
+fn a_subscriber_that_could_not_be_loaded_again_is_a_warning() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join("subscribers");
+    std::fs::create_dir(&folder).expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("it is written");
+    write("ci.j2", "build: {{ count }}");
+    let ci = "[subscriber]\nid = \"ci\"\nname = \"CI\"\ndescription = \"Builds\"\nversion = \"1.0.0\"\n[events]\n\
+              types = [\"ci.build.failed\"]\n[output]\npriority = \"high\"\ninject_at = \"after_tool\"\n\
+              template = \"ci.j2\"\n";
+    write("ci.toml", ci);
+    let arguments = ["--port", "0", "--subscribers", folder.to_str().expect("the path is text")].map(str::to_owned);
+    let hub = Hub::start_in(home, &arguments.each_ref().map(String::as_str));
+    write("ci.j2", "{% if %}");
+    let said = (0..200).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        Some(text(&hub.run(&["doctor"]).stdout)).filter(|said| said.contains("the last valid version"))
+    });
+    let said = said.expect("the hub notices the edit within ten seconds");
+    assert!(said.contains("warn subscribers     the hub uses the last valid version of ci: ci.j2:1: "), "{said}");
+}
+
+#[test]
 fn a_damaged_database_is_found() {
     let (home, _) = Hub::start().stop();
     // Closing the writer moves the write-ahead log into the file.

@@ -56,7 +56,7 @@ fn many_events_are_published_a_thousand_a_call() {
     let bad = hub.run_with(&arguments, "{\"type\": \"nothing\"}\n");
     assert_eq!(bad.status.code(), Some(2), "{}", shown(&bad));
     let empty = hub.run_with(&arguments, "\n");
-    assert!(text(&empty.stderr).contains("write one JSON object a line"), "{}", shown(&empty));
+    assert!(text(&empty.stderr).contains("write one JSON object per line"), "{}", shown(&empty));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn an_operators_event_that_names_both_creates_the_conversation() {
     let emit = ["emit", "task.background.complete", r#"{"task_id": "b17"}"#, "--conversation", "chat"];
     let nobodys = hub.run(&emit);
     assert_eq!(nobodys.status.code(), Some(2));
-    assert!(text(&nobodys.stderr).contains("with --user NAME"), "{}", shown(&nobodys));
+    assert!(text(&nobodys.stderr).contains("with --user ID"), "{}", shown(&nobodys));
     let adas = hub.run(&[&emit[..], &["--user", "ada"]].concat());
     assert!(adas.status.success(), "{}", shown(&adas));
     let block = hub.run(&["inject", "chat", "turn_start", "turn_1"]);

@@ -1,4 +1,4 @@
-//! A real hub under a hostile client: its memory and its file descriptors stay within bounds, and others are answered.
+//! A real hub with a hostile client: memory and file descriptors stay within bounds, and other clients are served.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use crate::hub::Hub;
 
 const MIB: usize = 1024 * 1024;
-/// As large as a body may be, nearly.
+/// Nearly the maximum size of a body.
 const LARGE: usize = 14 * MIB;
 const LONG: Duration = Duration::from_secs(60);
 
-/// A figure of the hub's memory, in bytes.
+/// A value of `/proc/…/status` of the hub, in bytes.
 fn memory(hub: &Hub, name: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", hub.id())).expect("the hub runs");
     let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells it");
@@ -19,9 +19,9 @@ fn memory(hub: &Hub, name: &str) -> usize {
     kibibytes.expect("a number") * 1024
 }
 
-/// The most memory the hub takes while this happens, beyond what it has before.
+/// The peak memory of the hub while `happens` runs, minus its memory before.
 fn growth(hub: &Hub, happens: impl FnOnce()) -> usize {
-    // Makes the kernel forget the peak so far.
+    // Resets the kernel's record of the peak.
     std::fs::write(format!("/proc/{}/clear_refs", hub.id()), "5").expect("the hub is ours");
     let before = memory(hub, "VmRSS");
     happens();
@@ -45,7 +45,7 @@ fn head(path: &str, token: &str, kind: &str, length: usize) -> String {
 fn post(hub: &Hub, path: &str, token: &str, kind: &str, body: &[u8]) -> String {
     let mut stream = connect(hub);
     stream.write_all(head(path, token, kind, body.len()).as_bytes()).expect("the head is taken");
-    // It may be refused before it is read to its end.
+    // The hub may refuse it before it has read all of it.
     let _ = stream.write_all(body);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -56,7 +56,7 @@ fn event(payload: &str) -> String {
     format!(r#"{{"type":"cli.event","source":"shell","severity":"info","conversation_id":"chat","payload":{payload}}}"#)
 }
 
-/// A list of this value that is so long as text.
+/// A JSON list of this value, about `bytes` long.
 fn list(value: &str, bytes: usize) -> String {
     let values = vec![value; bytes / (value.len() + 1)];
     format!("[{}]", values.join(","))
@@ -68,6 +68,8 @@ fn a_refused_body_costs_a_few_times_its_size() {
     let agent = hub.agent_token();
     let zeros = list("0", LARGE);
     let dense = event(&format!(r#"{{"a":{}}}"#, list("0", 65_000)));
+    let too_dense = format!("[{}]", vec![dense.as_str(); 200].join(","));
+    let dense = event(&format!(r#"{{"a":{}}}"#, list("1000000000000000", 65_000)));
     let last_is_wrong = format!("[{},{}]", vec![dense.as_str(); 200].join(","), event("7"));
     let call = r#""point":"after_tool","call_id":"c""#;
     let observed = format!(r#"{{{call},"observed":{{"tool_name":"t","outcome":"success","arguments":{zeros}}}}}"#);
@@ -76,9 +78,10 @@ fn a_refused_body_costs_a_few_times_its_size() {
     let message = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"x","arguments":{{"a":{zeros}}}}}}}"#
     );
-    let bodies: [(&str, &str, &str, String); 10] = [
+    let bodies: [(&str, &str, &str, String); 11] = [
         ("numbers", "/v1/events", json, zeros.clone()),
         ("a payload of numbers", "/v1/events", json, event(&format!(r#"{{"a":{zeros}}}"#))),
+        ("many payloads of numbers", "/v1/events", json, too_dense),
         ("the last of many large events", "/v1/events", json, last_is_wrong),
         ("lines", "/v1/events", "application/x-ndjson", "0\n".repeat(LARGE / 2)),
         ("CloudEvents", "/v1/events", "application/cloudevents-batch+json", list("{}", LARGE)),
@@ -103,13 +106,13 @@ fn a_body_over_the_publishing_limit_costs_a_few_times_its_size() {
     let hub = Hub::start_under(&format!("export BELLWIRE_LIMITS_{limits}"));
     let agent = hub.agent_token();
     let call = |body: &str| post(&hub, "/v1/events", &agent, "application/json", body.as_bytes());
-    // A conversation is open where its agent has been.
+    // An injection opens the conversation.
     for chat in ["a", "b"] {
         let body = br#"{"point":"after_tool","call_id":"c"}"#;
         let answer = post(&hub, &format!("/v1/conversations/{chat}/inject"), &agent, "application/json", body);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
-    let dense = event(&format!(r#"{{"a":{}}}"#, list("0", 65_000)));
+    let dense = event(&format!(r#"{{"a":{}}}"#, list("1000000000000000", 65_000)));
     let to_chat = format!("[{}]", vec![dense.as_str(); 200].join(","));
     let to_person = to_chat.replace(r#""conversation_id":"chat""#, r#""user_id":"ada""#);
     let refused = |status: &str, body: &str| {
@@ -127,6 +130,21 @@ fn a_body_over_the_publishing_limit_costs_a_few_times_its_size() {
 }
 
 #[test]
+fn an_accepted_body_costs_a_few_times_its_size() {
+    let hub = Hub::start();
+    let agent = hub.agent_token();
+    // As many values as a batch may have, nearly.
+    let dense = event(&format!(r#"{{"a":{}}}"#, list("0", 65_000)));
+    let sparse = event(&format!(r#"{{"a":"{}"}}"#, "x".repeat(65_000)));
+    let events: Vec<&str> = vec![dense.as_str(); 31].into_iter().chain(vec![sparse.as_str(); 180]).collect();
+    let body = format!("[{}]", events.join(","));
+    let mut answer = String::new();
+    let grown = growth(&hub, || answer = post(&hub, "/v1/events", &agent, "application/json", body.as_bytes()));
+    assert!(answer.starts_with("HTTP/1.1 202"), "{}", answer.chars().take(300).collect::<String>());
+    assert!(grown < 12 * body.len(), "{} MiB for {} MiB", grown / MIB, body.len() / MIB);
+}
+
+#[test]
 fn half_sent_bodies_of_one_token_take_a_bounded_share_of_memory() {
     let hub = Hub::start();
     let agent = hub.agent_token();
@@ -136,7 +154,7 @@ fn half_sent_bodies_of_one_token_take_a_bounded_share_of_memory() {
         for _ in 0..60 {
             let mut stream = connect(&hub);
             stream.write_all(head("/v1/events", &agent, "application/json", LARGE + 1).as_bytes()).expect("it is read");
-            // What is above the token's share is refused while it is sent.
+            // Bytes above the token's limit are refused during sending.
             let _ = stream.write_all(&half);
             held.push(stream);
         }
@@ -165,7 +183,7 @@ fn a_thousand_idle_connections_do_not_shut_others_out() {
     let hub = Hub::start_under("ulimit -n 300");
     let mut idle = Vec::new();
     for _ in 0..500 {
-        // Those that are not accepted yet wait in the kernel.
+        // Connections that are not accepted yet wait in the kernel.
         idle.push(connect(&hub));
     }
     let started = Instant::now();
@@ -173,7 +191,7 @@ fn a_thousand_idle_connections_do_not_shut_others_out() {
         let mut stream = connect(&hub);
         let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         let mut answer = String::new();
-        // A connection that had to wait for long may be among those that are closed to make room.
+        // A connection that waited for long may be closed to free its slot.
         if stream.write_all(request.as_bytes()).is_ok()
             && stream.read_to_string(&mut answer).is_ok()
             && !answer.is_empty()
@@ -188,4 +206,36 @@ fn a_thousand_idle_connections_do_not_shut_others_out() {
     drop(idle);
     let (_, rest) = hub.stop();
     assert!(rest.contains("too many connections"), "it is in the log: {rest}");
+}
+
+/// Sets the soft limit of the hub's file descriptors.
+#[cfg(target_os = "linux")]
+fn set_descriptors_max(hub: &Hub, soft: u64) {
+    use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+    let process = Pid::from_raw(i32::try_from(hub.id()).expect("a process id")).expect("a process id");
+    // The hub was started with the limits of this process.
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    prlimit(Some(process), Resource::Nofile, Rlimit { current: Some(soft), maximum }).expect("the hub is ours");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn connections_that_cannot_be_accepted_are_counted_and_logged_and_accepted_later() {
+    let mut hub = Hub::start();
+    let before = descriptors_max(&hub) as u64;
+    set_descriptors_max(&hub, 3);
+    let mut stream = connect(&hub);
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .expect("the kernel takes it");
+    let logged = hub.read_until("too many connections");
+    assert!(logged.contains("Too many open files"), "{logged}");
+    set_descriptors_max(&hub, before);
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the hub answers when it can");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let failed = answer.lines().find_map(|line| line.strip_prefix("bellwire_connections_failed_total "));
+    assert!(failed.is_some_and(|count| count.parse::<f64>().is_ok_and(|count| count >= 1.0)), "{failed:?}");
+    let (_, rest) = hub.stop();
+    assert!(!rest.contains("ERROR"), "{rest}");
 }

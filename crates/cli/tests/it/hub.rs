@@ -52,6 +52,15 @@ impl Hub {
         Self { home, url, said, child, stderr }
     }
 
+    /// Reads its standard error up to the line with this text.
+    pub(crate) fn read_until(&mut self, text: &str) -> String {
+        let mut said = String::new();
+        while !said.contains(text) {
+            assert_ne!(self.stderr.read_line(&mut said).expect("it speaks"), 0, "it ended: {said}");
+        }
+        said
+    }
+
     /// Its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()

@@ -63,6 +63,8 @@ pub(crate) const VARYING: &[(&str, &str)] = &[
     (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", "[time]"),
     (r"\b\d{2}:\d{2}:\d{2}\b", "[clock]"),
     (r#"id=(\\?)"[A-Za-z0-9]{8}\\?""#, r#"id=${1}"[boundary]${1}""#),
+    (r#""boundary":"[A-Za-z0-9]{8}""#, r#""boundary":"[boundary]""#),
+    (r"notif_[0-9a-f]{32}", "[call]"),
     (r"\+\d+\.\d{3}s", "[offset]"),
     (r"demo-[0-9a-f]+-[0-9a-f]+", "[demo]"),
     (r"127\.0\.0\.1:[1-6]\d{4}", "127.0.0.1:[port]"),

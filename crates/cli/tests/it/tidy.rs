@@ -94,7 +94,7 @@ fn the_readme_begins_with_how_to_run_and_how_to_test() {
 }
 
 #[test]
-fn the_readme_names_targets_and_files_that_exist() {
+fn the_readme_names_targets_that_exist() {
     let (readme, makefile) = (read("README.md"), read("Makefile"));
     for word in readme.split("make ").skip(1) {
         let target: String = word.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
@@ -102,26 +102,49 @@ fn the_readme_names_targets_and_files_that_exist() {
             assert!(makefile.contains(&format!("\n{target}:")), "README names `make {target}`");
         }
     }
-    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
-        for link in read(document).split("](").skip(1) {
-            let target = link.split([')', '#']).next().expect("a link has an end");
-            if !target.is_empty() && !target.contains("://") {
-                assert!(root().join(target).exists(), "{document} links to {target}");
+}
+
+/// A link in a Markdown file leads to a file, and to a heading of it where it names one.
+#[test]
+fn links_of_the_documentation_lead_somewhere() {
+    let anchor = |heading: &str| -> String {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.collect::<String>().trim().to_lowercase().replace(' ', "-")
+    };
+    for document in files(".", ".md") {
+        let text = std::fs::read_to_string(&document).expect("a text file");
+        // Outside of code blocks.
+        let prose: String = text.split("\n```").step_by(2).collect();
+        for link in prose.split("](").skip(1) {
+            let link = link.split(')').next().expect("a link has an end");
+            if link.contains("://") {
+                continue;
             }
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { document.clone() } else { document.with_file_name(file) };
+            assert!(target.exists(), "{} links to {link}", document.display());
+            let headings = || std::fs::read_to_string(&target).expect("a text file");
+            let found = heading.is_empty()
+                || headings()
+                    .lines()
+                    .filter(|line| line.starts_with('#'))
+                    .any(|line| anchor(line.trim_start_matches('#')) == heading);
+            assert!(found, "{} links to {link}", document.display());
         }
     }
 }
 
 #[test]
-fn the_readme_shows_what_the_demo_prints() {
-    let readme = read("README.md");
+fn the_guide_shows_what_the_first_timeline_prints() {
+    let guide = read("docs/library.md");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_bellwire"))
         .args(["simulate", "examples/first.timeline"])
         .current_dir(root())
         .output()
         .expect("the binary runs");
     let printed = String::from_utf8(output.stdout).expect("text");
-    assert!(readme.contains(printed.trim_end()), "README.md does not show:\n{printed}");
+    assert!(guide.contains(printed.trim_end()), "docs/library.md does not show:\n{printed}");
+    assert!(guide.contains(read("examples/first.timeline").trim_end()), "docs/library.md shows another timeline");
 }
 
 /// A line at the first level of the code map is a folder, the lines below it are paths in that folder. File names in the

@@ -1,4 +1,4 @@
-//! Runs the walk-throughs of README.md and docs/tools.md as printed.
+//! Runs the commands of README.md and of the guides in docs as printed.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -29,19 +29,23 @@ fn essential(text: &str) -> String {
 #[test]
 fn the_walk_through_works_as_printed() {
     let hub = Hub::start();
-    let blocks = blocks("README.md", "A hub in five minutes");
-    let (first, rest) = blocks.split_first().expect("there are commands");
-    // The first block starts the hub, which the test has done; the last never ends.
-    assert!(first.1.contains("make run"), "{first:?}");
-    let at = rest.iter().position(|(_, body)| body.starts_with("bellwire tail")).expect("tail is shown");
-    let (blocks, tail) = rest.split_at(at);
-    works_as_printed(&hub, blocks);
+    let mut commands = blocks("README.md", "One event for an agent");
+    // The first block starts the hub, which the test has done.
+    assert!(commands.remove(0).1.contains("make run"));
+    let mut explained = blocks("docs/hub.md", "Why was the agent told?");
+    // `tail` never ends.
+    let tail = explained.split_off(2);
+    commands.extend(explained);
+    works_as_printed(&hub, &commands);
     assert_eq!(essential(&follow(&hub, &tail[0].1, &tail[1].1)), essential(&tail[1].1));
 }
 
 #[test]
-fn the_tools_walk_through_works_as_printed() {
-    works_as_printed(&Hub::start(), &blocks("README.md", "An agent speaks to its person"));
+fn the_toast_of_the_readme_works_as_printed() {
+    let mut commands = blocks("README.md", "One event for an agent");
+    commands.retain(|(_, body)| !body.contains("make run") && !body.contains("bellwire demo"));
+    commands.extend(blocks("README.md", "One toast for a person"));
+    works_as_printed(&Hub::start(), &commands);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::Detection;
 use crate::event::{Event, Payload, Severity};
 
 /// The state of the four budgets. Each threshold is reported once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Budgets {
-    told: [BudgetState; BUDGETS.len()],
+    reported: [BudgetState; BUDGETS.len()],
 }
 
 /// Which thresholds of a budget were reported.
@@ -69,44 +70,67 @@ const BUDGETS: [Budget; 4] = [
 ];
 
 impl Budgets {
-    /// Adds an event to `detected` for each threshold that this `usage` object crosses for the first time.
-    pub(crate) fn observe(&mut self, usage: &Map<String, Value>, detected: &mut Vec<Event>) {
-        for (budget, told) in BUDGETS.iter().zip(&mut self.told) {
+    /// Adds to `detected`, for each budget in this `usage` object: the event of a threshold crossed for the first time;
+    /// otherwise, if `measure` is set, the measurement.
+    pub(crate) fn observe(&mut self, usage: &Map<String, Value>, measure: bool, detected: &mut Vec<Detection>) {
+        for (budget, reported) in BUDGETS.iter().zip(&mut self.reported) {
             let (Some(used), Some(limit)) = (amount(usage, budget.used), amount(usage, budget.limit)) else { continue };
-            if limit > 0 {
-                detected.extend(budget.crossed(told, used, limit));
+            if limit == 0 {
+                continue;
+            }
+            let measured = Measured { used, limit };
+            let crossed = budget.crossed(reported, measured);
+            let warns = crossed.as_ref().is_some_and(|event| event.kind().as_str() == budget.warning);
+            detected.extend(crossed.map(Detection::News));
+            // A warning that waits shows the newest measurement, also after the budget is used up or was raised.
+            if measure && !warns {
+                detected.push(Detection::Measurement(budget.event(budget.warning, Severity::Warning, measured)));
             }
         }
     }
 }
 
+/// The used amount of a budget and its limit, which is not 0.
+#[derive(Copy, Clone)]
+struct Measured {
+    used: u64,
+    limit: u64,
+}
+
+impl Measured {
+    fn percent(self) -> u64 {
+        u64::try_from(u128::from(self.used) * 100 / u128::from(self.limit)).unwrap_or(u64::MAX)
+    }
+}
+
 impl Budget {
     /// The event for a newly crossed threshold. If both are crossed at once, only `exceeded` is reported.
-    fn crossed(&self, told: &mut BudgetState, used: u64, limit: u64) -> Option<Event> {
-        let percent = u64::try_from(u128::from(used) * 100 / u128::from(limit)).unwrap_or(u64::MAX);
+    fn crossed(&self, reported: &mut BudgetState, measured: Measured) -> Option<Event> {
+        let (limit, percent) = (measured.limit, measured.percent());
         // A raised limit or a compacted context starts again.
         let compacted = self.refills && percent < self.warn_percent / 2;
-        if limit > told.limit || compacted {
-            *told = BudgetState::default();
+        if limit > reported.limit || compacted {
+            *reported = BudgetState::default();
         }
-        told.limit = limit;
+        reported.limit = limit;
         if let Some(kind) = self.exceeded
             && percent >= 100
         {
-            told.warned = true;
-            let first = !std::mem::replace(&mut told.exceeded, true);
-            return first.then(|| self.event(kind, Severity::Critical, used, limit, percent));
+            reported.warned = true;
+            let first = !std::mem::replace(&mut reported.exceeded, true);
+            return first.then(|| self.event(kind, Severity::Critical, measured));
         }
-        let first = percent >= self.warn_percent && !std::mem::replace(&mut told.warned, true);
-        first.then(|| self.event(self.warning, Severity::Warning, used, limit, percent))
+        let first = percent >= self.warn_percent && !std::mem::replace(&mut reported.warned, true);
+        first.then(|| self.event(self.warning, Severity::Warning, measured))
     }
 
-    fn event(&self, kind: &'static str, severity: Severity, used: u64, limit: u64, percent: u64) -> Event {
+    fn event(&self, kind: &'static str, severity: Severity, measured: Measured) -> Event {
+        let Measured { used, limit } = measured;
         let payload = json!({
             "budget_type": self.name,
             "current": used,
             "limit": limit,
-            "percentage": percent,
+            "percentage": measured.percent(),
             "remaining": limit.saturating_sub(used),
         });
         let Value::Object(payload) = payload else { unreachable!("the macro made an object") };
@@ -130,10 +154,30 @@ mod tests {
     use super::*;
 
     fn detected(budgets: &mut Budgets, usage: Value) -> Vec<String> {
+        observed(budgets, usage, false)
+    }
+
+    fn observed(budgets: &mut Budgets, usage: Value, measure: bool) -> Vec<String> {
         let mut detected = Vec::new();
-        budgets.observe(usage.as_object().unwrap(), &mut detected);
+        budgets.observe(usage.as_object().unwrap(), measure, &mut detected);
         let percent = |event: &Event| event.payload().get("percentage").unwrap().to_string();
-        detected.iter().map(|event| format!("{} {}", event.kind(), percent(event))).collect()
+        let line = |detection: &Detection| match detection {
+            Detection::News(event) => format!("{} {}", event.kind(), percent(event)),
+            Detection::Measurement(event) => format!("measured {} {}", event.kind(), percent(event)),
+        };
+        detected.iter().map(line).collect()
+    }
+
+    #[test]
+    fn while_a_warning_may_wait_every_measurement_is_returned() {
+        let mut budgets = Budgets::default();
+        let mut tokens =
+            |used: u64, limit: u64| observed(&mut budgets, json!({"tokens_used": used, "token_limit": limit}), true);
+        assert_eq!(tokens(700, 1000), ["measured budget.token.warning 70"]);
+        assert_eq!(tokens(840, 1000), ["budget.token.warning 84"]);
+        assert_eq!(tokens(960, 1000), ["measured budget.token.warning 96"]);
+        assert_eq!(tokens(1010, 1000), ["budget.token.exceeded 101", "measured budget.token.warning 101"]);
+        assert_eq!(tokens(1010, 4000), ["measured budget.token.warning 25"]);
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Repetition {
     }
 
     /// Drops calls too old to be part of a loop.
-    pub(crate) fn rest(&mut self, now: Time) {
+    pub(crate) fn compact(&mut self, now: Time) {
         let turn = self.turn;
         self.calls.retain(|call| is_recent(call, turn, now));
         self.calls.shrink_to_fit();

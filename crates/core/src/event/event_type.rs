@@ -39,6 +39,11 @@ impl EventType {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The last part, which says what happened: `failure` of `tool.call.failure`.
+    pub fn verb(&self) -> &str {
+        self.0.rsplit('.').next().unwrap_or(&self.0)
+    }
 }
 
 impl fmt::Display for EventType {

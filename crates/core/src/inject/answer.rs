@@ -26,7 +26,7 @@ pub struct Injection {
     /// Items of this point that did not fit and stay pending.
     pub pending: usize,
     /// The shown items and fold lines, for the conversation's history.
-    pub told: Vec<ShownItem>,
+    pub shown: Vec<ShownItem>,
     /// The taken notifications, to requeue them if the model never saw the response.
     pub taken: Vec<Notification>,
     /// Subscribers whose template failed, with the error; their items use the built-in form.
@@ -82,15 +82,15 @@ impl Injection {
 
     /// The shown items as messages for the conversation's history, in the order of the block.
     pub fn system_messages(&self, now: Time, ids: &mut Ids) -> Vec<SystemMessage> {
-        let message = |told: &ShownItem| SystemMessage {
+        let message = |item: &ShownItem| SystemMessage {
             id: ids.next(now),
-            content: told.content.clone(),
+            content: item.content.clone(),
             timestamp: now,
-            source: told.source.clone(),
-            notification_id: told.notifications.first().copied(),
+            source: item.source.clone(),
+            notification_id: item.notifications.first().copied(),
             call_id: self.call_id.clone(),
         };
-        self.told.iter().map(message).collect()
+        self.shown.iter().map(message).collect()
     }
 
     /// A response without content: nothing is pending, or nothing may be taken.
@@ -105,7 +105,7 @@ impl Injection {
             showing: 0,
             folded: 0,
             pending,
-            told: Vec::new(),
+            shown: Vec::new(),
             taken: Vec::new(),
             problems: Vec::new(),
             rendered: 0,

@@ -14,6 +14,7 @@ pub(crate) struct BlockItem {
     pub(crate) label: Arc<str>,
     pub(crate) kind: NotificationKind,
     pub(crate) priority: Priority,
+    /// Empty if the item cannot be shown.
     pub(crate) events: Vec<EventRef>,
     /// The number of events including merged repeats; `None` if no repeats were merged.
     pub(crate) times: Option<u64>,
@@ -21,26 +22,32 @@ pub(crate) struct BlockItem {
 
 /// Groups ordered notifications into items. A notification joins the last item of its group if all its events fit, so
 /// that no notification overtakes an older one. A subscriber with a batch size of 1 is never coalesced.
-pub(crate) fn coalesce<'a>(notifications: impl IntoIterator<Item = &'a Notification>) -> Vec<BlockItem> {
-    let mut items: Vec<BlockItem> = Vec::new();
-    // The index of each group's last item, and how many events it may hold.
+///
+/// Only the first `items_max` items get their events: no others can be shown.
+pub(crate) fn coalesce(notifications: &[&Notification], items_max: usize) -> Vec<BlockItem> {
+    let mut items: Vec<BlockItem> = Vec::with_capacity(notifications.len());
+    // The index of each group's last item, and how many more events it may hold.
     let mut last: BTreeMap<Group<'_>, (usize, usize)> = BTreeMap::new();
     for notification in notifications {
-        let group = Group::of(notification);
-        let open = group.as_ref().and_then(|group| last.get(group).copied());
-        let open = open.filter(|(at, max_size)| items[*at].events.len() + notification.events.len() <= *max_size);
+        let count = notification.events.len();
+        let group = (notification.max_size > 1).then(|| Group::of(notification)).flatten();
+        let open = group.as_ref().and_then(|group| last.get_mut(group)).filter(|(_, room)| count <= *room);
         match open {
-            Some((at, _)) => {
-                items[at].notifications.push(notification.id);
-                items[at].events.extend(&notification.events);
+            Some((at, room)) => {
+                *room -= count;
+                items[*at].notifications.push(notification.id);
+                if *at < items_max {
+                    items[*at].events.extend(&notification.events);
+                }
             }
             None => {
-                last.extend(group.map(|group| (group, (items.len(), notification.max_size as usize))));
-                items.push(BlockItem::of(notification));
+                let room = (notification.max_size as usize).saturating_sub(count);
+                last.extend(group.map(|group| (group, (items.len(), room))));
+                items.push(BlockItem::of(notification, items.len() < items_max));
             }
         }
     }
-    items.iter_mut().for_each(BlockItem::count);
+    items.iter_mut().take(items_max).for_each(BlockItem::count);
     items
 }
 
@@ -67,14 +74,14 @@ impl<'a> Group<'a> {
 }
 
 impl BlockItem {
-    fn of(notification: &Notification) -> Self {
+    fn of(notification: &Notification, may_be_shown: bool) -> Self {
         Self {
             notifications: vec![notification.id],
             subscriber: notification.subscriber.clone(),
             label: notification.source.clone().unwrap_or_else(|| notification.subscriber.shared()),
             kind: notification.kind.clone(),
             priority: notification.priority,
-            events: notification.events.clone(),
+            events: if may_be_shown { notification.events.clone() } else { Vec::new() },
             times: None,
         }
     }

@@ -51,6 +51,11 @@ impl Window {
 }
 
 impl Dedupe {
+    /// Whether the key's window is open.
+    pub(crate) fn is_open(&self, key: u128, now: Time) -> bool {
+        self.position(key).is_some_and(|at| self.windows[at].closes > now)
+    }
+
     /// Counts a repeat, if the key's window is open.
     pub(crate) fn count(&mut self, key: u128, now: Time) -> Option<&Window> {
         let at = self.position(key).filter(|at| self.windows[*at].closes > now)?;
@@ -170,7 +175,7 @@ impl Dedupe {
     }
 
     /// Frees the memory of elapsed windows.
-    pub(crate) fn rest(&mut self, now: Time) {
+    pub(crate) fn compact(&mut self, now: Time) {
         self.sweep(now);
         self.windows.shrink_to_fit();
     }

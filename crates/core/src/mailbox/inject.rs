@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Effect, Mailbox, MailboxContext};
-use crate::event::Event;
+use crate::event::{Event, EventType};
 use crate::inject::{BlockItem, CappedContent, Inject, Injection, ShownItem, Style, coalesce, fill};
 use crate::notification::{EndReason, Notification, NotificationKind};
+use crate::person::NotifySelf;
 use crate::render::{BlockWriter, Boundary, render_item, safe_label, synthetic_messages};
+use crate::subscriber::Subscribers;
 use crate::{EventId, InjectionPoint, NotificationId};
 
 /// A notification pending this long is taken at every point, so that it is shown even by a harness without its point.
@@ -50,11 +52,11 @@ impl Mailbox {
             detectors.next_turn();
         }
         let answer = if request.wake_only && !self.has_waking_notification(request.point) {
-            Injection::empty(&request.call_id, request.point, coalesce(self.eligible(request.point)).len())
+            Injection::empty(&request.call_id, request.point, coalesce(&self.eligible(request.point), 0).len())
         } else {
             self.close_for(request.point, context);
             let detected = context.out.iter().filter_map(|effect| match effect {
-                Effect::Detected(event) => Some(event.clone()),
+                Effect::Detected(event) | Effect::Remeasured(event) => Some(event.clone()),
                 _ => None,
             });
             let fresh = input.observed.into_iter().chain(detected).collect();
@@ -107,7 +109,11 @@ impl Mailbox {
         events: &LayeredEvents<'_>,
         context: &mut MailboxContext,
     ) -> Injection {
-        let mut items = coalesce(self.eligible(request.point));
+        let note = EventType::known(NotifySelf::EVENT_TYPE);
+        let own_notes = OwnNotes { call_id: &request.call_id, note, subscribers: &context.subscribers, events };
+        let mut eligible = self.eligible(request.point);
+        eligible.retain(|notification| !own_notes.include(notification));
+        let mut items = coalesce(&eligible, request.limits.items_max);
         // Only a turn start has fold lines, which show labels unrendered. Items get their labels when they are
         // rendered.
         if request.point == InjectionPoint::TurnStart {
@@ -135,7 +141,7 @@ impl Mailbox {
             Style::Block | Style::Append => answer.block = std::mem::take(&mut capped.text),
         }
         self.mark(&items, &capped, &mut answer, context);
-        answer.told = shown_items(items, capped);
+        answer.shown = shown_items(items, capped);
         answer
     }
 
@@ -182,6 +188,28 @@ impl Mailbox {
     }
 }
 
+/// The notes that an agent left itself in one call. They must not come back in the result of that call.
+struct OwnNotes<'a> {
+    call_id: &'a str,
+    note: EventType,
+    subscribers: &'a Subscribers,
+    events: &'a dyn EventLookup,
+}
+
+impl OwnNotes<'_> {
+    /// Whether the notification holds such a note, which names its call in `payload.call_id`. Reads events only of
+    /// subscribers that listen for notes.
+    fn include(&self, notification: &Notification) -> bool {
+        let is_own = |event: Arc<Event>| {
+            let call_id = event.payload().get("call_id").and_then(|value| value.as_str());
+            *event.kind() == self.note && call_id == Some(self.call_id)
+        };
+        let subscriber = self.subscribers.find_or_retired(&notification.subscriber);
+        subscriber.is_some_and(|subscriber| subscriber.listens_for(&self.note))
+            && notification.events.iter().any(|entry| self.events.event(entry.event).is_some_and(is_own))
+    }
+}
+
 /// Stored events plus those created by this injection itself.
 struct LayeredEvents<'a> {
     stored: &'a dyn EventLookup,
@@ -196,9 +224,9 @@ impl EventLookup for LayeredEvents<'_> {
 
 /// The content for the conversation's history: the shown items, then the fold lines.
 fn shown_items(items: Vec<BlockItem>, capped: CappedContent) -> Vec<ShownItem> {
-    let shown = capped.page.shown.into_iter().zip(items).map(|(shown, item)| ShownItem {
-        source: shown.label.to_string(),
-        content: shown.text,
+    let shown = capped.page.shown.into_iter().zip(items).map(|(rendered, item)| ShownItem {
+        source: rendered.label.to_string(),
+        content: rendered.text,
         notifications: item.notifications,
     });
     let folded = capped.page.rest.fold_lines.iter().map(|line| ShownItem {

@@ -71,7 +71,7 @@ impl Presence {
         self.working.iter_mut().chain(&mut self.wakes).for_each(|time| *time = time.minus(millis));
     }
 
-    pub(crate) fn rest(&mut self, now: Time) {
+    pub(crate) fn compact(&mut self, now: Time) {
         self.wakes.retain(|wake| wake.plus(HOUR_MS) > now);
         self.wakes.shrink_to_fit();
     }

@@ -69,7 +69,7 @@ impl Storm {
     }
 
     /// Frees the buckets that are empty.
-    pub(crate) fn rest(&mut self, now: Time) {
+    pub(crate) fn compact(&mut self, now: Time) {
         self.buckets.retain(|bucket| bucket.empty_at > now);
         self.buckets.shrink_to_fit();
     }

@@ -19,6 +19,8 @@ pub struct NotifySelf {
 }
 
 impl NotifySelf {
+    /// The type of a note's event.
+    pub const EVENT_TYPE: &str = "agent.self.notify";
     /// The values of `deliver_at`.
     pub const POINTS: &[&str] = &words_of(&POINTS);
     /// The tool's arguments.
@@ -29,10 +31,10 @@ impl NotifySelf {
 
     /// Checks the arguments: message, then deliver_at.
     pub fn parse(arguments: &ToolArguments) -> Result<Self, String> {
+        arguments.refuse_others(Self::ARGUMENTS)?;
         let message = message(arguments)?;
         let deliver_at =
             arguments.text("deliver_at")?.map_or(Ok(NEXT_TURN), |text| word("deliver_at", text, &POINTS))?;
-        arguments.refuse_others(Self::ARGUMENTS)?;
         Ok(Self { message, deliver_at })
     }
 
@@ -41,10 +43,11 @@ impl NotifySelf {
         preview(&self.message)
     }
 
-    /// The event to publish.
-    pub fn into_event(self) -> Result<Event, ValidationError> {
-        let payload = json!({ "message": self.message, "deliver_at": self.deliver_at });
-        Event::new("agent.self.notify", "agent", Severity::Info, payload)
+    /// The event to publish. The injection with the call id of the `notify_self` call does not take it, so that the note
+    /// does not come back in the call's own result.
+    pub fn into_event(self, call_id: &str) -> Result<Event, ValidationError> {
+        let payload = json!({ "message": self.message, "deliver_at": self.deliver_at, "call_id": call_id });
+        Event::new(Self::EVENT_TYPE, "agent", Severity::Info, payload)
     }
 }
 
@@ -60,6 +63,6 @@ mod tests {
         assert!(
             parse(json!({"message": "x", "deliver_at": "now"})).is_err_and(|refused| refused.contains("next_turn"))
         );
-        assert!(parse(json!({"message": "x"})).is_ok_and(|note| note.into_event().is_ok()));
+        assert!(parse(json!({"message": "x"})).is_ok_and(|note| note.into_event("call_1").is_ok()));
     }
 }

@@ -2,8 +2,7 @@ use super::send::{message, message_argument, preview};
 use super::{Argument, ToolArguments};
 use crate::Time;
 
-/// The latest reminder: a year and a day ahead.
-const AHEAD_MAX_MINUTES: i64 = 366 * 24 * 60;
+const AHEAD_MAX_MINUTES: i64 = Remind::AHEAD_MAX_MINUTES as i64;
 const MINUTE_MS: u64 = 60_000;
 
 /// The arguments of `remind`: a message that the person gets later.
@@ -16,6 +15,9 @@ pub struct Remind {
 }
 
 impl Remind {
+    /// The latest reminder, in minutes from now: a year and a day.
+    pub const AHEAD_MAX_MINUTES: u64 = 366 * 24 * 60;
+
     /// The tool's arguments. A call has exactly one of `at` and `in_minutes`.
     pub const ARGUMENTS: &[Argument] = &[
         message_argument("What to remind of, 1 to 500 characters."),
@@ -23,26 +25,29 @@ impl Remind {
         Argument::integer("in_minutes", 1, AHEAD_MAX_MINUTES, "In how many minutes."),
     ];
 
-    /// Checks the arguments: message, then exactly one of `at` and `in_minutes`.
+    /// Checks the arguments: unknown ones, message, then exactly one of `at` and `in_minutes`.
     pub fn parse(arguments: &ToolArguments, now: Time) -> Result<Self, String> {
+        arguments.refuse_others(Self::ARGUMENTS)?;
         let message = message(arguments)?;
         let at = match (arguments.text("at")?, arguments.integer("in_minutes")?) {
-            (Some(at), None) => at
-                .trim()
-                .parse::<Time>()
-                .map_err(|error| format!("at must be a time such as 2026-01-03T15:30:00Z: {error}"))?,
+            (Some(at), None) => at.trim().parse::<Time>().map_err(|error| format!("at: {error}"))?,
             (None, Some(minutes @ 1..=AHEAD_MAX_MINUTES)) => now.plus(minutes.unsigned_abs() * MINUTE_MS),
             (None, Some(minutes)) => {
                 return Err(format!("in_minutes must be between 1 and {AHEAD_MAX_MINUTES}, not {minutes}"));
             }
             _ => return Err("Give exactly one of at (a time) and in_minutes (a number)".to_owned()),
         };
-        let latest = now.plus(AHEAD_MAX_MINUTES.unsigned_abs() * MINUTE_MS);
-        if at <= now || at > latest {
-            return Err(format!("at must lie between now ({now}) and {latest}, not {at}"));
-        }
-        arguments.refuse_others(Self::ARGUMENTS)?;
+        Self::check_time(at, now).map_err(|problem| format!("at {problem}"))?;
         Ok(Self { message, at })
+    }
+
+    /// Checks that a reminder may be set for this time. The error follows the name of the field.
+    pub fn check_time(at: Time, now: Time) -> Result<(), String> {
+        let latest = now.plus(Self::AHEAD_MAX_MINUTES * MINUTE_MS);
+        match at > now && at <= latest {
+            true => Ok(()),
+            false => Err(format!("must lie between now ({now}) and {latest}, not {at}")),
+        }
     }
 
     /// The start of the message, for the tool's result.

@@ -44,11 +44,11 @@ impl SendNotification {
             .or_word(MessageType::Info.as_str()),
     ];
 
-    /// Checks the arguments: message, then type.
+    /// Checks the arguments: unknown ones, message, then type.
     pub fn parse(arguments: &ToolArguments) -> Result<Self, String> {
+        arguments.refuse_others(Self::ARGUMENTS)?;
         let message = message(arguments)?;
         let kind = arguments.text("type")?.map_or(Ok(MessageType::default()), MessageType::parse)?;
-        arguments.refuse_others(Self::ARGUMENTS)?;
         Ok(Self { message, kind })
     }
 

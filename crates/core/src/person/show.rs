@@ -89,9 +89,10 @@ impl ShowNotification {
         Argument::word("position", Position::NAMES, "Where it appears.").or_word(Position::TopRight.as_str()),
     ];
 
-    /// Checks the arguments and returns the first error, in this order: message present, severity present, message
-    /// length, severity value, title, duration, actions, position.
+    /// Checks the arguments and returns the first error, in this order: unknown arguments, message present, severity
+    /// present, message length, severity value, title, duration, actions, position.
     pub fn parse(arguments: &ToolArguments) -> Result<Self, String> {
+        arguments.refuse_others(Self::ARGUMENTS)?;
         let message = arguments.text("message")?.map(clean).filter(|text| !text.is_empty());
         let message = message.ok_or("message is required: what the notification says, 1 to 500 characters")?;
         let severity = arguments.text("severity")?.filter(|text| !text.trim().is_empty());
@@ -100,16 +101,14 @@ impl ShowNotification {
         if message.chars().count() > MESSAGE_MAX {
             return Err(format!("Message must be between 1 and {MESSAGE_MAX} characters"));
         }
-        let show = Self {
+        Ok(Self {
             message,
             severity: ToastSeverity::parse(severity)?,
             title: title(arguments)?,
             duration: duration(arguments)?,
             actions: actions(arguments)?,
             position: arguments.text("position")?.map_or(Ok(Position::default()), Position::parse)?,
-        };
-        arguments.refuse_others(Self::ARGUMENTS)?;
-        Ok(show)
+        })
     }
 }
 

@@ -24,7 +24,7 @@ type MarkedLine<'a> = Vec<Piece<'a>>;
 pub(crate) fn parse(output: &str) -> Result<Document, String> {
     let lines = lines(output)?;
     let Some(first) = lines.iter().find(|line| !is_blank(line)) else {
-        return Err("the template printed nothing".into());
+        return Err(NOTHING.into());
     };
     if Header::parse(first).is_none() {
         return Ok(Document::Text(root_text(&lines)));
@@ -41,6 +41,17 @@ pub(crate) fn parse(output: &str) -> Result<Document, String> {
     let document = Document::Fields(fields);
     document.problem().map_or(Ok(document), Err)
 }
+
+/// A template's output as plain text; the error says what is wrong with it.
+pub(crate) fn plain_text(output: &str) -> Result<String, String> {
+    let lines = lines(output)?;
+    match lines.iter().all(is_blank) {
+        true => Err(NOTHING.into()),
+        false => Ok(root_text(&lines)),
+    }
+}
+
+const NOTHING: &str = "the template printed nothing";
 
 /// Writes a value between its delimiters: a letter for its type, then its text.
 pub(crate) fn write_value(scalar: &Scalar, out: &mut dyn std::fmt::Write) -> std::fmt::Result {

@@ -32,7 +32,7 @@ impl RenderBudget {
 
     /// The budget for rendering these events.
     pub(super) fn new(events: &[TemplateEvent]) -> Arc<Self> {
-        let whole = !events.is_empty() && events.iter().all(|one| one.event.is_told_whole());
+        let whole = !events.is_empty() && events.iter().all(|one| one.event.is_shown_in_full());
         // No text in a payload is longer than the payload.
         let text_max = if whole { Payload::BYTES_MAX } else { TEXT_MAX };
         Arc::new(Self { left: AtomicUsize::new(LOOKS_MAX), text_max })

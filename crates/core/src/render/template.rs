@@ -26,6 +26,8 @@ const DEPTH_MAX: usize = 32;
 const OUTPUT_MAX: usize = 256 * 1024;
 /// The longest error message, in characters; it may quote output.
 const PROBLEM_MAX: usize = 300;
+/// The most characters of a template's line in an error message.
+const LINE_MAX: usize = 120;
 
 /// A template, checked and compiled.
 #[derive(Clone)]
@@ -53,8 +55,8 @@ impl fmt::Display for TemplateError {
 
 impl std::error::Error for TemplateError {}
 
-/// One event as a template sees it: `id`, `type`, `source`, `severity`, `timestamp`, `time` (15:30:01), `message`,
-/// `payload`, and `repeats`, the number of repeats counted besides.
+/// One event as a template sees it: `id`, `type`, `verb` (the last part of the type), `source`, `severity`,
+/// `timestamp`, `time` (15:30:01), `message`, `payload`, and `repeats`, the number of repeats counted besides.
 #[derive(Clone, Debug)]
 pub struct TemplateEvent {
     /// The event that fills the fields.
@@ -74,12 +76,21 @@ impl Template {
         Ok(Self { environment: Arc::new(environment) })
     }
 
-    /// Renders these events; the error says why the template failed.
+    /// Renders these events as a TOON document; the error says why the template failed.
     pub fn render(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<Document, String> {
-        self.try_render(subscriber, events).map_err(|problem| cut(&problem, PROBLEM_MAX))
+        let output = self.output(subscriber, events);
+        output.and_then(|output| marked::parse(&output)).map_err(|problem| cut(&problem, PROBLEM_MAX))
     }
 
-    fn try_render(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<Document, String> {
+    /// Renders these events as plain text for a person: nothing in it is structure. The error says why the template
+    /// failed.
+    pub fn render_text(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<String, String> {
+        let output = self.output(subscriber, events);
+        output.and_then(|output| marked::plain_text(&output)).map_err(|problem| cut(&problem, PROBLEM_MAX))
+    }
+
+    /// What the template prints, with every value still marked.
+    fn output(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<String, String> {
         let budget = RenderBudget::new(events);
         let template = self.environment.get_template(NAME).map_err(|error| describe(&error))?;
         let mut output = BoundedBuffer::default();
@@ -90,9 +101,8 @@ impl Template {
         if output.is_full {
             return Err(format!("it prints more than {OUTPUT_MAX} bytes"));
         }
-        rendered.map_err(|error| located(&error))?;
-        let output = String::from_utf8(output.bytes).map_err(|_| "printed something that is not text".to_owned())?;
-        marked::parse(&output)
+        rendered.map_err(|error| located(&error, template.source()))?;
+        String::from_utf8(output.bytes).map_err(|_| "printed something that is not text".to_owned())
     }
 }
 
@@ -153,10 +163,14 @@ impl io::Write for BoundedBuffer {
     }
 }
 
-fn located(error: &Error) -> String {
-    match error.line() {
-        Some(line) => format!("line {line}: {}", describe(error)),
-        None => describe(error),
+fn located(error: &Error, source: &str) -> String {
+    let Some(line) = error.line() else { return describe(error) };
+    match (error.kind(), source.lines().nth(line.saturating_sub(1))) {
+        // The engine does not say which value it is, so the line is quoted.
+        (ErrorKind::UndefinedError, Some(text)) => {
+            format!("line {line}: a value is missing in `{}`; give it a default", cut(text.trim(), LINE_MAX))
+        }
+        _ => format!("line {line}: {}", describe(error)),
     }
 }
 

@@ -159,11 +159,6 @@ impl Table {
         let cells = count.saturating_mul(self.columns.len()).min(self.cells.len());
         Self { columns: self.columns.clone(), cells: self.cells[..cells].to_vec() }
     }
-
-    /// Drops every row after the first `count`.
-    pub fn keep_rows(&mut self, count: usize) {
-        self.cells.truncate(count.saturating_mul(self.columns.len()));
-    }
 }
 
 /// Whether a key or column name stands without quotes: `[A-Za-z_][A-Za-z0-9_.]*`.
@@ -534,11 +529,9 @@ mod tests {
 
     #[test]
     fn a_table_keeps_its_first_rows() {
-        let mut table = table(&["a", "b"], vec![Scalar::Null; 6]).expect("three whole rows");
-        table.keep_rows(usize::MAX);
-        assert_eq!(table.row_count(), 3);
-        table.keep_rows(1);
-        assert_eq!(table.rows().collect::<Vec<_>>(), [[Scalar::Null, Scalar::Null]]);
+        let table = table(&["a", "b"], vec![Scalar::Null; 6]).expect("three whole rows");
+        assert_eq!(table.first_rows(usize::MAX).row_count(), 3);
+        assert_eq!(table.first_rows(1).rows().collect::<Vec<_>>(), [[Scalar::Null, Scalar::Null]]);
     }
 
     #[test]

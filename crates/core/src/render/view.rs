@@ -44,6 +44,7 @@ impl Object for EventView {
         Some(match key {
             "id" => event.id().to_string().into(),
             "type" => event.kind().as_str().into(),
+            "verb" => event.kind().verb().into(),
             "source" => event.source().as_str().into(),
             "severity" => event.severity().as_str().into(),
             "timestamp" => event.timestamp().to_string().into(),
@@ -56,7 +57,18 @@ impl Object for EventView {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Str(&["id", "type", "source", "severity", "timestamp", "time", "message", "payload", "repeats"])
+        Enumerator::Str(&[
+            "id",
+            "type",
+            "verb",
+            "source",
+            "severity",
+            "timestamp",
+            "time",
+            "message",
+            "payload",
+            "repeats",
+        ])
     }
 
     /// An event without a field name renders as its message.

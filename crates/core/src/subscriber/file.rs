@@ -45,15 +45,18 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// In bytes. A larger subscriber file is a mistake.
-const FILE_MAX: usize = 64 * 1024;
+/// Finds the text of a template by its path; the error completes the sentence "the template ...".
+pub type FindTemplate<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// In bytes. A larger subscriber file or template is a mistake.
+pub const FILE_MAX: usize = 64 * 1024;
 const TYPES_MAX: usize = 64;
 const TTL_MS: RangeInclusive<i64> = 1_000..=30 * 24 * 60 * 60 * 1000;
 
 impl SubscriberFile {
     /// Validates every value. `template` returns the text of the template that the file names by a path relative to the
-    /// file.
-    pub fn parse(&self, template: &dyn Fn(&str) -> Option<String>) -> Result<Arc<Subscriber>, FileError> {
+    /// file, or why there is none, such as `does not exist`.
+    pub fn parse(&self, template: FindTemplate<'_>) -> Result<Arc<Subscriber>, FileError> {
         let whole = |message: String| FileError { path: self.path.clone(), line: 0, message };
         if self.text.len() > FILE_MAX {
             return Err(whole(format!("has {} bytes; at most {FILE_MAX} are allowed", self.text.len())));
@@ -114,6 +117,7 @@ struct RawOutput {
     priority: Spanned<String>,
     inject_at: Option<Spanned<String>>,
     template: Spanned<String>,
+    template_user: Option<Spanned<String>>,
     #[serde(default)]
     core: bool,
     activation: Option<Spanned<String>>,
@@ -123,11 +127,7 @@ struct RawOutput {
 }
 
 impl RawFile {
-    fn into_subscriber(
-        self,
-        check: &Check<'_>,
-        template: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Subscriber, FileError> {
+    fn into_subscriber(self, check: &Check<'_>, template: FindTemplate<'_>) -> Result<Subscriber, FileError> {
         let severity_filter = check.optional("events.severity_filter", &self.events.severity_filter, |text| {
             Severity::parse(text).map_err(|error| error.message)
         })?;
@@ -143,7 +143,8 @@ impl RawFile {
             sources: check.sources(self.events.sources.as_ref())?,
             batching: self.batching.checked(check)?,
             output: self.output.checked(check)?,
-            template: check.template(&self.output.template, template)?,
+            template: check.template("output.template", &self.output.template, template)?,
+            template_user: self.output.template_user(check, template)?,
         })
     }
 }
@@ -174,6 +175,16 @@ impl RawOutput {
             ttl_ms: check.range("output.ttl_ms", &self.ttl_ms, TTL_MS, TTL_DEFAULT_MS)?,
             audience,
         })
+    }
+
+    /// Only people read plain text, so a subscriber for agents has no use for it.
+    fn template_user(&self, check: &Check<'_>, find: FindTemplate<'_>) -> Result<Option<Template>, FileError> {
+        let Some(given) = &self.template_user else { return Ok(None) };
+        if self.audience.as_ref().is_none_or(|audience| audience.get_ref() == Audience::Agent.as_str()) {
+            let message = "output.template_user is only allowed with audience 'user' or 'both': agents never read it";
+            return Err(check.error(given, message));
+        }
+        check.template("output.template_user", given, find).map(Some)
     }
 
     /// Low-priority notifications never interrupt a turn; only critical ones may be immediate; people have no injection
@@ -269,12 +280,12 @@ impl Check<'_> {
         given.get_ref().iter().map(|text| self.value("events.sources", text, parse)).collect::<Result<_, _>>().map(Some)
     }
 
-    fn template(&self, given: &Spanned<String>, find: &dyn Fn(&str) -> Option<String>) -> Result<Template, FileError> {
+    fn template(&self, key: &str, given: &Spanned<String>, find: FindTemplate<'_>) -> Result<Template, FileError> {
         let path = given.get_ref();
         if path.starts_with('/') || path.split('/').any(|part| part == "..") {
-            return Err(self.error(given, format!("output.template '{path}' must stay below the subscriber's folder")));
+            return Err(self.error(given, format!("{key} '{path}' must stay below the subscriber's folder")));
         }
-        let source = find(path).ok_or_else(|| self.error(given, format!("output.template '{path}' does not exist")))?;
+        let source = find(path).map_err(|why| self.error(given, format!("{key} '{path}' {why}")))?;
         Template::compile(&source).map_err(|error| FileError {
             path: path.clone(),
             line: error.line,
@@ -323,7 +334,10 @@ template = "ci.toon.j2"
 
     fn parse(text: &str) -> Result<Arc<Subscriber>, FileError> {
         let file = SubscriberFile { path: "ci.toml".into(), text: text.into() };
-        file.parse(&|path| (path == "ci.toon.j2").then(|| "ci: {{ events[0].source }}".into()))
+        file.parse(&|path| match path {
+            "ci.toon.j2" => Ok("ci: {{ events[0].source }}".into()),
+            _ => Err("does not exist".into()),
+        })
     }
 
     #[test]
@@ -362,6 +376,8 @@ template = "ci.toon.j2"
             ("window_ms = 2000", "max_size = 101"),
             ("window_ms = 2000", "dedupe_window_ms = 60001"),
             ("window_ms = 2000", "dedupe_key = \"type::x\""),
+            ("window_ms = 2000", "dedupe_key = \"paylod.service\""),
+            ("\"ci.toon.j2\"", "\"ci.toon.j2\"\nreplace_key = \"ci\""),
             ("\"high\"", "\"urgent\""),
             ("\"after_tool\"", "\"soon\""),
             ("\"after_tool\"", "\"immediate\""),
@@ -370,6 +386,8 @@ template = "ci.toon.j2"
             ("\"ci.toon.j2\"", "\"absent.j2\""),
             ("\"ci.toon.j2\"", "\"ci.toon.j2\"\nttl_ms = 10"),
             ("\"ci.toon.j2\"", "\"ci.toon.j2\"\naudience = \"all\""),
+            ("\"ci.toon.j2\"", "\"ci.toon.j2\"\ntemplate_user = \"ci.toon.j2\""),
+            ("\"ci.toon.j2\"", "\"ci.toon.j2\"\naudience = \"both\"\ntemplate_user = \"absent.j2\""),
             ("[output]", "[output"),
         ];
         let errors: Vec<String> =

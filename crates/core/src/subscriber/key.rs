@@ -3,16 +3,18 @@ use std::hash::Hasher as _;
 
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
-use crate::event::{Event, HashKey, Payload, fingerprint};
+use crate::event::{Event, HashKey, Payload, excerpt, fingerprint};
+use crate::nearest;
 
 /// A pattern for dedupe and replace keys: terms joined by colons, each `type`, `source`, `severity`, `payload.<path>` or a
-/// literal word.
+/// literal in single quotes.
 ///
 /// ```
 /// use bellwire_core::subscriber::KeyPattern;
 ///
 /// assert!(KeyPattern::parse("type:payload.tool_name").is_ok());
-/// assert!(KeyPattern::parse("type::payload.").is_err());
+/// assert!(KeyPattern::parse("'ci':payload.job").is_ok());
+/// assert!(KeyPattern::parse("paylod.job").is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPattern {
@@ -37,7 +39,13 @@ impl KeyPattern {
         if text.is_empty() || text.len() > PATTERN_MAX {
             return Err(format!("must have 1 to {PATTERN_MAX} characters"));
         }
-        let terms = text.split(':').map(Term::parse).collect::<Result<_, _>>()?;
+        let mut terms = Vec::new();
+        let mut rest = Some(text);
+        while let Some(text) = rest {
+            let term;
+            (term, rest) = Term::first_of(text)?;
+            terms.push(term);
+        }
         Ok(Self { terms })
     }
 
@@ -71,7 +79,7 @@ impl fmt::Display for KeyPattern {
                 Term::Source => write!(f, "{colon}source")?,
                 Term::Severity => write!(f, "{colon}severity")?,
                 Term::Payload(path) => write!(f, "{colon}payload.{}", path.join("."))?,
-                Term::Literal(text) => write!(f, "{colon}{text}")?,
+                Term::Literal(text) => write!(f, "{colon}'{text}'")?,
             }
         }
         Ok(())
@@ -79,6 +87,24 @@ impl fmt::Display for KeyPattern {
 }
 
 impl Term {
+    /// The first term of a pattern, and the text after its colon, if there is one.
+    fn first_of(text: &str) -> Result<(Self, Option<&str>), String> {
+        let Some(quoted) = text.strip_prefix('\'') else {
+            let (term, rest) = text.split_once(':').map_or((text, None), |(term, rest)| (term, Some(rest)));
+            return Ok((Self::parse(term)?, rest));
+        };
+        let (literal, rest) = quoted.split_once('\'').ok_or("has a literal without its closing single quote")?;
+        if literal.is_empty() {
+            return Err("has an empty literal; write a word between the single quotes".into());
+        }
+        match rest.strip_prefix(':') {
+            None if !rest.is_empty() => {
+                Err(format!("has '{}' after a literal; write a colon between terms", excerpt(rest)))
+            }
+            rest => Ok((Self::Literal(literal.into()), rest)),
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "" => Err("has an empty term; write terms such as type:payload.tool_name".into()),
@@ -87,13 +113,28 @@ impl Term {
             "severity" => Ok(Self::Severity),
             _ => match text.strip_prefix("payload.") {
                 Some(path) if path.split('.').any(str::is_empty) => {
-                    Err(format!("has the term '{text}', whose path has an empty part"))
+                    Err(format!("has the term '{}', whose path has an empty part", excerpt(text)))
                 }
                 Some(path) => Ok(Self::Payload(path.split('.').map(Into::into).collect())),
-                None => Ok(Self::Literal(text.into())),
+                None => Err(unknown_term(text)),
             },
         }
     }
+}
+
+/// Names the nearest known term, and how to write a literal.
+fn unknown_term(text: &str) -> String {
+    let (head, path) = text.split_once('.').map_or((text, None), |(head, path)| (head, Some(path)));
+    let meant = match (nearest(head, ["payload", "type", "source", "severity"]), path) {
+        (Some("payload"), path) => format!("payload.{}", path.unwrap_or("<path>")),
+        (Some(known), None) => known.to_owned(),
+        _ => format!("payload.{text}"),
+    };
+    let (text, meant) = (excerpt(text), excerpt(&meant));
+    format!(
+        "has the unknown term {text}; did you mean {meant}? Terms are type, source, severity and payload.<path>; a \
+         literal stands in single quotes: '{text}'"
+    )
 }
 
 fn value_at<'a>(payload: &'a Payload, path: &[Box<str>]) -> Option<&'a serde_json::Value> {
@@ -104,4 +145,40 @@ fn value_at<'a>(payload: &'a Payload, path: &[Box<str>]) -> Option<&'a serde_jso
 pub(crate) fn write_text(hasher: &mut SipHasher13, text: &str) {
     hasher.write(&(text.len() as u32).to_le_bytes());
     hasher.write(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_written_as_it_was_read() {
+        for pattern in ["type", "source:severity", "payload.a.b:type", "'ci: builds':payload.job", "'a':'b'"] {
+            assert_eq!(KeyPattern::parse(pattern).map(|pattern| pattern.to_string()), Ok(pattern.to_owned()));
+        }
+    }
+
+    #[test]
+    fn an_unknown_term_is_refused_with_the_nearest_known_one() {
+        let wrong = [
+            "paylod.service",
+            "typ",
+            "type:sorce",
+            "service",
+            "payload",
+            "tool.name",
+            "ci:payload.job",
+            "'ci",
+            "''",
+            "'ci'x",
+            "'ci':",
+            ":type",
+            "payload..x",
+        ];
+        let said = |text: &str| match KeyPattern::parse(text) {
+            Ok(pattern) => format!("{text} is taken as {pattern}"),
+            Err(message) => format!("{text}: {message}"),
+        };
+        insta::assert_snapshot!(wrong.map(said).join("\n"));
+    }
 }

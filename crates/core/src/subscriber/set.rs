@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::{FileError, Subscriber, SubscriberFile, SubscriberId, SubscriberKey, bundled_files};
+use super::{FileError, FindTemplate, Subscriber, SubscriberFile, SubscriberId, SubscriberKey, bundled_files};
 use crate::event::{EventType, TypePattern};
 
 /// The loaded subscribers, in id order, with an index by event type.
@@ -24,6 +24,7 @@ pub struct Subscribers {
     by_type: BTreeMap<EventType, Box<[u16]>>,
     /// The subscribers with a wildcard among their types: the only candidates for a type that none lists literally.
     with_wildcard: Box<[u16]>,
+    outdated: BTreeMap<SubscriberId, String>,
 }
 
 /// The result of loading a folder: the subscribers, and the errors of the files that are not among them.
@@ -50,32 +51,21 @@ impl Subscribers {
     /// Loads subscriber files; `templates` maps the paths they name to texts. An invalid file is reported and skipped.
     /// Of two files with the same id the second is invalid.
     pub fn load(files: &[SubscriberFile], templates: &BTreeMap<String, String>) -> LoadedSubscribers {
-        let mut errors = Vec::new();
-        let mut list: Vec<Arc<Subscriber>> = Vec::new();
-        let mut taken: BTreeMap<SubscriberKey, (SubscriberId, &str)> = BTreeMap::new();
-        for file in files {
-            let subscriber = match file.parse(&|path| templates.get(path).cloned()) {
-                Ok(subscriber) => subscriber,
-                Err(error) => {
-                    errors.push(error);
-                    continue;
-                }
-            };
-            let problem = match taken.get(&subscriber.key) {
-                Some((id, first)) if *id == subscriber.id => format!("subscriber.id '{id}' is already used by {first}"),
-                Some((id, _)) => {
-                    format!("subscriber.id '{}' has the same key as '{id}'; choose another", subscriber.id)
-                }
-                None if list.len() == SUBSCRIBERS_MAX => format!("more than {SUBSCRIBERS_MAX} subscribers"),
-                None => {
-                    taken.insert(subscriber.key, (subscriber.id.clone(), &file.path));
-                    list.push(subscriber);
-                    continue;
-                }
-            };
-            errors.push(FileError { path: file.path.clone(), line: 0, message: problem });
+        let find = |path: &str| templates.get(path).cloned().ok_or_else(|| "does not exist".to_owned());
+        let (mut errors, mut list) = (Vec::new(), Vec::new());
+        for parsed in Self::parse_all(files, &find) {
+            match parsed {
+                Ok(subscriber) => list.push(subscriber),
+                Err(error) => errors.push(error),
+            }
         }
         LoadedSubscribers { subscribers: Self::new(list), errors }
+    }
+
+    /// Parses subscriber files that form one set; one result per file, in their order.
+    pub fn parse_all(files: &[SubscriberFile], template: FindTemplate<'_>) -> Vec<Result<Arc<Subscriber>, FileError>> {
+        let mut taken = TakenIds::new();
+        files.iter().map(|file| first_of_its_id(file, file.parse(template)?, &mut taken)).collect()
     }
 
     /// A set of parsed subscribers. Of two with the same id the later wins.
@@ -90,7 +80,17 @@ impl Subscribers {
         let listening = |kind: &EventType| positions(&list, |one| one.listens_for(kind));
         let by_type = named.iter().map(|kind| (kind.clone(), listening(kind))).collect();
         let with_wildcard = positions(&list, |one| one.types.iter().any(|pattern| exact(pattern).is_none()));
-        Self { retired: BTreeMap::new(), by_type, with_wildcard, list }
+        Self { retired: BTreeMap::new(), by_type, with_wildcard, list, outdated: BTreeMap::new() }
+    }
+
+    /// The set with the errors of files that became invalid and whose last valid version it has.
+    pub fn with_outdated(self, outdated: BTreeMap<SubscriberId, String>) -> Self {
+        Self { outdated, ..self }
+    }
+
+    /// Why the subscriber's file could not be loaded again; then this is its last valid version.
+    pub fn outdated(&self, id: &SubscriberId) -> Option<&str> {
+        self.outdated.get(id).map(String::as_str)
     }
 
     /// The set after a reload: `next`, with the subscribers missing from it retired. For a file that became invalid,
@@ -138,7 +138,7 @@ impl Subscribers {
     }
 
     /// The subscribers that notify people of this event type, in id order.
-    pub fn telling_a_person_of(&self, kind: &EventType) -> impl Iterator<Item = &Arc<Subscriber>> {
+    pub fn for_person(&self, kind: &EventType) -> impl Iterator<Item = &Arc<Subscriber>> {
         self.listening(kind).filter(|subscriber| subscriber.output.audience.includes(true))
     }
 
@@ -153,6 +153,26 @@ impl Subscribers {
             .map(|at| &self.list[usize::from(*at)])
             .filter(move |subscriber| sure || subscriber.listens_for(kind))
     }
+}
+
+/// The ids of the files before, each with the path of its file.
+type TakenIds<'a> = BTreeMap<SubscriberKey, (SubscriberId, &'a str)>;
+
+fn first_of_its_id<'a>(
+    file: &'a SubscriberFile,
+    subscriber: Arc<Subscriber>,
+    taken: &mut TakenIds<'a>,
+) -> Result<Arc<Subscriber>, FileError> {
+    let message = match taken.get(&subscriber.key) {
+        Some((id, first)) if *id == subscriber.id => format!("subscriber.id '{id}' is already used by {first}"),
+        Some((id, _)) => format!("subscriber.id '{}' has the same key as '{id}'; choose another", subscriber.id),
+        None if taken.len() == SUBSCRIBERS_MAX => format!("more than {SUBSCRIBERS_MAX} subscribers"),
+        None => {
+            taken.insert(subscriber.key, (subscriber.id.clone(), &file.path));
+            return Ok(subscriber);
+        }
+    };
+    Err(FileError { path: file.path.clone(), line: 0, message })
 }
 
 fn positions(list: &[Arc<Subscriber>], wanted: impl Fn(&Subscriber) -> bool) -> Box<[u16]> {

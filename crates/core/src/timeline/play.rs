@@ -49,9 +49,9 @@ impl Player<'_> {
         let until = self.start.plus(at);
         while self.conversation.wakes_at() < until {
             let due = self.conversation.wakes_at();
-            let news = self.conversation.tick(due);
-            if !news.is_empty() {
-                self.log(due.millis_since(self.start), "timer", String::new(), &news, Value::Null);
+            let updates = self.conversation.tick(due);
+            if !updates.is_empty() {
+                self.log(due.millis_since(self.start), "timer", String::new(), &updates, Value::Null);
             }
         }
     }
@@ -89,8 +89,8 @@ impl Player<'_> {
             }
             Action::Messages => self.messages(step.at),
             Action::Wait => {
-                let news = self.conversation.tick(now);
-                self.log(step.at, "wait", String::new(), &news, Value::Null);
+                let updates = self.conversation.tick(now);
+                self.log(step.at, "wait", String::new(), &updates, Value::Null);
                 Ok(())
             }
         }
@@ -103,7 +103,7 @@ impl Player<'_> {
             Ok(receipt) => {
                 let name = self.names.event(receipt.event);
                 let data = json!({"event": name, "filtered": receipt.unmatched});
-                self.log(at, "event", format!("{name} {title}"), &receipt.news, data);
+                self.log(at, "event", format!("{name} {title}"), &receipt.updates, data);
             }
             Err(refused) => {
                 let lines = vec![(Tone::Wrong, format!("refused: {refused}"))];
@@ -135,8 +135,8 @@ impl Player<'_> {
                     continue;
                 }
             };
-            for news in receipt.news {
-                match news {
+            for update in receipt.updates {
+                match update {
                     ConversationUpdate::Decided(_, subscriber, verdict) => {
                         count(format!("{:10} {subscriber}", verdict.name()))
                     }
@@ -159,7 +159,7 @@ impl Player<'_> {
         let agent = line.agent.as_ref().map(|agent| format!(" for {agent}")).unwrap_or_default();
         let title = format!("{} {}{agent}", line.inject.point, line.inject.call_id);
         match self.conversation.inject_with(line.inject.clone(), more, now) {
-            Ok((answer, news)) => self.log_answer(at, title, line, &answer, &news),
+            Ok((answer, updates)) => self.log_answer(at, title, line, &answer, &updates),
             Err(error) => {
                 let lines = vec![(Tone::Wrong, format!("refused: {error}"))];
                 let data = json!({"refused": error.to_string()});
@@ -175,11 +175,11 @@ impl Player<'_> {
         title: String,
         line: &InjectLine,
         answer: &Injection,
-        news: &[ConversationUpdate],
+        updates: &[ConversationUpdate],
     ) {
         let Injection { count, showing, folded, pending, .. } = answer;
         let content = answer.content(line.tool_result.as_deref().unwrap_or(""));
-        self.log(at, "inject", title, news, Value::Null);
+        self.log(at, "inject", title, updates, Value::Null);
         let names: Vec<String> = answer.notifications.iter().map(|id| self.names.notification(*id)).collect();
         let entry = self.report.entries.last_mut().expect("log added one");
         let data = json!({
@@ -224,7 +224,8 @@ impl Player<'_> {
     /// Reloads a subscriber file. An invalid file leaves the last valid version in force.
     fn reload(&mut self, at: u64, file: &SubscriberFile) -> Result<(), String> {
         let path = &file.path;
-        let title = match file.parse(&|path| self.templates.get(path).cloned()) {
+        let find = |path: &str| self.templates.get(path).cloned().ok_or_else(|| "does not exist".to_owned());
+        let title = match file.parse(&find) {
             Ok(changed) => {
                 let current = self.conversation.subscribers();
                 let next = current.reloaded(current.iter().cloned().chain([changed]));
@@ -255,20 +256,25 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn log(&mut self, at: u64, verb: &'static str, title: String, news: &[ConversationUpdate], data: Value) {
-        let printed = |news: &&ConversationUpdate| verb == "timer" || !is_shown_by_verdict(news);
-        let lines: Vec<(Tone, String)> = news.iter().filter(printed).filter_map(|news| self.news_line(news)).collect();
+    fn log(&mut self, at: u64, verb: &'static str, title: String, updates: &[ConversationUpdate], data: Value) {
+        let printed = |update: &&ConversationUpdate| verb == "timer" || !is_shown_by_verdict(update);
+        let lines: Vec<(Tone, String)> =
+            updates.iter().filter(printed).filter_map(|update| self.update_line(update)).collect();
         let mut data = if data.is_null() { json!({}) } else { data };
-        data["news"] = news.iter().map(|news| self.news_data(news)).collect();
+        data["news"] = updates.iter().map(|update| self.update_data(update)).collect();
         self.report.entries.push(ReportEntry { at, verb, title, lines, data });
     }
 
-    fn news_line(&mut self, news: &ConversationUpdate) -> Option<(Tone, String)> {
-        Some(match news {
+    fn update_line(&mut self, update: &ConversationUpdate) -> Option<(Tone, String)> {
+        Some(match update {
             ConversationUpdate::Decided(_, subscriber, verdict) => self.verdict_line(subscriber.as_str(), verdict),
             ConversationUpdate::Detected(event) => {
                 let name = self.names.event(event.id());
                 (Tone::Waits, format!("detected   {name} {} [{}]: {}", event.kind(), event.source(), event.message()))
+            }
+            ConversationUpdate::Remeasured(event) => {
+                let name = self.names.event(event.id());
+                (Tone::Waits, format!("measured   {name} {} [{}]: {}", event.kind(), event.source(), event.message()))
             }
             ConversationUpdate::Superseded(event, _, by) => {
                 let (event, by) = (self.names.event(*event), self.names.event(*by));
@@ -309,8 +315,8 @@ impl Player<'_> {
     }
 
     /// The update as JSON, for the `--json` output of `bellwire simulate`.
-    fn news_data(&mut self, news: &ConversationUpdate) -> Value {
-        match news {
+    fn update_data(&mut self, update: &ConversationUpdate) -> Value {
+        match update {
             ConversationUpdate::Decided(event, subscriber, verdict) => {
                 let (of, repeats) = match verdict {
                     Verdict::Duplicate { of, repeats } => (Some(self.names.event(*of)), Some(*repeats)),
@@ -326,7 +332,7 @@ impl Player<'_> {
                     "repeats": repeats, "notification": verdict.notification().map(|id| self.names.notification(id)),
                 })
             }
-            ConversationUpdate::Detected(event) => json!({
+            ConversationUpdate::Detected(event) | ConversationUpdate::Remeasured(event) => json!({
                 "kind": "detected", "event": self.names.event(event.id()), "type": event.kind().as_str(),
                 "source": event.source().as_str(), "payload": event.payload().as_map(),
             }),
@@ -375,8 +381,8 @@ fn user_message(text: &str, number: u32) -> Result<Event, String> {
 }
 
 /// Whether a verdict line already shows this: a verdict names its pending notification.
-fn is_shown_by_verdict(news: &ConversationUpdate) -> bool {
-    matches!(news, ConversationUpdate::Waiting(notification) if notification.kind == NotificationKind::Events)
+fn is_shown_by_verdict(update: &ConversationUpdate) -> bool {
+    matches!(update, ConversationUpdate::Waiting(notification) if notification.kind == NotificationKind::Events)
 }
 
 /// Maps ids to short names in order of appearance: e1, e2 for events, n1, n2 for notifications.

@@ -62,7 +62,7 @@ impl Law for Caps {
             assert_eq!((page.items.len(), page.pending), (showing, pending));
             assert_eq!(page.folded.iter().map(|(_, items)| items).sum::<usize>(), folded);
         }
-        assert_eq!(answer.told.len(), page.items.len() + page.folded.len());
+        assert_eq!(answer.shown.len(), page.items.len() + page.folded.len());
     }
 }
 
@@ -120,14 +120,14 @@ impl Law for Order {
 fn check_items(record: &StepRecord<'_>, answer: &Injection, shown: &[Vec<&Notification>]) {
     let Some((request, _)) = record.injection() else { return };
     let page: Page = page::read(request, answer, record.boundary);
-    for ((told, item), line) in answer.told.iter().zip(shown).zip(&page.items) {
-        assert_eq!(told.notifications, item.iter().map(|row| row.id).collect::<Vec<_>>());
-        assert_eq!(told.content, line.text);
+    for ((entry, item), line) in answer.shown.iter().zip(shown).zip(&page.items) {
+        assert_eq!(entry.notifications, item.iter().map(|row| row.id).collect::<Vec<_>>());
+        assert_eq!(entry.content, line.text);
         let events: u64 = item.iter().map(|row| row.event_count()).sum();
         let merged: u32 = item.iter().flat_map(|row| &row.events).map(|entry| entry.merged).sum();
         match merged > 0 && events > 1 {
             true => assert!(line.label.ends_with(&format!(" x{events}")), "{} stands for {events}", line.label),
-            false => assert_eq!(line.label, told.source),
+            false => assert_eq!(line.label, entry.source),
         }
     }
 }
@@ -144,16 +144,16 @@ impl Law for Labels {
             self.sources.insert(event.id(), event.source().to_string());
         }
         for update in record.updates {
-            if let ConversationUpdate::Detected(event) = update {
+            if let ConversationUpdate::Detected(event) | ConversationUpdate::Remeasured(event) = update {
                 self.sources.insert(event.id(), event.source().to_string());
             }
         }
         let Some((request, answer)) = record.injection() else { return };
         let page = page::read(request, answer, record.boundary);
-        for (told, line) in answer.told.iter().zip(&page.items) {
-            let rows = answer.taken.iter().filter(|row| told.notifications.contains(&row.id));
+        for (entry, line) in answer.shown.iter().zip(&page.items) {
+            let rows = answer.taken.iter().filter(|row| entry.notifications.contains(&row.id));
             let expected = self.label(rows.collect(), record);
-            let label = line.label.rsplit_once(" x").filter(|(label, _)| *label == told.source);
+            let label = line.label.rsplit_once(" x").filter(|(label, _)| *label == entry.source);
             let label = label.map_or(line.label.as_str(), |(label, _)| label);
             let matches = label.strip_suffix('…').map_or(label == expected, |start| expected.starts_with(start));
             assert!(matches, "{label} should be {expected}");
@@ -235,7 +235,7 @@ impl Law for Urgent {
             return;
         }
         // An item's position is that of its oldest notification.
-        let mut shown = answer.told.iter().filter_map(|told| told.notifications.first());
+        let mut shown = answer.shown.iter().filter_map(|entry| entry.notifications.first());
         let row = |id: &NotificationId| answer.taken.iter().find(|row| row.id == *id);
         let waits_behind = |row: &&Notification| row.priority != Priority::Critical || row.sequence > left.sequence;
         let behind = shown.find_map(|id| row(id).filter(waits_behind));

@@ -44,7 +44,7 @@ const TYPES: [&str; 7] = [
 ];
 
 const KEYS: [&str; 8] =
-    ["", "type", "source", "payload.k", "type:payload.k", "payload.k.x", "literal", "type:source:severity"];
+    ["", "type", "source", "payload.k", "type:payload.k", "payload.k.x", "'literal'", "type:source:severity"];
 
 /// Texts, tables and lists; some fail for some events, one fails for all, and one names its rows `left_out`, as we do.
 const TEMPLATES: [(&str, &str); 6] = [
@@ -119,8 +119,10 @@ impl Custom {
     }
 
     fn subscriber(&self) -> Arc<Subscriber> {
-        let template =
-            |path: &str| TEMPLATES.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
+        let template = |path: &str| match TEMPLATES.iter().find(|(name, _)| *name == path) {
+            Some((_, text)) => Ok((*text).to_owned()),
+            None => Err("does not exist".to_owned()),
+        };
         self.file().parse(&template).unwrap_or_else(|error| panic!("{error}\n{}", self.file().text))
     }
 }

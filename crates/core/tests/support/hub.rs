@@ -155,7 +155,7 @@ impl Hub {
             self.events.retain(|id, _| kept.contains(id));
         }
         if self.faults.happens(self.faults.rest) {
-            self.live.values_mut().for_each(Mailbox::rest);
+            self.live.values_mut().for_each(Mailbox::compact);
         }
         if self.faults.happens(self.faults.restart) {
             self.crash();
@@ -175,6 +175,10 @@ impl Writes {
                 Effect::Detected(event) => {
                     writes.detected.push(event.clone());
                     writes.updates.push(ConversationUpdate::Detected(event));
+                }
+                Effect::Remeasured(event) => {
+                    writes.detected.push(event.clone());
+                    writes.updates.push(ConversationUpdate::Remeasured(event));
                 }
                 Effect::Superseded { event, subscriber, by } => {
                     writes.updates.push(ConversationUpdate::Superseded(event, subscriber, by));
@@ -207,7 +211,7 @@ impl Driver for Hub {
             _ => None,
         });
         let unmatched = writes.unmatched.expect("every event is decided");
-        Ok(PublishResult { event: id, verdicts: verdicts.collect(), unmatched, news: writes.updates })
+        Ok(PublishResult { event: id, verdicts: verdicts.collect(), unmatched, updates: writes.updates })
     }
 
     fn inject(

@@ -160,7 +160,7 @@ impl<D: Driver> Player<D> {
     fn publish(&mut self, event: Event, law: &mut impl Law) {
         let (before, agent, given) = (self.pending(event.agent()), event.agent().clone(), self.now);
         let result = self.driver.publish(event.clone().at(given), given);
-        let updates = result.as_ref().map_or(&[][..], |receipt| &receipt.news);
+        let updates = result.as_ref().map_or(&[][..], |receipt| &receipt.updates);
         let action = Action::Published { event: &event, result: result.as_ref() };
         self.show(&agent, given, action, updates, &before, law);
         self.handled();

@@ -97,7 +97,9 @@ impl Model {
         }
         let decided: HashSet<EventId> = record.updates.iter().filter_map(decided).collect();
         let mut updates = record.updates.iter().filter(|update| match update {
-            ConversationUpdate::Decided(..) | ConversationUpdate::Detected(_) => true,
+            ConversationUpdate::Decided(..) | ConversationUpdate::Detected(_) | ConversationUpdate::Remeasured(_) => {
+                true
+            }
             // An old event supersedes only returned events; the ledger checks these.
             ConversationUpdate::Superseded(_, _, by) => decided.contains(by),
             _ => false,
@@ -123,6 +125,7 @@ impl Model {
         while let Some(next) = updates.next() {
             match next {
                 ConversationUpdate::Detected(event) => self.decide_all(event, record, &mut updates),
+                ConversationUpdate::Remeasured(event) => self.remeasure(event, record, &mut updates),
                 other => panic!("{other:?} is unexpected"),
             }
         }
@@ -151,19 +154,61 @@ impl Model {
         let storm =
             if heard.is_empty() || event.cause() == EventCause::Person { None } else { self.storm(event, &heard) };
         for subscriber in &listening {
-            let (expected, replaced) = self.decide(subscriber, event, storm, record);
-            if let Some(replaced) = replaced {
-                let Some(ConversationUpdate::Superseded(older, by_whom, by)) = updates.next() else {
-                    panic!("{replaced} was not replaced")
-                };
-                assert_eq!((*older, by_whom, *by), (replaced, &subscriber.id, event.id()));
-            }
-            let Some(ConversationUpdate::Decided(id, by, verdict)) = updates.next() else {
-                panic!("{} gave no verdict on {}", subscriber.id, event.kind());
-            };
-            assert_eq!((*id, by.as_str()), (event.id(), subscriber.id.as_str()), "verdicts come in id order");
-            self.compare(&expected, verdict, subscriber, event);
+            let outcome = self.decide(subscriber, event, storm, record);
+            self.check(subscriber, event, outcome, updates);
         }
+    }
+
+    /// A newer measurement of a budget concerns only the subscribers that hold an older one.
+    fn remeasure<'a>(
+        &mut self,
+        event: &Event,
+        record: &StepRecord<'_>,
+        updates: &mut impl Iterator<Item = &'a ConversationUpdate>,
+    ) {
+        let listening = record.subscribers.iter().filter(|one| listens(one, event));
+        let listening: Vec<_> = listening.filter(|one| one.output.audience != Audience::User).cloned().collect();
+        let mut replaces = false;
+        for subscriber in &listening {
+            let outcome = match self.holds_older(subscriber, event) {
+                true => self.place(subscriber, event, dedupe_key(subscriber, event)),
+                false => (Expected::Filtered(Filter::NotWaiting), None),
+            };
+            replaces |= outcome.1.is_some();
+            self.check(subscriber, event, outcome, updates);
+        }
+        assert!(replaces, "a measurement is published only if it replaces an older one");
+    }
+
+    fn holds_older(&self, subscriber: &Subscriber, event: &Event) -> bool {
+        let replace = subscriber.output.replace_key.as_ref().and_then(|pattern| key(pattern, event));
+        let same = |of: &SubscriberId, key: &Option<Key>| *of == subscriber.id && replace.is_some() && *key == replace;
+        let held = self.batches.iter().any(|batch| batch.events.iter().any(|(_, key)| same(&batch.subscriber, key)));
+        let is_known = dedupe_key(subscriber, event)
+            .and_then(|key| self.windows.get(&(subscriber.id.clone(), key)))
+            .is_some_and(|window| window.closes > self.now);
+        (held || self.waiting.iter().any(|one| same(&one.subscriber, &one.replace))) && !is_known
+    }
+
+    /// Compares what happened with what is expected of one subscriber: the replaced event, then the verdict.
+    fn check<'a>(
+        &mut self,
+        subscriber: &Subscriber,
+        event: &Event,
+        (expected, replaced): (Expected, Option<EventId>),
+        updates: &mut impl Iterator<Item = &'a ConversationUpdate>,
+    ) {
+        if let Some(replaced) = replaced {
+            let Some(ConversationUpdate::Superseded(older, by_whom, by)) = updates.next() else {
+                panic!("{replaced} was not replaced")
+            };
+            assert_eq!((*older, by_whom, *by), (replaced, &subscriber.id, event.id()));
+        }
+        let Some(ConversationUpdate::Decided(id, by, verdict)) = updates.next() else {
+            panic!("{} gave no verdict on {}", subscriber.id, event.kind());
+        };
+        assert_eq!((*id, by.as_str()), (event.id(), subscriber.id.as_str()), "verdicts come in id order");
+        self.compare(&expected, verdict, subscriber, event);
     }
 
     fn decide(
@@ -181,14 +226,25 @@ impl Model {
             Some(critical_passes) if !(critical && critical_passes) => return (Expected::Suppressed, None),
             _ => {}
         }
+        let key = dedupe_key(subscriber, event);
+        if let Some(key) = key.clone()
+            && let Some(window) = self.windows.get_mut(&(subscriber.id.clone(), key))
+            && window.closes > self.now
+        {
+            window.repeats += 1;
+            return (Expected::Duplicate(window.of, window.repeats), None);
+        }
+        self.place(subscriber, event, key)
+    }
+
+    fn place(
+        &mut self,
+        subscriber: &Subscriber,
+        event: &Event,
+        dedupe_key: Option<Key>,
+    ) -> (Expected, Option<EventId>) {
         let id = subscriber.id.clone();
-        if let Some(key) = dedupe_key(subscriber, event) {
-            if let Some(window) = self.windows.get_mut(&(id.clone(), key.clone()))
-                && window.closes > self.now
-            {
-                window.repeats += 1;
-                return (Expected::Duplicate(window.of, window.repeats), None);
-            }
+        if let Some(key) = dedupe_key {
             let closes = self.now.plus(subscriber.batching.dedupe_window_ms);
             self.windows.insert((id.clone(), key), Window { of: event.id(), closes, repeats: 0 });
         }

@@ -25,7 +25,7 @@ pub(crate) struct MailSender {
 
 impl MailSender {
     /// The function with which the outbox sends.
-    pub(crate) fn sender(self) -> SendFn {
+    pub(crate) fn into_send_fn(self) -> SendFn {
         let sender = Arc::new(self);
         Arc::new(move |claim, code| {
             let sender = sender.clone();
@@ -42,14 +42,14 @@ impl MailSender {
     fn message(&self, claim: &Claim, code: Option<String>) -> Result<MailMessage, String> {
         let content = match &claim.purpose {
             Purpose::Confirmation => Content::Confirmation { code: code.unwrap_or_default() },
-            Purpose::News(items) => match items.as_slice() {
+            Purpose::Notifications(items) => match items.as_slice() {
                 [item] => Content::Notification { item: mail_item(item, &claim.titles), subject: None },
                 items => Content::Digest(items.iter().map(|item| mail_item(item, &claim.titles)).collect()),
             },
         };
         let link = format!("{}/u/{}", self.hub, self.unsubscribe.sign(&claim.user_id, &claim.target));
         Ok(MailMessage {
-            message_id: MessageId::new(&claim.letter_id.to_string(), &self.from.address)?,
+            message_id: MessageId::new(&claim.mail_id.to_string(), &self.from.address)?,
             from: self.from.clone(),
             to: EmailAddress::parse(&claim.target)?,
             at: claim.created_at,
@@ -61,7 +61,7 @@ impl MailSender {
 }
 
 fn mail_item(item: &InboxItem, titles: &BTreeMap<String, String>) -> MailItem {
-    let kind = match item.level {
+    let kind = match item.item_type {
         InboxItemType::Reminder => MailItemKind::Reminder,
         InboxItemType::Info => MailItemKind::Info,
         InboxItemType::Success => MailItemKind::Success,

@@ -73,7 +73,7 @@ impl Outbox {
             return 0;
         }
         let claims = self.store.claim(free).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the outbox could not be looked at; it will be again");
+            tracing::warn!(%error, "could not claim due deliveries; will retry");
             Vec::new()
         });
         let begun = claims.len();
@@ -85,20 +85,20 @@ impl Outbox {
     }
 
     async fn deliver(&self, claim: Claim) {
-        let (letter_id, fence) = (claim.letter_id, claim.fence);
+        let (mail_id, fence) = (claim.mail_id, claim.fence);
         let code = (claim.purpose == Purpose::Confirmation).then(new_code);
-        let start = AttemptStart { letter_id, fence, code: code.as_deref().map(auth::hash) };
+        let start = AttemptStart { mail_id, fence, code: code.as_deref().map(auth::hash) };
         match self.store.start(start).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
-                tracing::warn!(%letter_id, %error, "a letter was not begun; it will be claimed again");
+                tracing::warn!(%mail_id, %error, "could not record the start of an email attempt; the email will be claimed again");
                 return;
             }
         }
         let outcome = (self.send)(claim, code).await;
-        tracing::info!(%letter_id, ?outcome, "a letter was tried");
-        self.finish(AttemptEnd { letter_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
+        tracing::info!(%mail_id, ?outcome, "email attempt finished");
+        self.finish(AttemptEnd { mail_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
     }
 
     async fn finish(&self, end: AttemptEnd) {
@@ -106,11 +106,11 @@ impl Outbox {
             match self.store.finish(end.clone()).await {
                 Ok(true) => return,
                 Ok(false) => {
-                    tracing::warn!(letter_id = %end.letter_id, "a letter's outcome came too late to count");
+                    tracing::warn!(mail_id = %end.mail_id, "the outcome of an email attempt was ignored: its claim had expired");
                     return;
                 }
                 Err(error) => {
-                    tracing::error!(letter_id = %end.letter_id, %error, attempt, "an outcome could not be kept");
+                    tracing::error!(mail_id = %end.mail_id, %error, attempt, "could not record the outcome of an email attempt");
                     tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }

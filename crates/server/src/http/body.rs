@@ -15,6 +15,9 @@ use super::{ApiError, intake};
 
 /// The maximum number of JSON values in one body, or in one event of a batch. A valid payload (64 KiB) has fewer.
 const VALUES_MAX: usize = 65_536;
+/// The maximum number of JSON values in all events of one batch. A value takes about 72 bytes in memory, so those of one
+/// batch take at most 72 MiB.
+const BATCH_VALUES_MAX: usize = 1024 * 1024;
 /// The maximum number of characters of the body that an error message quotes.
 const ECHO_MAX: usize = 300;
 
@@ -106,11 +109,20 @@ pub(super) fn unsupported(kind: &str, accepted: &str) -> ApiError {
 /// Refuses a body with more than [`VALUES_MAX`] JSON values before it is deserialized: a value of two bytes takes thirty
 /// or more in memory.
 pub(super) fn check_values(json: &[u8]) -> Result<(), ApiError> {
+    check_values_within(json, VALUES_MAX)
+}
+
+/// Refuses a batch with more than [`BATCH_VALUES_MAX`] JSON values before any of its events is deserialized.
+pub(super) fn check_batch_values(json: &[u8]) -> Result<(), ApiError> {
+    check_values_within(json, BATCH_VALUES_MAX)
+}
+
+fn check_values_within(json: &[u8], max: usize) -> Result<(), ApiError> {
     // A value and its separator take at least two bytes, so a short body needs no count.
-    if json.len() / 2 < VALUES_MAX || values_upper_bound(json) <= VALUES_MAX {
+    if json.len() / 2 < max || values_upper_bound(json) <= max {
         return Ok(());
     }
-    let message = format!("has more than {VALUES_MAX} JSON values; send less at once");
+    let message = format!("has more than {max} JSON values; send less at once");
     Err(ApiError::invalid("body", message))
 }
 
@@ -166,7 +178,7 @@ pub(super) fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> A
 }
 
 /// Truncates to [`ECHO_MAX`] characters: a key or value that an error quotes may be as long as the body.
-fn clipped(text: &str) -> String {
+pub(super) fn clipped(text: &str) -> String {
     match text.char_indices().nth(ECHO_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -3,11 +3,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use bellwire_core::event::Payload;
 use bellwire_core::inject::Style;
 use bellwire_core::render::{Boundary, system_prompt as prompt_for};
 use bellwire_core::{Event, Time};
-use bellwire_store::{ConversationView, Incoming, Publish};
+use bellwire_store::{ConversationView, IncomingEvent, Publish};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,10 +17,13 @@ use super::events::PublishedEvent;
 use super::field::{ID_MAX, MultiLineText, PathId, Rfc3339Time, SingleLineText};
 use super::idempotency::{IdempotencyHeader, IdempotentBody};
 use super::path::ConversationPath;
-use super::shape::{Accepted, List, PAGE_MAX, Query, limit};
+use super::query::{PageLimit, Query};
+use super::shape::{Accepted, List};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::clock;
+
+pub(super) use super::conversation_list::list;
 
 /// Cursors are positions that fit an `i64`; a longer one is refused before parsing.
 const CURSOR_DIGITS_MAX: usize = 18;
@@ -31,31 +33,31 @@ const CURSOR_DIGITS_MAX: usize = 18;
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "user_id": "ada", "title": "Release notes" }]))]
 pub(super) struct PutConversation {
-    /// Whose it is. The owner never changes.
+    /// The owner. It never changes.
     user_id: SingleLineText<ID_MAX>,
-    /// What people call it.
+    /// The title for people.
     title: Option<SingleLineText<200>>,
 }
 
-/// A conversation as people see it.
+/// A conversation.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "id": "chat", "user_id": "ada", "title": "Release notes", "presence": "idle", "pending": 2, "boundary": "k7Qm2xTb",
 }]))]
 #[schemars(rename = "Conversation")]
 pub(super) struct ConversationBody {
-    /// Its name.
+    /// Its id.
     id: String,
-    /// Whose it is.
+    /// The owner.
     user_id: String,
-    /// What people call it.
+    /// The title for people.
     title: Option<String>,
-    /// Whether its agent is at work.
+    /// `working` or `idle`.
     #[schemars(extend("enum" = ["working", "idle"]))]
     presence: &'static str,
-    /// How many notifications wait for its main agent.
+    /// The number of pending notifications of its main agent.
     pending: usize,
-    /// The mark of its genuine blocks.
+    /// The boundary: the mark that only genuine notification blocks have.
     boundary: String,
 }
 
@@ -63,10 +65,9 @@ pub(super) struct ConversationBody {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MessagePage {
-    /// How many at most; 20 where it is left out.
-    #[schemars(range(min = 1, max = PAGE_MAX))]
-    limit: Option<usize>,
-    /// Where to go on: the `next_cursor` of the page before.
+    /// The page size. Default: 20.
+    limit: Option<PageLimit>,
+    /// The `next_cursor` of the previous page.
     #[schemars(pattern(r"^[0-9]{1,18}$"))]
     cursor: Option<String>,
     /// `ConversationPath` reads this parameter; it is listed here so that it is not refused as unknown.
@@ -75,43 +76,44 @@ pub(super) struct MessagePage {
     _owner: Option<serde::de::IgnoredAny>,
 }
 
-/// What an agent was shown.
+/// A message that the agent was shown.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Message")]
 pub(super) struct MessageBody {
-    /// Its name.
+    /// Its id.
     id: Uuid,
     /// Always `system`.
     #[schemars(extend("const" = "system"))]
     role: String,
-    /// What it says.
+    /// The text.
     content: String,
     /// When it was shown.
     timestamp: Rfc3339Time,
-    /// Who says it.
+    /// The source of its events.
     source: String,
     /// The notification it shows.
     notification_id: Option<Uuid>,
-    /// The injection it came with.
+    /// The call id of the injection that showed it.
     call_id: String,
 }
 
-/// What a person says.
+/// A message from a person to the agent.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "text": "Stop, please." }]))]
 pub(super) struct NewMessage {
-    /// Their words: the agent reads all of them.
+    /// The text. The agent gets all of it.
+    // Not checked here: a text that is too long answers 422, and an invalid field of a body 400.
     #[schemars(with = "MultiLineText<{ Event::MESSAGE_MAX }>")]
-    text: MultiLineText<{ Payload::BYTES_MAX }>,
+    text: String,
 }
 
 /// The paragraph for an agent's system prompt.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SystemPrompt {
-    /// The mark of genuine blocks, from now on.
+    /// The current boundary, the mark of genuine notification blocks.
     boundary: String,
-    /// The paragraph, with the mark in it.
+    /// The paragraph. It contains the boundary.
     text: String,
 }
 
@@ -127,7 +129,7 @@ pub(super) async fn put(
     Ok(Json(view.into()))
 }
 
-/// A conversation as people see it.
+/// A conversation.
 pub(super) async fn get(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
@@ -153,19 +155,14 @@ pub(super) async fn say(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
     correlation: Extension<Correlation>,
-    IdempotentBody { once, body: message }: IdempotentBody<NewMessage>,
+    IdempotentBody { idempotency_key, body: message }: IdempotentBody<NewMessage>,
 ) -> Result<Accepted<PublishedEvent>, ApiError> {
-    let length = message.text.0.chars().count();
-    if length > Event::MESSAGE_MAX {
-        let message = format!("has {length} characters; 1 to {} are allowed", Event::MESSAGE_MAX);
-        return Err(ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, ..ApiError::invalid("text", message) });
-    }
+    let text = message.checked()?;
     // Fails with 404 if the conversation does not exist.
     hub.store.conversation(identity.caller.clone(), id.clone()).await?;
-    let event =
-        Event::user_message(&message.text.0)?.in_conversation(&id).at(clock::now()).correlated(correlation.id());
-    let events = vec![Incoming::new(event, None)];
-    let receipts = hub.store.publish(Publish { caller: identity.caller, events, once }).await?;
+    let event = Event::user_message(&text)?.in_conversation(&id).at(clock::now()).correlated(correlation.id());
+    let events = vec![IncomingEvent::new(event, None)];
+    let receipts = hub.store.publish(Publish { caller: identity.caller, events, idempotency_key }).await?;
     let receipt = receipts.into_iter().next().ok_or_else(|| ApiError::not_found("conversation"))?;
     Ok(Accepted(PublishedEvent::of(receipt, None)))
 }
@@ -183,16 +180,26 @@ pub(super) async fn system_prompt(
 pub(super) async fn rotate(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
-    IdempotencyHeader(once): IdempotencyHeader,
+    IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Json<SystemPrompt>, ApiError> {
-    let boundary = hub.store.rotate_boundary(identity.caller, id, once).await?;
+    let boundary = hub.store.rotate_boundary(identity.caller, id, idempotency_key).await?;
     Ok(Json(SystemPrompt::with(&boundary)))
+}
+
+impl NewMessage {
+    /// The text: 400 without one, 422 if it is too long.
+    fn checked(self) -> Result<String, ApiError> {
+        let is_long = self.text.chars().count() > Event::MESSAGE_MAX;
+        let status = if is_long { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::BAD_REQUEST };
+        let text = MultiLineText::<{ Event::MESSAGE_MAX }>::check(self.text);
+        text.map(|text| text.0).map_err(|message| ApiError { status, ..ApiError::invalid("text", message) })
+    }
 }
 
 impl MessagePage {
     /// The validated cursor and page size.
     fn checked(self) -> Result<(Option<i64>, usize), ApiError> {
-        let limit = limit(self.limit)?;
+        let limit = self.limit.unwrap_or_default().0;
         let digits = |text: &String| text.len() <= CURSOR_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());
         let parse = |text: String| Some(text).filter(digits).and_then(|text| text.parse().ok());
         match self.cursor.map(parse) {

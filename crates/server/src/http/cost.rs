@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::http::StatusCode;
 use bellwire_core::Time;
-use bellwire_store::Incoming;
+use bellwire_store::IncomingEvent;
 
 use super::{ApiError, Hub};
 use crate::auth::{Identity, Scope};
@@ -29,7 +29,7 @@ impl Cost {
     }
 
     /// Notes for whom an event is.
-    pub(super) fn note(&mut self, event: &Incoming) {
+    pub(super) fn note(&mut self, event: &IncomingEvent) {
         if let Some(user) = event.person_addressed() {
             match self.people.get_mut(user) {
                 Some(events) => *events += 1,

@@ -11,35 +11,36 @@ use super::field::{EnumText, Rfc3339Time};
 use super::idempotency::IdempotencyHeader;
 use super::inbox::cursor;
 use super::path::PathUuid;
-use super::shape::{List, PAGE_MAX, Query, limit};
+use super::query::{PageLimit, Query};
+use super::shape::List;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-/// One way of a notification out of the hub, and what became of it.
+/// The delivery of a notification out of the hub.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Delivery")]
 pub(super) struct DeliveryBody {
-    /// Its name.
+    /// Its id.
     id: Uuid,
-    /// What is delivered; null = the code that confirms the address.
+    /// The notification; null for a code that confirms an address.
     notification_id: Option<Uuid>,
-    /// To whom.
+    /// The recipient.
     user_id: String,
-    /// By which way.
+    /// The channel.
     channel: EnumText<Channel>,
-    /// Where to.
+    /// The address in the channel.
     target: String,
-    /// Where it stands. `unknown`: it went out and no answer came; it is not sent again by itself.
+    /// The state. `unknown`: it may have been sent, but no reply came; it is not retried automatically.
     state: EnumText<DeliveryState>,
-    /// Why it stands there.
+    /// The reason of the state.
     reason: Option<String>,
-    /// How often it was tried.
+    /// The number of attempts.
     attempts: u32,
-    /// It goes out no earlier.
+    /// It is not sent before this time.
     not_before: Rfc3339Time,
     /// When it was planned.
     created_at: Rfc3339Time,
-    /// When it came to its end.
+    /// When it ended.
     ended_at: Option<Rfc3339Time>,
 }
 
@@ -47,12 +48,11 @@ pub(super) struct DeliveryBody {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeliveryPage {
-    /// Only those that stand here; `failed` are the dead letters.
+    /// Only deliveries in this state. `failed` are the dead letters.
     state: Option<EnumText<DeliveryState>>,
-    /// How many at most; 20 where it is left out.
-    #[schemars(range(min = 1, max = PAGE_MAX))]
-    limit: Option<usize>,
-    /// Where to go on: the `next_cursor` of the page before.
+    /// The page size. Default: 20.
+    limit: Option<PageLimit>,
+    /// The `next_cursor` of the previous page.
     #[schemars(extend("format" = "uuid"))]
     cursor: Option<String>,
 }
@@ -65,8 +65,8 @@ pub(super) async fn list(
 ) -> Result<Json<List<DeliveryBody>>, ApiError> {
     let before = page.cursor.as_deref().map(cursor).transpose()?;
     let state = page.state.map(|word| word.0);
-    let (deliveries, next) =
-        hub.store.deliveries(identity.caller.user_id.clone(), state, before, limit(page.limit)?).await?;
+    let limit = page.limit.unwrap_or_default().0;
+    let (deliveries, next) = hub.store.deliveries(identity.caller.user_id.clone(), state, before, limit).await?;
     let items = deliveries.into_iter().map(DeliveryBody::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }
@@ -76,9 +76,9 @@ pub(super) async fn retry(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     PathUuid(id): PathUuid,
-    IdempotencyHeader(once): IdempotencyHeader,
+    IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Json<DeliveryBody>, ApiError> {
-    Ok(Json(hub.store.retry_delivery(identity.caller.user_id.clone(), id, once).await?.into()))
+    Ok(Json(hub.store.retry_delivery(identity.caller.user_id.clone(), id, idempotency_key).await?.into()))
 }
 
 /// Cancels a waiting delivery.
@@ -86,9 +86,9 @@ pub(super) async fn cancel(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     PathUuid(id): PathUuid,
-    IdempotencyHeader(once): IdempotencyHeader,
+    IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Json<DeliveryBody>, ApiError> {
-    Ok(Json(hub.store.cancel_delivery(identity.caller.user_id.clone(), id, once).await?.into()))
+    Ok(Json(hub.store.cancel_delivery(identity.caller.user_id.clone(), id, idempotency_key).await?.into()))
 }
 
 /// The `reason` of a delivery that is on hold.

@@ -81,6 +81,7 @@ pub(super) fn drafts<'a>(
     max: usize,
 ) -> Result<Vec<ReceivedEvent<'a>>, ApiError> {
     let kind = body::media_type(headers);
+    body::check_batch_values(body)?;
     let is_list = body.trim_ascii_start().starts_with(b"[");
     let drafts: Vec<ReceivedEvent<'a>> = match &*kind {
         cloudevents::STRUCTURED => vec![ReceivedEvent::Cloud(body)],
@@ -212,8 +213,8 @@ mod tests {
             "payload":{"b":[1,2.5,-0,1e15,null,{"x":"\u00e9\n"}],"a":{}},"dedupe_key":"k","conversation_id":"c","user_id":"u",
             "correlation_id":"w","id":null}"#;
         for body in [EVENT, all] {
-            let once = read("", body, 1).unwrap_or_else(|error| panic!("{}", error.message)).remove(0);
-            assert_eq!(once, read_by_value(body).unwrap_or_else(|error| panic!("{}", error.message)));
+            let directly = read("", body, 1).unwrap_or_else(|error| panic!("{}", error.message)).remove(0);
+            assert_eq!(directly, read_by_value(body).unwrap_or_else(|error| panic!("{}", error.message)));
         }
     }
 

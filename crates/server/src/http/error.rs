@@ -6,30 +6,48 @@ use bellwire_store::{ErrorKind, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::field::Rfc3339Time;
 use crate::usage::Exceeded;
 
-/// Every error's body.
+/// The body of every error response.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub(super) struct ErrorBody {
     error: ErrorDetail,
 }
 
-/// What went wrong, for programs and for people.
+/// The error.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
 struct ErrorDetail {
-    /// A word that never changes, such as `validation_error` or `not_found`.
+    /// A stable code for programs, such as `validation_error` or `not_found`.
     #[schemars(pattern(r"^[a-z_]+$"))]
     code: &'static str,
-    /// What came and what is allowed, in a sentence.
+    /// A message for people: what is wrong and what is allowed.
     message: String,
-    /// The field at fault, by its path: `events[0].severity`.
+    /// The path of the invalid field, such as `events[0].severity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
-    /// What to do about it.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// What settled a notification before this button was pressed. Only in the 409 of a pressed button.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled_by: Option<SettledBy>,
+}
+
+/// What settled a notification: the button that was pressed first, or its dismissal.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct SettledBy {
+    /// Whether a button said something to the agent, or the notification was dismissed.
+    #[schemars(extend("enum" = ["prompt", "dismiss"]))]
+    pub(crate) action: &'static str,
+    /// The index of the button; null if the notification was dismissed without one.
+    pub(crate) index: Option<usize>,
+    /// The label of the button.
+    pub(crate) label: Option<String>,
+    /// When.
+    pub(crate) at: Rfc3339Time,
 }
 
 /// A failed request: the HTTP status, a stable code for programs, and a message for people.
@@ -41,11 +59,13 @@ pub struct ApiError {
     pub(crate) field: Option<String>,
     pub(crate) hint: Option<String>,
     pub(crate) retry_after_seconds: Option<u64>,
+    pub(crate) settled_by: Option<Box<SettledBy>>,
 }
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), field: None, hint: None, retry_after_seconds: None }
+        let message = message.into();
+        Self { status, code, message, field: None, hint: None, retry_after_seconds: None, settled_by: None }
     }
 
     /// The error for a status that middleware returned without a body of ours.
@@ -68,12 +88,9 @@ impl ApiError {
         Self { field: Some(field.into()), ..Self::new(StatusCode::BAD_REQUEST, "validation_error", message) }
     }
 
-    pub(crate) fn unauthorized() -> Self {
-        let message = "send a token: Authorization: Bearer bw_…";
-        Self {
-            hint: Some("bellwire token create".into()),
-            ..Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
-        }
+    pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
+        let hint = "bellwire token create makes a token; the first start writes one to admin.token in the data folder";
+        Self { hint: Some(hint.into()), ..Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message) }
     }
 
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
@@ -138,8 +155,13 @@ impl From<ValidationError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let error = ErrorDetail { code: self.code, message: self.message, field: self.field, hint: self.hint };
+        let kept = (self.status == StatusCode::NOT_FOUND).then(|| self.clone());
+        let Self { code, message, field, hint, .. } = self;
+        let settled_by = self.settled_by.map(|settled| *settled);
+        let error = ErrorDetail { code, message, field, hint, settled_by };
         let mut response = (self.status, Json(ErrorBody { error })).into_response();
+        // The pipeline adds a hint to it.
+        kept.map(|error| response.extensions_mut().insert(error));
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

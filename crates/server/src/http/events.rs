@@ -5,7 +5,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use bellwire_core::Time;
-use bellwire_store::{IdempotencyKey, Incoming, PersonTrace, Publish, Receipt, Verdicts};
+use bellwire_store::{IdempotencyKey, IncomingEvent, PersonTrace, Publish, Receipt, Verdicts};
 use schemars::{JsonSchema, json_schema};
 use serde::Serialize;
 
@@ -22,7 +22,9 @@ use super::{ApiError, Hub, intake};
 use crate::auth::{Identity, Scope};
 use crate::clock;
 
-/// What became of the events, in the order they came.
+pub(super) use super::event_list::list;
+
+/// The results of publishing, in the order of the events.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "events": [{
@@ -39,36 +41,36 @@ pub(super) struct PublishResponse {
     events: Vec<PublishedEvent>,
 }
 
-/// What one event came to.
+/// The result of publishing one event.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct PublishedEvent {
-    /// Its name: the sender's own, or ours.
+    /// The event's id: the client's own if it sent one, otherwise the hub's.
     id: String,
     /// How many subscribers do not listen for its type.
     filtered: u32,
-    /// What it came to, per conversation and listening subscriber.
+    /// The verdicts, one per conversation and listening subscriber.
     #[schemars(with = "Vec<VerdictBody>")]
     verdicts: Arc<Verdicts>,
 }
 
 /// The body of a publish: JSON, NDJSON or CloudEvents.
 pub(super) struct EventsBody {
-    once: Option<IdempotencyKey>,
+    idempotency_key: Option<IdempotencyKey>,
     headers: HeaderMap,
     body: Bytes,
 }
 
-/// A larger body is checked to its end before any event of it is kept.
+/// All events of a larger body are validated before any of them is kept in memory.
 const CHECKED_FIRST: usize = 1024 * 1024;
-/// The most events one call may bring.
+/// The maximum number of events per call.
 const EVENTS_MAX: usize = 1000;
 
-/// One event, a JSON array of them, or NDJSON: all are taken in or none.
+/// Publishes one event, a JSON array or NDJSON: all events or none.
 pub(super) async fn publish(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     correlation: Extension<Correlation>,
-    EventsBody { once, headers, body }: EventsBody,
+    EventsBody { idempotency_key, headers, body }: EventsBody,
 ) -> Result<Accepted<PublishResponse>, ApiError> {
     let now = clock::now();
     let drafts = drafts(&headers, &body, hub.batch_max)?;
@@ -78,17 +80,18 @@ pub(super) async fn publish(
     };
     let is_large = body.len() > CHECKED_FIRST;
     if is_large {
-        // Events take many times the memory of their text, so all are checked one by one and paid for before any is kept.
+        // A parsed event takes many times the memory of its text. So each event is validated and counted before any is
+        // kept.
         drafts.iter().enumerate().try_for_each(|draft| read(draft).map(|(_, incoming)| cost.note(&incoming)))?;
         cost.take_rest(&hub, &identity, now).await?;
     }
-    let (mut names, mut events) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len()));
+    let (mut client_ids, mut events) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len()));
     for draft in drafts.iter().enumerate() {
-        let (name, incoming) = read(draft)?;
+        let (client_id, incoming) = read(draft)?;
         if !is_large {
             cost.note(&incoming);
         }
-        names.push(name);
+        client_ids.push(client_id);
         events.push(incoming);
     }
     drop(drafts);
@@ -97,12 +100,16 @@ pub(super) async fn publish(
         cost.take_rest(&hub, &identity, now).await?;
     }
     cost.keep();
-    let receipts = hub.store.publish(Publish { caller: identity.caller.clone(), events, once }).await?;
-    let events = receipts.into_iter().zip(names).map(|(receipt, name)| PublishedEvent::of(receipt, name)).collect();
+    let receipts = hub.store.publish(Publish { caller: identity.caller.clone(), events, idempotency_key }).await?;
+    let events = receipts
+        .into_iter()
+        .zip(client_ids)
+        .map(|(receipt, client_id)| PublishedEvent::of(receipt, client_id))
+        .collect();
     Ok(Accepted(PublishResponse { events }))
 }
 
-/// One event's life: every verdict and what became of its notifications, with times and reasons.
+/// The trace of an event: its verdicts and notifications, with times and reasons.
 pub(super) async fn trace(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -110,19 +117,19 @@ pub(super) async fn trace(
 ) -> Result<Json<TraceBody>, ApiError> {
     let mut trace = hub.store.trace(identity.caller.clone(), id).await?;
     if identity.scope == Scope::Agent {
-        // An agent is not its person: where mail goes and what was read is theirs.
-        trace.told.iter_mut().for_each(PersonTrace::hide_the_persons_own);
+        // An agent must not see the person's addresses or what the person has read.
+        trace.person_traces.iter_mut().for_each(PersonTrace::redact_for_agents);
     }
     Ok(Json(trace.into()))
 }
 
-/// Checks one event. The name a sender brings stays a name of theirs; the store gives it one of its own.
+/// Validates one event. Returns it with its client event id; the store will assign the event's own id.
 fn admit(
     draft: &ReceivedEvent<'_>,
     now: Time,
     identity: &Identity,
     correlation: &Correlation,
-) -> Result<(Option<String>, Incoming), ApiError> {
+) -> Result<(Option<String>, IncomingEvent), ApiError> {
     let (mut event, client_event_id) = draft.read()?;
     if !event.is_addressed() {
         let bound = identity.caller.conversation_id.clone();
@@ -130,15 +137,15 @@ fn admit(
             ApiError::invalid("conversation_id", "is missing; an event needs conversation_id or user_id")
         })?);
     }
-    let name = event.take_client_id();
+    let client_id = event.take_client_id();
     let event = event.into_event(now)?.correlated(correlation.id());
-    Ok((name, Incoming::new(event, client_event_id)))
+    Ok((client_id, IncomingEvent::new(event, client_event_id)))
 }
 
 impl PublishedEvent {
-    pub(super) fn of(receipt: Receipt, name: Option<String>) -> Self {
+    pub(super) fn of(receipt: Receipt, client_id: Option<String>) -> Self {
         Self {
-            id: name.unwrap_or_else(|| receipt.event_id.to_string()),
+            id: client_id.unwrap_or_else(|| receipt.event_id.to_string()),
             filtered: receipt.filtered,
             verdicts: receipt.verdicts,
         }
@@ -149,9 +156,9 @@ impl<S: Send + Sync> FromRequest<S> for EventsBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let once = idempotency_key_of(&request)?;
+        let key = idempotency_key_of(&request)?;
         let (parts, body) = intake::whole(request).await?;
-        Ok(Self { once: once.map(|once| once.of(&body)), headers: parts.headers, body })
+        Ok(Self { idempotency_key: key.map(|key| key.of(&body)), headers: parts.headers, body })
     }
 }
 
@@ -165,7 +172,7 @@ impl shape::RequestShape for EventsBody {
         let events = json_schema!({ "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event });
         let json = json_schema!({ "anyOf": [event, events], "examples": [example()] });
         operation.body("application/json", json.to_value());
-        // OpenAPI 3.1 has no words for a list that is written a line each; the list is what can be checked.
+        // OpenAPI 3.1 cannot describe NDJSON, so the schema describes the list of its lines.
         let lines = json_schema!({
             "type": "array", "minItems": 1, "maxItems": EVENTS_MAX, "items": event,
             "description": "One event a line.", "examples": [[example(), example()]],

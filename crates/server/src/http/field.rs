@@ -38,7 +38,11 @@ pub(super) struct BoundedInteger<const MIN: u64 = 0, const MAX: u64 = INTEGER_MA
 
 /// A time in RFC 3339 format.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Rfc3339Time(pub(super) Time);
+pub(crate) struct Rfc3339Time(pub(super) Time);
+
+/// A time in RFC 3339 format in a query, where the `+` of an offset is decoded as a space if it was not percent-encoded.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct QueryTime(pub(super) Time);
 
 /// An enum's value, written as its text.
 #[derive(Copy, Clone, Debug)]
@@ -68,7 +72,8 @@ impl<const MAX: usize> SingleLineText<MAX> {
 }
 
 impl<const MAX: usize> MultiLineText<MAX> {
-    fn check(text: String) -> Result<Self, String> {
+    /// Validates the text; the error says what is allowed.
+    pub(super) fn check(text: String) -> Result<Self, String> {
         check_length(&text, MAX)?;
         match text.trim().is_empty() {
             true => Err("is blank; say something".to_owned()),
@@ -124,7 +129,21 @@ impl<const MIN: u64, const MAX: u64> Serialize for BoundedInteger<MIN, MAX> {
 
 impl<'de> Deserialize<'de> for Rfc3339Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
+        // A number is read too, so that the error can say what to write instead.
+        let text = match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => text,
+            serde_json::Value::Number(number) => number.to_string(),
+            other => return Err(D::Error::custom(format!("{other} is not a time such as 2026-01-03T15:30:00Z"))),
+        };
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for QueryTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let encoded = text.parse().or_else(|error| text.replace(' ', "+").parse().map_err(|_| error));
+        encoded.map(Self).map_err(D::Error::custom)
     }
 }
 
@@ -175,6 +194,7 @@ inline_schema!([const MAX: usize] MultiLineText<MAX>, json_schema!({
 inline_schema!([const MIN: u64, const MAX: u64] BoundedInteger<MIN, MAX>, json_schema!({
     "type": "integer", "minimum": MIN, "maximum": MAX,
 }));
+inline_schema!([] QueryTime, json_schema!({ "type": "string", "format": "date-time" }));
 inline_schema!([] Rfc3339Time, json_schema!({ "type": "string", "format": "date-time" }));
 
 inline_schema!([T: WireEnum] EnumText<T>, json_schema!({
@@ -215,6 +235,7 @@ impl_wire_enum! {
     bellwire_core::Severity,
     bellwire_core::Priority,
     bellwire_core::InjectionPoint,
+    bellwire_core::verdict::VerdictKind,
     bellwire_core::subscriber::Activation,
     bellwire_core::subscriber::Audience,
     bellwire_core::inject::Style,

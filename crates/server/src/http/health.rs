@@ -14,13 +14,13 @@ const OUTBOX_LATE_MS: u64 = 15 * 60_000;
 /// The response has no details because the endpoint needs no token; the log has them.
 const REDIS_AWAY: &str = "redis is away: the database alone refuses what is over an hourly limit";
 
-/// How the hub is.
+/// The health of the hub.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Health {
-    /// `ok` for a process that lives, `ready` for a hub that can accept.
+    /// `ok` if the process is alive, `ready` if the hub can accept events.
     #[schemars(extend("enum" = ["ok", "ready"]))]
     status: &'static str,
-    /// What the hub works without.
+    /// The parts that do not work; the hub works without them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     degraded: Vec<String>,
 }

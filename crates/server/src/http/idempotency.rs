@@ -23,7 +23,7 @@ const KEY_MAX: usize = 255;
 
 /// A JSON body with the request's idempotency key.
 pub(super) struct IdempotentBody<T> {
-    pub(super) once: Option<IdempotencyKey>,
+    pub(super) idempotency_key: Option<IdempotencyKey>,
     pub(super) body: T,
 }
 
@@ -34,10 +34,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for IdempotentBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let once = idempotency_key_of(&request)?;
+        let key = idempotency_key_of(&request)?;
         body::check_json(request.headers())?;
         let (_, bytes) = intake::whole(request).await?;
-        Ok(Self { once: once.map(|once| once.of(&bytes)), body: body::read_object(&bytes)? })
+        Ok(Self { idempotency_key: key.map(|key| key.of(&bytes)), body: body::read_object(&bytes)? })
     }
 }
 
@@ -45,9 +45,9 @@ impl<S: Send + Sync> FromRequest<S> for IdempotencyHeader {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let once = idempotency_key_of(&request)?;
+        let key = idempotency_key_of(&request)?;
         let (_, bytes) = intake::whole(request).await?;
-        Ok(Self(once.map(|once| once.of(&bytes))))
+        Ok(Self(key.map(|key| key.of(&bytes))))
     }
 }
 

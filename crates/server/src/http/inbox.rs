@@ -3,21 +3,24 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::{Extension, Json};
-use bellwire_store::{InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState};
+use bellwire_store::{InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, PressOutcome, Settlement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::body::Body;
+use super::error::SettledBy;
 use super::field::{EnumText, PathId, Rfc3339Time};
 use super::idempotency::IdempotencyHeader;
 use super::path::{ButtonPath, ItemPath};
-use super::shape::{List, PAGE_MAX, Query, limit};
+use super::query::{PageLimit, Query};
+use super::shape::List;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-/// What a person was told.
+/// A notification in a person's inbox.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Notification")]
 #[schemars(extend("examples" = [{
@@ -26,32 +29,32 @@ use crate::auth::Identity;
     "correlation_id": null, "created_at": "2026-01-03T15:30:00Z", "read_at": null, "dismissed_at": null,
 }]))]
 pub(super) struct InboxItemBody {
-    /// Its name.
+    /// Its id.
     id: Uuid,
-    /// Where it came from: a message, a toast, or the hub itself.
+    /// The kind: a message, a toast, or a note of the hub itself.
     kind: EnumText<InboxItemKind>,
-    /// What sort of news it is.
+    /// The type.
     #[serde(rename = "type")]
-    level: EnumText<InboxItemType>,
-    /// The authenticated name of who tells.
+    item_type: EnumText<InboxItemType>,
+    /// The authenticated name of the sender.
     origin: String,
-    /// The source that the events name which it tells of; the sender chose it, nobody vouches for it.
+    /// The source named by its events. The sender chose it; it is not authenticated.
     source: Option<String>,
-    /// The conversation in which it came up.
+    /// The conversation it comes from.
     conversation_id: Option<String>,
-    /// What stands above it.
+    /// The title.
     title: Option<String>,
-    /// What it says. It is an agent's text, not the hub's.
+    /// The text. It was written by an agent, not by the hub.
     message: String,
-    /// How long a toast stays, in milliseconds; 0 = until it is dismissed.
+    /// How long a toast is shown, in milliseconds; 0 = until it is dismissed.
     duration: Option<u32>,
     /// Where a toast appears.
     position: Option<String>,
     /// Its buttons, in the order of their indexes.
     actions: Vec<Button>,
-    /// The thread of work it belongs to.
+    /// The correlation id of the request that caused it.
     correlation_id: Option<String>,
-    /// When it came.
+    /// When it was created.
     created_at: Rfc3339Time,
     /// When it was read.
     read_at: Option<Rfc3339Time>,
@@ -62,12 +65,12 @@ pub(super) struct InboxItemBody {
 /// A button.
 #[derive(Serialize, JsonSchema)]
 struct Button {
-    /// What stands on it.
+    /// The label.
     label: String,
-    /// Whether it says something to the agent, or only dismisses.
+    /// `prompt` sends a message to the agent; `dismiss` only dismisses the notification.
     #[schemars(extend("enum" = ["prompt", "dismiss"]))]
     action: &'static str,
-    /// What it says to the agent. Show it before it is pressed.
+    /// The message that it sends to the agent. Show it to the person before the button is pressed.
     prompt: Option<String>,
     /// When it was pressed.
     pressed_at: Option<Rfc3339Time>,
@@ -77,55 +80,54 @@ struct Button {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InboxPage {
-    /// unread, all (what is not dismissed; the default) or dismissed.
+    /// `unread`, `all` (not dismissed; the default) or `dismissed`.
     state: Option<EnumText<InboxState>>,
-    /// Only of this sort.
+    /// Only notifications of this type.
     #[serde(rename = "type")]
-    level: Option<EnumText<InboxItemType>>,
-    /// How many at most; 20 where it is left out.
-    #[schemars(range(min = 1, max = PAGE_MAX))]
-    limit: Option<usize>,
-    /// Where to go on: the `next_cursor` of the page before.
+    item_type: Option<EnumText<InboxItemType>>,
+    /// The page size. Default: 20.
+    limit: Option<PageLimit>,
+    /// The `next_cursor` of the previous page.
     #[schemars(extend("format" = "uuid"))]
     cursor: Option<String>,
 }
 
-/// How many are unread.
+/// The number of unread notifications.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct UnreadCount {
     count: usize,
 }
 
-/// How many were marked.
+/// The number of changed notifications.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Marked")]
 pub(super) struct MarkedCount {
-    /// How many had not been read.
+    /// How many were unread before.
     updated: usize,
 }
 
-/// What to change about a notification.
+/// A change of a notification.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "read": true }]))]
 #[schemars(rename = "Reading")]
 pub(super) struct ReadPatch {
-    /// Whether it was read.
+    /// Whether it is read.
     read: bool,
 }
 
-/// What pressing a button came to; pressing it again comes to the same.
+/// The result of pressing a button. Pressing it again gives the same result.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Press")]
 pub(super) struct PressBody {
-    /// Which button.
+    /// The index of the button.
     index: usize,
-    /// What it does.
+    /// The action of the button.
     #[schemars(extend("enum" = ["prompt", "dismiss"]))]
     action: &'static str,
-    /// When it was pressed first.
+    /// When it was first pressed.
     pressed_at: Rfc3339Time,
-    /// The `user.message` it became.
+    /// The id of the `user.message` event that it published.
     event_id: Option<Uuid>,
 }
 
@@ -139,16 +141,16 @@ pub(super) async fn list(
     identity.check_user(&id)?;
     let query = InboxQuery {
         state: page.state.map_or(InboxState::All, |word| word.0),
-        level: page.level.map(|word| word.0),
+        item_type: page.item_type.map(|word| word.0),
         before: page.cursor.as_deref().map(cursor).transpose()?,
-        limit: limit(page.limit)?,
+        limit: page.limit.unwrap_or_default().0,
     };
     let (items, next) = hub.store.inbox(id, query).await?;
     let next_cursor = next.map(|next| next.to_string());
     Ok(Json(List { items: items.into_iter().map(InboxItemBody::from).collect(), next_cursor }))
 }
 
-/// How many are unread.
+/// The number of unread notifications.
 pub(super) async fn unread_count(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -174,10 +176,10 @@ pub(super) async fn read_all(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     PathId(id): PathId,
-    IdempotencyHeader(once): IdempotencyHeader,
+    IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Json<MarkedCount>, ApiError> {
     identity.check_user(&id)?;
-    Ok(Json(MarkedCount { updated: hub.store.read_all(id, once).await? }))
+    Ok(Json(MarkedCount { updated: hub.store.read_all(id, idempotency_key).await? }))
 }
 
 /// Dismisses a notification: it is hidden, counts as read, and its row stays.
@@ -190,22 +192,38 @@ pub(super) async fn dismiss(
     Ok(Json(hub.store.dismiss(path.user_id, path.id).await?.into()))
 }
 
-/// Presses a button of a notification on behalf of its user.
+/// Presses a button of a notification on behalf of its user. The first pressed button or the dismissal settles it: other
+/// buttons then get 409 with `settled_by`.
 pub(super) async fn act(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     path: ButtonPath,
-    IdempotencyHeader(once): IdempotencyHeader,
+    IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Json<PressBody>, ApiError> {
     let ItemPath { user_id, id } = path.item;
     identity.check_user(&user_id)?;
-    let pressed = hub.store.act(user_id, id, path.index, once).await?;
+    let pressed = match hub.store.act(user_id, id, path.index, idempotency_key).await? {
+        PressOutcome::Pressed(pressed) => pressed,
+        PressOutcome::Settled(settlement) => return Err(settled(settlement)),
+    };
     Ok(Json(PressBody {
         index: pressed.acted.index,
         action: action(pressed.button.prompt.as_deref()),
         pressed_at: Rfc3339Time(pressed.acted.at),
         event_id: pressed.acted.event_id.map(|id| id.0),
     }))
+}
+
+/// The refusal of a button of a notification that is settled.
+fn settled(Settlement { pressed, at }: Settlement) -> ApiError {
+    let action = action(pressed.as_ref().and_then(|(_, button)| button.prompt.as_deref()));
+    let (index, label) = pressed.map(|(index, button)| (index, button.label)).unzip();
+    let message = match (&label, action) {
+        (Some(label), "prompt") => format!("the button \"{label}\" was pressed at {at}; only one button can be"),
+        _ => format!("this notification was dismissed at {at}; its buttons no longer work"),
+    };
+    let settled_by = Some(Box::new(SettledBy { action, index, label, at: Rfc3339Time(at) }));
+    ApiError { settled_by, ..ApiError::new(StatusCode::CONFLICT, "conflict", message) }
 }
 
 /// Parses a cursor, which is the id of an item.
@@ -234,7 +252,7 @@ impl From<InboxItem> for InboxItemBody {
         Self {
             id: item.id.0,
             kind: EnumText(item.kind),
-            level: EnumText(item.level),
+            item_type: EnumText(item.item_type),
             actions,
             duration: item.toast.as_ref().map(|toast| toast.duration),
             position: item.toast.map(|toast| toast.position),

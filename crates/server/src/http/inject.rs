@@ -21,7 +21,7 @@ type CallId = SingleLineText<{ Inject::CALL_ID_MAX }>;
 type ItemsMax = BoundedInteger<1, { InjectLimits::ITEMS_MOST as u64 }>;
 type TokensMax = BoundedInteger<{ InjectLimits::TOKENS_MIN as u64 }, { InjectLimits::TOKENS_MOST as u64 }>;
 
-/// An agent at an injection point.
+/// A request of an agent at an injection point.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{
@@ -29,59 +29,59 @@ type TokensMax = BoundedInteger<{ InjectLimits::TOKENS_MIN as u64 }, { InjectLim
 }]))]
 #[schemars(rename = "InjectRequest")]
 pub(super) struct InjectBody {
-    /// Where the agent is.
+    /// The injection point.
     point: EnumText<InjectionPoint>,
-    /// The caller's own name for this moment; asking again with it gives the same answer.
+    /// The caller's id of this call. A repeated call id gets the same answer.
     call_id: CallId,
-    /// The agent inside the conversation; `main` where it is left out.
+    /// The agent in the conversation. Default: `main`.
     agent: Option<SingleLineText<{ AgentName::MAX }>>,
-    /// What the tool returned. It comes back in `content`, unaltered, with the block behind it.
+    /// The tool's result. `content` of the response is this text, unchanged, followed by the block.
     tool_result: Option<String>,
-    /// Whether the tool failed. Errors are augmented exactly like successes.
+    /// Whether the tool failed. A failed result gets the block like a successful one.
     #[serde(rename = "is_error")]
     _is_error: Option<bool>,
-    /// How the news is written; `block` where it is left out.
+    /// The form of the notifications. Default: `block`.
     style: Option<EnumText<Style>>,
-    /// For which API synthetic messages are shaped; `anthropic` where it is left out.
+    /// The API format of synthetic messages. Default: `anthropic`.
     shape: Option<EnumText<Shape>>,
-    /// How many items at most; 10 where it is left out.
+    /// The maximum number of items. Default: 10.
     max_items: Option<ItemsMax>,
-    /// How many tokens at most, tags included; 1000 where it is left out.
+    /// The maximum number of tokens, including the tags. Default: 1000.
     max_tokens: Option<TokensMax>,
-    /// Earlier calls whose answers never reached the model; what they took waits again, within the bound of 200
-    /// notifications that wait for an agent. At most 20 calls.
+    /// The call ids of earlier answers that never reached the model. Their notifications become pending again, within
+    /// the limit of 200 pending notifications per agent. At most 20 call ids.
     #[serde(default)]
     #[schemars(length(max = Inject::UNSEEN_MAX))]
     unseen: Vec<CallId>,
-    /// Take nothing unless something is among it that is reason to wake the agent.
+    /// Take notifications only if at least one of them would wake the agent.
     #[serde(default)]
     wake_only: bool,
-    /// The tool call just seen, published first.
+    /// The agent's latest tool call. It is published as an event first.
     observed: Option<Object<ObservedCallBody>>,
 }
 
-/// A tool call the agent just made.
+/// The agent's latest tool call.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ObservedCall")]
 struct ObservedCallBody {
-    /// The tool.
+    /// The name of the tool.
     tool_name: SingleLineText<256>,
     /// How the call ended.
     outcome: EnumText<CallOutcome>,
-    /// Its arguments, for the loop detector: any JSON.
+    /// The arguments, any JSON, for the loop detector.
     arguments: Option<Value>,
     /// The kind of error.
     error_type: Option<String>,
-    /// The error in words.
+    /// The error message.
     error_message: Option<String>,
-    /// How long it took.
+    /// The duration.
     duration_ms: Option<BoundedInteger>,
-    /// What has been used of which budgets.
+    /// The usage of budgets.
     usage: Option<Object<Usage>>,
 }
 
-/// What has been used of which budgets, for the budget detectors.
+/// The usage of budgets, for the budget detectors.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Usage {
@@ -103,7 +103,7 @@ struct Usage {
     time_limit_ms: Option<BoundedInteger>,
 }
 
-/// An agent's mail.
+/// The notifications of an injection.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "block": "<notifications id=\"k7Qm2xTb\" count=\"1\" showing=\"1\">\n\
@@ -115,7 +115,7 @@ struct Usage {
 }]))]
 #[schemars(rename = "Injection")]
 pub(super) struct InjectResponse {
-    /// The text to put behind the tool's result; empty where there is nothing to say.
+    /// The text to append to the tool's result; empty if there is nothing to show.
     block: String,
     /// The tool's result, a blank line, and the block.
     content: String,
@@ -125,16 +125,15 @@ pub(super) struct InjectResponse {
     messages: Option<Vec<Value>>,
     /// The notifications that were taken.
     notifications: Vec<Uuid>,
-    /// Showing, folded and pending together.
+    /// The sum of `showing`, `folded` and `pending`.
     count: usize,
-    /// Items shown.
+    /// The number of items shown.
     showing: usize,
-    /// Items summed up in a line.
+    /// The number of items that are only counted in summary lines.
     folded: usize,
-    /// Items that did not fit and wait on.
+    /// The number of items that did not fit and stay pending.
     pending: usize,
-    /// What the caller should know about its request, such as a call id in `unseen` that is not known. Left out where
-    /// there is nothing.
+    /// Warnings about the request, such as an unknown call id in `unseen`. Omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     warnings: Vec<String>,
@@ -149,15 +148,15 @@ pub(super) async fn inject(
 ) -> Result<Json<InjectResponse>, ApiError> {
     identity.usage.inject(std::time::Instant::now())?;
     let tool_result = ask.tool_result.take().unwrap_or_default();
-    let mut take = ask.into_take(id, identity)?;
-    take.correlation_id = Some(correlation.id().to_owned());
-    let style = take.request.style;
-    let given = hub.store.take(take).await?;
-    Ok(Json(InjectResponse::of(given, &tool_result, style)))
+    let mut command = ask.into_command(id, identity)?;
+    command.correlation_id = Some(correlation.id().to_owned());
+    let style = command.request.style;
+    let result = hub.store.inject(command).await?;
+    Ok(Json(InjectResponse::of(result, &tool_result, style)))
 }
 
 impl InjectBody {
-    fn into_take(self, conversation_id: String, identity: Identity) -> Result<InjectCommand, ApiError> {
+    fn into_command(self, conversation_id: String, identity: Identity) -> Result<InjectCommand, ApiError> {
         let mut request = Inject::new(self.point.0, &self.call_id.0)?;
         request.style = self.style.map_or(Style::Block, |word| word.0);
         request.shape = self.shape.map_or(Shape::Anthropic, |word| word.0);
@@ -201,17 +200,17 @@ impl ObservedCallBody {
 }
 
 impl InjectResponse {
-    fn of(given: InjectResult, tool_result: &str, style: Style) -> Self {
+    fn of(result: InjectResult, tool_result: &str, style: Style) -> Self {
         Self {
-            content: given.content(tool_result),
-            block: given.block,
-            messages: (style == Style::Synthetic).then_some(given.messages),
-            notifications: given.notifications,
-            count: given.count,
-            showing: given.showing,
-            folded: given.folded,
-            pending: given.pending,
-            warnings: given.warnings,
+            content: result.content(tool_result),
+            block: result.block,
+            messages: (style == Style::Synthetic).then_some(result.messages),
+            notifications: result.notifications,
+            count: result.count,
+            showing: result.showing,
+            folded: result.folded,
+            pending: result.pending,
+            warnings: result.warnings,
         }
     }
 }

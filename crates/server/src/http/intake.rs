@@ -1,7 +1,7 @@
-//! Reading a request's body: within a size, at a minimum rate, and within the memory that bodies may take together.
+//! Reads request bodies within limits: the size of a body, its minimum data rate, and the memory of all bodies together.
 //!
-//! Without these, a sender that sends half of many large bodies fills the memory, and one that sends a byte now and then
-//! holds a place among `limits.concurrent_requests` for as long as a request may take.
+//! Without these limits, a client could fill the memory with many incomplete large bodies, or hold a permit of
+//! `limits.concurrent_requests` until the request timeout by sending a byte now and then.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,15 +18,16 @@ use super::ApiError;
 use crate::clock;
 use crate::usage::TokenUsage;
 
-/// How long a body may take in any case, and how many bytes a second it has to have beyond that.
+/// The time every body may take, independent of its data rate.
 const GRACE: Duration = Duration::from_secs(5);
+/// The minimum data rate after [`GRACE`].
 const BYTES_PER_SECOND_MIN: u64 = 1024;
-/// The first bytes of every body are not counted: the number of requests in progress bounds them.
+/// The first bytes of every body do not count towards the memory limit: the limit on concurrent requests bounds them.
 const UNCOUNTED: usize = 64 * 1024;
-/// How many of the largest bodies may be in memory together.
+/// How many bodies of the maximum size fit into the memory limit.
 const BODIES_MAX: usize = 8;
 
-/// The memory for the bodies of all requests in progress.
+/// The memory limit for the bodies of all concurrent requests, one permit per byte.
 #[derive(Clone)]
 pub(super) struct BodyRoom {
     body_max: usize,
@@ -40,7 +41,7 @@ impl BodyRoom {
     }
 }
 
-/// What one request may still read. It lives until the request is answered, and so does the room its body takes.
+/// Reads the body of one request. It holds the permits for the body's memory until the response is sent.
 pub(super) struct Intake {
     room: BodyRoom,
     usage: Option<Arc<TokenUsage>>,
@@ -48,19 +49,19 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// Refuses a body at once that says itself that it is too large.
+    /// Refuses a body whose `Content-Length` exceeds the maximum, before reading it.
     pub(super) fn of(
         room: &BodyRoom,
         usage: Option<Arc<TokenUsage>>,
         request: &Request,
     ) -> Result<Arc<Self>, ApiError> {
-        if announced(request).is_some_and(|length| length > room.body_max as u64) {
-            return Err(too_large());
+        if content_length(request).is_some_and(|length| length > room.body_max as u64) {
+            return Err(too_large(room.body_max));
         }
         Ok(Arc::new(Self { room: room.clone(), usage, held: Mutex::default() }))
     }
 
-    /// The body, of which memory holds only what has come: what a sender announces is not believed.
+    /// Reads the body. Memory is allocated only for received bytes, because `Content-Length` cannot be trusted.
     async fn read(&self, mut body: Body) -> Result<Bytes, ApiError> {
         let started = Instant::now();
         let mut whole: Vec<u8> = Vec::new();
@@ -70,7 +71,7 @@ impl Intake {
             let Ok(data) = frame.map_err(|_| ended_early())?.into_data() else { continue };
             self.count(whole.len(), data.len())?;
             if whole.is_empty() && body.is_end_stream() {
-                // Nearly every body comes in one piece, which is taken as it is.
+                // Most bodies arrive as one frame, which needs no copy.
                 return Ok(data);
             }
             whole.extend_from_slice(&data);
@@ -78,22 +79,23 @@ impl Intake {
         Ok(whole.into())
     }
 
-    /// Counts what has come behind the first `before` bytes.
+    /// Counts `bytes` received after the first `before` bytes, and acquires permits for their memory.
     fn count(&self, before: usize, bytes: usize) -> Result<(), ApiError> {
         let after = before.saturating_add(bytes);
         if after > self.room.body_max {
-            return Err(too_large());
+            return Err(too_large(self.room.body_max));
         }
         if let Some(usage) = &self.usage {
             usage.received(bytes as u64, clock::now())?;
         }
-        let counted = u32::try_from(after.saturating_sub(before.max(UNCOUNTED))).map_err(|_| too_large())?;
+        let counted =
+            u32::try_from(after.saturating_sub(before.max(UNCOUNTED))).map_err(|_| too_large(self.room.body_max))?;
         if counted > 0 {
             let of_token = self.usage.as_ref().map(|usage| usage.body_room(counted)).transpose()?;
             let of_all = self.room.free.clone().try_acquire_many_owned(counted).map_err(|_| no_room())?;
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             for permit in of_token.into_iter().chain([of_all]) {
-                // Permits of the same semaphore become one.
+                // Merge permits of the same semaphore.
                 match held.iter_mut().find(|other| Arc::ptr_eq(other.semaphore(), permit.semaphore())) {
                     Some(other) => other.merge(permit),
                     None => held.push(permit),
@@ -104,23 +106,24 @@ impl Intake {
     }
 }
 
-/// The whole body of a request, and the rest of it.
+/// Reads the whole body of a request. Returns its other parts too.
 pub(super) async fn whole(request: Request) -> Result<(request::Parts, Bytes), ApiError> {
     let (mut parts, body) = request.into_parts();
-    // Taken out: a stream of MCP keeps the extensions, but not its body.
+    // Removed, because an MCP stream keeps the extensions for its lifetime but not the body.
     let intake = parts.extensions.remove::<Arc<Intake>>();
     let intake = intake.ok_or_else(|| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
     let bytes = intake.read(body).await?;
     Ok((parts, bytes))
 }
 
-/// How long the body says it is.
-fn announced(request: &Request) -> Option<u64> {
+/// The value of `Content-Length`.
+fn content_length(request: &Request) -> Option<u64> {
     request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn too_large() -> ApiError {
-    ApiError::of_status(StatusCode::PAYLOAD_TOO_LARGE)
+fn too_large(body_max: usize) -> ApiError {
+    let message = format!("the body has more than {body_max} bytes (limits.body_bytes); send it in parts");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 
 fn ended_early() -> ApiError {
@@ -142,7 +145,7 @@ mod tests {
     use super::*;
     use futures_util::stream;
 
-    /// Reads a body of which so many bytes come every tenth of a second, for a minute.
+    /// Reads a body that sends `bytes` bytes every 100 ms for a minute.
     async fn read_for_a_minute(bytes: usize) -> Result<usize, StatusCode> {
         let pieces = stream::unfold(0, move |at| async move {
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -9,35 +9,35 @@ use serde_json::{Value, json};
 
 use super::field::{EnumText, ID_MAX, Rfc3339Time, SingleLineText};
 
-/// An event as its sender writes it.
+/// An event to publish.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewEvent {
-    /// The sender's own name for it. Sent again with the same content it gets the first answer; with another, 409.
+    /// The client's own id of the event. A repeat with the same content gets the first answer; with other content, 409.
     id: Option<SingleLineText<ID_MAX>>,
-    /// What happened: two to six lower-case parts joined by dots. `user.message` is the person's own.
+    /// The type: two to six lower-case parts joined by dots. `user.message` is reserved for the person.
     #[serde(rename = "type")]
     #[schemars(length(min = 3, max = 128), pattern(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,5}$"))]
     kind: String,
-    /// The component it comes from, as it stands in front of the news. `user` is the person's own.
+    /// The component it comes from; the label of its notifications. `user` is reserved for the person.
     #[schemars(length(min = 1, max = 64), pattern(r"^[A-Za-z0-9_.:/-]([A-Za-z0-9 _.:/-]*[A-Za-z0-9_.:/-])?$"))]
     source: String,
-    /// How bad it is.
+    /// The severity.
     severity: EnumText<Severity>,
-    /// When it happened; the arrival where it is left out.
+    /// When it happened. Default: when it arrives.
     timestamp: Option<Rfc3339Time>,
-    /// What it carries: any JSON object of at most 64 KiB and 64 levels.
+    /// The payload: any JSON object of at most 64 KiB and 64 levels.
     #[schemars(with = "serde_json::Map<String, Value>")]
     payload: Value,
-    /// What makes it the same as another; wins over the subscriber's own rule.
+    /// Events with the same key are duplicates. It replaces the subscriber's own rule.
     dedupe_key: Option<SingleLineText<256>>,
     /// The conversation it is for.
     conversation_id: Option<SingleLineText<ID_MAX>>,
-    /// The agent inside the conversation; `main` where it is left out.
+    /// The agent in the conversation. Default: `main`.
     agent: Option<SingleLineText<128>>,
-    /// The person it is for: every open conversation of theirs hears it.
+    /// The person it is for. Without `conversation_id`, it goes to every open conversation of this person.
     user_id: Option<SingleLineText<ID_MAX>>,
-    /// The thread of work it belongs to.
+    /// An id that connects it with other requests in logs and traces.
     correlation_id: Option<SingleLineText<128>>,
 }
 

@@ -25,7 +25,7 @@ impl OpenStream {
         let revoked = hub.revoked.subscribe();
         // A token that was revoked before the subscription began is not announced by it.
         if !hub.tokens.is_still_valid(identity).await? {
-            return Err(ApiError::unauthorized());
+            return Err(ApiError::unauthorized("this token was revoked or has expired"));
         }
         let after = identity.expires_at.map(|at| Duration::from_millis(at.millis_since(clock::now())));
         Ok(Self {

@@ -18,15 +18,15 @@ use super::router::{ROUTES, Route};
 use super::shape::{HandlerArgument, ResponseShape};
 use crate::auth::Scope;
 
-const ABOUT: &str = "The notification layer for AI agents: news goes in as events and comes out where an agent can use \
-    it.\n\nEvery call but the probes needs `Authorization: Bearer TOKEN`. Errors are `{error: {code, message, field?, \
-    hint?}}` with codes that never change; a field that is not known is refused by name. What is not yours answers 404, \
-    like what is not there. A method that a path does not have answers 405. What a 2xx says is on disk.";
+const ABOUT: &str = "The notification layer for AI agents: programs publish events, and agents take notifications when \
+    they can use them.\n\nEvery request except the probes needs `Authorization: Bearer TOKEN`. Errors are `{error: {code, \
+    message, field?, hint?}}` with stable codes. Unknown fields are refused. Data of another owner gives 404, like missing \
+    data. A method that a path does not support gives 405. A 2xx response is sent only after the data is durable.";
 
 /// The meaning of `{id}` by path prefix: (prefix, description, example).
 const IDS: [(&str, &str, &str); 9] = [
-    ("/v1/events/", "The event: our id, or the one its sender brought.", "build-17"),
-    ("/v1/conversations/", "The conversation, as its owner named it.", "chat"),
+    ("/v1/events/", "The event: the hub's id, or the client's own.", "build-17"),
+    ("/v1/conversations/", "The id of the conversation, chosen by its owner.", "chat"),
     ("/v1/tools/", "The tool's name.", "check_notifications"),
     ("/v1/subscribers/", "The subscriber.", "tool_failure"),
     ("/v1/users/{id}/", "The person.", "ada"),
@@ -40,29 +40,29 @@ const IDS: [(&str, &str, &str); 9] = [
 const NAMES: [(&str, &str, &str); 3] = [
     ("nid", "The notification.", "0198c0de-0000-7000-8000-000000000000"),
     ("index", "The button, counted from 0.", "0"),
-    ("signed", "What stands in the link.", "AAAA"),
+    ("signed", "The signed part of the link.", "AAAA"),
 ];
 
 /// The error responses: (status, name in the document, description).
 const ERRORS: [(u16, &str, &str); 16] = [
-    (400, "BadRequest", "Something in the request is wrong; `field` says what."),
-    (401, "Unauthorized", "No token, or one that is worth nothing."),
-    (403, "Forbidden", "The token's scope may not do this, or only a person may say this."),
-    (404, "NotFound", "It is not there, or it is not yours."),
-    (405, "MethodNotAllowed", "Not with this method, as things stand."),
-    (406, "NotAcceptable", "The caller must accept both JSON and a stream of events."),
-    (408, "TooSlow", "The body came too slowly."),
-    (409, "Conflict", "It was done before, otherwise; or the person is being erased."),
-    (413, "TooLarge", "The body is larger than the hub takes."),
-    (415, "UnsupportedMediaType", "The body's type is not understood here."),
-    (421, "HostNotAllowed", "The hub does not answer to this host name."),
-    (422, "TooCostly", "More than one call may ask for: too long a message, or too many events at once."),
-    (429, "TooMany", "Too fast, too much at once, or the mailbox is full; `Retry-After` says when to come back."),
-    (500, "Failed", "The hub failed; its log says why."),
-    (503, "TryAgain", "The hub cannot do this now; ask again."),
-    (504, "Timeout", "This took too long."),
+    (400, "BadRequest", "The request is invalid; `field` names the invalid field."),
+    (401, "Unauthorized", "The token is missing, unknown, expired or revoked."),
+    (403, "Forbidden", "The scope of the token does not allow this, or the event is reserved for a person."),
+    (404, "NotFound", "It does not exist, or it belongs to another owner."),
+    (405, "MethodNotAllowed", "The path does not support this method."),
+    (406, "NotAcceptable", "The client must accept both `application/json` and `text/event-stream`."),
+    (408, "TooSlow", "The body was sent too slowly."),
+    (409, "Conflict", "It conflicts with an earlier request or with the current state, or the person is being erased."),
+    (413, "TooLarge", "The body is too large."),
+    (415, "UnsupportedMediaType", "The content type is not supported here."),
+    (421, "HostNotAllowed", "The host name is not allowed (`server.allowed_hosts`)."),
+    (422, "TooCostly", "The call exceeds a limit per call: the message is too long, or there are too many events."),
+    (429, "TooMany", "A rate limit is reached or the mailbox is full; `Retry-After` says when to retry."),
+    (500, "Failed", "Internal error; the hub's log has the cause."),
+    (503, "TryAgain", "The hub cannot do this now; retry."),
+    (504, "Timeout", "The request took too long."),
 ];
-const NO_SPACE: (u16, &str, &str) = (507, "NoSpace", "The disk is full. Nothing was done and nothing is lost.");
+const NO_SPACE: (u16, &str, &str) = (507, "NoSpace", "The disk is full. Nothing was changed.");
 
 /// One operation of the document, while it is built.
 pub(super) struct Operation<'a> {
@@ -202,12 +202,13 @@ fn errors(route: &Route, has_body: bool, has_parameters: bool) -> Vec<(u16, &'st
     let guarded = !route.scopes.is_empty();
     let applies = |status: u16| match status {
         400 => has_body || has_parameters,
-        401 | 403 | 429 | 500 | 503 | 504 => guarded,
+        401 | 403 | 429 | 500 | 504 => guarded,
         404 => route.path.contains('{'),
         // Requests about a user who is being erased fail with 409.
         409 => route.takes_owner() || route.scopes.contains(&Scope::User),
         408 | 413 | 415 => has_body,
-        421 => !route.is_probe(),
+        // Probes are exempt from the check of the host name and from the limit of concurrent requests.
+        421 | 503 => !route.is_probe(),
         507 => guarded && route.method != "GET",
         _ => false,
     };

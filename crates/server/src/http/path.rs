@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use super::ApiError;
 use super::field::{ID_MAX, PathId, SingleLineText};
-use super::shape::{HandlerArgument, Query};
+use super::query::Query;
+use super::shape::HandlerArgument;
 use crate::auth::Identity;
 
 /// A notification of a person: `/v1/users/{id}/notifications/{nid}`.
@@ -54,21 +55,20 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let PathId(id) = PathId::from_request_parts(parts, state).await?;
-        let identity = parts.extensions.get::<Arc<Identity>>().ok_or_else(ApiError::unauthorized)?;
+        let identity = parts
+            .extensions
+            .get::<Arc<Identity>>()
+            .ok_or_else(|| ApiError::unauthorized("send a token: Authorization: Bearer bw_…"))?;
         let mut identity = Identity::clone(identity);
         let Query(query) = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await?;
-        let mut owners = query.into_iter().filter(|(name, _)| name == OWNER).map(|(_, owner)| owner);
-        if let Some(owner) = owners.next() {
+        if let Some((_, owner)) = query.into_iter().find(|(name, _)| name == OWNER) {
             let owner = SingleLineText::<ID_MAX>::check(owner).map_err(|message| ApiError::invalid(OWNER, message))?.0;
             if identity.caller.user_id.as_ref().is_some_and(|own| *own != owner) {
                 return Err(ApiError::not_found("conversation"));
             }
             identity.caller.user_id = Some(owner);
         }
-        match owners.next() {
-            None => Ok(Self { identity, id }),
-            Some(_) => Err(ApiError::invalid(OWNER, "is there twice; send it once")),
-        }
+        Ok(Self { identity, id })
     }
 }
 

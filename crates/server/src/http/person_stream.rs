@@ -150,7 +150,7 @@ impl InboxFeed {
 
 /// The SSE event type. A new item is a `toast` while it should appear, and a `notification` afterwards.
 fn kind(change: &InboxChange, now: Time) -> &'static str {
-    match change.is_news() {
+    match change.is_new() {
         true if change.item.appears_at(now) => "toast",
         true => "notification",
         false => "updated",

@@ -15,6 +15,7 @@ use super::correlation::Correlation;
 use super::error::to_api_error;
 use super::in_progress::{InProgress, Permits};
 use super::intake::{BodyRoom, Intake};
+use super::not_found;
 use super::origin::OriginCheck;
 use super::router::Route;
 use super::{ApiError, Hub};
@@ -71,7 +72,9 @@ impl RequestPipeline {
         let is_probe = route.is_some_and(Route::is_probe);
         let of_hub = (!is_probe).then(|| self.hub.overload.request()).transpose()?;
         let mut request = authorize(&self.hub, route, request).await?;
-        let usage = request.extensions().get::<Arc<Identity>>().map(|identity| identity.usage.clone());
+        let identity = request.extensions().get::<Arc<Identity>>().cloned();
+        let names_owner = request.uri().query().is_some_and(|query| query.contains("user_id="));
+        let usage = identity.as_ref().map(|identity| identity.usage.clone());
         let of_token = usage.as_ref().map(|usage| usage.request()).transpose()?;
         let body = Intake::of(&self.bodies, usage, &request)?;
         request.extensions_mut().insert(body.clone());
@@ -79,20 +82,25 @@ impl RequestPipeline {
         let in_progress = Arc::new(InProgress::new(Permits { of_hub, of_token, body }, self.timeout));
         request.extensions_mut().insert(in_progress.clone());
         let answered = in_progress.in_time(next.run(request)).await;
-        answered.ok_or_else(|| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))
+        let mut response = answered.ok_or_else(|| ApiError::of_status(StatusCode::GATEWAY_TIMEOUT))?;
+        // A 404 says what this token can see and what to do, whether or not the resource exists.
+        match (response.extensions_mut().remove::<ApiError>(), route, identity) {
+            (Some(error), Some(route), Some(identity)) => {
+                Err(not_found::explained(error, route, &identity, names_owner))
+            }
+            _ => Ok(response),
+        }
     }
 }
 
 /// Authenticates the token and checks that its scope is in the route table. Handlers get the identity, never the secret.
 async fn authorize(hub: &Hub, route: Option<&Route>, mut request: Request) -> Result<Request, ApiError> {
     let Some(route) = route.filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
-    let mut secrets = request.headers().get_all(header::AUTHORIZATION).iter();
-    let secret = secrets.next().filter(|_| secrets.next().is_none()).and_then(|value| value.to_str().ok());
-    let secret = secret.and_then(bearer).ok_or_else(ApiError::unauthorized)?;
-    let identity = hub.tokens.identify(secret.trim()).await?.ok_or_else(ApiError::unauthorized)?;
+    let identity = hub.tokens.identify(bearer(&request)?).await?;
     if !route.scopes.contains(&identity.scope) {
-        let message = format!("a token of scope {} may not do this", identity.scope.as_str());
-        return Err(ApiError::forbidden(message));
+        let allowed: Vec<&str> = route.scopes.iter().map(|scope| scope.as_str()).collect();
+        let (scope, allowed) = (identity.scope.as_str(), allowed.join(", "));
+        return Err(ApiError::forbidden(format!("a token of scope {scope} may not do this; allowed: {allowed}")));
     }
     let names = request.uri().query().unwrap_or_default().split('&').map(|one| one.split('=').next().unwrap_or(one));
     if let Some(name) = names.filter(|name| !name.is_empty()).find(|name| !route.takes_parameter(name)) {
@@ -102,10 +110,17 @@ async fn authorize(hub: &Hub, route: Option<&Route>, mut request: Request) -> Re
     Ok(request)
 }
 
-/// The token of an `Authorization: Bearer` header; the scheme is case-insensitive.
-fn bearer(value: &str) -> Option<&str> {
-    let (scheme, secret) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
+/// The token of the `Authorization: Bearer` header; the scheme is case-insensitive.
+fn bearer(request: &Request) -> Result<&str, ApiError> {
+    let mut values = request.headers().get_all(header::AUTHORIZATION).iter();
+    let value = match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().unwrap_or_default(),
+        (Some(_), Some(_)) => return Err(ApiError::unauthorized("Authorization is there twice; send it once")),
+        (None, _) => return Err(ApiError::unauthorized("send a token: Authorization: Bearer bw_…")),
+    };
+    let secret = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let message = "the Authorization header is not of the form: Bearer bw_…";
+    secret.map(|(_, secret)| secret.trim()).ok_or_else(|| ApiError::unauthorized(message))
 }
 
 #[cfg(test)]

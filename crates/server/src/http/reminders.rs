@@ -2,37 +2,44 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_store::Reminder;
+use bellwire_core::Time;
+use bellwire_core::person::{self, MESSAGE_MAX, Remind};
+use bellwire_store::{NewReminder, Reminder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::field::Rfc3339Time;
+use super::correlation::Correlation;
+use super::field::{BoundedInteger, ID_MAX, MultiLineText, Rfc3339Time, SingleLineText};
+use super::idempotency::IdempotentBody;
 use super::inbox::cursor;
 use super::path::PathUuid;
-use super::shape::{List, NoContent, PAGE_MAX, Query, limit};
+use super::query::{PageLimit, Query};
+use super::shape::{Created, List, NoContent};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-/// Something an agent will remind a person of.
+const MINUTE_MS: u64 = 60_000;
+
+/// A pending reminder for a person.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Reminder")]
 pub(super) struct ReminderBody {
-    /// Its name.
+    /// Its id.
     id: Uuid,
-    /// Who is reminded.
+    /// The recipient.
     user_id: String,
-    /// Who asked for it.
+    /// The authenticated name of the sender.
     origin: String,
-    /// In which conversation.
+    /// The conversation it comes from.
     conversation_id: Option<String>,
-    /// What it will say.
+    /// The text.
     message: String,
-    /// When it is to be told.
+    /// The requested time.
     at: Rfc3339Time,
-    /// When it will be told: later where the hour's allowance is used up.
+    /// When it will be sent: later than `at` if the hourly limit was reached.
     due_at: Rfc3339Time,
-    /// When it was asked for.
+    /// When it was created.
     created_at: Rfc3339Time,
 }
 
@@ -40,12 +47,64 @@ pub(super) struct ReminderBody {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReminderPage {
-    /// How many at most; 20 where it is left out.
-    #[schemars(range(min = 1, max = PAGE_MAX))]
-    limit: Option<usize>,
-    /// Where to go on: the `next_cursor` of the page before.
+    /// The page size. Default: 20.
+    limit: Option<PageLimit>,
+    /// The `next_cursor` of the previous page.
     #[schemars(extend("format" = "uuid"))]
     cursor: Option<String>,
+}
+
+/// A reminder to set: its text, and exactly one of `at` and `in_minutes`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewReminder")]
+#[schemars(extend("examples" = [{ "message": "Call the dentist", "at": "2027-01-04T09:00:00+01:00", "user_id": "ada" }]))]
+pub(super) struct NewReminderBody {
+    /// The text.
+    message: MultiLineText<MESSAGE_MAX>,
+    /// When, at most a year ahead.
+    at: Option<Rfc3339Time>,
+    /// In how many minutes.
+    in_minutes: Option<BoundedInteger<1, { Remind::AHEAD_MAX_MINUTES }>>,
+    /// The person who is reminded. An admin must say so; for a person's token it is the person.
+    user_id: Option<SingleLineText<ID_MAX>>,
+    /// The conversation it comes from.
+    conversation_id: Option<SingleLineText<ID_MAX>>,
+}
+
+/// Sets a reminder for the token's user, or for the user that an admin names. Agents have the tool `remind`.
+pub(super) async fn create(
+    State(hub): State<Hub>,
+    Extension(identity): Extension<Arc<Identity>>,
+    correlation: Extension<Correlation>,
+    IdempotentBody { idempotency_key, body: new }: IdempotentBody<NewReminderBody>,
+) -> Result<Created<ReminderBody>, ApiError> {
+    let asked = new.user_id.as_ref().map(|user| user.0.clone());
+    let user_id = asked.or_else(|| identity.caller.user_id.clone()).ok_or_else(|| {
+        ApiError::invalid("user_id", "is missing; an admin token has no person of its own: say who is reminded")
+    })?;
+    identity.check_user(&user_id)?;
+    let message = person::clean(&new.message.0);
+    if message.is_empty() {
+        return Err(ApiError::invalid("message", "has no visible characters; say what to remind of"));
+    }
+    let now = hub.store.now();
+    let at = match (new.due_at(now), &idempotency_key) {
+        // In a repeated call `at` may have passed by now; the store returns the reminder of the first call.
+        (Err(_), Some(key)) if hub.store.recall(key.clone()).await?.is_some() => now,
+        (at, _) => at?,
+    };
+    let reminder = NewReminder {
+        caller: identity.caller.clone(),
+        user_id,
+        origin: identity.origin.clone().unwrap_or_default(),
+        conversation_id: new.conversation_id.map(|id| id.0),
+        correlation_id: Some(correlation.id().to_owned()),
+        message,
+        at,
+        idempotency_key,
+    };
+    Ok(Created(hub.store.remind(reminder).await?.into()))
 }
 
 /// Lists pending reminders: those of the token's user, or all for an admin.
@@ -55,7 +114,8 @@ pub(super) async fn list(
     Query(page): Query<ReminderPage>,
 ) -> Result<Json<List<ReminderBody>>, ApiError> {
     let after = page.cursor.as_deref().map(cursor).transpose()?;
-    let (reminders, next) = hub.store.reminders(identity.caller.user_id.clone(), after, limit(page.limit)?).await?;
+    let limit = page.limit.unwrap_or_default().0;
+    let (reminders, next) = hub.store.reminders(identity.caller.user_id.clone(), after, limit).await?;
     let items = reminders.into_iter().map(ReminderBody::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }
@@ -68,6 +128,23 @@ pub(super) async fn cancel(
 ) -> Result<NoContent, ApiError> {
     hub.store.cancel_reminder(identity.caller.user_id.clone(), id).await?;
     Ok(NoContent)
+}
+
+impl NewReminderBody {
+    fn due_at(&self, now: Time) -> Result<Time, ApiError> {
+        let (field, at) = match (self.at, self.in_minutes) {
+            (Some(Rfc3339Time(at)), None) => ("at", at),
+            (None, Some(minutes)) => ("in_minutes", now.plus(minutes.0 * MINUTE_MS)),
+            (None, None) => {
+                return Err(ApiError::invalid("at", "is missing; send at (a time) or in_minutes (a number)"));
+            }
+            (Some(_), Some(_)) => {
+                return Err(ApiError::invalid("in_minutes", "cannot be combined with at; send one of them"));
+            }
+        };
+        Remind::check_time(at, now).map_err(|problem| ApiError::invalid(field, problem))?;
+        Ok(at)
+    }
 }
 
 impl From<Reminder> for ReminderBody {

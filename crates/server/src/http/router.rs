@@ -10,29 +10,32 @@ use axum::{Json, Router};
 
 use super::api_service::Api;
 use super::body::Body;
+use super::conversation_list::{ConversationPage, ListedConversationBody};
 use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation, SystemPrompt};
 use super::deliveries::{DeliveryBody, DeliveryPage};
 use super::docs::DocsPage;
+use super::event_list::{EventPage, ListedEventBody};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
 use super::inbox::{InboxItemBody, InboxPage, MarkedCount, PressBody, ReadPatch, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
-use super::mcp::{McpAnswer, McpMessage};
+use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
 use super::openapi::{OpenApiDocument, Operation};
 use super::path::OWNER;
 use super::person_stream::PersonStream;
 use super::pipeline::{self, RequestPipeline};
-use super::reminders::{ReminderBody, ReminderPage};
+use super::query::Query;
+use super::reminders::{NewReminderBody, ReminderBody, ReminderPage};
 use super::settings::{Confirmation, SettingsBody, SettingsPatch};
-use super::shape::{self, Accepted, Created, List, NoContent, Query, ResponseShape, shaped};
+use super::shape::{self, Accepted, Created, List, NoContent, ResponseShape, shaped};
 use super::stream::HintStream;
 use super::subscribers::{DryRun, DryRunResult, SubscriberBody};
 use super::tokens::{CreatedToken, NewToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    ApiError, Hub, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, openapi,
+    Hub, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, not_found, openapi,
     person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
@@ -146,141 +149,156 @@ macro_rules! routes {
 
 routes! {
     "Events" {
-        /// Publish one event, a list of events, or NDJSON: all are taken in or none
+        /// Publish one event, a list of events, or NDJSON: all events or none
         POST "/v1/events" [Admin Agent Ingest]
             (EventsBody) -> Accepted<PublishResponse>, or 404 409 422 => events::publish;
-        /// One event's life: every verdict and what became of its notifications
+        /// List stored events, newest first, by person, conversation, type, time and verdict
+        GET "/v1/events" [Admin Agent User]
+            (Query<EventPage>) -> Json<List<ListedEventBody>>, or 404 409 => events::list;
+        /// The trace of an event: its verdicts, notifications and injections
         GET "/v1/events/{id}" [Admin Agent User]
             () -> Json<TraceBody> => events::trace;
     }
     "Conversations" {
-        /// Create a conversation, or give it another title
+        /// List conversations, the most recently used first
+        GET "/v1/conversations" [Admin Agent User]
+            (Query<ConversationPage>) -> Json<List<ListedConversationBody>>, or 404 409 422 => conversations::list;
+        /// Create a conversation, or change its title
         PUT "/v1/conversations/{id}" [Admin Agent User]
             (Body<PutConversation>) -> Json<ConversationBody>, or 409 => conversations::put;
-        /// A conversation as people see it
+        /// Get a conversation
         GET "/v1/conversations/{id}" [Admin Agent User]
             () -> Json<ConversationBody> => conversations::get;
-        /// Give an agent its mail at an injection point; the same call id gets the same answer
+        /// Take the agent's pending notifications at an injection point; the same call id gets the same answer
         POST "/v1/conversations/{id}/inject" [Admin Agent]
             (Body<InjectBody>) -> Json<InjectResponse>, or 409 => inject::inject;
-        /// What the agent was shown, oldest first
+        /// List the messages that the agent was shown, oldest first
         GET "/v1/conversations/{id}/messages" [Admin Agent User]
             (Query<MessagePage>) -> Json<List<MessageBody>> => conversations::messages;
-        /// Say something to the agent, as its person
+        /// Send a message to the agent as its person
         POST "/v1/conversations/{id}/messages" [Admin User]
             (Body<NewMessage>) -> Accepted<PublishedEvent>, or 409 422 429 => conversations::say;
-        /// The paragraph for the agent's system prompt that explains the blocks
+        /// Get the paragraph for the agent's system prompt that explains the notification blocks
         GET "/v1/conversations/{id}/system_prompt" [Admin Agent]
             () -> Json<SystemPrompt> => conversations::system_prompt;
-        /// A new boundary, for a new session or after a compaction, and the paragraph
+        /// Create a new boundary, for a new session or after a compaction, and get the paragraph
         POST "/v1/conversations/{id}/system_prompt/rotate" [Admin Agent]
             () -> Json<SystemPrompt>, or 409 => conversations::rotate;
-        /// Hints that something waits, as server-sent events: the state now, then what changes
+        /// Stream hints about pending notifications as server-sent events: the current state, then changes
         GET "/v1/conversations/{id}/stream" [Admin Agent User]
             () -> HintStream => stream::stream;
     }
     "Agent tools" {
-        /// Call an agent's tool; a refusal of the tool's own is an answer too
+        /// Call an agent's tool; a refusal by the tool is a 200 response with `success: false`
         POST "/v1/tools/{id}" [Admin Agent]
             (Body<ToolCall>) -> Json<ToolAnswer> => tools::call;
-        /// The same tools over MCP: one JSON-RPC message, its answer as JSON or as a stream
+        /// The same tools over MCP: send one JSON-RPC message; the response is JSON or a stream
         POST "/mcp" [Admin Agent]
             (McpMessage) -> McpAnswer, or 404 405 406 409 415 => mcp::send;
-        /// What the hub says to an MCP session by itself, as server-sent events
+        /// Stream the server's messages to an MCP session as server-sent events
         GET "/mcp" [Admin Agent]
             () -> McpAnswer, or 404 405 406 => mcp::listen;
         /// End an MCP session
         DELETE "/mcp" [Admin Agent]
             () -> NoContent, or 404 405 => mcp::end;
+        /// Open an MCP session of revision 2024-11-05: an event stream with the messages of the hub
+        GET "/mcp/sse" [Admin Agent]
+            () -> SseStream => mcp::open_sse;
+        /// Send a message to such a session; the response comes on its event stream
+        POST "/mcp/messages" [Admin Agent]
+            (SseMessage) -> MessageTaken, or 404 => mcp::take_sse;
     }
     "Subscribers" {
-        /// Every subscriber, with whether it is core and whether the caller's person has it on
+        /// List all subscribers, each with whether it is core and whether the caller's person has it enabled
         GET "/v1/subscribers" [Admin Agent User]
             () -> Json<List<SubscriberBody>> => subscribers::list;
-        /// One subscriber
+        /// Get a subscriber
         GET "/v1/subscribers/{id}" [Admin Agent User]
             () -> Json<SubscriberBody> => subscribers::get;
-        /// How some events would read; nothing is stored and nobody is told
+        /// Dry run: render the notifications of some events; nothing is stored or delivered
         POST "/v1/subscribers/{id}/test" [Admin Agent User]
             (Body<DryRun>) -> Json<DryRunResult>, or 409 => subscribers::test;
     }
     "People" {
-        /// What a person was told, newest first
+        /// List a person's notifications, newest first
         GET "/v1/users/{id}/notifications" [Admin User]
             (Query<InboxPage>) -> Json<List<InboxItemBody>> => inbox::list;
-        /// How many notifications a person has not read
+        /// Count a person's unread notifications
         GET "/v1/users/{id}/notifications/unread_count" [Admin User]
             () -> Json<UnreadCount> => inbox::unread_count;
-        /// Mark everything as read
+        /// Mark all notifications as read
         POST "/v1/users/{id}/notifications/read_all" [Admin User]
             () -> Json<MarkedCount>, or 409 => inbox::read_all;
         /// Mark a notification as read or unread
         PATCH "/v1/users/{id}/notifications/{nid}" [Admin User]
             (Body<ReadPatch>) -> Json<InboxItemBody>, or 409 => inbox::mark;
-        /// Dismiss a notification: it is out of sight, counts as read and is kept
+        /// Dismiss a notification: it is hidden, counts as read and is kept
         DELETE "/v1/users/{id}/notifications/{nid}" [Admin User]
             () -> Json<InboxItemBody> => inbox::dismiss;
-        /// Press a button: a prompt is said to the agent, once; pressing again gives the first result
+        /// Press a button: a prompt is sent to the agent once; pressing again gives the first result
         POST "/v1/users/{id}/notifications/{nid}/actions/{index}" [Admin User]
             () -> Json<PressBody>, or 409 429 => inbox::act;
-        /// What changes in a person's inbox, as server-sent events
+        /// Stream the changes of a person's inbox as server-sent events
         GET "/v1/users/{id}/stream" [Admin User]
             () -> PersonStream => person_stream::stream;
-        /// What agents will remind the caller's person of
+        /// List pending reminders of the caller's person
         GET "/v1/reminders" [Admin User]
             (Query<ReminderPage>) -> Json<List<ReminderBody>> => reminders::list;
+        /// Set a reminder: a person for themselves, an admin for anyone; agents have the tool remind
+        POST "/v1/reminders" [Admin User]
+            (Body<NewReminderBody>) -> Created<ReminderBody>, or 404 409 => reminders::create;
         /// Cancel a reminder
         DELETE "/v1/reminders/{id}" [Admin User]
             () -> NoContent, or 409 => reminders::cancel;
-        /// What leaves the hub for the caller's person, and what became of it; dead letters are those that failed
+        /// List deliveries to the caller's person, newest first; failed ones are the dead letters
         GET "/v1/deliveries" [Admin User]
             (Query<DeliveryPage>) -> Json<List<DeliveryBody>> => deliveries::list;
-        /// Try a delivery again that has come to its end without being sent
+        /// Retry a delivery that ended without being sent
         POST "/v1/deliveries/{id}/retry" [Admin User]
             () -> Json<DeliveryBody>, or 409 => deliveries::retry;
-        /// Give up a delivery that waits
+        /// Cancel a waiting delivery
         POST "/v1/deliveries/{id}/cancel" [Admin User]
             () -> Json<DeliveryBody>, or 409 => deliveries::cancel;
-        /// What a person prefers
+        /// Get a person's settings
         GET "/v1/users/{id}/settings" [Admin User]
             () -> Json<SettingsBody> => settings::get;
-        /// Change what a person prefers: what is named, and nothing else
+        /// Change a person's settings with a merge patch
         PATCH "/v1/users/{id}/settings" [Admin User]
             (Body<SettingsPatch>) -> Json<SettingsBody>, or 429 => settings::patch;
-        /// Confirm a person's address by the code that was mailed there
+        /// Confirm a person's address with the mailed code
         POST "/v1/users/{id}/email/confirm" [Admin User]
             (Body<Confirmation>) -> Json<SettingsBody>, or 409 => settings::confirm;
-        /// Erase everything about a person
+        /// Erase all data of a person
         DELETE "/v1/users/{id}" [Admin User]
             () -> NoContent => users::erase;
     }
     "Tokens" {
-        /// Make a token; its secret is shown now and never again
+        /// Create a token; its secret is shown only in this response
         POST "/v1/tokens" [Admin]
             (Body<NewToken>) -> Created<CreatedToken>, or 409 => tokens::create;
-        /// Every token, without secrets
+        /// List all tokens, without secrets
         GET "/v1/tokens" [Admin]
             () -> Json<List<TokenView>> => tokens::list;
-        /// Revoke a token at once; its streams end
+        /// Revoke a token; its streams end
         DELETE "/v1/tokens/{id}" [Admin]
             () -> NoContent, or 409 => tokens::revoke;
     }
     "The hub itself" {
-        /// The page behind the link at the end of a mail: asks whether mail should end
+        /// The page of the unsubscribe link in a mail; it asks for confirmation and changes nothing
         GET "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 => unsubscribe::ask;
-        /// End mail to the address a link was mailed to
+        /// Stop mail to the address that the link was mailed to
         POST "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 500 503 507 => unsubscribe::act;
-        /// The process lives
+        /// Liveness: the process is alive
         GET "/healthz" []
-            () -> Json<Health> => health::live;
-        /// The hub can accept: its writer answers and the disk takes a commit
+            () -> Json<Health>, or 503 => health::live;
+        /// Readiness: the hub can accept events; its writer answers and a commit succeeds
         GET "/readyz" []
-            () -> Json<Health>, or 500 503 507 => health::ready;
+            () -> Json<Health>, or 500 503 504 507 => health::ready;
         /// What the hub counts, for Prometheus
         GET "/metrics" []
-            () -> MetricsPage => metrics::serve;
+            () -> MetricsPage, or 500 503 504 => metrics::serve;
         /// This description, OpenAPI 3.1
         GET "/openapi.json" []
             () -> OpenApiDocument => openapi::serve;
@@ -301,10 +319,8 @@ pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
         document: OpenApiDocument(description.to_string().into()),
     }));
     let router = table()
-        .method_not_allowed_fallback(|| async {
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path has no such method")
-        })
-        .fallback(|| async { ApiError::not_found("path") })
+        .method_not_allowed_fallback(not_found::unknown_method)
+        .fallback(not_found::unknown_path)
         .layer(middleware::from_fn_with_state(pipeline, pipeline::handle))
         .with_state(state);
     Api::new(router, config)

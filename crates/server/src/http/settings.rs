@@ -23,7 +23,7 @@ use crate::deliver::email::EmailAddress;
 /// The maximum number of subscribers or origins in one patch.
 const NAMES_MAX: usize = 1000;
 
-/// What a person prefers.
+/// A person's settings.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "disabled_subscribers": ["source_stale"], "muted_origins": [],
@@ -33,26 +33,26 @@ const NAMES_MAX: usize = 1000;
 }]))]
 #[schemars(rename = "Settings")]
 pub(super) struct SettingsBody {
-    /// The subscribers that are switched off.
+    /// The ids of disabled subscribers.
     disabled_subscribers: Vec<String>,
-    /// Agents whose news goes to the inbox and nowhere else.
+    /// Muted origins: their notifications go to the inbox only.
     muted_origins: Vec<String>,
     email: EmailBody,
     telegram: Telegram,
-    /// When mail waits until later; null = never.
+    /// The hours in which no mail is sent; null = none.
     quiet_hours: Option<QuietHoursBody>,
     toasts: Toasts,
 }
 
-/// Mail.
+/// Email.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "EmailSettings")]
 struct EmailBody {
-    /// Whether it is wanted.
+    /// Whether it is enabled.
     enabled: bool,
-    /// Where to.
+    /// The address.
     address: Option<String>,
-    /// Whether the code that was mailed there came back.
+    /// Whether the address was confirmed with the mailed code.
     confirmed: bool,
 }
 
@@ -60,15 +60,15 @@ struct EmailBody {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TelegramSettings")]
 struct Telegram {
-    /// Whether it is wanted.
+    /// Whether it is enabled.
     enabled: bool,
-    /// The chat, once it is known.
+    /// The id of the chat, if it is known.
     chat_id: Option<i64>,
-    /// Whether the chat is known to be the person's.
+    /// Whether the chat was confirmed to be the person's.
     paired: bool,
 }
 
-/// Hours in which nothing is sent.
+/// The hours in which no mail is sent.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "QuietHours")]
 struct QuietHoursBody {
@@ -76,7 +76,7 @@ struct QuietHoursBody {
     start: String,
     /// When they end, such as `07:00`.
     end: String,
-    /// The zone of both, by its IANA name.
+    /// The IANA name of the time zone.
     timezone: String,
 }
 
@@ -84,21 +84,21 @@ struct QuietHoursBody {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ToastSettings")]
 struct Toasts {
-    /// Whether anything appears in front of the person; it is in the inbox either way.
+    /// Whether toasts are shown. They are in the inbox in any case.
     enabled: bool,
 }
 
-/// What to change, as a merge patch: what is not named stays, null means back to the default.
+/// A JSON merge patch: omitted fields stay unchanged, null resets a field to its default.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "disabled_subscribers": ["source_stale"], "email": { "enabled": true } }]))]
 #[schemars(rename = "SettingsChange")]
 pub(super) struct SettingsPatch {
-    /// The subscribers to switch off, and no others. One that is core is refused by name.
+    /// The ids of all disabled subscribers; replaces the list. A core subscriber cannot be disabled.
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<Vec<SingleLineText<64>>>", length(max = NAMES_MAX))]
     disabled_subscribers: Option<Option<Vec<SingleLineText<64>>>>,
-    /// The origins to mute, and no others.
+    /// All muted origins; replaces the list.
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<Vec<SingleLineText<128>>>", length(max = NAMES_MAX))]
     muted_origins: Option<Option<Vec<SingleLineText<128>>>>,
@@ -108,7 +108,7 @@ pub(super) struct SettingsPatch {
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<TelegramChange>")]
     telegram: Option<Option<Object<TelegramChange>>>,
-    /// When mail waits until later; null = never.
+    /// The hours in which no mail is sent; null = none.
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<QuietHoursChange>")]
     quiet_hours: Option<Option<Object<QuietHoursChange>>>,
@@ -117,15 +117,15 @@ pub(super) struct SettingsPatch {
     toasts: Option<Option<Object<ToastsChange>>>,
 }
 
-/// Mail.
+/// Email.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EmailChange {
-    /// Whether it is wanted.
+    /// Whether it is enabled.
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<bool>")]
     enabled: Option<Option<bool>>,
-    /// Where to. A code is mailed there; mail follows once it has come back.
+    /// The address. The hub mails a code to it, and sends notifications only after the code was confirmed.
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<SingleLineText<254>>")]
     address: Option<Option<SingleLineText<254>>>,
@@ -139,7 +139,7 @@ struct EmailChange {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TelegramChange {
-    /// Whether it is wanted.
+    /// Whether it is enabled.
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<bool>")]
     enabled: Option<Option<bool>>,
@@ -153,7 +153,7 @@ struct TelegramChange {
     paired: ReadOnly,
 }
 
-/// Hours in which nothing is sent: what is named changes. The first time all three are needed.
+/// The hours in which no mail is sent. Omitted fields stay unchanged; the first time, all three are required.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QuietHoursChange {
@@ -165,7 +165,7 @@ struct QuietHoursChange {
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "String", pattern(r"^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
     end: Option<String>,
-    /// The zone of both, by its IANA name, such as `Europe/Berlin`.
+    /// The IANA name of the time zone, such as `Europe/Berlin`.
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "SingleLineText<64>")]
     timezone: Option<SingleLineText<64>>,
@@ -175,7 +175,7 @@ struct QuietHoursChange {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToastsChange {
-    /// Whether anything appears in front of the person.
+    /// Whether toasts are shown.
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<bool>")]
     enabled: Option<Option<bool>>,
@@ -186,7 +186,7 @@ struct ToastsChange {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "code": "493017" }]))]
 pub(super) struct Confirmation {
-    /// As it stands in the mail.
+    /// The code from the mail.
     code: SingleLineText<64>,
 }
 
@@ -207,7 +207,7 @@ impl fmt::Debug for ReadOnly {
     }
 }
 
-/// What a person prefers.
+/// A person's settings.
 pub(super) async fn get(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -234,14 +234,14 @@ pub(super) async fn confirm(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     PathId(id): PathId,
-    IdempotentBody { once, body: confirmation }: IdempotentBody<Confirmation>,
+    IdempotentBody { idempotency_key, body: confirmation }: IdempotentBody<Confirmation>,
 ) -> Result<Json<SettingsBody>, ApiError> {
     identity.check_user(&id)?;
     if !hub.mails {
         let message = "this hub sends no mail, so no code went out; its operator has to set up [email] first";
         return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
     }
-    let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim()), once).await?;
+    let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim()), idempotency_key).await?;
     match settings.email.confirmed {
         true => Ok(Json(settings.into())),
         false => Err(ApiError::new(StatusCode::CONFLICT, "conflict", "this is not the code that was mailed")),

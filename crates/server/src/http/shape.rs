@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, State};
-use axum::http::request::Parts;
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::body::Body;
 use super::field::PathId;
@@ -18,7 +16,7 @@ use super::openapi::Operation;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
-/// The part of a request besides its path, as the route table lists it: a [`Body`], a [`Query`], or `()`.
+/// The part of a request besides its path, as the route table lists it: a [`Body`], a [`Query`](super::query::Query), or `()`.
 pub(super) trait RequestShape {
     /// Whether it is a query.
     const HAS_QUERY: bool = false;
@@ -48,24 +46,8 @@ pub(super) fn shaped<Arguments, Q: RequestShape, R: ResponseShape, H: HandlerSha
     handler
 }
 
-/// An extractor for the URL's query.
-#[derive(Clone, Debug)]
-pub(super) struct Query<T>(pub(super) T);
-
-/// The maximum page size of every list.
-pub(super) const PAGE_MAX: usize = 100;
-const PAGE_DEFAULT: usize = 20;
 /// The usual size of the response to one event, in bytes.
 const RESPONSE_BYTES_USUAL: usize = 512;
-
-/// The page size for the query parameter `limit`.
-pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
-    let limit = asked.unwrap_or(PAGE_DEFAULT);
-    match (1..=PAGE_MAX).contains(&limit) {
-        true => Ok(limit),
-        false => Err(ApiError::invalid("limit", format!("is {limit}; 1 to {PAGE_MAX} is allowed"))),
-    }
-}
 
 /// 201. The response may contain a secret that is shown only once, so it has `Cache-Control: no-store`.
 pub(super) struct Created<T>(pub(super) T);
@@ -93,27 +75,6 @@ impl<T> List<T> {
     }
 }
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let query = axum::extract::Query::<T>::from_request_parts(parts, state).await;
-        query.map(|query| Self(query.0)).map_err(|rejection| {
-            let text = rejection.body_text();
-            let message = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
-            // The message is either `limit: not a number`, or has an unknown field in backquotes.
-            let named = message.split_once(": ").filter(|(field, _)| !field.contains(' '));
-            let field = named.map(|(field, _)| field).or_else(|| message.split('`').nth(1)).unwrap_or("query");
-            let message = match named {
-                // `limit` is the only number in any query, with the same range everywhere.
-                Some(("limit", _)) => format!("must be a whole number from 1 to {PAGE_MAX}"),
-                named => named.map_or(message, |(_, message)| message).to_owned(),
-            };
-            ApiError::invalid(field, message)
-        })
-    }
-}
-
 impl RequestShape for () {
     fn describe(_: &mut Operation<'_>) {}
 }
@@ -122,14 +83,6 @@ impl<T: JsonSchema> RequestShape for Body<T> {
     fn describe(operation: &mut Operation<'_>) {
         let schema = operation.requests.subschema_for::<T>();
         operation.body("application/json", schema.to_value());
-    }
-}
-
-impl<T: JsonSchema> RequestShape for Query<T> {
-    const HAS_QUERY: bool = true;
-    fn describe(operation: &mut Operation<'_>) {
-        let schema = T::json_schema(operation.requests);
-        operation.query(&schema.to_value());
     }
 }
 
@@ -196,9 +149,6 @@ impl HandlerArgument for PathId {
     type Request = ();
 }
 impl<T: JsonSchema> HandlerArgument for Body<T> {
-    type Request = Self;
-}
-impl<T: JsonSchema> HandlerArgument for Query<T> {
     type Request = Self;
 }
 

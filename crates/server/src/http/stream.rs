@@ -28,11 +28,11 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Hint")]
 struct HintBody {
-    /// The agent meant.
+    /// The agent.
     agent: String,
-    /// The notifications meant.
+    /// The ids of the notifications.
     notifications: Vec<String>,
-    /// How many wait in all.
+    /// The number of all pending notifications.
     count: usize,
 }
 

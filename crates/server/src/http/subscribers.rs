@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::subscriber::{Activation, Audience, Preferences, SubscriberState};
-use bellwire_core::{Boundary, Event, InjectionPoint, Priority, Severity};
+use bellwire_core::{Boundary, Event, InjectionPoint, Priority, Severity, Subscribers};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,43 +20,46 @@ use crate::clock;
 /// The maximum number of events in a dry run.
 const SAMPLES_MAX: usize = 100;
 
-/// Who listens for what, and how it tells.
+/// A subscriber.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Subscriber")]
 pub(super) struct SubscriberBody {
-    /// Its name.
+    /// Its id.
     id: String,
-    /// What people call it.
+    /// The name for people.
     name: String,
-    /// What it is for.
+    /// A description for people.
     description: String,
     /// Its version.
     version: String,
     /// The event types it listens for; a trailing `.*` is a prefix.
     types: Vec<String>,
-    /// The mildest severity it listens for.
+    /// The minimum severity of events it takes.
     severity_filter: EnumText<Severity>,
-    /// The place of its news in the queue.
+    /// The priority of its notifications.
     priority: EnumText<Priority>,
-    /// Where its news enters the context; null where it is for people only.
+    /// The injection point of its notifications; null if it notifies people only.
     inject_at: Option<EnumText<InjectionPoint>>,
-    /// How long it gathers events.
+    /// How long it collects events into a batch.
     window_ms: u64,
-    /// How many events it gathers at most.
+    /// The maximum number of events in a batch.
     max_size: usize,
-    /// For how long an equal event only counts.
+    /// How long equal events are only counted.
     dedupe_window_ms: u64,
-    /// Whether its news wakes an idle agent.
+    /// Whether its notifications wake an idle agent.
     activation: EnumText<Activation>,
-    /// Whom it tells.
+    /// The audience: agents, people, or both.
     audience: EnumText<Audience>,
     /// Whether it cannot be switched off.
     core: bool,
-    /// Whether the caller's person has it on.
+    /// Whether it is enabled for the caller's person.
     enabled: bool,
+    /// Why its file could not be loaded after an edit. This is its last valid version, which stays in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
-/// Events to try a subscriber with.
+/// Events for a dry run of a subscriber.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{
@@ -66,19 +69,23 @@ pub(super) struct SubscriberBody {
     }],
 }]))]
 pub(super) struct DryRun {
-    /// The events, as they would be published; they need no address.
+    /// The events as they would be published. They need no conversation and no person.
     #[schemars(length(min = 1, max = SAMPLES_MAX))]
     events: Vec<Object<NewEvent>>,
 }
 
-/// How the events would read.
+/// The result of a dry run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct DryRunResult {
     /// The subscriber.
     subscriber: String,
-    /// The words, as TOON; null where the template fails and the news would be told in the built-in form.
+    /// The rendered text as TOON; null if the template fails. A notification would then use the built-in form.
     content: Option<String>,
-    /// Why the template fails.
+    /// The plain text that a person gets; null where the subscriber is for agents only, or `template_user` fails and a
+    /// plain sentence would be sent.
+    #[serde(default)]
+    content_user: Option<String>,
+    /// Why a template fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
@@ -89,7 +96,8 @@ pub(super) async fn list(
     Extension(identity): Extension<Arc<Identity>>,
 ) -> Result<Json<List<SubscriberBody>>, ApiError> {
     let preferences = preferences(&hub, &identity).await?;
-    let items = hub.subscribers().iter().map(|one| SubscriberBody::of(one, &preferences)).collect();
+    let subscribers = hub.subscribers();
+    let items = subscribers.iter().map(|one| SubscriberBody::of(one, &subscribers, &preferences)).collect();
     Ok(Json(List::whole(items)))
 }
 
@@ -99,15 +107,16 @@ pub(super) async fn get(
     Extension(identity): Extension<Arc<Identity>>,
     PathId(id): PathId,
 ) -> Result<Json<SubscriberBody>, ApiError> {
-    let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
-    Ok(Json(SubscriberBody::of(&one, &preferences(&hub, &identity).await?)))
+    let subscribers = hub.subscribers();
+    let one = subscribers.find(&id).ok_or_else(|| ApiError::not_found("subscriber"))?;
+    Ok(Json(SubscriberBody::of(one, &subscribers, &preferences(&hub, &identity).await?)))
 }
 
 /// Renders the notifications that some events would produce. Nothing is stored or delivered.
 pub(super) async fn test(
     State(hub): State<Hub>,
     PathId(id): PathId,
-    IdempotentBody { once, body: run }: IdempotentBody<DryRun>,
+    IdempotentBody { idempotency_key, body: run }: IdempotentBody<DryRun>,
 ) -> Result<Json<DryRunResult>, ApiError> {
     let one = hub.subscribers().find(&id).cloned().ok_or_else(|| ApiError::not_found("subscriber"))?;
     if !(1..=SAMPLES_MAX).contains(&run.events.len()) {
@@ -122,14 +131,19 @@ pub(super) async fn test(
     };
     let events: Vec<Arc<Event>> = run.events.into_iter().enumerate().map(admit).collect::<Result<_, _>>()?;
     let document = one.dry_run(&events, &Boundary::from_seed(0));
-    let problem = document.as_ref().err().cloned();
+    let for_person = (one.output.audience != Audience::Agent).then(|| one.dry_run_for_person(&events)).transpose();
+    let problem = match (&document, &for_person) {
+        (Err(problem), _) => Some(problem.clone()),
+        (Ok(_), Err(problem)) => Some(format!("template_user: {problem}")),
+        (Ok(_), Ok(_)) => None,
+    };
     let content = document.ok().map(|document| document.to_toon());
-    let result = DryRunResult { subscriber: id, content, problem };
-    let Some(once) = once else { return Ok(Json(result)) };
+    let result = DryRunResult { subscriber: id, content, content_user: for_person.unwrap_or_default(), problem };
+    let Some(idempotency_key) = idempotency_key else { return Ok(Json(result)) };
     let result = serde_json::to_string(&result).expect("strings can be serialized");
-    let told = hub.store.answer_once(once, result, None).await?;
-    let told = serde_json::from_str(&told).map_err(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
-    Ok(Json(told))
+    let stored = hub.store.answer_once(idempotency_key, result, None).await?;
+    let first = serde_json::from_str(&stored).map_err(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
+    Ok(Json(first))
 }
 
 async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiError> {
@@ -142,7 +156,7 @@ async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiE
 }
 
 impl SubscriberBody {
-    fn of(one: &bellwire_core::Subscriber, preferences: &Preferences) -> Self {
+    fn of(one: &bellwire_core::Subscriber, all: &Subscribers, preferences: &Preferences) -> Self {
         let point = (one.output.audience != Audience::User).then_some(one.output.inject_at);
         Self {
             id: one.id.to_string(),
@@ -160,6 +174,7 @@ impl SubscriberBody {
             audience: EnumText(one.output.audience),
             core: one.output.core,
             enabled: preferences.state_of(one) == SubscriberState::Active,
+            problem: all.outdated(&one.id).map(str::to_owned),
         }
     }
 }

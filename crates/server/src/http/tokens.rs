@@ -19,8 +19,8 @@ use crate::clock;
 /// Origins reserved for tokens of scope `daemon`.
 const DAEMONS: [&str; 2] = ["switchboard", "messenger"];
 
-/// A token to make. An agent has a name and a person (or `*`), a person's token has that person; what acts for everyone
-/// is bound to nobody.
+/// A token to create. An `agent` token has an origin and a person (or `*`); a `user` token has a person; `admin` and
+/// `daemon` tokens are bound to no person.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "scope": "agent", "user_id": "ada", "origin": "butler", "name": "laptop" }]))]
@@ -48,18 +48,19 @@ const DAEMONS: [&str; 2] = ["switchboard", "messenger"];
     },
 ]))]
 pub(super) struct NewToken {
-    /// What it may do.
+    /// The scope.
     scope: EnumText<Scope>,
-    /// What people call it.
+    /// A label for people.
     name: Option<SingleLineText<128>>,
-    /// The person it is bound to; `*` = explicitly everyone. Not for `admin` and `daemon`.
+    /// The person it is bound to; `*` = every person. Not for `admin` and `daemon`.
     user_id: Option<SingleLineText<ID_MAX>>,
-    /// Whom it authenticates: the name people see. `bellwire`, `operator`, `user`, `switchboard` and `messenger` are
-    /// reserved, in whatever case; the last two for `daemon`. An `ingest` token without one reaches no person.
+    /// The authenticated name that people see as the sender. `bellwire`, `operator`, `user`, `switchboard` and
+    /// `messenger` are reserved in upper and lower case; the last two are for `daemon`. The events of an `ingest` token
+    /// without an origin reach no person.
     origin: Option<SingleLineText<128>>,
     /// The conversation it is bound to. Only for `agent` and `ingest`.
     conversation_id: Option<SingleLineText<ID_MAX>>,
-    /// When it ends by itself, a moment to come; never where it is left out.
+    /// When it expires, a time in the future. Default: never.
     expires_at: Option<Rfc3339Time>,
 }
 
@@ -67,28 +68,28 @@ pub(super) struct NewToken {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Token")]
 pub(super) struct TokenView {
-    /// Its name.
+    /// Its id.
     id: String,
-    /// What it may do.
+    /// The scope.
     #[schemars(with = "EnumText<Scope>")]
     scope: String,
-    /// What people call it.
+    /// A label for people.
     name: Option<String>,
-    /// The person it is bound to; `*` = explicitly everyone.
+    /// The person it is bound to; `*` = every person.
     user_id: Option<String>,
-    /// The agent it authenticates.
+    /// The authenticated name that people see as the sender.
     origin: Option<String>,
     /// The conversation it is bound to.
     conversation_id: Option<String>,
-    /// When it was made.
+    /// When it was created.
     created_at: Rfc3339Time,
-    /// When it ends by itself.
+    /// When it expires.
     expires_at: Option<Rfc3339Time>,
     /// When it was revoked.
     revoked_at: Option<Rfc3339Time>,
 }
 
-/// A token with its secret, which is shown this once.
+/// A token with its secret, which is shown only once.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct CreatedToken {
     /// The secret.
@@ -101,12 +102,12 @@ pub(super) struct CreatedToken {
 /// Creates a token. Only this response contains its secret.
 pub(super) async fn create(
     State(hub): State<Hub>,
-    IdempotentBody { once, body: new }: IdempotentBody<NewToken>,
+    IdempotentBody { idempotency_key, body: new }: IdempotentBody<NewToken>,
 ) -> Result<Created<CreatedToken>, ApiError> {
     let (secret, secret_hash) = new_secret();
     let token = new.into_token(secret_hash)?;
-    match once {
-        Some(once) => hub.store.put_token_once(token.clone(), once).await?,
+    match idempotency_key {
+        Some(idempotency_key) => hub.store.put_token_once(token.clone(), idempotency_key).await?,
         None => hub.store.put_token(token.clone()).await?,
     }
     tracing::info!(token = token.id, scope = token.scope, "a token was made");

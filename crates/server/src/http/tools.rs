@@ -25,26 +25,26 @@ use crate::tools::{self, Context, RequestedContext, TOOLS};
     "context": { "user_id": "ada", "conversation_id": "chat" },
 }]))]
 pub(super) struct ToolCall {
-    /// What the model says. Numbers, lists and objects may stand in quotes where they can be nothing else.
+    /// The arguments from the model. Numbers, lists and objects are also accepted as strings, if they are unambiguous.
     #[serde(default)]
     arguments: Value,
-    /// What the harness knows.
+    /// The person, conversation and agent of the call.
     context: Option<Object<ToolContext>>,
 }
 
-/// For whom and in which conversation a tool is called. What the token is bound to needs no saying.
+/// The person and conversation of a tool call. A field that the token is bound to may be omitted.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolContext {
     /// The person the agent works for.
     user_id: Option<SingleLineText<ID_MAX>>,
-    /// The conversation; its pending notifications come with the result.
+    /// The conversation. Its pending notifications are added to the result.
     conversation_id: Option<SingleLineText<ID_MAX>>,
-    /// The agent inside it.
+    /// The agent in the conversation.
     agent: Option<SingleLineText<{ AgentName::MAX }>>,
-    /// The thread of work it belongs to.
+    /// An id that connects it with other requests in logs and traces.
     correlation_id: Option<SingleLineText<ID_MAX>>,
-    /// Your name for this very call; the header `Idempotency-Key` counts where it is absent.
+    /// The caller's id of this call. Default: the header `Idempotency-Key`.
     idempotency_key: Option<SingleLineText<{ Inject::CALL_ID_MAX }>>,
 }
 

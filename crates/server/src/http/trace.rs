@@ -16,7 +16,7 @@ use super::deliveries::DeliveryBody;
 use super::field::{EnumText, Rfc3339Time};
 use super::inbox::InboxItemBody;
 
-/// What an event came to for one subscriber.
+/// The verdict on an event for one subscriber.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Verdict")]
 pub(super) struct VerdictBody {
@@ -29,11 +29,11 @@ pub(super) struct VerdictBody {
     /// What it decided.
     #[schemars(extend("enum" = ["queued", "held", "duplicate", "filtered", "suppressed"]))]
     verdict: Cow<'static, str>,
-    /// Why, in words.
+    /// The reason, for people.
     reason: Cow<'static, str>,
     /// Why the subscriber does not want the event, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["severity", "source", "disabled"]))]
+    #[schemars(extend("enum" = ["severity", "source", "disabled", "not_waiting"]))]
     #[schemars(with = "Option<String>")]
     filter: Option<FilterKind>,
     /// The notification it became part of.
@@ -47,7 +47,7 @@ pub(super) struct VerdictBody {
     repeats: Option<u32>,
 }
 
-/// One event's life, as far as it is known.
+/// The trace of an event, as far as its rows are still stored.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Trace")]
 pub(super) struct TraceBody {
@@ -65,7 +65,7 @@ pub(super) struct TraceBody {
     /// What it carries.
     #[schemars(with = "serde_json::Map<String, Value>")]
     payload: Value,
-    /// What makes it the same as another.
+    /// The dedupe key.
     dedupe_key: Option<String>,
     /// The conversation it was for.
     conversation_id: Option<String>,
@@ -73,48 +73,48 @@ pub(super) struct TraceBody {
     agent: String,
     /// The person it was for.
     user_id: Option<String>,
-    /// The thread of work it belongs to.
+    /// The correlation id.
     correlation_id: Option<String>,
-    /// When it was on disk.
+    /// When it was stored.
     accepted_at: Rfc3339Time,
     /// How many subscribers do not listen for its type.
     filtered: u32,
-    /// What it came to, per conversation and listening subscriber.
+    /// The verdicts, one per conversation and listening subscriber.
     verdicts: Vec<VerdictBody>,
-    /// How far it got for each of them, by the names of the stages.
+    /// The stages it passed, one entry per verdict.
     progress: Vec<Progress>,
-    /// What became of the notifications it is part of.
+    /// The notifications it is part of.
     notifications: Vec<TracedNotification>,
     /// The injections that showed them.
     injections: Vec<TracedInjection>,
-    /// The newer events that took its place before it was told.
+    /// The newer events that replaced it before it was shown.
     superseded: Vec<SupersededBy>,
-    /// What its person was told of it, and by which ways.
+    /// The notifications to its person, with their deliveries.
     told: Vec<PersonTraceBody>,
 }
 
-/// What a person was told of an event.
+/// A notification to the event's person.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ToldPerson")]
 pub(super) struct PersonTraceBody {
-    /// What lies in their inbox; null = they were not told yet.
+    /// The notification in the inbox; null if it was not sent yet.
     notification: Option<InboxItemBody>,
-    /// When they will be told, where the hour's allowance was used up.
+    /// When it will be sent, if the hourly limit was reached.
     due_at: Option<Rfc3339Time>,
-    /// The ways it went out by, and what became of each.
+    /// Its deliveries.
     deliveries: Vec<DeliveryBody>,
 }
 
-/// How far an event got for one subscriber.
+/// The stages that an event passed for one subscriber.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Progress {
     /// The subscriber.
     subscriber: Arc<str>,
-    /// The conversation; null where the person has none open.
+    /// The conversation; null if the person has no open one.
     conversation_id: Option<Arc<str>>,
-    /// The agent; null where the person has no conversation open.
+    /// The agent; null if the person has no open conversation.
     agent: Option<Arc<str>>,
-    /// Where the subscriber stood for the conversation's person.
+    /// Whether the subscriber is active or disabled for the conversation's person.
     #[schemars(extend("enum" = ["active", "disabled"]))]
     subscriber_state: &'static str,
     /// The stages it passed, in order: created, queued, dispatched, filtered (it matched the subscriber), batched,
@@ -127,11 +127,11 @@ pub(super) struct Progress {
 pub(super) struct TracedInjection {
     /// The conversation.
     conversation_id: String,
-    /// The agent that asked.
+    /// The agent that called.
     agent: String,
-    /// Its name for the call.
+    /// The call id.
     call_id: String,
-    /// The point it had reached.
+    /// The injection point.
     #[schemars(with = "EnumText<bellwire_core::InjectionPoint>")]
     point: String,
     /// When.
@@ -140,7 +140,7 @@ pub(super) struct TracedInjection {
     unseen: bool,
 }
 
-/// A newer event that took this one's place.
+/// A newer event that replaced this one.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SupersededBy {
     /// For which subscriber.
@@ -151,35 +151,35 @@ pub(super) struct SupersededBy {
     at: Rfc3339Time,
 }
 
-/// A notification an event is part of.
+/// A notification that contains the event.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct TracedNotification {
-    /// Its name.
+    /// Its id.
     id: Uuid,
-    /// The subscriber that speaks.
+    /// The subscriber that created it.
     subscriber: String,
     /// The conversation it is for.
     conversation_id: String,
     /// The agent it is for.
     agent: String,
-    /// Its place in the queue.
+    /// The priority.
     #[schemars(with = "EnumText<bellwire_core::Priority>")]
     priority: String,
-    /// Where it enters the context.
+    /// The injection point.
     #[schemars(with = "EnumText<bellwire_core::InjectionPoint>")]
     inject_at: String,
-    /// How far it got.
+    /// The state.
     #[schemars(extend("enum" = ["pending", "injected", "persisted", "replaced", "expired", "folded"]))]
     state: String,
     /// The states it passed, in order.
     states: Vec<String>,
     /// Why it ended.
     reason: Option<String>,
-    /// What it said.
+    /// The text that was shown.
     content: Option<String>,
     /// The injection it was shown in.
     call_id: Option<String>,
-    /// When it began to wait.
+    /// When it was created.
     created_at: Rfc3339Time,
     /// When it ended.
     ended_at: Option<Rfc3339Time>,
@@ -222,7 +222,7 @@ impl From<bellwire_store::Trace> for TraceBody {
             verdicts: trace.verdicts.into_iter().map(VerdictBody::from).collect(),
             injections: trace.injections.into_iter().map(TracedInjection::from).collect(),
             superseded: trace.superseded.into_iter().map(SupersededBy::from).collect(),
-            told: trace.told.into_iter().map(PersonTraceBody::from).collect(),
+            told: trace.person_traces.into_iter().map(PersonTraceBody::from).collect(),
             notifications: trace.notifications.into_iter().map(TracedNotification::from).collect(),
         }
     }
@@ -264,11 +264,11 @@ impl From<Superseded> for SupersededBy {
 }
 
 impl From<PersonTrace> for PersonTraceBody {
-    fn from(told: PersonTrace) -> Self {
+    fn from(trace: PersonTrace) -> Self {
         Self {
-            notification: told.item.map(InboxItemBody::from),
-            due_at: told.due_at.map(Rfc3339Time),
-            deliveries: told.deliveries.into_iter().map(DeliveryBody::from).collect(),
+            notification: trace.item.map(InboxItemBody::from),
+            due_at: trace.due_at.map(Rfc3339Time),
+            deliveries: trace.deliveries.into_iter().map(DeliveryBody::from).collect(),
         }
     }
 }

@@ -7,24 +7,27 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use futures_util::StreamExt as _;
-use rmcp::ServerHandler;
+use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ServerHandler, ServiceExt as _};
 use tokio::sync::broadcast::error::RecvError;
+use tracing::Instrument as _;
 
 use super::McpServer;
 use super::priming::Priming;
-use super::sessions::McpSessions;
+use super::sessions::{McpSession, McpSessions};
+use super::sse::{SseSessions, SseTransport};
 use crate::auth::Identity;
 use crate::clock;
 use crate::config::Limits;
-use crate::http::{ApiError, Hub};
+use crate::http::{ApiError, Hub, OpenStream};
 use crate::usage::Exceeded;
 
 const SESSION_HEADER: &str = "mcp-session-id";
 /// Shorter than the idle timeout of common proxies.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Ended sessions are looked for this many times per idle timeout, and at least once per [`CHECK_INTERVAL_MAX`].
 const CHECKS_PER_IDLE_TIMEOUT: u32 = 4;
 const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(15);
@@ -36,6 +39,7 @@ const SESSIONS_EXCEEDED: Exceeded = Exceeded {
 };
 
 type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
+type SessionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Serves MCP requests with rmcp and ends sessions.
 #[derive(Clone)]
@@ -44,6 +48,8 @@ pub(crate) struct Endpoint {
     sessions: Arc<McpSessions>,
     manager: Arc<LocalSessionManager>,
     serve: Arc<dyn Fn(Request) -> ResponseFuture + Send + Sync>,
+    sse_sessions: Arc<SseSessions>,
+    serve_sse: Arc<dyn Fn(SseTransport) -> SessionFuture + Send + Sync>,
 }
 
 impl Endpoint {
@@ -62,8 +68,9 @@ impl Endpoint {
             .with_max_request_body_bytes(limits.body_bytes);
         let stop = config.cancellation_token.clone();
         let ours = hub.clone();
-        let service =
-            StreamableHttpService::new(move || Ok(offer(McpServer::new(ours.clone()))), manager.clone(), config);
+        let new_server = Arc::new(move || offer(McpServer::new(ours.clone())));
+        let of_session = new_server.clone();
+        let service = StreamableHttpService::new(move || Ok(of_session()), manager.clone(), config);
         let sessions = Arc::new(McpSessions::default());
         let idle = Duration::from_secs(limits.mcp_session_idle_seconds);
         let ending = end_sessions(hub.clone(), manager.clone(), sessions.clone(), idle, move || stop.cancel());
@@ -72,7 +79,17 @@ impl Endpoint {
             let service = service.clone();
             Box::pin(async move { service.handle(request).await.map(Body::new) })
         };
-        Self { hub, sessions, manager, serve: Arc::new(serve) }
+        let serve_sse = move |transport: SseTransport| -> SessionFuture {
+            let server = new_server();
+            Box::pin(async move {
+                match server.serve(transport).await {
+                    Ok(session) => drop(session.waiting().await),
+                    Err(error) => tracing::debug!(%error, "a session ended before it was initialized"),
+                }
+            })
+        };
+        let (serve, serve_sse) = (Arc::new(serve), Arc::new(serve_sse));
+        Self { hub, sessions, manager, serve, sse_sessions: Arc::default(), serve_sse }
     }
 
     /// Handles one authenticated request.
@@ -86,29 +103,88 @@ impl Endpoint {
         }
         let stream = (method == Method::GET).then(|| self.hub.overload.stream(&identity.usage)).transpose()?;
         let in_use = session.as_deref().and_then(|id| self.sessions.enter(id, Instant::now()));
-        let response = (self.serve)(request).await;
+        let (response, begins) = match session {
+            Some(_) => ((self.serve)(request).await, false),
+            None => self.answer_outside_sessions(identity, request).await?,
+        };
         if method == Method::DELETE && response.status().is_success() {
             session.iter().for_each(|id| self.sessions.end(id));
         }
-        let begun = session_of(response.headers()).filter(|_| session.is_none());
-        if let Some(id) = &begun {
-            let most = identity.usage.limits.mcp_sessions;
-            if most > 0 && self.sessions.count_of(&identity.token_id) >= most {
-                close(&self.manager, vec![id.clone()]).await;
-                return Err(SESSIONS_EXCEEDED.into());
-            }
-            let surplus = self.sessions.begin(id, &identity.token_id, identity.expires_at, Instant::now());
-            close(&self.manager, surplus).await;
-        }
         // A token revoked while the session began would not end it, so check the token again.
-        let lasts = begun.is_some() || method == Method::GET;
+        let lasts = begins || method == Method::GET;
         if lasts && !self.hub.tokens.is_still_valid(identity).await? {
             close(&self.manager, self.sessions.of_token(Some(&identity.token_id))).await;
-            return Err(ApiError::unauthorized());
+            return Err(ApiError::unauthorized("this token was revoked or has expired"));
         }
         let response = priming.apply(to_api_error(response)?);
         let counted = stream.map(|permit| (permit, self.hub.metrics.stream()));
         Ok(held(response, (in_use, counted)))
+    }
+
+    /// Handles a request that names no session. It may begin one: then the second value is true. It runs in its own task,
+    /// because the future of a request is dropped when its client disconnects: rmcp would keep a session that has no owner.
+    async fn answer_outside_sessions(
+        &self,
+        identity: &Identity,
+        request: Request,
+    ) -> Result<(Response, bool), ApiError> {
+        let (endpoint, identity) = (self.clone(), identity.clone());
+        let answering = async move {
+            let response = (endpoint.serve)(request).await;
+            let Some(id) = session_of(response.headers()) else { return Ok((response, false)) };
+            if let Err(exceeded) = endpoint.begin(&id, &identity).await {
+                close(&endpoint.manager, vec![id]).await;
+                return Err(exceeded);
+            }
+            Ok((response, true))
+        };
+        let answered = tokio::spawn(answering.in_current_span()).await;
+        answered.unwrap_or_else(|_| Err(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR)))
+    }
+
+    /// Opens the event stream of a client of revision 2024-11-05, which is a session of its own.
+    pub(crate) async fn open_sse(&self, identity: &Identity) -> Result<Response, ApiError> {
+        let open = OpenStream::new(&self.hub, identity).await?;
+        let id = SseSessions::new_id();
+        self.begin(&id, identity).await?;
+        let ends = SessionEnd { id: id.clone(), sessions: self.sessions.clone() };
+        let in_use = self.sessions.enter(&id, Instant::now());
+        let (transport, client_end) = self.sse_sessions.begin(&id, &identity.token_id);
+        tokio::spawn((self.serve_sse)(transport));
+        Ok(client_end.into_response(open, (in_use, ends)))
+    }
+
+    /// Takes one message of a client of revision 2024-11-05. The response to it comes on the session's event stream.
+    pub(crate) async fn take_sse(
+        &self,
+        identity: &Identity,
+        session_id: &str,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), ApiError> {
+        match self.sse_sessions.pass(session_id, &identity.token_id, message).await {
+            true => Ok(()),
+            false => Err(ApiError { hint: Some("open GET /mcp/sse again".into()), ..session_gone() }),
+        }
+    }
+
+    /// Counts a new session, or refuses it because its token has too many.
+    async fn begin(&self, id: &str, identity: &Identity) -> Result<(), ApiError> {
+        let session = McpSession::new(&identity.token_id, identity.expires_at, Instant::now());
+        let surplus = self.sessions.begin(id, session, identity.usage.limits.mcp_sessions).ok_or(SESSIONS_EXCEEDED)?;
+        close(&self.manager, surplus).await;
+        Ok(())
+    }
+}
+
+/// Forgets a session when it is dropped.
+struct SessionEnd {
+    id: String,
+    sessions: Arc<McpSessions>,
+}
+
+impl Drop for SessionEnd {
+    fn drop(&mut self) {
+        self.sessions.end(&self.id);
     }
 }
 

@@ -99,14 +99,14 @@ pub(super) async fn open_all(
         all.push(changes.map(move |()| uri.clone()).boxed());
     }
     if all.is_empty() {
-        // There is nothing to hear, and to go away is up to the client. It counts as a stream like any other.
+        // There are no changes to report, but the client may keep the stream open. It counts like any other stream.
         let mut open = OpenStream::new(hub, identity).await.map_err(|error| internal_error(&error))?;
         all.push(stream::once(async move { open.ended().await }).filter_map(|()| async { None }).boxed());
     }
     Ok(stream::select_all(all).boxed())
 }
 
-/// Tells of every change for as long as the client listens and there can be changes.
+/// Reports every change until the client disconnects or the changes end.
 pub(super) async fn listen(
     mut changes: BoxStream<'static, String>,
     context: &SubscriptionContext,

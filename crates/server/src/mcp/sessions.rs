@@ -18,7 +18,7 @@ const SESSIONS_MAX: usize = 10_000;
 #[derive(Default)]
 pub(super) struct McpSessions(Mutex<HashMap<String, McpSession>>);
 
-struct McpSession {
+pub(super) struct McpSession {
     token_id: String,
     /// When the token expires.
     expires_at: Option<Time>,
@@ -33,21 +33,31 @@ pub(super) struct SessionGuard {
     id: String,
 }
 
-impl McpSessions {
-    /// Adds a session of this token. Returns the ids of sessions that the caller must end because there are too many.
-    pub(super) fn begin(&self, id: &str, token_id: &str, expires_at: Option<Time>, now: Instant) -> Vec<String> {
-        let mut sessions = self.lock();
-        sessions.insert(id.to_owned(), McpSession { token_id: token_id.to_owned(), expires_at, used: now, open: 0 });
-        let idle = sessions.iter().filter(|(other, session)| session.open == 0 && *other != id);
-        let oldest = idle.min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone());
-        let surplus: Vec<String> = oldest.filter(|_| sessions.len() > SESSIONS_MAX).into_iter().collect();
-        sessions.retain(|id, _| !surplus.contains(id));
-        surplus
+impl McpSession {
+    pub(super) fn new(token_id: &str, expires_at: Option<Time>, now: Instant) -> Self {
+        Self { token_id: token_id.to_owned(), expires_at, used: now, open: 0 }
     }
+}
 
-    /// The number of sessions of a token.
-    pub(super) fn count_of(&self, token_id: &str) -> usize {
-        self.lock().values().filter(|session| session.token_id == token_id).count()
+impl McpSessions {
+    /// Adds a session, unless its token has `per_token_max` already (0 = any number): then it returns `None`. Otherwise it
+    /// returns the ids of sessions that the caller must end because there are too many of all tokens.
+    pub(super) fn begin(&self, id: &str, session: McpSession, per_token_max: usize) -> Option<Vec<String>> {
+        // One lock for the count and the new session, so that sessions that begin at once cannot exceed the limit.
+        let mut sessions = self.lock();
+        let of_token = || sessions.values().filter(|other| other.token_id == session.token_id).count();
+        if per_token_max > 0 && of_token() >= per_token_max {
+            return None;
+        }
+        sessions.insert(id.to_owned(), session);
+        if sessions.len() <= SESSIONS_MAX {
+            return Some(Vec::new());
+        }
+        let idle = sessions.iter().filter(|(other, session)| session.open == 0 && *other != id);
+        let surplus: Vec<String> =
+            idle.min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone()).into_iter().collect();
+        sessions.retain(|id, _| !surplus.contains(id));
+        Some(surplus)
     }
 
     /// Whether the token owns the session. True for an unknown session, which rmcp refuses.
@@ -112,8 +122,8 @@ mod tests {
     fn a_session_with_an_open_stream_is_never_idle() {
         let sessions = Arc::new(McpSessions::default());
         let start = Instant::now();
-        sessions.begin("read", "a", None, start);
-        sessions.begin("silent", "a", None, start);
+        sessions.begin("read", McpSession::new("a", None, start), 0).expect("there is no limit");
+        sessions.begin("silent", McpSession::new("a", None, start), 0).expect("there is no limit");
         let reading = sessions.enter("read", start).expect("the session exists");
         assert_eq!(sessions.idle(MINUTE, start + MINUTE * 600), ["silent"]);
         drop(reading);
@@ -123,8 +133,9 @@ mod tests {
     #[test]
     fn a_session_serves_only_the_token_that_began_it_and_ends_with_it() {
         let sessions = McpSessions::default();
-        sessions.begin("one", "a", None, Instant::now());
-        sessions.begin("two", "b", Some(Time::from_millis(5)), Instant::now());
+        let (now, end) = (Instant::now(), Some(Time::from_millis(5)));
+        sessions.begin("one", McpSession::new("a", None, now), 0).expect("there is no limit");
+        sessions.begin("two", McpSession::new("b", end, now), 0).expect("there is no limit");
         assert!(sessions.expired(Time::from_millis(4)).is_empty());
         assert!(sessions.admits("one", "a") && !sessions.admits("one", "b"));
         assert_eq!(sessions.of_token(Some("a")), ["one"]);
@@ -137,10 +148,29 @@ mod tests {
         let sessions = Arc::new(McpSessions::default());
         let start = Instant::now();
         for at in 0..SESSIONS_MAX {
-            let ended = sessions.begin(&at.to_string(), "a", None, start + Duration::from_millis(at as u64));
-            assert!(ended.is_empty());
+            let session = McpSession::new("a", None, start + Duration::from_millis(at as u64));
+            assert_eq!(sessions.begin(&at.to_string(), session, 0), Some(Vec::new()));
         }
         let _reading = sessions.enter("0", start).expect("the session exists");
-        assert_eq!(sessions.begin("one more", "a", None, start + MINUTE), ["1"]);
+        let one_more = McpSession::new("a", None, start + MINUTE);
+        assert_eq!(sessions.begin("one more", one_more, 0), Some(vec!["1".to_owned()]));
+    }
+
+    #[test]
+    fn sessions_that_begin_at_once_cannot_exceed_the_limit_of_their_token() {
+        let sessions = McpSessions::default();
+        let begin = |thread: usize| {
+            let begun = (0..50).filter(|at| {
+                let session = McpSession::new("a", None, Instant::now());
+                sessions.begin(&format!("{thread} {at}"), session, 3).is_some()
+            });
+            begun.count()
+        };
+        let begun: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|thread| scope.spawn(move || begin(thread))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("it does not panic")).sum()
+        });
+        assert_eq!((begun, sessions.of_token(Some("a")).len()), (3, 3));
+        assert!(sessions.begin("later", McpSession::new("a", None, Instant::now()), 3).is_some());
     }
 }

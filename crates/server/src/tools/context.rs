@@ -25,6 +25,8 @@ pub(crate) struct Context {
     pub(crate) correlation_id: String,
     /// The client's key for this call; a repeated call has the same.
     pub(crate) idempotency_key: Option<String>,
+    /// The call id of the injection that belongs to the tool call: the idempotency key, else a new id.
+    pub(super) call_id: String,
 }
 
 /// The context that a client requests, not yet checked against the token.
@@ -66,14 +68,9 @@ impl Context {
         let conversation_id =
             bound("conversation_id", identity.caller.conversation_id.clone(), requested.conversation_id)?;
         let correlation_id = requested.correlation_id.unwrap_or_else(|| correlation_id.to_owned());
-        Ok(Self {
-            identity,
-            user_id,
-            conversation_id,
-            agent,
-            correlation_id,
-            idempotency_key: requested.idempotency_key,
-        })
+        let idempotency_key = requested.idempotency_key;
+        let call_id = idempotency_key.clone().unwrap_or_else(new_call_id);
+        Ok(Self { identity, user_id, conversation_id, agent, correlation_id, idempotency_key, call_id })
     }
 
     /// The caller for the store: restricted to this user, even if the token may act for others.
@@ -93,19 +90,16 @@ impl Context {
 
     /// The idempotency key of the call, scoped to the token and the tool. `meaning` is the call's effect, which is hashed
     /// instead of the request, so that the same call over MCP and REST is recognised.
-    pub(super) fn once(&self, tool: &str, meaning: &Value) -> Option<IdempotencyKey> {
+    pub(super) fn idempotency_key(&self, tool: &str, meaning: &Value) -> Option<IdempotencyKey> {
         let content = Sha256::digest(bellwire_core::event::canonical_json(meaning).as_bytes()).into();
         let key = self.idempotency_key.clone()?;
         Some(IdempotencyKey { token_id: self.identity.token_id.clone(), route: format!("tool {tool}"), key, content })
     }
+}
 
-    /// The call id of the injection that belongs to the tool call.
-    pub(super) fn call_id(&self) -> String {
-        self.idempotency_key.clone().unwrap_or_else(|| {
-            let millis = clock::now().as_millis().unsigned_abs();
-            uuid::Builder::from_unix_timestamp_millis(millis, &clock::random()).into_uuid().to_string()
-        })
-    }
+fn new_call_id() -> String {
+    let millis = clock::now().as_millis().unsigned_abs();
+    uuid::Builder::from_unix_timestamp_millis(millis, &clock::random()).into_uuid().to_string()
 }
 
 fn check(field: &str, text: Option<&str>, max: usize) -> Result<(), ApiError> {

@@ -3,7 +3,7 @@ use std::time::Instant;
 use axum::http::StatusCode;
 use bellwire_core::person::NotifySelf;
 use bellwire_core::verdict::VerdictKind;
-use bellwire_store::{Decision, Incoming, Publish, Receipt};
+use bellwire_store::{Decision, IncomingEvent, Publish, Receipt};
 use serde_json::json;
 
 use super::context::Context;
@@ -23,7 +23,7 @@ pub(super) const TOOL: Tool = Tool {
         step is done, a loose end, a promise to the user. Do not use it to tell the user something (they never see \
         it), nor for what you are about to do right now.\n\n\
         `deliver_at` says when you read it: `next_turn` (default) at the start of your next turn, `after_tool` with \
-        the result of your next tool call, `turn_end` before you finish this turn.\n\n\
+        the result of your next tool call (never with the result of this one), `turn_end` before you finish this turn.\n\n\
         Returns `success` and the `notification_id` of the note. The note arrives once, among your other \
         notifications.\n\n\
         Example: {\"message\": \"Re-run the integration tests before summing up\", \"deliver_at\": \"turn_end\"}",
@@ -69,12 +69,12 @@ async fn publish_note(
     }
     let meaning = json!([conversation_id, context.agent().as_str(), note.message, note.deliver_at]);
     let failed = |error: ApiError| ToolRefusal::failed("leave the note", error);
-    let event = note.into_event().map_err(|invalid| failed(invalid.into()))?;
+    let event = note.into_event(&context.call_id).map_err(|invalid| failed(invalid.into()))?;
     let event = event.in_conversation(conversation_id).for_agent(context.agent()).at(now);
     let event = event.correlated(&context.correlation_id).by_agent();
-    let events = vec![Incoming::new(event, None)];
-    let once = context.once(NAME, &meaning);
-    let receipts = hub.store.publish(Publish { caller: context.caller(), events, once }).await;
+    let events = vec![IncomingEvent::new(event, None)];
+    let idempotency_key = context.idempotency_key(NAME, &meaning);
+    let receipts = hub.store.publish(Publish { caller: context.caller(), events, idempotency_key }).await;
     let receipt = receipts.map_err(|error| failed(error.into()))?.into_iter().next();
     receipt.ok_or_else(|| failed(ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR)))
 }

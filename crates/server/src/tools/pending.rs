@@ -26,10 +26,9 @@ pub(super) async fn take(
     context: &Context,
     conversation_id: &str,
     point: InjectionPoint,
-    call_id: &str,
 ) -> Result<TakenNotifications, ApiError> {
     context.identity.usage.inject(Instant::now())?;
-    let request = Inject::new(point, call_id)?;
+    let request = Inject::new(point, &context.call_id)?;
     let command = InjectCommand {
         caller: context.caller(),
         conversation_id: conversation_id.to_owned(),
@@ -40,20 +39,19 @@ pub(super) async fn take(
         correlation_id: Some(context.correlation_id.clone()),
         unsure: context.agent.is_none(),
     };
-    let injected = hub.store.take(command).await?;
+    let injected = hub.store.inject(command).await?;
     Ok(injected.withheld.map_or(TakenNotifications::Taken(injected), TakenNotifications::Count))
 }
 
 /// Adds the notifications pending after a tool. If they cannot be taken now they stay pending; the result stays valid.
 pub(super) async fn with_notifications(hub: &Hub, context: &Context, mut result: ToolResult) -> ToolResult {
     let Some(conversation_id) = &context.conversation_id else { return result };
-    let call_id = context.call_id();
-    match take(hub, context, conversation_id, InjectionPoint::AfterTool, &call_id).await {
+    match take(hub, context, conversation_id, InjectionPoint::AfterTool).await {
         Ok(TakenNotifications::Taken(injected)) => {
             if !injected.block.is_empty() {
                 result.value.insert("notifications".into(), injected.block.into());
             }
-            result.call_id = Some(call_id);
+            result.call_id = Some(context.call_id.clone());
         }
         Ok(TakenNotifications::Count(pending)) => drop(result.value.insert("pending".into(), pending.into())),
         Err(error) => tracing::debug!(error = error.message, "a tool's result goes without mail"),

@@ -40,10 +40,10 @@ async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
         "user_id": user_id, "conversation_id": context.conversation_id, "message": message.trim(),
         "at": arguments.text("at").ok().flatten(), "in_minutes": arguments.integer("in_minutes").ok().flatten(),
     });
-    let once = context.once(NAME, &meaning);
-    let remind = match (Remind::parse(&arguments, hub.store.now()), &once) {
+    let idempotency_key = context.idempotency_key(NAME, &meaning);
+    let remind = match (Remind::parse(&arguments, hub.store.now()), &idempotency_key) {
         // In a repeated call `at` may have passed by now; it was valid when the call was first made.
-        (Err(invalid), Some(once)) => match hub.store.recall(once.clone()).await {
+        (Err(invalid), Some(idempotency_key)) => match hub.store.recall(idempotency_key.clone()).await {
             Ok(Some(_)) => Remind { message: message.trim().to_owned(), at: hub.store.now() },
             _ => return Err(ToolRefusal::invalid(invalid)),
         },
@@ -58,7 +58,7 @@ async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
         correlation_id: Some(context.correlation_id.clone()),
         message: remind.message,
         at: remind.at,
-        once,
+        idempotency_key,
     };
     let reminder = hub.store.remind(reminder).await.map_err(|error| ToolRefusal::failed("keep the reminder", error))?;
     let at = reminder.at.to_string();

@@ -50,7 +50,7 @@ async fn run(call: ToolInvocation) -> Result<CompletedCall, ToolRefusal> {
         conversation_id: context.conversation_id.clone(),
         correlation_id: Some(context.correlation_id.clone()),
         content: NotificationContent::Message { kind: send.kind, message: send.message },
-        once: context.once(NAME, &meaning),
+        idempotency_key: context.idempotency_key(NAME, &meaning),
     };
     let sent = hub.store.send(draft).await.map_err(|error| ToolRefusal::failed("create notification", error))?;
     match sent {

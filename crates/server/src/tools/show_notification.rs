@@ -88,7 +88,7 @@ async fn show(hub: &Hub, context: &Context, show: Result<ShowNotification, Strin
         conversation_id: context.conversation_id.clone(),
         correlation_id: Some(context.correlation_id.clone()),
         content: NotificationContent::Toast(show.clone()),
-        once: context.once(NAME, &meaning),
+        idempotency_key: context.idempotency_key(NAME, &meaning),
     };
     match hub.store.send(draft).await {
         Ok(SendResult::Stored { id, at }) => Ok(echo(&show, id.0, at)),

@@ -19,7 +19,7 @@ pub(crate) fn at() -> Time {
 }
 
 /// A message with this content, from Bellwire to Ada.
-pub(crate) fn letter(content: Content) -> MailMessage {
+pub(crate) fn mail(content: Content) -> MailMessage {
     let from = NamedAddress::parse("Bellwire <bell@example.org>").expect("a mailbox");
     let link = |path: &str| Some(Link::parse(&format!("https://bell.example.org/{path}")).expect("a link"));
     MailMessage {
@@ -34,8 +34,5 @@ pub(crate) fn letter(content: Content) -> MailMessage {
 }
 
 pub(crate) fn note(message: &str) -> MailMessage {
-    letter(Content::Notification {
-        item: MailItem::new("butler", MailItemKind::Reminder, message, at()),
-        subject: None,
-    })
+    mail(Content::Notification { item: MailItem::new("butler", MailItemKind::Reminder, message, at()), subject: None })
 }

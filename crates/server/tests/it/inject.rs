@@ -74,6 +74,14 @@ async fn a_message_of_the_longest_length_is_shown_whole_and_a_longer_one_is_refu
     let (status, answer) = hub.post(&ada, messages, json!({"text": "é".repeat(4097)})).await;
     assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::UNPROCESSABLE_ENTITY, Some("text")));
     assert_eq!(answer["error"]["message"], "has 4097 characters; 1 to 4096 are allowed");
+    for text in ["x".repeat(65_537), "é".repeat(1_000_000), " ".repeat(4097)] {
+        let (status, answer) = hub.post(&ada, messages, json!({ "text": text })).await;
+        assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::UNPROCESSABLE_ENTITY, Some("text")));
+    }
+    for text in [json!(""), json!(" \n"), json!(5)] {
+        let (status, answer) = hub.post(&ada, messages, json!({ "text": text })).await;
+        assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::BAD_REQUEST, Some("text")));
+    }
     let longest = "é".repeat(4096);
     let (status, _) = hub.post(&ada, messages, json!({ "text": longest })).await;
     assert_eq!(status, StatusCode::ACCEPTED);
@@ -102,6 +110,35 @@ async fn at_most_twenty_calls_can_be_unseen_and_unknown_ones_are_named() {
     assert_eq!((status, answer["warnings"].as_array().map(Vec::len)), (StatusCode::OK, Some(20)));
     let (_, answer) = hub.post(&agent, INJECT, json!({"point": "after_tool", "call_id": "2"})).await;
     assert_eq!(answer.get("warnings"), None);
+}
+
+#[tokio::test]
+async fn unseen_answers_may_follow_each_other_and_the_notification_is_shown_in_the_last() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let ask = async |call_id: &str, unseen: &[&str]| {
+        hub.post(&agent, INJECT, json!({"point": "after_tool", "call_id": call_id, "unseen": unseen})).await
+    };
+    let (_, first) = ask("c1", &[]).await;
+    let shown = &first["notifications"];
+    assert_eq!(shown.as_array().map(Vec::len), Some(1), "{first}");
+    // Each call takes back what the call before it took back.
+    for (call_id, unseen) in [("c2", ["c1"]), ("c3", ["c2"]), ("c4", ["c3"])] {
+        let (status, again) = ask(call_id, &unseen).await;
+        assert_eq!((status, &again["notifications"]), (StatusCode::OK, shown), "{again}");
+        assert!(again["block"].as_str().unwrap().contains("grep"), "{again}");
+    }
+    let (_, last) = ask("c5", &["c1", "c2", "c3", "c4", "c5"]).await;
+    assert_eq!((&last["notifications"], &last["count"]), (shown, &json!(1)), "once, however many took it back");
+    for unseen in ["c1", "c2", "c3", "c4"] {
+        assert_eq!(ask(unseen, &[]).await.0, StatusCode::CONFLICT, "{unseen} was never seen");
+    }
+    assert_eq!(ask("c5", &["c1", "c2", "c3", "c4", "c5"]).await.1, last, "the same call gets the same answer");
+    let (_, messages) = hub.get(&agent, "/v1/conversations/chat/messages").await;
+    let calls: Vec<_> =
+        messages["items"].as_array().unwrap().iter().map(|one| one["call_id"].as_str().unwrap()).collect();
+    assert_eq!(calls, ["c5"]);
 }
 
 #[tokio::test]

@@ -29,9 +29,12 @@ impl<'a> Post<'a> {
         Self::open_with(server, port, server.settings(port)).await
     }
 
-    /// Starts a hub; Ada sets an address and confirms it with the code sent there.
     pub(crate) async fn open_with(server: &'a MailServer, port: &'a str, email: EmailConfig) -> Self {
-        let mut config = Config { email, ..Config::default() };
+        Self::open_on(server, port, Config { email, ..Config::default() }).await
+    }
+
+    /// Starts a hub; Ada sets an address and confirms it with the code sent there.
+    pub(crate) async fn open_on(server: &'a MailServer, port: &'a str, mut config: Config) -> Self {
         (config.limits.notifications_per_hour, config.limits.toasts_per_hour) = (1000, 1000);
         let hub = TestHub::start_with(config).await;
         let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);

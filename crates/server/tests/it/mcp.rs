@@ -8,6 +8,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::hub::{TestHub, failure};
+use crate::mailed::wait_for;
 
 const NEWEST: &str = "2026-07-28";
 const ACCEPT: &str = "application/json, text/event-stream";
@@ -33,14 +34,21 @@ impl Messages {
 
     /// The next message; `None` when the stream ends.
     pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            let event = self.event().await?;
+            let data: String = event.lines().filter_map(|line| line.strip_prefix("data:")).collect();
+            if let Ok(message) = serde_json::from_str(&data) {
+                return Some(message);
+            }
+        }
+    }
+
+    /// The text of the next event; `None` when the stream ends.
+    async fn event(&mut self) -> Option<String> {
         let wait = async {
             loop {
-                while let Some(end) = self.text.find("\n\n") {
-                    let event: String = self.text.drain(..end + 2).collect();
-                    let data: String = event.lines().filter_map(|line| line.strip_prefix("data:")).collect();
-                    if let Ok(message) = serde_json::from_str(&data) {
-                        return Some(message);
-                    }
+                if let Some(end) = self.text.find("\n\n") {
+                    return Some(self.text.drain(..end + 2).collect());
                 }
                 match self.body.next().await {
                     Some(Ok(bytes)) => self.text.push_str(&String::from_utf8_lossy(&bytes).replace('\r', "")),
@@ -120,6 +128,18 @@ impl<'a> Client<'a> {
     }
 }
 
+/// Opens the event stream of revision 2024-11-05; returns the URL for messages too.
+async fn open_sse(hub: &TestHub, token: &str) -> (String, Messages) {
+    let response = hub.client.get(format!("{}/mcp/sse", hub.base)).bearer_auth(token).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut messages = Messages::of(response);
+    let event = messages.event().await.expect("the first event");
+    let path = event.strip_prefix("event: endpoint\ndata: ").expect("the endpoint").trim_end();
+    assert!(path.starts_with("/mcp/messages?sessionId="), "{path}");
+    (format!("{}{path}", hub.base), messages)
+}
+
 async fn answer(response: Response) -> Value {
     let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
     match kind.starts_with("application/json") {
@@ -174,6 +194,19 @@ async fn a_tool_result_is_structured_and_text_with_the_call_id_in_meta() {
     assert_eq!((&refused["isError"], &refused["structuredContent"]["success"]), (&json!(true), &json!(false)));
     let unknown = client.ask("tools/call", json!({"name": "shout"})).await;
     assert!(unknown["error"]["message"].as_str().unwrap().contains("shout"), "{unknown}");
+}
+
+#[tokio::test]
+async fn a_note_for_the_next_tool_does_not_come_back_in_its_own_result() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let (client, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
+    let note = json!({"message": "look at the logs", "deliver_at": "after_tool"});
+    let left = client.call("notify_self", note, chat()).await;
+    assert!(left["isError"] == false && left["structuredContent"].get("notifications").is_none(), "{left}");
+    let next = client.call("notify_self", json!({"message": "another"}), chat()).await;
+    let said = next["structuredContent"]["notifications"].as_str().unwrap();
+    assert!(said.contains("note: look at the logs") && !said.contains("another"), "{said}");
 }
 
 #[tokio::test]
@@ -404,4 +437,73 @@ async fn priming_events_go_only_to_clients_that_support_them() {
         ("2025-11-25", true, true),
     ];
     assert_eq!(primed, expected);
+}
+
+#[tokio::test]
+async fn the_transport_of_the_first_revision_answers_on_its_event_stream() {
+    let hub = TestHub::start().await;
+    let (ada, bob) = (hub.token("agent", "ada").await, hub.token("agent", "bob").await);
+    let (url, mut messages) = open_sse(&hub, &ada).await;
+    let post = |token: &str, url: &str, message: Value| {
+        let request = hub.client.post(url).bearer_auth(token).json(&message);
+        async { request.send().await.unwrap() }
+    };
+    let params = json!({
+        "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    });
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    for (token, url, status) in [
+        (&bob, url.clone(), StatusCode::NOT_FOUND),
+        (&ada, format!("{}/mcp/messages?sessionId=other", hub.base), StatusCode::NOT_FOUND),
+        (&ada, format!("{}/mcp/messages", hub.base), StatusCode::BAD_REQUEST),
+    ] {
+        assert_eq!(post(token, &url, hello.clone()).await.status(), status, "{url}");
+    }
+    assert_eq!(post(&ada, &url, json!({"nonsense": 1})).await.status(), StatusCode::BAD_REQUEST);
+    let taken = post(&ada, &url, hello).await;
+    assert_eq!((taken.status(), taken.bytes().await.unwrap().len()), (StatusCode::ACCEPTED, 0));
+    let hello = messages.next().await.unwrap();
+    assert_eq!((&hello["id"], &hello["result"]["protocolVersion"]), (&json!(1), &json!("2024-11-05")), "{hello}");
+    post(&ada, &url, json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    let note = json!({"name": "notify_self", "arguments": {"message": "look"}, "_meta": chat()});
+    post(&ada, &url, json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": note})).await;
+    let noted = messages.next().await.unwrap();
+    assert_eq!((&noted["id"], &noted["result"]["isError"]), (&json!(2), &json!(false)), "{noted}");
+    post(&ada, &url, json!({"jsonrpc": "2.0", "id": 3, "method": "resources/subscribe", "params": {"uri": CHAT_URI}}))
+        .await;
+    let both = [messages.next().await.unwrap(), messages.next().await.unwrap()];
+    assert!(both.iter().any(|message| message["method"] == "notifications/resources/updated"), "{both:?}");
+    drop(messages);
+    let gone = || async { post(&ada, &url, json!({"jsonrpc": "2.0", "id": 4, "method": "ping"})).await.status() };
+    wait_for("the session to end with its stream", || async { gone().await == StatusCode::NOT_FOUND }).await;
+}
+
+#[tokio::test]
+async fn an_event_stream_of_the_first_revision_is_a_session_and_ends_with_its_token() {
+    let mut config = Config::default();
+    (config.limits.mcp_sessions_per_token, config.limits.streams_per_token) = (1, 5);
+    let hub = TestHub::start_with(config).await;
+    let body = json!({"scope": "agent", "user_id": "ada", "origin": "butler"});
+    let (_, made) = hub.post(&hub.admin, "/v1/tokens", body).await;
+    let agent = made["token"].as_str().unwrap();
+    let open = || async { hub.client.get(format!("{}/mcp/sse", hub.base)).bearer_auth(agent).send().await.unwrap() };
+    let (_, first) = open_sse(&hub, agent).await;
+    let refused = open().await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.text().await.unwrap().contains("limits.mcp_sessions_per_token"));
+    drop(first);
+    let mut last = loop {
+        let response = open().await;
+        if response.status() == StatusCode::OK {
+            break Messages::of(response);
+        }
+    };
+    let path = format!("/v1/tokens/{}", made["id"].as_str().unwrap());
+    hub.call(&hub.admin, Method::DELETE, &path, None).await;
+    while last.event().await.is_some() {}
+    let anonymous = hub.client.get(format!("{}/mcp/sse", hub.base)).send().await.unwrap();
+    assert_eq!(anonymous.status(), StatusCode::UNAUTHORIZED);
+    let foreign =
+        hub.client.get(format!("{}/mcp/sse", hub.base)).bearer_auth(&hub.admin).header("origin", "http://evil.example");
+    assert_eq!(foreign.send().await.unwrap().status(), StatusCode::FORBIDDEN);
 }

@@ -5,17 +5,21 @@ use std::sync::Arc;
 use bellwire_server::Config;
 use bellwire_server::mcp::McpServer;
 use reqwest::{Method, StatusCode};
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ServerConfig};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, InitializeRequestParams, InitializeResult, ServerConfig,
+};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::Semaphore;
 
 use crate::hub::TestHub;
 use crate::mailed::wait_for;
 use crate::mcp::{Client, Messages};
 
-/// A server whose tools take until the test lets them go on.
+/// A server whose tools take until the test lets them go on, and the handshake of a client called `slow` too.
 struct Slow {
     server: McpServer,
     go_on: Arc<Semaphore>,
@@ -24,6 +28,17 @@ struct Slow {
 impl ServerHandler for Slow {
     fn get_info(&self) -> ServerConfig {
         self.server.get_info()
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        if request.client_info.name == "slow" {
+            self.go_on.acquire().await.expect("it is never closed").forget();
+        }
+        self.server.initialize(request, context).await
     }
 
     async fn call_tool(
@@ -60,6 +75,58 @@ async fn a_tool_call_counts_until_the_tool_is_done_even_if_its_client_goes() {
     go_on.add_permits(2);
     assert_eq!(Messages::of(first).next().await.unwrap()["id"], 2);
     wait_for("the calls to be over", || async { call(30).await.status() == StatusCode::OK }).await;
+}
+
+#[tokio::test]
+async fn a_session_counts_even_if_its_client_goes_while_it_begins() {
+    let go_on = Arc::new(Semaphore::new(0));
+    let held = go_on.clone();
+    let mut config = Config::default();
+    config.limits.mcp_sessions_per_token = 1;
+    let hub = TestHub::start_offering(config, move |server| Slow { server, go_on: held.clone() }).await;
+    let agent = hub.token("agent", "ada").await;
+    let client = Client::new(&hub, &agent);
+    let hello = |name: &str| {
+        let params = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"},
+        });
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        client.request(Method::POST).json(&message)
+    };
+    let gone = hello("slow").timeout(std::time::Duration::from_millis(500)).send().await;
+    assert!(gone.is_err_and(|error| error.is_timeout()), "the client goes while the session begins");
+    go_on.add_permits(1);
+    // The first session that is refused shows that the other one is counted.
+    wait_for("the session to count", || async {
+        let response = hello("quick").send().await.unwrap();
+        if let Some(id) = response.headers().get("mcp-session-id") {
+            let end = client.request(Method::DELETE).header("mcp-session-id", id).send().await.unwrap();
+            assert_eq!(end.status(), StatusCode::NO_CONTENT);
+        }
+        response.status() == StatusCode::TOO_MANY_REQUESTS
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_tool_call_that_is_not_done_in_time_is_an_error() {
+    let mut config = Config::default();
+    config.limits.request_seconds = 1;
+    let hub = TestHub::start_with(config).await;
+    let agent = hub.token("agent", "ada").await;
+    let (client, _) = Client::introduced(&hub, &agent, "2025-11-25").await;
+    let note =
+        json!({"name": "notify_self", "arguments": {"message": "late"}, "_meta": {"bellwire/conversation_id": "chat"}});
+    // The hub's writer waits for this transaction, for up to five seconds.
+    let file = hub.folder.path().join("bellwire.db");
+    let mut other = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
+    other.execute("BEGIN IMMEDIATE").await.unwrap();
+    let late = client.ask("tools/call", note.clone()).await;
+    other.execute("ROLLBACK").await.unwrap();
+    assert!(late["error"]["message"].as_str().unwrap().contains("limits.request_seconds"), "{late}");
+    // On a busy machine a call may take longer than a second again.
+    let works = || async { client.ask("tools/call", note.clone()).await["result"]["isError"] == false };
+    wait_for("the session to go on", works).await;
 }
 
 #[tokio::test]

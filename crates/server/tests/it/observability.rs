@@ -66,7 +66,15 @@ async fn a_hub_whose_writer_died_reports_it_and_stops() {
     let hub = TestHub::start().await;
     let healthz = format!("{}/healthz", hub.base);
     assert_eq!(hub.client.get(&healthz).send().await.unwrap().status(), StatusCode::OK);
+    let (_, description) = hub.get(&hub.admin, "/openapi.json").await;
     hub.store().close().await.unwrap();
+    for probe in ["/healthz", "/readyz", "/metrics"] {
+        let described = &description["paths"][probe]["get"]["responses"];
+        assert!(described["503"].is_object(), "{probe}");
+        // The hub may have stopped already.
+        let Ok(response) = hub.client.get(format!("{}{probe}", hub.base)).send().await else { continue };
+        assert!(described[response.status().as_str()].is_object(), "{probe}: {} is not described", response.status());
+    }
     let (client, failed) = (hub.client.clone(), hub.failed());
     let reason = tokio::time::timeout(std::time::Duration::from_secs(20), failed).await.expect("it stops by itself");
     assert!(reason.to_string().contains("the writer of the store has ended"), "{reason}");

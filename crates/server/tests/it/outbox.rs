@@ -100,7 +100,7 @@ impl Post {
             conversation_id: None,
             correlation_id: None,
             content: NotificationContent::Message { kind: MessageType::Info, message: message.to_owned() },
-            once: None,
+            idempotency_key: None,
         };
         self.store.send(draft).await.unwrap()
     }
@@ -132,7 +132,7 @@ impl Post {
 
 fn texts(claim: &Claim) -> Option<Vec<String>> {
     match &claim.purpose {
-        Purpose::News(items) => Some(items.iter().map(|item| item.message.clone()).collect()),
+        Purpose::Notifications(items) => Some(items.iter().map(|item| item.message.clone()).collect()),
         Purpose::Confirmation => None,
     }
 }

@@ -120,6 +120,50 @@ async fn a_toast_is_stored_with_its_buttons_and_a_press_acts_once() {
 }
 
 #[tokio::test]
+async fn the_first_pressed_button_settles_a_notification_and_the_others_say_what_was_pressed() {
+    let hub = TestHub::start().await;
+    let (agent, phone, desk) =
+        (hub.token("agent", "ada").await, hub.token("user", "ada").await, hub.token("user", "ada").await);
+    let question = json!({
+        "message": "Deploy?", "severity": "warning", "duration": 0,
+        "actions": [
+            {"label": "Approve", "action": "prompt", "prompt": "deploy it"},
+            {"label": "Reject", "action": "prompt", "prompt": "do not deploy"},
+            {"label": "Later", "action": "dismiss"},
+        ],
+    });
+    let shown = tool(&hub, &agent, "show_notification", question.clone()).await;
+    let path = format!("/v1/users/ada/notifications/{}", shown["notification"]["id"].as_str().unwrap());
+    let (approve, reject) = (format!("{path}/actions/0"), format!("{path}/actions/1"));
+    let (one, other) = tokio::join!(hub.post(&phone, &approve, json!({})), hub.post(&desk, &reject, json!({})));
+    let (won, lost, label) = match one.0 {
+        StatusCode::OK => (one, other, "Approve"),
+        _ => (other, one, "Reject"),
+    };
+    assert_eq!((won.0, lost.0), (StatusCode::OK, StatusCode::CONFLICT), "{won:?} {lost:?}");
+    let settled_by = json!({
+        "action": "prompt", "index": won.1["index"], "label": label, "at": won.1["pressed_at"],
+    });
+    assert_eq!((&lost.1["error"]["code"], &lost.1["error"]["settled_by"]), (&json!("conflict"), &settled_by));
+    assert!(lost.1["error"]["message"].as_str().unwrap().contains(label), "{lost:?}");
+    let pressed = format!("{path}/actions/{}", won.1["index"]);
+    assert_eq!(hub.post(&desk, &pressed, json!({})).await, won, "the same button again, from another device");
+    let (status, later) = hub.post(&desk, &format!("{path}/actions/2"), json!({})).await;
+    assert_eq!((status, &later["error"]["settled_by"]), (StatusCode::CONFLICT, &settled_by));
+    let body = json!({"point": "after_tool", "call_id": "c"});
+    let (_, block) = hub.post(&agent, "/v1/conversations/chat/inject", body).await;
+    assert_eq!(block["block"].as_str().unwrap().matches("pressed").count(), 1, "{block}");
+
+    let shown = tool(&hub, &agent, "show_notification", question).await;
+    let path = format!("/v1/users/ada/notifications/{}", shown["notification"]["id"].as_str().unwrap());
+    let (_, gone) = hub.call(&phone, Method::DELETE, &path, None).await;
+    let (status, refused) = hub.post(&desk, &format!("{path}/actions/0"), json!({})).await;
+    let settled_by = json!({"action": "dismiss", "index": null, "label": null, "at": gone["dismissed_at"]});
+    assert_eq!((status, &refused["error"]["settled_by"]), (StatusCode::CONFLICT, &settled_by), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("dismissed"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_toast_without_a_user_succeeds_and_is_not_stored() {
     let hub = TestHub::start().await;
     let call = json!({"arguments": {"message": "Saved", "severity": "success"}});

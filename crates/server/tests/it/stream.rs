@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use bellwire_server::Config;
 use futures_util::StreamExt as _;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -54,6 +55,46 @@ async fn a_stream_gives_the_state_then_hints_and_never_text() {
     let hint = lines.until("event: wake").await + &lines.until("\"count\":1").await;
     assert!(hint.contains("notifications"), "{hint}");
     assert!(!hint.contains("secret"), "{hint}");
+}
+
+const SHORT_LIVED: &str = r#"
+[subscriber]
+id = "short_lived"
+name = "Short-lived"
+description = "Waits for a second"
+version = "1.0.0"
+[events]
+types = ["ci.build.done"]
+[batching]
+window_ms = 0
+[output]
+priority = "normal"
+inject_at = "after_tool"
+ttl_ms = 1000
+template = "ci.j2"
+"#;
+
+#[tokio::test]
+async fn a_hint_follows_when_a_notification_expires() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ci.j2"), "build").unwrap();
+    std::fs::write(folder.path().join("ci.toml"), SHORT_LIVED).unwrap();
+    let config = Config { subscribers_dir: Some(folder.path().to_owned()), ..Config::default() };
+    let hub = TestHub::start_with(config).await;
+    let agent = hub.token("agent", "ada").await;
+    hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    let mut lines = Lines::open(&hub, &agent).await;
+    lines.until("\"count\":0").await;
+    let done = json!({
+        "type": "ci.build.done", "source": "ci", "severity": "info", "conversation_id": "chat", "payload": {},
+    });
+    hub.post(&agent, "/v1/events", done).await;
+    assert!(lines.until("\"count\":1").await.contains("event: pending"));
+    let hint = lines.until("\"count\":0").await;
+    assert!(hint.contains("event: pending") && hint.contains("\"notifications\":[]"), "{hint}");
+    let (_, answer) =
+        hub.post(&agent, "/v1/conversations/chat/inject", json!({"point": "after_tool", "call_id": "1"})).await;
+    assert_eq!(answer["count"], 0, "{answer}");
 }
 
 #[tokio::test]

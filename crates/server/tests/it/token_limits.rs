@@ -1,4 +1,4 @@
-//! What one token may use: it cannot starve the others, and it is told when to come again.
+//! Limits per token: one token cannot starve the others, and a refusal has `Retry-After`.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn hub(change: impl Fn(&mut Limits)) -> TestHub {
     TestHub::start_with(config).await
 }
 
-/// Checks that a response is a refusal by a limit of the token, and gives its message.
+/// Checks that a response is a refusal by a limit of the token, and returns its message.
 async fn refused(response: Response) -> String {
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     let seconds: u64 = response.headers()["retry-after"].to_str().unwrap().parse().unwrap();
@@ -36,7 +36,7 @@ async fn status(hub: &TestHub, path: &str) -> StatusCode {
     hub.client.get(format!("{}{path}", hub.base)).send().await.unwrap().status()
 }
 
-/// A publish that sends a part of its body and then nothing.
+/// A publish request that sends a part of its body and then nothing.
 async fn trickle(hub: &TestHub, token: &str) -> TcpStream {
     let address = hub.base.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -48,7 +48,7 @@ async fn trickle(hub: &TestHub, token: &str) -> TcpStream {
     stream
 }
 
-/// The status line of a response, and whether it says when to come again.
+/// The status line of a response, and whether it has `Retry-After`.
 async fn answer(stream: &mut TcpStream) -> (String, bool) {
     let mut text = Vec::new();
     let read = stream.read_to_end(&mut text);

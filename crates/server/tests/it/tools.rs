@@ -33,6 +33,35 @@ async fn a_note_is_injected_once_at_the_next_turn() {
 }
 
 #[tokio::test]
+async fn a_note_for_the_next_tool_does_not_come_back_in_its_own_result() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let at = |key: Option<&str>| {
+        let mut body = in_chat(json!({"message": "look at the logs", "deliver_at": "after_tool"}));
+        body["context"]["idempotency_key"] = json!(key);
+        body
+    };
+    let inject = async |call_id: &str, agent_name: &str| {
+        let body = json!({"point": "after_tool", "call_id": call_id, "agent": agent_name});
+        hub.post(&agent, "/v1/conversations/chat/inject", body).await.1["block"].as_str().unwrap().to_owned()
+    };
+    for key in [None, Some("toolu_1")] {
+        let left = call(&hub, &agent, "notify_self", at(key)).await;
+        assert!(left["success"] == true && left.get("notifications").is_none(), "{left}");
+        let call_id = left["call_id"].as_str().unwrap();
+        assert_eq!(inject(call_id, "main").await, "", "nor in an injection with the call id of the result");
+        assert!(inject(&format!("after {call_id}"), "main").await.contains("note: look at the logs"));
+    }
+    // While a sub-agent works, a call that does not name its agent only counts. The injection that follows it under the
+    // same call id is the first one of that call.
+    inject("helper_1", "helper").await;
+    let left = call(&hub, &agent, "notify_self", at(Some("toolu_2"))).await;
+    assert!(left["pending"].is_u64() && left.get("call_id").is_none(), "{left}");
+    assert_eq!(inject("toolu_2", "main").await, "");
+    assert!(inject("toolu_3", "main").await.contains("note: look at the logs"));
+}
+
+#[tokio::test]
 async fn results_and_refusals_contain_the_pending_notifications() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;

@@ -1,8 +1,8 @@
-//! Which conversation is meant, whose it is, and what there is to see of it.
+//! Resolves, creates and describes conversations.
 //!
-//! An id means something only together with its owner: two people may use the same one. A caller bound to a person means
-//! that person's. A caller who may speak for everyone and names nobody means the one that such a caller registered, which
-//! nobody else can take the place of, or else the only one there is.
+//! A conversation id is unique only per owner. For a caller that is bound to a person, an id means that person's
+//! conversation. For an unbound caller that names no owner, it means the conversation that an unbound caller registered
+//! under this id, or else the only one with this id. At most one conversation per id is registered.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -16,15 +16,16 @@ use crate::command::{Caller, ConversationView, Hint, HintKind, IdempotencyKey};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{ConversationKey, ConversationRow, MailboxKey};
 
-/// How much later "seen" must be before it is worth writing.
+/// The minimum change of `seen_at` that is written.
 const SEEN_STEP_MS: u64 = 60_000;
 
-/// How many sub-agents a conversation's row names as being at work.
+/// The maximum number of working sub-agents in a conversation's row.
 const WORKERS_MAX: usize = 64;
-/// Of how many sub-agents a stream that connects is told what waits for them; each mailbox may have to be loaded.
-const SUB_AGENTS_TOLD: usize = 20;
+/// The maximum number of sub-agents whose pending notifications a new stream reports. Each mailbox may have to be
+/// loaded.
+const SUB_AGENTS_LISTED: usize = 20;
 
-/// A hot conversation, and the mailbox of its own agent, which nearly everything is for.
+/// A conversation in memory, and the key of its main agent's mailbox, which most commands need.
 pub(super) struct HotConversation {
     pub(super) row: ConversationRow,
     main: MailboxKey,
@@ -82,13 +83,7 @@ impl Executor {
         key: &ConversationKey,
         source: &mut impl RowSource,
     ) -> Result<ConversationView, StoreError> {
-        let main = MailboxKey::new(key, "main");
-        let now = self.context.now;
-        let hot = self.hot_mailboxes.get(&main).map(|hot| &hot.mailbox);
-        let MailboxSummary { working, pending } = match hot {
-            Some(mailbox) => MailboxSummary { working: mailbox.is_working(now), pending: mailbox.pending().len() },
-            None => source.mailbox_summary(&main, now).await?.unwrap_or_default(),
-        };
+        let MailboxSummary { working, pending } = self.summary(&MailboxKey::new(key, "main"), source).await?;
         let row = &self.conversations[key].row;
         Ok(ConversationView {
             id: row.key.id.to_string(),
@@ -100,13 +95,34 @@ impl Executor {
         })
     }
 
-    /// Whether a sub-agent of this conversation, which is hot, is at work.
+    /// What a list says of these mailboxes.
+    pub(crate) async fn summaries(
+        &self,
+        keys: &[MailboxKey],
+        source: &mut impl RowSource,
+    ) -> Result<Vec<MailboxSummary>, StoreError> {
+        let mut summaries = Vec::with_capacity(keys.len());
+        for key in keys {
+            summaries.push(self.summary(key, source).await?);
+        }
+        Ok(summaries)
+    }
+
+    async fn summary(&self, key: &MailboxKey, source: &mut impl RowSource) -> Result<MailboxSummary, StoreError> {
+        let now = self.context.now;
+        match self.hot_mailboxes.get(key).map(|hot| &hot.mailbox) {
+            Some(mailbox) => Ok(MailboxSummary { working: mailbox.is_working(now), pending: mailbox.pending().len() }),
+            None => Ok(source.mailbox_summary(key, now).await?.unwrap_or_default()),
+        }
+    }
+
+    /// Whether a sub-agent of this conversation is working. The conversation must be in memory.
     pub(super) fn sub_agent_works(&self, key: &ConversationKey) -> bool {
         let conversation = self.conversations.get(key);
         conversation.is_some_and(|hot| hot.row.workers.iter().any(|(_, until)| *until > self.context.now))
     }
 
-    /// Notes in the conversation's row whether a sub-agent whose mailbox was just handled is at work.
+    /// Updates the conversation's row: whether the sub-agent whose mailbox was just handled is working.
     pub(super) async fn note_worker(
         &mut self,
         key: &MailboxKey,
@@ -125,13 +141,13 @@ impl Executor {
         let mut row = row.clone();
         row.workers.retain(|(agent, until)| agent != name && *until > now);
         row.workers.extend(until.map(|until| (name.clone(), until)));
-        // Beyond the bound the ones that were seen longest ago are forgotten; the others still say that somebody works.
+        // Beyond the bound the oldest are dropped; the others still show that a sub-agent is working.
         row.workers.drain(..row.workers.len().saturating_sub(WORKERS_MAX));
         self.put(row);
         Ok(())
     }
 
-    /// What a conversation's stream says on connect; connecting is also a sign of life.
+    /// The hints that a new stream of a conversation starts with. Connecting also updates `seen_at`.
     pub(crate) async fn connect(
         &mut self,
         caller: &Caller,
@@ -143,25 +159,25 @@ impl Executor {
         let agents = self.sub_agents_with_mail(&key, source).await?;
         let mut hints = self.state_of(&key, "main".into(), source).await?;
         for agent in agents {
-            // Of a sub-agent there is something to say only while something waits for it.
+            // A sub-agent without pending notifications needs no hint.
             hints.extend(self.state_of(&key, agent, source).await?.into_iter().filter(|hint| hint.count > 0));
         }
         Ok(hints)
     }
 
-    /// Agents of a conversation besides its own in whose mailbox something waits, at most as many as a stream is told of.
+    /// The sub-agents with pending notifications, at most [`SUB_AGENTS_LISTED`].
     async fn sub_agents_with_mail(
         &self,
         key: &ConversationKey,
         source: &mut impl RowSource,
     ) -> Result<Vec<Arc<str>>, StoreError> {
-        let mut agents = source.sub_agents(key, SUB_AGENTS_TOLD).await?;
-        // What this very commit made is there too.
+        let mut agents = source.sub_agents(key, SUB_AGENTS_LISTED).await?;
+        // Include mailboxes changed by the current commit.
         let fresh = self.changes.mailboxes.iter().filter(|mailbox| mailbox.is_in(key) && mailbox.is_sub_agents());
         agents.extend(fresh.filter(|mailbox| self.has_mail(mailbox)).filter_map(|mailbox| mailbox.agent().cloned()));
         agents.sort();
         agents.dedup();
-        agents.truncate(SUB_AGENTS_TOLD);
+        agents.truncate(SUB_AGENTS_LISTED);
         Ok(agents)
     }
 
@@ -169,7 +185,7 @@ impl Executor {
         self.hot_mailboxes.get(key).is_some_and(|hot_mailbox| !hot_mailbox.mailbox.pending().is_empty())
     }
 
-    /// What there is to know about one agent's mailbox.
+    /// The hints that describe the current state of one agent's mailbox.
     async fn state_of(
         &mut self,
         conversation: &ConversationKey,
@@ -203,11 +219,11 @@ impl Executor {
         &mut self,
         caller: &Caller,
         id: &str,
-        once: Option<&IdempotencyKey>,
+        idempotency_key: Option<&IdempotencyKey>,
         source: &mut impl RowSource,
     ) -> Result<Boundary, StoreError> {
         let mut row = self.require_conversation(caller, id, source).await?;
-        if let Some(known) = self.remembered_answer::<String>(once, source).await? {
+        if let Some(known) = self.remembered_answer::<String>(idempotency_key, source).await? {
             return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Damaged, "a boundary is damaged"));
         }
         row.boundary = self.new_boundary();
@@ -215,11 +231,11 @@ impl Executor {
         let boundary = row.boundary.clone();
         let owner = row.key.owner.clone();
         self.put(row);
-        self.remember(once, &boundary.as_str(), [&*owner]);
+        self.remember(idempotency_key, &boundary.as_str(), [&*owner]);
         Ok(boundary)
     }
 
-    /// A conversation that the caller may touch.
+    /// The conversation with this id, if the caller may access it; otherwise *not found*.
     async fn require_conversation(
         &mut self,
         caller: &Caller,
@@ -231,8 +247,9 @@ impl Executor {
         hot.map(|hot| hot.row.clone()).ok_or_else(|| StoreError::not_found("conversation"))
     }
 
-    /// The conversation of this id that the caller means and may touch, hot, by the mailbox of its own agent; none where
-    /// there is none. `owner` is the person whose it has to be, if the caller named one.
+    /// Resolves a conversation id for this caller and loads the conversation. Returns the key of its main agent's
+    /// mailbox, or none if there is no such conversation that the caller may access. `owner` is the owner that the
+    /// caller named, if any.
     pub(super) async fn resolve_conversation(
         &mut self,
         caller: &Caller,
@@ -255,7 +272,7 @@ impl Executor {
             return Ok(self.hot(&key, source).await?.map(|hot| hot.main.clone()));
         }
         if let Some(known) = self.names.get(id) {
-            // Those of a person who is being erased are not in memory.
+            // A person who is being erased was evicted from memory, so no check is needed here.
             return Ok(Some(known.clone()));
         }
         let rows = self.named(id, source).await?;
@@ -266,7 +283,7 @@ impl Executor {
         Ok(Some(hot.main.clone()))
     }
 
-    /// Conversations of this id, the registered one first: enough of them to tell whether there is more than one.
+    /// Conversations with this id, the registered one first; enough of them to see whether there is more than one.
     async fn named(&self, id: &str, source: &mut impl RowSource) -> Result<Vec<ConversationRow>, StoreError> {
         let mut rows: Vec<ConversationRow> =
             self.changes.conversations.values().filter(|row| &*row.key.id == id).cloned().collect();
@@ -278,7 +295,7 @@ impl Executor {
         Ok(rows)
     }
 
-    /// Whether this id alone means a conversation that a caller who may speak for everyone made.
+    /// Whether a conversation is registered under this id.
     pub(super) async fn is_registered(&self, id: &str, source: &mut impl RowSource) -> Result<bool, StoreError> {
         Ok(self.named(id, source).await?.iter().any(|row| row.registered))
     }
@@ -304,12 +321,12 @@ impl Executor {
         }
     }
 
-    /// Creates a conversation that a point or a PUT opens.
+    /// Creates an open conversation, for an injection or a PUT.
     pub(super) fn create(&mut self, key: &ConversationKey, title: Option<String>, registered: bool) {
         self.create_seen(key, title, registered, self.context.now);
     }
 
-    /// Creates a conversation for an event. It is open once a point, a stream or a PUT comes.
+    /// Creates a conversation for an event. It counts as open only after an injection, a stream or a PUT.
     pub(super) fn create_unopened(&mut self, key: &ConversationKey, registered: bool) {
         self.create_seen(key, None, registered, Time::ZERO);
     }
@@ -317,7 +334,7 @@ impl Executor {
     fn create_seen(&mut self, key: &ConversationKey, title: Option<String>, registered: bool, seen_at: Time) {
         let now = self.context.now;
         let boundary = self.new_boundary();
-        // What the id alone means is to be found out anew.
+        // The id must be resolved again, because it may be ambiguous now.
         self.names.remove(&key.id);
         self.put(ConversationRow {
             key: key.clone(),
@@ -331,7 +348,7 @@ impl Executor {
         });
     }
 
-    /// What the first injection is warned of after an upgrade has changed the boundary: the agent knows the old one.
+    /// The warning for the first injection after an upgrade has changed the boundary; the agent knows only the old one.
     pub(super) fn boundary_warning(&mut self, key: &ConversationKey) -> Option<String> {
         let row = &self.conversations.get(key)?.row;
         if !row.boundary_changed {
@@ -356,7 +373,7 @@ impl Executor {
         }
     }
 
-    /// A point, a stream or a PUT: the conversation is open for another day. Written once a minute at most.
+    /// Updates `seen_at`, which keeps the conversation open for another day. Written at most once a minute.
     pub(super) fn touch_last_seen(&mut self, key: &ConversationKey) {
         let now = self.context.now;
         let Some(HotConversation { row, .. }) = self.conversations.get(key) else { return };
@@ -367,7 +384,7 @@ impl Executor {
     }
 }
 
-/// What an id alone means: the one that is registered, or the only one there is.
+/// Resolves an id without owner: the registered conversation, or else the only one. Several are a conflict.
 pub(crate) fn pick_unambiguous<T>(
     id: &str,
     mut rows: Vec<T>,

@@ -7,19 +7,19 @@ use bellwire_core::{Event, EventId, Mailbox};
 use crate::keys::KeyedMap;
 use crate::packed_event::PackedEvent;
 
-/// Below so many events nobody looks for those that are no longer needed.
+/// With fewer events than this, unreferenced ones are not searched for.
 const TIDY_FROM: usize = 64;
-/// What an event takes besides its bytes: its name, its place, the head of its piece of memory.
+/// The overhead of a cached event in bytes: its id, the map slot and the allocation header.
 const EACH: usize = 96;
 
-/// The events a mailbox may still have to show.
+/// The events that a mailbox may still show.
 #[derive(Default)]
 pub(super) struct EventCache {
     events: KeyedMap<EventId, PackedEvent>,
-    /// How many were needed when it was tidied last.
+    /// How many events were left after the last removal of unreferenced ones.
     needed: usize,
     bytes: usize,
-    /// What a command that needs another step has loaded, though the mailbox does not refer to it.
+    /// Events that an unfinished command has loaded and that the mailbox does not reference.
     pinned: HashSet<EventId>,
 }
 
@@ -35,12 +35,12 @@ impl EventCache {
         self.events.contains_key(&id)
     }
 
-    /// Keeps these, until the next call, although the mailbox does not refer to them.
+    /// Keeps these events until the next call, although the mailbox does not reference them.
     pub(super) fn pin(&mut self, events: impl Iterator<Item = EventId>) {
         self.pinned = events.collect();
     }
 
-    /// How much memory the events take, about.
+    /// The approximate memory of the events, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes + self.events.len() * EACH
     }
@@ -50,7 +50,7 @@ impl EventCache {
         self.events.len()
     }
 
-    /// Forgets what the mailbox does not refer to, once there is twice as much as it needed the last time.
+    /// Removes unreferenced events, once the cache has twice as many events as after the last removal.
     pub(super) fn drop_unreferenced(&mut self, mailbox: &Mailbox) {
         if self.events.len() <= TIDY_FROM.max(2 * self.needed) {
             return;

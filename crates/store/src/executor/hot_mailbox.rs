@@ -1,5 +1,5 @@
-//! One hot mailbox: the state machine, the events it may still show, the answers it gave lately, and what the commit that
-//! is being made has to say of it.
+//! A mailbox in memory: the state machine, the events it may still show, its recent answers, and its uncommitted
+//! changes.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -14,9 +14,9 @@ use crate::command::{Hint, HintKind};
 use crate::packed_event::PackedEvent;
 use crate::rows::{Changes, InjectionRow, MailboxKey, MailboxRow, NotificationRow};
 
-/// How many answers a mailbox remembers without asking the database.
+/// How many recent answers a mailbox keeps in memory.
 const ANSWERS_HOT: usize = 32;
-/// How many calls a mailbox that was never put away knows for certain; four bytes each.
+/// The maximum number of call ids that [`AnsweredCalls`] knows; four bytes each.
 const CALLS_MAX: usize = 1024;
 
 pub(super) struct HotMailbox {
@@ -24,28 +24,28 @@ pub(super) struct HotMailbox {
     agent: AgentName,
     pub(super) mailbox: Mailbox,
     pub(super) event_cache: EventCache,
-    /// Whether events from before it was loaded may not be in memory.
+    /// Whether referenced events may be missing from the cache, because the mailbox was loaded from the database.
     lacks_events: bool,
-    /// Those that were looked for and are gone.
+    /// Referenced events that the database no longer has.
     gone: HashSet<EventId>,
     answers: Vec<InjectionRow>,
     calls: AnsweredCalls,
-    /// When it was last used, for whoever has to make room.
+    /// A counter value of its last use, for the eviction order.
     pub(super) used: u64,
-    /// How much it took when it was saved last.
+    /// The size of the last saved state, in bytes.
     saved: usize,
-    /// How many notifications wait in it, as of its last commit.
+    /// The number of pending notifications as of its last commit.
     counted: usize,
-    /// Whether this commit has to save it.
+    /// Whether the current commit must save it.
     changed: bool,
-    /// The notifications that wait since this commit, or wait changed; in order.
+    /// The notifications that became pending or changed in the current commit, ordered by id.
     waiting: Vec<NotificationId>,
-    /// What streams will be told, one of a kind.
+    /// The hints to send after the commit, at most one per kind.
     hints: Vec<Hint>,
 }
 
 impl HotMailbox {
-    /// A mailbox that was never saved, and so has never answered a call.
+    /// A mailbox that was never saved, so it has not answered any call.
     pub(super) fn empty(key: &MailboxKey, secret: [u8; 16]) -> Self {
         let calls = AnsweredCalls(Some(Vec::new()));
         Self { calls, ..Self::with(key, Mailbox::new(mailbox_kind(key), secret), EventCache::default()) }
@@ -59,7 +59,7 @@ impl HotMailbox {
     fn with(key: &MailboxKey, mailbox: Mailbox, event_cache: EventCache) -> Self {
         Self {
             key: key.clone(),
-            // A person's mailbox is no agent's, and tells no stream.
+            // A person's mailbox has no agent and sends no hints, so this value is not used for it.
             agent: key.agent().and_then(|agent| AgentName::parse(agent).ok()).unwrap_or_else(AgentName::main),
             event_cache,
             lacks_events: false,
@@ -76,14 +76,14 @@ impl HotMailbox {
         }
     }
 
-    /// It is changed by this commit, which has to save it.
+    /// Marks it as changed, so that the current commit saves it.
     pub(super) fn change(&mut self, changes: &mut Changes) {
         if !std::mem::replace(&mut self.changed, true) {
             changes.mailboxes.push(self.key.clone());
         }
     }
 
-    /// If it was saved at a time that has not come yet, all its times move back with the clock.
+    /// Adjusts its times if it was saved with a time in the future, because the clock was set back.
     pub(super) fn set_back(&mut self, now: Time, changes: &mut Staged) {
         if self.mailbox.set_back(now) {
             self.change(changes);
@@ -92,20 +92,20 @@ impl HotMailbox {
         }
     }
 
-    /// A notification waits, or what waits of it has changed; its row is made once, when the commit is.
+    /// Records that a notification became pending or changed. Its row is built once per commit.
     pub(super) fn wait(&mut self, id: NotificationId) {
-        // Ids are minted in order, so it nearly always goes to the end.
+        // Ids are ordered by time, so it is almost always appended.
         if let Err(at) = self.waiting.binary_search(&id) {
             self.waiting.insert(at, id);
         }
     }
 
-    /// The answer it gave to this call, if that was lately.
+    /// The answer to this call, if it is among the recent ones.
     pub(super) fn answer(&self, call_id: &str) -> Option<&InjectionRow> {
         self.answers.iter().find(|row| row.call_id == call_id)
     }
 
-    /// Whether it is sure that it never answered this call: then nobody need be asked.
+    /// Whether this call was certainly never answered, so that the database need not be queried.
     pub(super) fn never_answered(&self, call_id: &str) -> bool {
         self.calls.has_not(call_id)
     }
@@ -116,14 +116,14 @@ impl HotMailbox {
         self.answers.push(row);
     }
 
-    /// How much memory it takes, about.
+    /// Its approximate memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let answers = self.answers.iter().map(InjectionRow::bytes).sum::<usize>();
         let waiting = size_of_val(self.mailbox.pending());
         size_of::<Self>() + self.saved + waiting + self.event_cache.bytes() + answers
     }
 
-    /// Keeps an event that the mailbox has decided on, if it may have to show it.
+    /// Caches an event that the mailbox has handled, if the mailbox may show it.
     pub(super) fn keep(&mut self, id: EventId, packed: &PackedEvent, to_show: bool) {
         debug_assert!(to_show || self.mailbox.references().all(|kept| kept != id));
         if to_show {
@@ -131,7 +131,7 @@ impl HotMailbox {
         }
     }
 
-    /// The events it may have to show at its next input that are not in memory.
+    /// The events that its next input may render and that are not in memory.
     pub(super) fn unloaded_events(&self) -> Vec<EventId> {
         if !self.lacks_events {
             return Vec::new();
@@ -139,7 +139,7 @@ impl HotMailbox {
         self.lacking(self.mailbox.events_to_show())
     }
 
-    /// Which of these events are stored and not in memory, in order.
+    /// Those of these events that are stored but not in memory, ordered by id.
     pub(super) fn lacking(&self, events: impl Iterator<Item = EventId>) -> Vec<EventId> {
         let mut wanted: Vec<EventId> =
             events.filter(|id| !self.event_cache.has(*id) && !self.gone.contains(id)).collect();
@@ -148,7 +148,7 @@ impl HotMailbox {
         wanted
     }
 
-    /// These events were looked for, and these were found.
+    /// Caches the events found by a query for `wanted`; those not found are recorded as gone.
     pub(super) fn loaded(&mut self, wanted: &[EventId], found: Vec<(EventId, PackedEvent)>) {
         found.into_iter().for_each(|(id, packed)| self.event_cache.keep(id, packed));
         let (event_cache, gone) = (&self.event_cache, &mut self.gone);
@@ -156,13 +156,13 @@ impl HotMailbox {
         self.lacks_events = self.mailbox.references().any(|id| !event_cache.has(id) && !gone.contains(&id));
     }
 
-    /// Forgets events nobody refers to, once there are many.
+    /// Removes unreferenced events from the cache, once there are many.
     pub(super) fn drop_unreferenced(&mut self) {
         self.event_cache.drop_unreferenced(&self.mailbox);
     }
 
-    /// Gathers what streams will be told of a change in what waits, once per kind however often it changes within a
-    /// commit. `pending` is always told: where mail was taken it names no notification, and gives the count that is left.
+    /// Collects the hints about changed pending notifications, one per kind and commit. A `pending` hint is always
+    /// sent: after an injection it names no notification, and its count says how many are left.
     pub(super) fn hint(&mut self, wake: Vec<NotificationId>) {
         if self.key.conversation().is_none() {
             return;
@@ -175,7 +175,7 @@ impl HotMailbox {
                 immediate.push(one.id);
             }
         }
-        // What rang stays rung; what waits is what waits now.
+        // Wakes accumulate over the commit; the lists of pending notifications are replaced by the current ones.
         self.hint_of(HintKind::Pending, pending, |known, now| *known = now);
         if !wake.is_empty() {
             self.hint_of(HintKind::Wake, wake, |known, more| known.extend(more));
@@ -205,7 +205,7 @@ impl HotMailbox {
         }
     }
 
-    /// What this commit writes of it.
+    /// Builds its row for the commit.
     pub(super) fn build_rows(&mut self) -> MailboxRow {
         self.changed = false;
         let pending = self.mailbox.pending().iter().map(|one| one.id).collect();
@@ -214,23 +214,23 @@ impl HotMailbox {
         MailboxRow { state, pending, due_at: self.mailbox.wakes_at() }
     }
 
-    /// How many more notifications wait in it than after its last commit.
+    /// The change of the number of pending notifications since its last commit.
     pub(super) fn waiting_change(&mut self) -> i64 {
         let now = self.mailbox.pending().len();
         let before = std::mem::replace(&mut self.counted, now);
         now as i64 - before as i64
     }
 
-    /// The rows of what waits since this commit. What has ended meanwhile has its row already.
+    /// The rows of notifications that became pending or changed and are still pending. Ended ones already have a row.
     pub(super) fn waiting_rows(&self) -> impl Iterator<Item = NotificationRow> {
         let waiting = self.mailbox.pending().iter().filter(|one| self.waiting.binary_search(&one.id).is_ok());
         waiting.map(|notification| NotificationRow::waiting(&self.key, notification.clone()))
     }
 
-    /// The commit succeeded: this is what streams are told of it.
+    /// Called after a successful commit. Adds its hints to `hints`.
     pub(super) fn committed(&mut self, hints: &mut Vec<Hint>) {
         self.waiting.clear();
-        // Until now they were nowhere else.
+        // Before the commit, the answers were stored only here, so none could be dropped.
         self.answers.drain(..self.answers.len().saturating_sub(ANSWERS_HOT));
         let count = self.mailbox.pending().len();
         self.hints.sort_by_key(|hint| hint.kind);
@@ -238,8 +238,8 @@ impl HotMailbox {
     }
 }
 
-/// A mark of each call that was ever answered; none where they are not known, or too many. Two calls may have the same
-/// mark, so that one that is here says nothing. One that is not here tells a new call without a look at the database.
+/// A 32-bit hash of every call id that was answered; `None` if they are not all known or too many. If a hash is
+/// missing, the call is new, without a query. If it is present, the call may still be new, because hashes can collide.
 struct AnsweredCalls(Option<Vec<u32>>);
 
 impl AnsweredCalls {
@@ -255,14 +255,14 @@ impl AnsweredCalls {
     }
 }
 
-/// Whoever finds calls with one mark has them looked up, as every call is elsewhere.
+/// The hash of a call id. A collision only costs a query.
 fn mark(call_id: &str) -> u32 {
     let mut hasher = DefaultHasher::new();
     hasher.write(call_id.as_bytes());
     hasher.finish() as u32
 }
 
-/// Whose mailbox it is.
+/// The kind of the mailbox with this key.
 fn mailbox_kind(key: &MailboxKey) -> MailboxKind {
     match key.agent().map(|agent| &**agent) {
         None => MailboxKind::Person,

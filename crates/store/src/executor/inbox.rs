@@ -1,20 +1,20 @@
-//! What a person does with their inbox. Whatever is done in one place is told everywhere.
+//! Changes to a person's inbox. Each gets a new position, so that all of the person's streams report it.
 
 use std::collections::BTreeMap;
 
-use bellwire_core::person::pressed;
+use bellwire_core::person::button_press_text;
 use bellwire_core::{Event, NotificationId};
 
 use super::{Executor, RowSource};
-use crate::command::{Caller, IdempotencyKey, Incoming};
+use crate::command::{Caller, IdempotencyKey, IncomingEvent};
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{ButtonPress, InboxItem, PressResult, ToastButton};
+use crate::people::{ButtonPress, InboxItem, PressOutcome, PressResult, ToastButton};
 
-/// How many items one step marks as read; a person may have left a year's unread.
+/// The maximum number of items that one step marks as read.
 const READ_STEP: usize = 1_000;
 
 impl Executor {
-    /// Marks an item as read or not. What it is already changes nothing.
+    /// Marks an item as read or unread. Does nothing if it already is.
     pub(crate) async fn mark(
         &mut self,
         user_id: String,
@@ -33,23 +33,23 @@ impl Executor {
         Ok(self.put_item(item))
     }
 
-    /// Marks what is not read as read, a bounded number of items; how many with those before, and whether there may be
-    /// more. The last step remembers the answer: a repeat before that marks what is left, which can be done twice.
+    /// Marks a bounded number of unread items as read. Returns the count including `before`, and whether there may be
+    /// more. Only the last step stores the answer; a repeat before that marks the remaining items, which is harmless.
     pub(crate) async fn read_some(
         &mut self,
         user_id: String,
         before: usize,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
         source: &mut impl RowSource,
     ) -> Result<(usize, bool), StoreError> {
-        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
+        if let Some(known) = self.remembered_answer(idempotency_key.as_ref(), source).await? {
             return Ok((known, false));
         }
         self.person(&user_id, source).await?;
         let stored = source.unread(&user_id, READ_STEP).await?;
         let more = stored.len() == READ_STEP;
         let mut items: BTreeMap<NotificationId, InboxItem> = stored.into_iter().map(|item| (item.id, item)).collect();
-        // What this very commit changed is as it is here.
+        // Changes of the current commit override the stored rows.
         let fresh = self.changes.people.inbox.values().filter(|item| item.user_id == user_id);
         items.extend(fresh.map(|item| (item.id, item.clone())));
         items.retain(|_, item| item.read_at.is_none());
@@ -59,12 +59,12 @@ impl Executor {
         }
         let all = before + count;
         if !more {
-            self.remember(once.as_ref(), &all, [&*user_id]);
+            self.remember(idempotency_key.as_ref(), &all, [&*user_id]);
         }
         Ok((all, more))
     }
 
-    /// Takes an item out of sight; it counts as read and is kept.
+    /// Dismisses an item. It counts as read and is kept.
     pub(crate) async fn dismiss(
         &mut self,
         user_id: String,
@@ -75,21 +75,25 @@ impl Executor {
         Ok(self.dismiss_item(item))
     }
 
-    /// Presses a button: a prompt is said to the agent, once; anything else dismisses.
+    /// Presses a button. A button with a prompt sends it to the agent once; any other dismisses the item. Either settles
+    /// the item: the same button has the same result again, every other one changes nothing.
     pub(crate) async fn act(
         &mut self,
         user_id: String,
         id: NotificationId,
         index: usize,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
         source: &mut impl RowSource,
-    ) -> Result<PressResult, StoreError> {
-        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
-            return Ok(known);
+    ) -> Result<PressOutcome, StoreError> {
+        if let Some(known) = self.remembered_answer(idempotency_key.as_ref(), source).await? {
+            return Ok(PressOutcome::Pressed(known));
         }
-        let pressed = self.press(&user_id, id, index, source).await?;
-        self.remember(once.as_ref(), &pressed, [&*user_id]);
-        Ok(pressed)
+        let outcome = self.press(&user_id, id, index, source).await?;
+        // Only successes are remembered.
+        if let PressOutcome::Pressed(pressed) = &outcome {
+            self.remember(idempotency_key.as_ref(), pressed, [&*user_id]);
+        }
+        Ok(outcome)
     }
 
     async fn press(
@@ -98,15 +102,18 @@ impl Executor {
         id: NotificationId,
         index: usize,
         source: &mut impl RowSource,
-    ) -> Result<PressResult, StoreError> {
+    ) -> Result<PressOutcome, StoreError> {
         let item = self.found(user_id, id, source).await?;
         let button = item.toast.as_ref().and_then(|toast| toast.buttons.get(index)).cloned();
         let button = button.ok_or_else(|| StoreError::not_found("action"))?;
         if let Some(acted) = item.acted.iter().find(|acted| acted.index == index) {
-            return Ok(PressResult { button, acted: acted.clone() });
+            return Ok(PressOutcome::Pressed(PressResult { button, acted: acted.clone() }));
+        }
+        if let Some(settlement) = item.settlement() {
+            return Ok(PressOutcome::Settled(settlement));
         }
         let event_id = match &button.prompt {
-            Some(prompt) => Some(self.say(&item, &button, prompt, source).await?),
+            Some(prompt) => Some(self.send_prompt(&item, &button, prompt, source).await?),
             None => None,
         };
         let acted = ButtonPress { index, at: self.context.now, event_id };
@@ -117,11 +124,11 @@ impl Executor {
             item.dismissed_at = item.dismissed_at.or(Some(self.context.now));
         }
         self.put_item(item);
-        Ok(PressResult { button, acted })
+        Ok(PressOutcome::Pressed(PressResult { button, acted }))
     }
 
-    /// What a button says is the person's own word, and it says so who offered it.
-    async fn say(
+    /// Sends a button's prompt to the agent as the person's message. The text names the agent that offered the button.
+    async fn send_prompt(
         &mut self,
         item: &InboxItem,
         button: &ToastButton,
@@ -129,13 +136,10 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<bellwire_core::EventId, StoreError> {
         let conflict = |message: &str| StoreError::new(ErrorKind::Conflict, message);
-        if item.dismissed_at.is_some() {
-            return Err(conflict("this notification was dismissed; its buttons no longer work"));
-        }
         let conversation = item.conversation_id.as_deref();
         let conversation =
             conversation.ok_or_else(|| conflict("this notification is of no conversation to answer in"))?;
-        let text = pressed(&button.label, &item.origin, prompt);
+        let text = button_press_text(&button.label, &item.origin, prompt);
         let event = Event::user_message(&text).map_err(|invalid| conflict(&invalid.to_string()))?;
         let event = event.in_conversation(conversation).at(self.context.now);
         let event = match &item.correlation_id {
@@ -144,7 +148,7 @@ impl Executor {
         };
         let caller = Caller::user(&item.user_id);
         let address = self.address(&caller, &event, source).await?;
-        let receipt = self.accept_event(&caller, &mut Incoming::new(event, None), address, source).await?;
+        let receipt = self.accept_event(&caller, &mut IncomingEvent::new(event, None), address, source).await?;
         Ok(receipt.event_id)
     }
 

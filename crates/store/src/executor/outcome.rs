@@ -1,4 +1,4 @@
-//! What became of an attempt, and who is told of it.
+//! The outcome of a delivery attempt, and the notifications about a failed one.
 
 use bellwire_core::event::HUB;
 use bellwire_core::retry::Next;
@@ -9,30 +9,31 @@ use uuid::Uuid;
 use super::people::InboxDraft;
 use super::publish::EventTargets;
 use super::{Executor, RowSource};
-use crate::command::{Caller, IdempotencyKey, Incoming};
+use crate::command::{Caller, IdempotencyKey, IncomingEvent};
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{AttemptEnd, AttemptOutcome, Delivery, DeliveryState, InboxItem};
 use crate::rows::MailboxKey;
 
-/// How many deliveries of a letter that failed are ended in one step: for each a conversation may have to be told.
+/// How many deliveries of a failed mail are ended in one step. Each may publish an event to a conversation.
 const FAILED_AT_ONCE: usize = 100;
 
 impl Executor {
-    /// Records what became of an attempt, if it is still this attempt that counts. Of a large letter that failed this ends
-    /// a part; then the second answer says how the rest ends. `is_told` = the person was told with an earlier part.
+    /// Records the outcome of an attempt, unless its fence is outdated. For a large mail that failed, this ends only a
+    /// part; then the second value is the outcome for the rest. `is_notified` = an earlier part has already notified
+    /// the person.
     pub(crate) async fn finish(
         &mut self,
         finish: AttemptEnd,
-        is_told: bool,
+        is_notified: bool,
         source: &mut impl RowSource,
     ) -> Result<(bool, Option<AttemptOutcome>), StoreError> {
         let limit = match finish.outcome {
             AttemptOutcome::Refused { .. } | AttemptOutcome::Unknown { .. } => FAILED_AT_ONCE + 1,
             AttemptOutcome::Sent | AttemptOutcome::TryAgain { .. } => usize::MAX,
         };
-        let mut ours = self.attempt(finish.letter_id, finish.fence, DeliveryState::Started, limit, source).await?;
+        let mut ours = self.attempt(finish.mail_id, finish.fence, DeliveryState::Started, limit, source).await?;
         if ours.is_empty() {
-            return Ok((is_told, None));
+            return Ok((is_notified, None));
         }
         let now = self.context.now;
         let attempts = ours.iter().map(|one| one.attempts).max().unwrap_or(1);
@@ -57,7 +58,7 @@ impl Executor {
         };
         let more = ours.len() > FAILED_AT_ONCE;
         ours.truncate(FAILED_AT_ONCE);
-        self.end_unsent(&ours, state, &reason, is_told, source).await?;
+        self.end_unsent(&ours, state, &reason, is_notified, source).await?;
         let rest = more.then_some(match state {
             DeliveryState::Unknown => AttemptOutcome::Unknown { reason },
             _ => AttemptOutcome::Refused { reason },
@@ -65,16 +66,16 @@ impl Executor {
         Ok((true, rest))
     }
 
-    /// Tries again what had come to its end without being sent, because somebody asks for it.
+    /// Retries an ended delivery on request.
     pub(crate) async fn retry_delivery(
         &mut self,
         user_id: Option<String>,
         id: Uuid,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
         source: &mut impl RowSource,
     ) -> Result<Delivery, StoreError> {
         use DeliveryState::{Cancelled, Failed, Skipped, Unknown};
-        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
+        if let Some(known) = self.remembered_answer(idempotency_key.as_ref(), source).await? {
             return Ok(known);
         }
         let delivery = self.own_delivery(user_id, id, source).await?;
@@ -83,35 +84,35 @@ impl Executor {
                 format!("this delivery is {}; only one that has failed can be retried", delivery.state.as_str());
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
-        let letter_id = self.letter_id_for_retry(&delivery, source).await?;
+        let mail_id = self.mail_id_for_retry(&delivery, source).await?;
         let delivery = Delivery {
             state: DeliveryState::Waiting,
             held_by: None,
             reason: None,
             attempts: 0,
             not_before: self.context.now,
-            letter_id,
+            mail_id,
             ended_at: None,
             ..delivery
         };
         self.changes.people.deliveries.insert(id, delivery.clone());
-        self.remember(once.as_ref(), &delivery, [&*delivery.user_id]);
+        self.remember(idempotency_key.as_ref(), &delivery, [&*delivery.user_id]);
         Ok(delivery)
     }
 
-    /// Gives up a delivery that waits.
+    /// Cancels a waiting delivery.
     pub(crate) async fn cancel_delivery(
         &mut self,
         user_id: Option<String>,
         id: Uuid,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
         source: &mut impl RowSource,
     ) -> Result<Delivery, StoreError> {
-        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
+        if let Some(known) = self.remembered_answer(idempotency_key.as_ref(), source).await? {
             return Ok(known);
         }
         let delivery = self.give_up(user_id, id, source).await?;
-        self.remember(once.as_ref(), &delivery, [&*delivery.user_id]);
+        self.remember(idempotency_key.as_ref(), &delivery, [&*delivery.user_id]);
         Ok(delivery)
     }
 
@@ -133,21 +134,22 @@ impl Executor {
         Ok(self.changes.people.deliveries[&id].clone())
     }
 
-    /// What may have arrived goes as the same letter, so that a copy can be known as one. What has not gets a new one, and
-    /// so does one of several that went together: the same name must not stand for another text.
-    async fn letter_id_for_retry(
+    /// The mail id for a retry. A mail that may have arrived keeps its id, so that the recipient's server can recognize
+    /// a copy. Any other gets a new one, and so does one delivery of several in a mail: one mail id must not stand for
+    /// two texts.
+    async fn mail_id_for_retry(
         &mut self,
         delivery: &Delivery,
         source: &mut impl RowSource,
     ) -> Result<Option<Uuid>, StoreError> {
-        let Some(letter_id) = delivery.letter_id.filter(|_| delivery.state == DeliveryState::Unknown) else {
+        let Some(mail_id) = delivery.mail_id.filter(|_| delivery.state == DeliveryState::Unknown) else {
             return Ok(None);
         };
-        let in_it = |one: &Delivery| one.letter_id == Some(letter_id);
-        let stored = source.letter(&delivery.user_id, letter_id).await?;
+        let in_it = |one: &Delivery| one.mail_id == Some(mail_id);
+        let stored = source.mail_deliveries(&delivery.user_id, mail_id).await?;
         let stored = self.damage.readable(stored);
         let alone = self.with_commit_changes(stored, in_it).into_iter().all(|one| one.id == delivery.id);
-        Ok(alone.then_some(letter_id))
+        Ok(alone.then_some(mail_id))
     }
 
     async fn own_delivery(
@@ -166,31 +168,32 @@ impl Executor {
         Ok(delivery)
     }
 
-    /// A claim that ran out goes back; an attempt that ran out may have been sent, and nobody knows. This settles a part of
-    /// one letter and gives its id; there may be more then. `told` = the letter whose person was told with an earlier part.
+    /// Handles deliveries whose lease has ended. A claimed one waits again. A started one may have been sent, so its
+    /// state becomes *unknown*. One call handles a part of one mail and returns the mail's id; then there may be more.
+    /// `notified` = the mail whose person an earlier part has already notified.
     pub(crate) async fn settle_leases(
         &mut self,
-        told: Option<Uuid>,
+        notified: Option<Uuid>,
         source: &mut impl RowSource,
     ) -> Result<Option<Uuid>, StoreError> {
         let now = self.context.now;
-        let lapsed = source.lapsed_deliveries(now, FAILED_AT_ONCE).await?;
+        let lapsed = source.lapsed_deliveries(now, FAILED_AT_ONCE, &self.erasing.users()).await?;
         let lapsed = self.damage.readable(lapsed);
         let mut lapsed = self.with_commit_changes(lapsed, |_| false);
         lapsed.retain(|one| one.has_lapsed(now));
-        let Some((letter, state)) = lapsed.first().map(|one| (one.letter_id, one.state)) else { return Ok(None) };
-        lapsed.retain(|one| one.letter_id == letter && one.state == state);
+        let Some((mail, state)) = lapsed.first().map(|one| (one.mail_id, one.state)) else { return Ok(None) };
+        lapsed.retain(|one| one.mail_id == mail && one.state == state);
         let reason = "the hub stopped while it was being sent";
         if state == DeliveryState::Claimed {
             self.settle(&lapsed, DeliveryState::Waiting, None, Some(now));
         } else if self.is_readable(&lapsed[0].user_id, source).await? {
-            let is_told = told.is_some() && told == letter;
-            self.end_unsent(&lapsed, DeliveryState::Unknown, reason, is_told, source).await?;
+            let is_notified = notified.is_some() && notified == mail;
+            self.end_unsent(&lapsed, DeliveryState::Unknown, reason, is_notified, source).await?;
         } else {
-            // Whoever cannot be read cannot be told, and must not stop the deliveries of everybody else.
+            // The person's rows are damaged, so no notification is possible. Other people's deliveries must go on.
             self.settle(&lapsed, DeliveryState::Unknown, Some(reason), None);
         }
-        Ok(Some(letter.unwrap_or_default()))
+        Ok(Some(mail.unwrap_or_default()))
     }
 
     pub(super) fn settle(
@@ -214,24 +217,24 @@ impl Executor {
         }
     }
 
-    /// Ends deliveries of one letter that were not sent, or not for certain, and tells the person, in the inbox, and each
-    /// conversation that had asked. Everything is loaded before anything is staged: if that takes several steps, what one
-    /// has loaded stays in memory for the next.
+    /// Ends deliveries of one mail as failed or unknown, adds a note to the person's inbox, and publishes an event to
+    /// each conversation that sent one of the notifications. Everything is loaded before anything is staged; if loading
+    /// takes several steps, the loaded rows stay in memory.
     async fn end_unsent(
         &mut self,
         deliveries: &[Delivery],
         state: DeliveryState,
         reason: &str,
-        is_told: bool,
+        is_notified: bool,
         source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let Some(first) = deliveries.first() else { return Ok(()) };
         self.person(&first.user_id, source).await?;
         let mailbox = MailboxKey::of_person(&first.user_id.as_str().into(), HUB);
         match self.load_mailbox(&mailbox, source).await {
-            // The event says so.
+            // The verdict of the event will say that the mailbox is damaged.
             Err(error) if error.kind == ErrorKind::Damaged => {}
-            entered => drop(entered?),
+            loaded => drop(loaded?),
         }
         let mut asking: Vec<InboxItem> = Vec::new();
         for id in deliveries.iter().filter_map(|one| one.content.notification_id()) {
@@ -251,22 +254,22 @@ impl Executor {
         }
 
         self.settle(deliveries, state, Some(reason), None);
-        if !is_told {
+        if !is_notified {
             let conversation = asking.first().and_then(|item| item.conversation_id.clone());
             let note = InboxDraft::note(&first.user_id, conversation, failure_note(first, state, reason));
-            // A note needs no allowance, so it is always taken.
+            // Notes have no hourly limit, so it is always admitted.
             let _ = self.admit(note, source).await?;
         }
         for (address, event) in events {
             let event = event.at(self.context.now);
             if let Some(address) = address {
-                self.accept_event(&caller, &mut Incoming::new(event, None), address, source).await?;
+                self.accept_event(&caller, &mut IncomingEvent::new(event, None), address, source).await?;
             }
         }
         Ok(())
     }
 
-    /// Where a conversation that had asked is told; none where nobody there can be.
+    /// The targets of a failure event; none if its conversation cannot be reached.
     async fn open_asking(
         &mut self,
         caller: &Caller,
@@ -274,9 +277,9 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<Option<EventTargets>, StoreError> {
         match self.open_address(caller, event, source).await {
-            // The conversation went to somebody else's hands, or away.
+            // The conversation was deleted or has another owner now.
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
-            // The person is told, and the deliveries of others go on.
+            // The person still gets the note, and other deliveries go on.
             Err(error) if error.kind == ErrorKind::Damaged => {
                 let owner = caller.user_id.as_deref().unwrap_or_default();
                 let row = format!("mailboxes ({owner}, {})", event.conversation_id().unwrap_or_default());
@@ -288,7 +291,7 @@ impl Executor {
     }
 }
 
-/// What a person's inbox says of a letter that was not sent, or not for certain.
+/// The text of the inbox note about a failed or unknown mail.
 fn failure_note(delivery: &Delivery, state: DeliveryState, reason: &str) -> String {
     let what = match state {
         DeliveryState::Unknown => "A mail to you may not have arrived",
@@ -302,7 +305,7 @@ fn failure_note(delivery: &Delivery, state: DeliveryState, reason: &str) -> Stri
     message
 }
 
-/// What the conversation that had asked for a notification is told; none where none had.
+/// The event for the conversation that sent the notification; none if it came from no conversation.
 fn failure_event(
     delivery: &Delivery,
     item: &InboxItem,

@@ -1,4 +1,5 @@
-//! People as the executor knows them: their settings, how far their inbox is, and what they were told within the hour.
+//! Sends notifications to people. A person in memory has settings, the inbox position, and the notifications of the
+//! last hour, which the hourly limits count.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
@@ -19,7 +20,10 @@ use crate::people::{
 
 pub(super) const HOUR_MS: u64 = 60 * 60 * 1000;
 
-/// Where the rows of people come from.
+/// The id of an inbox item with the item, or why it cannot be read.
+pub(crate) type StoredItem = (NotificationId, Result<InboxItem, StoreError>);
+
+/// Loads the rows of people. Part of [`super::RowSource`].
 pub(crate) trait PeopleRowSource {
     fn person(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<LoadedPerson, StoreError>> + Send;
     fn inbox_item(
@@ -27,16 +31,22 @@ pub(crate) trait PeopleRowSource {
         user_id: &str,
         id: NotificationId,
     ) -> impl Future<Output = Result<Option<InboxItem>, StoreError>> + Send;
-    /// What the person has not read, oldest first, at most `limit`.
+    /// The inbox items with these ids; an error for each damaged one.
+    fn inbox_items(
+        &mut self,
+        user_id: &str,
+        ids: &[NotificationId],
+    ) -> impl Future<Output = Result<Vec<StoredItem>, StoreError>> + Send;
+    /// The person's unread items, oldest first, at most `limit`.
     fn unread(
         &mut self,
         user_id: &str,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
     fn reminder(&mut self, id: Uuid) -> impl Future<Output = Result<Option<Reminder>, StoreError>> + Send;
-    /// How many wait for this person, as far as it is committed.
+    /// The number of committed reminders that wait for this person.
     fn waiting_reminders(&mut self, user_id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
-    /// What is due by now, oldest first, but for these people.
+    /// The due rows, oldest first, without those of the people in `except`.
     fn due_reminders(
         &mut self,
         now: Time,
@@ -44,43 +54,44 @@ pub(crate) trait PeopleRowSource {
         except: &BTreeSet<String>,
     ) -> impl Future<Output = Result<Found<Reminder>, StoreError>> + Send;
     fn delivery(&mut self, id: Uuid) -> impl Future<Output = Result<Option<Delivery>, StoreError>> + Send;
-    /// What is due by now, oldest first, but for these people.
+    /// The due rows, oldest first, without those of the people in `except`.
     fn due_deliveries(
         &mut self,
         now: Time,
         limit: usize,
         except: &BTreeSet<String>,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
-    /// What waits for this person, due or not, behind this id and in the order of ids; at most `limit`.
+    /// The person's waiting deliveries with an id after `after`, due or not, ordered by id; at most `limit`.
     fn waiting_deliveries(
         &mut self,
         user_id: &str,
         after: Uuid,
         limit: usize,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
-    /// Deliveries of a letter that are in this state under this claim, in the order of ids; at most `limit`.
+    /// The deliveries of a mail with this fence and state, ordered by id; at most `limit`.
     fn attempt(
         &mut self,
-        letter_id: Uuid,
+        mail_id: Uuid,
         fence: i64,
         state: DeliveryState,
         limit: usize,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
-    /// What is claimed or tried and whose lease ended by now, the oldest first; at most `limit`.
+    /// Claimed and started deliveries whose lease has ended, oldest first, except those of some people; at most `limit`.
     fn lapsed_deliveries(
         &mut self,
         now: Time,
         limit: usize,
+        except: &BTreeSet<String>,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
-    /// The letters that are claimed or tried, each once, and whose they are.
-    fn letters_in_flight(&mut self) -> impl Future<Output = Result<Vec<(String, Option<Uuid>)>, StoreError>> + Send;
-    /// What went into this letter to this person.
-    fn letter(
+    /// The claimed and started mails: recipient and mail id, each once.
+    fn mails_in_flight(&mut self) -> impl Future<Output = Result<Vec<(String, Option<Uuid>)>, StoreError>> + Send;
+    /// All deliveries of this mail.
+    fn mail_deliveries(
         &mut self,
         user_id: &str,
-        letter_id: Uuid,
+        mail_id: Uuid,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
-    /// How many codes were to be mailed to this person since then.
+    /// The number of confirmation codes planned for this person since then.
     fn codes_since(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<usize, StoreError>> + Send;
     fn confirmation(
         &mut self,
@@ -89,54 +100,55 @@ pub(crate) trait PeopleRowSource {
     fn secret(&mut self, name: &str) -> impl Future<Output = Result<Option<Vec<u8>>, StoreError>> + Send;
 }
 
-/// One person, hot.
+/// A person in memory.
 pub(super) struct Person {
     pub(super) settings: PersonSettings,
     position: i64,
-    /// When they were told something within the hour, oldest first.
-    told: BTreeMap<Allowance, VecDeque<Time>>,
+    /// The times of the notifications within the last hour, per allowance, oldest first.
+    sent: BTreeMap<Allowance, VecDeque<Time>>,
 }
 
 impl Person {
     fn of(loaded: LoadedPerson, rules: &PeopleRules, now: Time) -> Self {
-        let mut told = BTreeMap::<Allowance, VecDeque<Time>>::new();
-        for (kind, level, at) in loaded.told {
-            if let Some(allowance) = rules.allowance(kind, level) {
-                told.entry(allowance).or_default().push_back(at);
+        let mut sent = BTreeMap::<Allowance, VecDeque<Time>>::new();
+        for (kind, item_type, at) in loaded.sent {
+            if let Some(allowance) = rules.allowance(kind, item_type) {
+                sent.entry(allowance).or_default().push_back(at);
             }
         }
         Self {
             settings: loaded.settings,
-            // Positions begin with the time, so that those of somebody who was erased are never used again.
+            // Positions start at the current time, so that positions of an erased person are never reused.
             position: loaded.position.unwrap_or_else(|| now.as_millis()),
-            told,
+            sent,
         }
     }
 
-    /// Takes a place in the hour's allowance, or says when one is free: no 60 minutes hold more than the rules allow.
+    /// Counts one notification against the hourly limit. If the limit is reached, returns when the next one is allowed.
+    /// Every period of 60 minutes is limited, not every hour of the clock.
     fn spend(&mut self, quota: &Quota, now: Time) -> Result<(), Time> {
-        let told = self.told.entry(quota.allowance).or_default();
-        while told.front().is_some_and(|at| now.millis_since(*at) >= HOUR_MS) {
-            told.pop_front();
+        let sent = self.sent.entry(quota.allowance).or_default();
+        while sent.front().is_some_and(|at| now.millis_since(*at) >= HOUR_MS) {
+            sent.pop_front();
         }
         let max = usize::try_from(quota.per_hour).unwrap_or(usize::MAX);
-        match told.len().checked_sub(max) {
-            // Where the allowance was made smaller since, more than one has to grow old first.
-            Some(beyond) => Err(told[beyond].plus(HOUR_MS)),
+        match sent.len().checked_sub(max) {
+            // If the limit was lowered, several notifications must become older than an hour first.
+            Some(beyond) => Err(sent[beyond].plus(HOUR_MS)),
             None => {
-                told.push_back(now);
+                sent.push_back(now);
                 Ok(())
             }
         }
     }
 }
 
-/// Something for an inbox that was not admitted yet.
+/// A new inbox item, before the hourly limit is checked.
 pub(super) struct InboxDraft {
     pub(super) id: Option<NotificationId>,
     pub(super) user_id: Arc<str>,
     pub(super) kind: InboxItemKind,
-    pub(super) level: InboxItemType,
+    pub(super) item_type: InboxItemType,
     pub(super) origin: String,
     pub(super) source: Option<String>,
     pub(super) conversation_id: Option<String>,
@@ -147,29 +159,31 @@ pub(super) struct InboxDraft {
 }
 
 impl Executor {
-    /// Tells a person, or says when there is room to; the same call is carried out once.
+    /// Sends a notification, or returns when the hourly limit allows the next one. A repeated call gets its first
+    /// answer.
     pub(crate) async fn send(
         &mut self,
         draft: Box<NotificationDraft>,
         source: &mut impl RowSource,
     ) -> Result<SendResult, StoreError> {
         draft.caller.check_person(&draft.user_id, draft.conversation_id.as_deref())?;
-        if let Some(known) = self.remembered_answer(draft.once.as_ref(), source).await? {
+        if let Some(known) = self.remembered_answer(draft.idempotency_key.as_ref(), source).await? {
             return Ok(known);
         }
-        let (once, person) = (draft.once.clone(), draft.user_id.clone());
+        let (idempotency_key, person) = (draft.idempotency_key.clone(), draft.user_id.clone());
         let now = self.context.now;
         match self.admit(InboxDraft::of(*draft), source).await? {
             Ok(id) => {
                 let sent = SendResult::Stored { id, at: now };
-                self.remember(once.as_ref(), &sent, [&*person]);
+                self.remember(idempotency_key.as_ref(), &sent, [&*person]);
                 Ok(sent)
             }
             Err(free) => Ok(SendResult::Limited { retry_after_seconds: free.millis_since(now).div_ceil(1000).max(1) }),
         }
     }
 
-    /// Puts it into the inbox and plans how else it goes out; or says when the hour's allowance has room again.
+    /// Adds an item to the inbox and plans its deliveries. The inner error is the time when the hourly limit allows the
+    /// next one.
     pub(super) async fn admit(
         &mut self,
         draft: InboxDraft,
@@ -178,7 +192,7 @@ impl Executor {
         let now = self.context.now;
         let rules = self.rules;
         let person = self.person(&draft.user_id, source).await?;
-        let quota = rules.allowance(draft.kind, draft.level);
+        let quota = rules.allowance(draft.kind, draft.item_type);
         let quota = quota.and_then(|allowance| rules.quota_of(&draft.user_id, allowance));
         if let Some(Err(free)) = quota.as_ref().map(|quota| person.spend(quota, now)) {
             self.changes.people.refused.extend(quota.map(|quota| (quota, free)));
@@ -192,7 +206,7 @@ impl Executor {
             id,
             user_id: draft.user_id.to_string(),
             kind: draft.kind,
-            level: draft.level,
+            item_type: draft.item_type,
             origin: draft.origin,
             source: draft.source,
             conversation_id: draft.conversation_id,
@@ -213,7 +227,7 @@ impl Executor {
         Ok(Ok(id))
     }
 
-    /// The person, hot.
+    /// Loads a person into memory.
     pub(super) async fn person(
         &mut self,
         user_id: &str,
@@ -229,7 +243,7 @@ impl Executor {
         Ok(self.people.get_mut(user_id).expect("it was put there above"))
     }
 
-    /// The next position of an inbox; streams are told of it after the commit.
+    /// Assigns the next position of an inbox. Streams report it after the commit.
     pub(super) fn advance(&mut self, user_id: &str) -> i64 {
         let person = self.people.get_mut(user_id).expect("a person is loaded before their inbox changes");
         person.position += 1;
@@ -238,7 +252,7 @@ impl Executor {
         position
     }
 
-    /// A secret of the hub, the same for as long as its data lives.
+    /// The hub's secret of this name; stores `fresh` if there is none yet.
     pub(crate) async fn secret(
         &mut self,
         name: String,
@@ -255,7 +269,7 @@ impl Executor {
         }))
     }
 
-    /// An item of an inbox, as this commit has it.
+    /// An inbox item with the changes of the current commit.
     pub(super) async fn inbox_item(
         &mut self,
         user_id: &str,
@@ -269,7 +283,21 @@ impl Executor {
         }
     }
 
-    /// Keeps an item that has changed, at the next position.
+    /// Inbox items with the changes of this commit, read by one query; an error for each damaged one.
+    pub(super) async fn inbox_items(
+        &mut self,
+        user_id: &str,
+        ids: &[NotificationId],
+        source: &mut impl RowSource,
+    ) -> Result<BTreeMap<NotificationId, Result<InboxItem, StoreError>>, StoreError> {
+        let mut items: BTreeMap<_, _> = source.inbox_items(user_id, ids).await?.into_iter().collect();
+        let fresh =
+            ids.iter().filter_map(|id| self.changes.people.inbox.get(id)).filter(|item| item.user_id == user_id);
+        items.extend(fresh.map(|item| (item.id, Ok(item.clone()))));
+        Ok(items)
+    }
+
+    /// Stages a changed item with the next position.
     pub(super) fn put_item(&mut self, mut item: InboxItem) -> InboxItem {
         item.changed_sequence = self.advance(&item.user_id);
         self.changes.people.inbox.insert(item.id, item.clone());
@@ -279,7 +307,7 @@ impl Executor {
 
 impl InboxDraft {
     fn of(draft: NotificationDraft) -> Self {
-        let (kind, level, title, message, toast) = match draft.content {
+        let (kind, item_type, title, message, toast) = match draft.content {
             NotificationContent::Message { kind, message } => {
                 (InboxItemKind::Message, kind.into(), None, message, None)
             }
@@ -292,7 +320,7 @@ impl InboxDraft {
             id: None,
             user_id: draft.user_id.as_str().into(),
             kind,
-            level,
+            item_type,
             origin: draft.origin,
             source: None,
             conversation_id: draft.conversation_id,
@@ -303,13 +331,13 @@ impl InboxDraft {
         }
     }
 
-    /// What the hub itself has to say.
+    /// A note from the hub itself.
     pub(super) fn note(user_id: &str, conversation_id: Option<String>, message: String) -> Self {
         Self {
             id: None,
             user_id: user_id.into(),
             kind: InboxItemKind::Note,
-            level: InboxItemType::Warning,
+            item_type: InboxItemType::Warning,
             origin: HUB.to_owned(),
             source: None,
             conversation_id,

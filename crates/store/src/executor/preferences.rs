@@ -1,4 +1,4 @@
-//! What a person prefers: changed in one place, one change after the other.
+//! Changes to a person's settings, and the confirmation of a mail address.
 
 use bellwire_core::Time;
 use bellwire_core::person::{EmailSettings, PersonSettings};
@@ -10,16 +10,16 @@ use crate::command::IdempotencyKey;
 use crate::error::{ErrorKind, StoreError};
 use crate::people::{Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, SettingsRequest};
 
-/// How long a code that was mailed can be used.
+/// How long a mailed code is valid.
 const CODE_MS: u64 = 24 * HOUR_MS;
-/// How often a code may be guessed wrongly.
+/// The maximum number of wrong codes.
 const TRIES_MAX: i64 = 5;
-/// How many codes may be asked for within an hour, so that nobody is flooded with mail they did not ask for.
+/// The maximum number of codes per hour, so that the hub cannot be used to flood an address with mail.
 const CODES_PER_HOUR: usize = 5;
 
 impl Executor {
-    /// Makes a change, or refuses it whole. Two changes at once are both made. Some = deliveries behind this id are still to
-    /// be planned anew.
+    /// Applies a change of the named settings, or refuses it as a whole. If deliveries must be replanned in further
+    /// steps, returns the id to continue after.
     pub(crate) async fn change_settings(
         &mut self,
         change: Box<SettingsRequest>,
@@ -42,15 +42,15 @@ impl Executor {
         Ok((after, rest))
     }
 
-    /// The code that was mailed proves that mail to this address is read.
+    /// Confirms the address with the mailed code, which proves that the person reads its mail.
     pub(crate) async fn confirm_address(
         &mut self,
         user_id: String,
         code: Vec<u8>,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
         source: &mut impl RowSource,
     ) -> Result<PersonSettings, StoreError> {
-        if let Some(known) = self.remembered_answer(once.as_ref(), source).await? {
+        if let Some(known) = self.remembered_answer(idempotency_key.as_ref(), source).await? {
             return Ok(known);
         }
         let mut settings = self.person(&user_id, source).await?.settings.clone();
@@ -69,7 +69,7 @@ impl Executor {
             return Err(StoreError::new(ErrorKind::Conflict, message));
         };
         if row.code != code {
-            // The try is counted, so this is an answer and no refusal: a refusal would change nothing.
+            // The failed try must be stored, so this is not an error: an error would drop the staged changes.
             let tries = row.tries + 1;
             let row = ConfirmationRow { tries, ..row };
             self.changes.people.confirmations.insert(user_id.as_str().into(), Some(row));
@@ -78,11 +78,11 @@ impl Executor {
         settings.email.confirmed = true;
         self.changes.people.confirmations.insert(user_id.as_str().into(), None);
         self.put_settings(&user_id, settings.clone());
-        self.remember(once.as_ref(), &settings, [&*user_id]);
+        self.remember(idempotency_key.as_ref(), &settings, [&*user_id]);
         Ok(settings)
     }
 
-    /// Ends mail to the address a link was made for; another address is not concerned.
+    /// Switches off mail for the address of an unsubscribe link. Does nothing if the person has another address now.
     pub(crate) async fn unsubscribe(
         &mut self,
         user_id: String,
@@ -135,7 +135,7 @@ impl Executor {
             not_before: now,
             lease_until: None,
             fence: 0,
-            letter_id: None,
+            mail_id: None,
             created_at: now,
             ended_at: None,
         };
@@ -143,7 +143,7 @@ impl Executor {
         Ok(())
     }
 
-    /// The code of a letter that begins to go out.
+    /// Stores the hash of the code in a confirmation mail when its attempt starts.
     pub(super) fn keep_code(&mut self, delivery: &Delivery, code: Vec<u8>) {
         let row = ConfirmationRow {
             address: delivery.target.clone(),

@@ -6,43 +6,43 @@ use bellwire_core::event::{AgentName, Event};
 use serde::{Deserialize, Serialize};
 
 use super::{Executor, OPEN_MAX, RowSource, open_since};
-use crate::command::{Caller, ClientEventId, IdempotencyKey, Incoming, Publish, Receipt};
+use crate::command::{Caller, ClientEventId, IdempotencyKey, IncomingEvent, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{ClientEventIdRow, ConversationKey, EventRow, MailboxKey};
 use crate::verdicts::{Decision, Verdicts};
 
-/// How many mailboxes the events of one call reach together, at most.
+/// The maximum number of mailboxes that the events of one call reach together.
 const REACHED_MAX: usize = 5_000;
-/// After so much work a part of a call is committed, and others have their turn.
+/// After this much work, a part of a call is committed and other commands get their turn.
 const PART_WORK: usize = 2_000;
 
-/// A call to publish, and how far it is.
+/// A publish call and its progress.
 pub(crate) struct Publishing {
     pub(crate) publish: Publish,
-    /// What is committed of it.
+    /// The committed part.
     committed: Part,
-    /// What will be, when the step that is being decided is committed.
+    /// The committed part plus the events of the current step.
     part: Part,
-    /// What is to be done with each event that is not committed, as far as it was looked at.
+    /// The plans of the uncommitted events that were prepared so far.
     plans: Vec<EventPlan>,
-    /// How often staged or stored rows had been dropped then.
+    /// The value of [`Executor::dropped`] when the plans were made.
     planned_at: u64,
-    /// Whether repeats under its Idempotency-Key wait for it: a part of it is staged or committed.
+    /// Whether its idempotency key is in [`Executor::in_parts`], so that repeats wait for it.
     holds_key: bool,
 }
 
-/// The first events of a call: what they came to, and whose they are.
+/// The receipts of the first events of a call, and the owners of these events.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Part {
     receipts: Vec<Receipt>,
     people: BTreeSet<String>,
 }
 
-/// What is stored under the Idempotency-Key of a call: its answer, or how much of it is committed.
+/// The stored value of a call's idempotency key: its answer, or its committed part.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Remembered {
-    Injection(Vec<Receipt>),
+    Answer(Vec<Receipt>),
     Part(Part),
 }
 
@@ -52,95 +52,124 @@ impl Publishing {
         Self { publish, committed, part, plans, planned_at: 0, holds_key: false }
     }
 
-    /// Goes on behind what was committed before the hub stopped, or before the call failed.
+    /// Continues after the part that was committed before the hub stopped or the call failed.
     fn resume(&mut self, committed: Part) {
         self.part = committed.clone();
         self.committed = committed;
         self.plans.clear();
     }
 
-    /// Whether it may do so much that it should not wait for others to be decided, nor they for it.
+    /// Adds to the error of a call how many of its events are stored, if a part of it is committed.
+    pub(crate) fn explain(&self, error: StoreError) -> StoreError {
+        let (stored, all) = (self.committed.receipts.len(), self.publish.events.len());
+        if stored == 0 {
+            return error;
+        }
+        let rest = match self.publish.idempotency_key {
+            Some(_) => "send the call again under the same Idempotency-Key for the rest",
+            None => "send only the others again",
+        };
+        let message = format!("{}; the first {stored} of {all} events are stored: {rest}", error.message);
+        StoreError { message, ..error }
+    }
+
+    /// Whether it may do so much work that it should not share a commit with other commands.
     pub(crate) fn is_large(&self) -> bool {
         self.publish.events.len() > 100 || self.publish.events.iter().any(|one| one.event.conversation_id().is_none())
     }
 }
 
-fn in_parts(once: &IdempotencyKey) -> [String; 3] {
-    [once.token_id.clone(), once.route.clone(), once.key.clone()]
+fn key_columns(key: &IdempotencyKey) -> [String; 3] {
+    [key.token_id.clone(), key.route.clone(), key.key.clone()]
 }
 
-/// Where an event goes: the mailboxes it reaches, and whose it is.
+/// The mailboxes that an event reaches, and their owner.
 #[derive(Clone)]
 pub(super) struct EventTargets {
-    /// Of an event for all open conversations of a person: the agent in each of them.
+    /// For an event to all open conversations of a person: the agent in each of them.
     all_of: Option<AgentName>,
     owner: Arc<str>,
     mailboxes: Vec<MailboxKey>,
-    /// It names a conversation that does not exist yet.
+    /// Set if the conversation does not exist yet.
     create: Option<NewConversation>,
-    /// The person has more conversations open than one event reaches.
+    /// Whether a part of the event's call is committed. Then a full mailbox is recorded as a verdict and does not fail the
+    /// call.
+    is_begun: bool,
+    /// Whether the person has more open conversations than one event reaches.
     too_many: bool,
 }
 
-/// A conversation that its first event creates.
+/// A conversation to create with its first event.
 #[derive(Copy, Clone)]
 struct NewConversation {
-    /// Whether it is the one that its id alone means.
+    /// See [`ConversationRow::registered`](crate::rows::ConversationRow).
     registered: bool,
 }
 
 impl EventTargets {
-    /// Whether it is that of an event for this agent in all open conversations of this person.
+    /// Whether these are the targets of events for this agent in all open conversations of this person.
     fn is_for(&self, user: &str, agent: &AgentName) -> bool {
         &*self.owner == user && self.all_of.as_ref() == Some(agent)
     }
 
-    /// What is said of an event for a person that no conversation of theirs hears, or not every one.
-    fn shortcomings(&self) -> Vec<Decision> {
+    /// The verdicts on an event for a person that reaches none or not all of their open conversations.
+    fn filtered_verdicts(&self) -> Vec<Decision> {
         let mut verdicts = Vec::new();
         if self.mailboxes.is_empty() {
-            verdicts.push(Decision::nobody("no_open_conversation".to_owned()));
+            verdicts.push(Decision::filtered("no_open_conversation".to_owned()));
         }
         if self.too_many {
             let reason = format!("too_many_open_conversations: only the {OPEN_MAX} seen last are told");
-            verdicts.push(Decision::nobody(reason));
+            verdicts.push(Decision::filtered(reason));
         }
         verdicts
     }
 }
 
-/// What is to be done with one event of a call.
+/// How one event of a call is processed.
 #[derive(Clone)]
 enum EventPlan {
-    /// It was sent before under the same name; this is what it came to, and whose it is.
+    /// It was published before with the same client event id: its receipt and its owner.
     Known(Receipt, Arc<str>),
-    /// It is new, and goes there.
+    /// It is new and has these targets.
     New(EventTargets),
-    /// Those it is for were erased after a part of the call was committed; it is not stored.
-    Gone,
+    /// It cannot be stored, for this reason, but a part of its call is committed.
+    Dropped(String),
 }
 
 impl EventPlan {
+    /// The plan for an event that is refused. The whole call is refused with it, unless a part of the call is committed; then
+    /// the receipt of the event contains the reason.
+    fn dropped(is_begun: bool, error: StoreError) -> Result<Self, StoreError> {
+        match error.kind {
+            ErrorKind::NotFound if is_begun => {
+                Ok(Self::Dropped("erased: those it was for were erased meanwhile".to_owned()))
+            }
+            ErrorKind::Conflict if is_begun => Ok(Self::Dropped(format!("not stored: {}", error.message))),
+            _ => Err(error),
+        }
+    }
+
     fn owner(&self) -> Option<&Arc<str>> {
         match self {
             Self::Known(_, owner) => Some(owner),
             Self::New(address) => Some(&address.owner),
-            Self::Gone => None,
+            Self::Dropped(_) => None,
         }
     }
 
     fn mailboxes(&self) -> usize {
         match self {
-            Self::Known(..) | Self::Gone => 0,
+            Self::Known(..) | Self::Dropped(_) => 0,
             Self::New(address) => address.mailboxes.len().max(1),
         }
     }
 }
 
 impl Executor {
-    /// Takes in events: what could refuse one of them is looked at before anything is decided. A call that reaches many
-    /// mailboxes is committed in parts; none = this was a part, and there is more. Each part is remembered under the
-    /// call's Idempotency-Key, so that a repeat goes on behind it, whatever happened meanwhile.
+    /// Publishes events. Everything that could refuse one of them is checked before anything is decided. A call that
+    /// reaches many mailboxes is committed in parts; `None` = this was a part, and there is more. Each part is stored
+    /// under the call's idempotency key, so that a repeat continues after it, even after a restart.
     pub(crate) async fn publish(
         &mut self,
         publishing: &mut Publishing,
@@ -149,81 +178,89 @@ impl Executor {
         publishing.part = publishing.committed.clone();
         if publishing.part.receipts.is_empty() {
             self.wait_for_parts(publishing)?;
-            match self.remembered_answer(publishing.publish.once.as_ref(), source).await? {
-                Some(Remembered::Injection(receipts)) => return Ok(Some(receipts)),
+            match self.remembered_answer(publishing.publish.idempotency_key.as_ref(), source).await? {
+                Some(Remembered::Answer(receipts)) => return Ok(Some(receipts)),
                 Some(Remembered::Part(part)) => publishing.resume(part),
                 None => {}
             }
         }
         let planned_before = self.prepare_all(publishing, source).await?;
-        let Publishing { publish: Publish { caller, events, once }, committed, part, plans, holds_key, .. } =
-            publishing;
+        let Publishing {
+            publish: Publish { caller, events, idempotency_key }, committed, part, plans, holds_key, ..
+        } = publishing;
+        let is_begun = !committed.receipts.is_empty();
         for (at, incoming) in events.iter_mut().skip(committed.receipts.len()).enumerate() {
             if at > 0 && self.changes.work() >= PART_WORK {
-                if let Some(once) = once {
-                    self.remember(Some(once), part, part.people.iter().map(String::as_str));
-                    self.in_parts.insert(in_parts(once));
+                if let Some(idempotency_key) = idempotency_key {
+                    self.remember(Some(idempotency_key), part, part.people.iter().map(String::as_str));
+                    self.in_parts.insert(key_columns(idempotency_key));
                     *holds_key = true;
                 }
                 return Ok(None);
             }
             let plan = match &plans[at] {
-                // Another call may have brought the same name since.
-                EventPlan::New(_) if at < planned_before => match self.known(caller, incoming, source).await? {
-                    Some((receipt, owner)) => EventPlan::Known(receipt, owner),
-                    None => plans[at].clone(),
+                // Another call may have published the same client event id since.
+                EventPlan::New(_) if at < planned_before => match self.known(caller, incoming, source).await {
+                    Ok(Some((receipt, owner))) => EventPlan::Known(receipt, owner),
+                    Ok(None) => plans[at].clone(),
+                    Err(error) => EventPlan::dropped(is_begun, error)?,
                 },
                 plan => plan.clone(),
             };
-            if let (Some(_), Some(owner)) = (&once, plan.owner())
+            if let (Some(_), Some(owner)) = (&idempotency_key, plan.owner())
                 && !part.people.contains(&**owner)
             {
                 part.people.insert(owner.to_string());
             }
             part.receipts.push(match plan {
                 EventPlan::Known(receipt, _) => receipt,
-                // The same name twice in one call: the second finds what the first became.
+                // With the same client event id twice in one call, the second event gets the receipt of the first.
                 EventPlan::New(address) => match self.client_event_id_in_commit(caller, incoming)? {
                     Some((receipt, _)) => receipt,
-                    None => self.accept_event(caller, incoming, address, source).await?,
+                    None => {
+                        let address = EventTargets { is_begun, ..address };
+                        self.accept_event(caller, incoming, address, source).await?
+                    }
                 },
-                EventPlan::Gone => self.gone(),
+                EventPlan::Dropped(reason) => self.dropped_receipt(reason),
             });
         }
-        self.remember(once.as_ref(), &part.receipts, part.people.iter().map(String::as_str));
+        self.remember(idempotency_key.as_ref(), &part.receipts, part.people.iter().map(String::as_str));
         Ok(Some(std::mem::take(&mut part.receipts)))
     }
 
-    /// What is said of an event whose addressee was erased meanwhile.
-    fn gone(&mut self) -> Receipt {
-        let verdicts = vec![Decision::nobody("erased: those it was for were erased meanwhile".to_owned())];
+    /// The receipt of an event that is not stored although a part of its call is.
+    fn dropped_receipt(&mut self, reason: String) -> Receipt {
+        let verdicts = vec![Decision::filtered(reason)];
         let event_id = self.context.ids.event(self.context.now);
         Receipt { event_id, filtered: 0, verdicts: Arc::new(verdicts.into()) }
     }
 
-    /// A repeat of a call that is committed in part gets that call's answer, when there is one.
+    /// Makes the repeat of a partly committed call wait for that call's answer.
     fn wait_for_parts(&mut self, publishing: &Publishing) -> Result<(), StoreError> {
-        let once = publishing.publish.once.as_ref().filter(|_| !publishing.holds_key);
-        if !once.is_some_and(|once| self.in_parts.contains(&in_parts(once))) {
+        let idempotency_key = publishing.publish.idempotency_key.as_ref().filter(|_| !publishing.holds_key);
+        if !idempotency_key.is_some_and(|idempotency_key| self.in_parts.contains(&key_columns(idempotency_key))) {
             return Ok(());
         }
         self.unfinished = true;
         Err(StoreError::new(ErrorKind::Retry, "the same call is being carried out"))
     }
 
-    /// A step of the call is over: a part of it is committed, or it is answered.
+    /// Called after a step of the call: either a part was committed, or the call was answered.
     pub(crate) fn published(&mut self, publishing: &mut Publishing, is_part: bool) {
         if is_part {
             let before = publishing.committed.receipts.len();
             publishing.committed = std::mem::take(&mut publishing.part);
             publishing.plans.drain(..publishing.committed.receipts.len() - before);
-        } else if let Some(once) = publishing.publish.once.as_ref().filter(|_| publishing.holds_key) {
-            self.in_parts.remove(&in_parts(once));
+        } else if let Some(idempotency_key) =
+            publishing.publish.idempotency_key.as_ref().filter(|_| publishing.holds_key)
+        {
+            self.in_parts.remove(&key_columns(idempotency_key));
         }
     }
 
-    /// Looks at every event before any is decided, and at how many mailboxes all of them reach. It goes on where an
-    /// earlier step stopped; how many events that had planned.
+    /// Plans every event before any is decided, checks how many mailboxes they reach, and loads these. Continues where
+    /// an earlier step stopped. Returns how many events had been planned before.
     async fn prepare_all(
         &mut self,
         publishing: &mut Publishing,
@@ -231,7 +268,7 @@ impl Executor {
     ) -> Result<usize, StoreError> {
         let Publishing { publish: Publish { caller, events, .. }, committed, plans, planned_at, .. } = publishing;
         let (events, is_begun) = (&events[committed.receipts.len()..], !committed.receipts.is_empty());
-        // What was planned by rows that were then dropped or erased is planned anew.
+        // Plans made from rows that were dropped or erased since are made again.
         if *planned_at != self.dropped {
             (*planned_at, *plans) = (self.dropped, Vec::new());
         }
@@ -242,9 +279,8 @@ impl Executor {
         for incoming in &events[planned_before..] {
             self.check_budget(source)?;
             let plan = match self.prepare(caller, incoming, plans.last(), source).await {
-                // The rest of the call must not fail for it: a part is committed.
-                Err(error) if is_begun && error.kind == ErrorKind::NotFound => EventPlan::Gone,
-                plan => plan?,
+                Err(error) => EventPlan::dropped(is_begun, error)?,
+                Ok(plan) => plan,
             };
             plans.push(plan);
         }
@@ -256,7 +292,7 @@ impl Executor {
             );
             return Err(StoreError::invalid("events", message));
         }
-        // What cannot be loaded refuses the call here, before anything is decided.
+        // A mailbox that cannot be loaded fails the call here, before anything is decided.
         for (plan, incoming) in plans.iter_mut().zip(events) {
             let EventPlan::New(address) = plan else { continue };
             for key in &mut address.mailboxes {
@@ -274,14 +310,14 @@ impl Executor {
     async fn prepare(
         &mut self,
         caller: &Caller,
-        incoming: &Incoming,
+        incoming: &IncomingEvent,
         before: Option<&EventPlan>,
         source: &mut impl RowSource,
     ) -> Result<EventPlan, StoreError> {
         if let Some((receipt, owner)) = self.known(caller, incoming, source).await? {
             return Ok(EventPlan::Known(receipt, owner));
         }
-        // Many events of a call are for one person: they reach the same conversations.
+        // Consecutive events for the same person reach the same conversations.
         let event = &incoming.event;
         if let (None, Some(user), Some(EventPlan::New(before))) = (event.conversation_id(), event.user_id(), before)
             && before.is_for(user, event.agent())
@@ -291,11 +327,11 @@ impl Executor {
         Ok(EventPlan::New(self.address(caller, event, source).await?))
     }
 
-    /// What an event came to when it was sent before under the same name, and whose it is.
+    /// The receipt and owner of an event that was published before with the same client event id.
     async fn known(
         &mut self,
         caller: &Caller,
-        incoming: &Incoming,
+        incoming: &IncomingEvent,
         source: &mut impl RowSource,
     ) -> Result<Option<(Receipt, Arc<str>)>, StoreError> {
         let Some(client_event_id) = &incoming.client_event_id else { return Ok(None) };
@@ -308,20 +344,21 @@ impl Executor {
         }
     }
 
-    /// The same, for names brought earlier in this very commit.
+    /// The same for client event ids of the current commit.
     fn client_event_id_in_commit(
         &self,
         caller: &Caller,
-        incoming: &Incoming,
+        incoming: &IncomingEvent,
     ) -> Result<Option<(Receipt, Arc<str>)>, StoreError> {
         let Some(client_event_id) = &incoming.client_event_id else { return Ok(None) };
         let name = (caller.token_owner.clone(), client_event_id.id.clone());
         let Some((row, event)) = self.changes.client_event_ids_in_commit.get(&name) else { return Ok(None) };
-        same_content(client_event_id, &self.changes.client_event_id[*row].content)?;
+        same_content(client_event_id, &self.changes.client_event_ids[*row].content)?;
         Ok(self.changes.events.get(*event).map(known))
     }
 
-    /// Where an event goes, with its mailboxes loaded: one that cannot be is an error here, before anything is decided.
+    /// The targets of an event, with their mailboxes loaded. A mailbox that cannot be loaded fails here, before
+    /// anything is decided.
     pub(super) async fn open_address(
         &mut self,
         caller: &Caller,
@@ -365,7 +402,7 @@ impl Executor {
                 let new = NewConversation { registered: false };
                 (MailboxKey::new(&ConversationKey::new(bound, id), agent.shared()), Some(new))
             }
-            // A caller who may speak for everyone has to say whose it is.
+            // An unbound caller must name the owner.
             (None, None) if user.is_some_and(|user| caller.may_see(id, user)) => {
                 let key = ConversationKey::new(user.unwrap_or_default(), id);
                 let new = NewConversation { registered: !self.is_registered(id, source).await? };
@@ -378,6 +415,7 @@ impl Executor {
             owner: mailbox.owner().clone(),
             mailboxes: vec![mailbox],
             create,
+            is_begun: false,
             too_many: false,
         })
     }
@@ -401,10 +439,11 @@ impl Executor {
         conversations.truncate(OPEN_MAX);
         conversations.sort();
         let mailboxes = conversations.iter().map(|key| MailboxKey::new(key, agent.shared())).collect();
-        Ok(EventTargets { all_of: Some(agent.clone()), owner: user.into(), mailboxes, create: None, too_many })
+        let (all_of, owner) = (Some(agent.clone()), user.into());
+        Ok(EventTargets { all_of, owner, mailboxes, create: None, is_begun: false, too_many })
     }
 
-    /// The conversation, if it is open.
+    /// The main agent's mailbox of the conversation, if the conversation is open.
     async fn open_conversation(
         &mut self,
         key: &ConversationKey,
@@ -415,14 +454,15 @@ impl Executor {
         Ok(row.map(|row| row.key.clone()).into_iter().collect())
     }
 
-    /// The person's open conversations, at least one more than one event reaches if there are so many.
+    /// The person's open conversations, latest first. If there are more than one event reaches, at least one more than
+    /// that.
     async fn latest_open_conversations(
         &mut self,
         user: &str,
         source: &mut impl RowSource,
     ) -> Result<Vec<ConversationKey>, StoreError> {
         let since = open_since(self.context.now);
-        // What this very commit opened is open too, and was seen last.
+        // Conversations opened by the current commit were seen last.
         let fresh = self.changes.conversations.values().filter(|row| &*row.key.owner == user && row.seen_at >= since);
         let mut conversations: Vec<ConversationKey> = fresh.map(|row| row.key.clone()).collect();
         for id in source.open_conversations(user, since, OPEN_MAX + 1).await? {
@@ -437,14 +477,14 @@ impl Executor {
     pub(super) async fn accept_event(
         &mut self,
         caller: &Caller,
-        incoming: &mut Incoming,
+        incoming: &mut IncomingEvent,
         address: EventTargets,
         source: &mut impl RowSource,
     ) -> Result<Receipt, StoreError> {
         let now = self.context.now;
-        let event = incoming.named(self.context.ids.event(now));
-        let Incoming { client_event_id, packed, .. } = &*incoming;
-        let (mut filtered, mut verdicts) = (0, address.shortcomings());
+        let event = incoming.assign_id(self.context.ids.event(now));
+        let IncomingEvent { client_event_id, packed, .. } = &*incoming;
+        let (mut filtered, mut verdicts) = (0, address.filtered_verdicts());
         for key in &address.mailboxes {
             // Another command may have created it since.
             if let Some((new, conversation)) = address.create.zip(key.conversation())
@@ -454,12 +494,16 @@ impl Executor {
             }
             self.load_mailbox(key, source).await?;
             if let Err(refused) = self.handle(key, Input::Event(&event)) {
-                // What was due before it has happened all the same.
+                // The refusal does not undo timers that fired before it, so their effects must be drained.
                 self.drain(key);
-                return Err(refused);
+                if !address.is_begun {
+                    return Err(refused);
+                }
+                verdicts.push(Decision::filtered(format!("mailbox_full: {}", refused.message)));
+                continue;
             }
             let drained = self.drain(key);
-            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered above");
+            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded above");
             hot_mailbox.keep(event.id(), packed, drained.to_show);
             hot_mailbox.drop_unreferenced();
             self.note_worker(key, source).await?;
@@ -474,10 +518,10 @@ impl Executor {
         self.publish_detected(caller.origin.as_deref(), source).await?;
         if let Some(client_event_id) = client_event_id {
             let name = (caller.token_owner.clone(), client_event_id.id.clone());
-            // The event's own row comes next, behind what detectors made of it.
-            let rows = (self.changes.client_event_id.len(), self.changes.events.len());
+            // The row of the event itself is pushed next, after those of detected events.
+            let rows = (self.changes.client_event_ids.len(), self.changes.events.len());
             self.changes.client_event_ids_in_commit.insert(name, rows);
-            self.changes.client_event_id.push(ClientEventIdRow {
+            self.changes.client_event_ids.push(ClientEventIdRow {
                 token_owner: caller.token_owner.clone(),
                 id: client_event_id.id.clone(),
                 event_id: event.id(),
@@ -494,8 +538,8 @@ impl Executor {
     }
 }
 
-/// Refuses a call that brings one name for two different events.
-fn check_names(events: &[Incoming]) -> Result<(), StoreError> {
+/// Refuses a call that uses one client event id for two different events.
+fn check_names(events: &[IncomingEvent]) -> Result<(), StoreError> {
     let mut contents = HashMap::new();
     for client_event_id in events.iter().filter_map(|one| one.client_event_id.as_ref()) {
         same_content(client_event_id, contents.entry(client_event_id.id.as_str()).or_insert(&client_event_id.content))?;
@@ -503,7 +547,7 @@ fn check_names(events: &[Incoming]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What an event came to, and whose it is.
+/// The receipt and owner of a stored event.
 fn known(row: &EventRow) -> (Receipt, Arc<str>) {
     (receipt_of(row), row.owner.clone())
 }

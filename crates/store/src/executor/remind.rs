@@ -1,14 +1,14 @@
-//! What is told later: reminders, and news for which the hour had no room.
+//! Reminders, and notifications deferred by the hourly limit; events whose subscribers notify people.
 
 use std::sync::Arc;
 
 use bellwire_core::Time;
-use bellwire_core::person::PersonMessage;
 use bellwire_core::verdict::VerdictKind;
-use bellwire_core::{Event, Input, NotificationId};
+use bellwire_core::{Event, Input};
 use uuid::Uuid;
 
 use super::people::InboxDraft;
+use super::repeats::ReadyMessage;
 use super::{Executor, RowSource};
 use crate::error::{ErrorKind, StoreError};
 use crate::packed_event::PackedEvent;
@@ -16,11 +16,11 @@ use crate::people::{InboxItemKind, InboxItemType, NewReminder, Reminder};
 use crate::rows::MailboxKey;
 use crate::verdicts::Decision;
 
-/// How many reminders may wait for one person, so that an agent in a loop cannot fill their days.
+/// The maximum number of waiting reminders per person, so that an agent in a loop cannot create them without end.
 const WAITING_MAX: usize = 200;
 
 impl Executor {
-    /// Keeps something to be told later.
+    /// Stores a reminder.
     pub(crate) async fn remind(
         &mut self,
         new: Box<NewReminder>,
@@ -28,7 +28,7 @@ impl Executor {
     ) -> Result<Reminder, StoreError> {
         new.caller.check_person(&new.user_id, new.conversation_id.as_deref())?;
         self.erasing.check(&new.user_id)?;
-        let known: Option<Uuid> = self.remembered_answer(new.once.as_ref(), source).await?;
+        let known: Option<Uuid> = self.remembered_answer(new.idempotency_key.as_ref(), source).await?;
         if let Some(id) = known {
             return self.reminder(id, source).await?.ok_or_else(|| StoreError::not_found("reminder"));
         }
@@ -47,7 +47,7 @@ impl Executor {
             source: None,
             conversation_id: new.conversation_id,
             message: new.message,
-            level: InboxItemType::Reminder,
+            item_type: InboxItemType::Reminder,
             asked: true,
             at: new.at,
             due_at: new.at,
@@ -56,12 +56,12 @@ impl Executor {
             ended_at: None,
             notification_id: None,
         };
-        self.remember(new.once.as_ref(), &reminder.id, [reminder.user_id.as_str()]);
+        self.remember(new.idempotency_key.as_ref(), &reminder.id, [reminder.user_id.as_str()]);
         self.changes.people.reminders.insert(reminder.id, reminder.clone());
         Ok(reminder)
     }
 
-    /// Cancels what was to be told later; what was told or cancelled before stays what it is.
+    /// Cancels a waiting reminder. Does nothing if it was cancelled before; a sent one is a conflict.
     pub(crate) async fn cancel_reminder(
         &mut self,
         user_id: Option<String>,
@@ -80,18 +80,26 @@ impl Executor {
         Ok(())
     }
 
-    /// Tells what is due; where the hour has no room, it waits until it has. True if there may be more.
+    /// Sends due reminders until `work` is reached. One over the hourly limit waits until the limit allows it. Returns true
+    /// if there may be more.
     pub(super) async fn send_due_reminders(
         &mut self,
         limit: usize,
+        work: usize,
         source: &mut impl RowSource,
     ) -> Result<bool, StoreError> {
-        let due = source.due_reminders(self.context.now, limit, &self.damaged_people).await?;
+        let due = source.due_reminders(self.context.now, limit, &self.unreachable_people()).await?;
         let due = self.damage.readable(due);
-        let more = due.len() == limit;
+        let mut more = due.len() == limit;
+        let enough = source.rows_read() + self.changes.work() + work;
         for reminder in due {
-            if self.changes.people.reminders.contains_key(&reminder.id) || self.erasing.has(&reminder.user_id) {
+            if self.changes.people.reminders.contains_key(&reminder.id) {
                 continue;
+            }
+            // Each reminder may load all notifications that its person got within the last hour.
+            if source.rows_read() + self.changes.work() >= enough {
+                more = true;
+                break;
             }
             if !self.is_readable(&reminder.user_id, source).await? {
                 continue;
@@ -100,7 +108,7 @@ impl Executor {
                 id: None,
                 user_id: reminder.user_id.as_str().into(),
                 kind: InboxItemKind::Message,
-                level: reminder.level,
+                item_type: reminder.item_type,
                 origin: reminder.origin.clone(),
                 source: reminder.source.clone(),
                 conversation_id: reminder.conversation_id.clone(),
@@ -109,23 +117,24 @@ impl Executor {
                 message: reminder.message.clone(),
                 toast: None,
             };
-            let told = match self.admit(draft, source).await? {
+            let updated = match self.admit(draft, source).await? {
                 Ok(id) => Reminder { notification_id: Some(id), ended_at: Some(self.context.now), ..reminder },
                 Err(free) => Reminder { due_at: free, ..reminder },
             };
-            self.changes.people.reminders.insert(told.id, told);
+            self.changes.people.reminders.insert(updated.id, updated);
         }
         Ok(more)
     }
 
-    /// When the next of what this commit keeps for later is due.
+    /// When the next reminder of the current commit is due.
     pub(super) fn next_reminder(&self) -> Time {
         let waiting = self.changes.people.reminders.values().filter(|one| one.ended_at.is_none());
         waiting.map(|one| one.due_at).min().unwrap_or(Time::NEVER)
     }
 
-    /// Lets the person's own mailbox for this origin decide on an event that subscribers would tell them of: once, wherever
-    /// it goes. Without an origin nobody could say who tells, so the person is told nothing.
+    /// Lets the person's mailbox for this origin decide on an event, if a subscriber notifies people of its type. This
+    /// happens once per event, however many conversations it reaches. Without an authenticated origin the person is not
+    /// notified.
     pub(super) async fn publish_to_person(
         &mut self,
         owner: &Arc<str>,
@@ -137,35 +146,35 @@ impl Executor {
             return Ok(Vec::new());
         }
         let Some(origin) = origin else {
-            let telling = self.context.subscribers.telling_a_person_of(event.kind());
-            return Ok(telling.map(|subscriber| Decision::without_origin(&subscriber.id)).collect());
+            let listening = self.context.subscribers.for_person(event.kind());
+            return Ok(listening.map(|subscriber| Decision::without_origin(&subscriber.id)).collect());
         };
         let key = MailboxKey::of_person(owner, origin);
-        let entered = match self.load_mailbox(&key, source).await {
-            // Whatever is told now is counted and placed by what is stored of the person.
+        let loaded = match self.load_mailbox(&key, source).await {
+            // The hourly limits and the inbox position are needed if a batch closes now.
             Ok(_) => self.person(owner, source).await.map(drop),
             Err(error) => Err(error),
         };
-        match entered {
-            // The agent's own call goes on. The event says why its person was not told.
+        match loaded {
+            // The agent's call must not fail. The event's verdict says why its person was not notified.
             Err(error) if error.kind == ErrorKind::Damaged => {
                 self.damage.note(owner, format!("mailboxes ({owner})"), &error);
-                return Ok(vec![Decision::nobody("the person's mailbox is damaged".to_owned())]);
+                return Ok(vec![Decision::filtered("the person's mailbox is damaged".to_owned())]);
             }
-            entered => entered?,
+            loaded => loaded?,
         }
-        let hot_mailbox = self.hot_mailboxes.get_mut(&key).expect("it was entered above");
+        let hot_mailbox = self.hot_mailboxes.get_mut(&key).expect("it was loaded above");
         hot_mailbox.event_cache.keep(event.id(), packed.clone());
         self.handle(&key, Input::Event(event))?;
         let drained = self.drain(&key);
-        // Behind the drain, which still needs the events of what is told now.
-        self.hot_mailboxes.get_mut(&key).expect("it was entered above").drop_unreferenced();
+        // Only after the drain, which needs the events of batches that close now.
+        self.hot_mailboxes.get_mut(&key).expect("it was loaded above").drop_unreferenced();
         self.deliver_to_inbox(&key, drained.ready, source).await?;
         Ok(drained.verdicts.into_iter().map(of_person).collect())
     }
 
-    /// The same for events that came up on the way: those of detectors, and tool calls that were observed. Their origin is
-    /// that of the call that brought them up.
+    /// The same for detected events and observed tool calls of the current command. They have the origin of the
+    /// command's caller.
     pub(super) async fn publish_detected(
         &mut self,
         origin: Option<&str>,
@@ -180,27 +189,33 @@ impl Executor {
         Ok(())
     }
 
-    /// What a person's mailbox is done with goes into their inbox; over the hour's allowance it waits.
+    /// Puts the completed notifications of a person's mailbox into the inbox. Those over the hourly limit are deferred
+    /// as reminders.
     pub(super) async fn deliver_to_inbox(
         &mut self,
         mailbox: &MailboxKey,
-        ready: Vec<(NotificationId, PersonMessage)>,
+        ready: Vec<ReadyMessage>,
         source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let (Some(origin), owner) = (mailbox.origin(), mailbox.owner()) else { return Ok(()) };
-        for (id, words) in ready {
-            let (level, now) = (InboxItemType::from(words.kind), self.context.now);
+        for ReadyMessage { id, message, repeats } in ready {
+            if let Some(repeats) = &repeats
+                && self.count_repeats(owner, repeats, source).await?
+            {
+                continue;
+            }
+            let (item_type, now) = (InboxItemType::from(message.kind), self.context.now);
             let draft = InboxDraft {
                 id: Some(id),
                 user_id: owner.clone(),
                 kind: InboxItemKind::Message,
-                level,
+                item_type,
                 origin: origin.to_string(),
-                source: words.source.clone(),
-                conversation_id: words.conversation_id.clone(),
+                source: message.source.clone(),
+                conversation_id: message.conversation_id.clone(),
                 correlation_id: None,
                 title: None,
-                message: words.message.clone(),
+                message: message.message.clone(),
                 toast: None,
             };
             let Err(free) = self.admit(draft, source).await? else { continue };
@@ -208,10 +223,10 @@ impl Executor {
                 id: id.0,
                 user_id: owner.to_string(),
                 origin: origin.to_string(),
-                source: words.source,
-                conversation_id: words.conversation_id,
-                message: words.message,
-                level,
+                source: message.source,
+                conversation_id: message.conversation_id,
+                message: message.message,
+                item_type,
                 asked: false,
                 at: now,
                 due_at: free,
@@ -225,7 +240,11 @@ impl Executor {
         Ok(())
     }
 
-    async fn reminder(&mut self, id: Uuid, source: &mut impl RowSource) -> Result<Option<Reminder>, StoreError> {
+    pub(super) async fn reminder(
+        &mut self,
+        id: Uuid,
+        source: &mut impl RowSource,
+    ) -> Result<Option<Reminder>, StoreError> {
         match self.changes.people.reminders.get(&id) {
             Some(reminder) => Ok(Some(reminder.clone())),
             None => source.reminder(id).await,
@@ -233,7 +252,7 @@ impl Executor {
     }
 }
 
-/// What is decided for a person is decided in no conversation and for no agent, so it waits for none.
+/// The decision without conversation and agent, because it was made for a person.
 fn of_person(decision: Decision) -> Decision {
     let reason = match decision.verdict == VerdictKind::Queued.as_str() {
         true => "goes to the person's inbox".into(),
@@ -249,7 +268,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::command::{Caller, Incoming, Publish};
+    use crate::command::{Caller, IncomingEvent, Publish};
     use crate::executor::Publishing;
     use crate::memory::Memory;
     use crate::people::PeopleRules;
@@ -263,8 +282,8 @@ mod tests {
         post.set_now(Time::from_millis(1_000));
         for number in 0..500 {
             let event = Event::new("agent.input.needed", "agent", Severity::Info, json!({ "question": number }))?;
-            let events = vec![Incoming::new(event.in_conversation("chat"), None)];
-            let publish = Publish { caller: Caller::user("ada"), events, once: None };
+            let events = vec![IncomingEvent::new(event.in_conversation("chat"), None)];
+            let publish = Publish { caller: Caller::user("ada"), events, idempotency_key: None };
             post.publish(&mut Publishing::new(publish), &mut rows).await?;
         }
         let kept = post.hot_mailboxes[&MailboxKey::of_person(&"ada".into(), "user")].event_cache.len();

@@ -4,9 +4,9 @@ use crate::rows::Changes;
 
 /// The changes that a group of commands has staged for its commit.
 ///
-/// It remembers whether they were written to since a command began: a command that fails after it has staged something
-/// must be rolled back, and nearly all that are refused have staged nothing. Every mutable access counts, so no command
-/// can forget to say that it changed something.
+/// It records whether a command has accessed them mutably. A command that fails after it has staged something must be
+/// rolled back; most refused commands have staged nothing. Because every mutable access counts, no command can forget
+/// to report a change.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
     changes: Changes,
@@ -14,17 +14,17 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// The next command begins.
+    /// Starts the next command.
     pub(crate) fn begin(&mut self) {
         self.touched = false;
     }
 
-    /// Whether the command that began last has staged anything.
+    /// Whether the current command has staged anything.
     pub(crate) fn is_touched(&self) -> bool {
         self.touched
     }
 
-    /// Takes all changes out.
+    /// Removes and returns all changes.
     pub(crate) fn take(&mut self) -> Changes {
         std::mem::take(self).changes
     }

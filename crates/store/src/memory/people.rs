@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::Memory;
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::executor::PeopleRowSource;
+use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, InboxChange, InboxItem, InboxQuery,
     LoadedPerson, PeopleChanges, PersonTrace, Reminder,
@@ -42,17 +42,17 @@ impl PeopleTables {
         }
     }
 
-    /// What this person was told under these names, which the verdicts on an event gave.
-    pub(super) fn told(&self, user_id: &str, names: impl Iterator<Item = Uuid>) -> Vec<PersonTrace> {
-        let told = |name: Uuid| {
+    /// The person's notifications with these ids, which come from the verdicts on an event.
+    pub(super) fn person_traces(&self, user_id: &str, names: impl Iterator<Item = Uuid>) -> Vec<PersonTrace> {
+        let trace = |name: Uuid| {
             let later = self.reminders.get(&name).filter(|row| !row.asked && row.user_id == user_id).cloned();
-            // What had to wait has another name once it is told.
+            // A notification that was deferred as a reminder has another id after it was sent.
             let id = later.as_ref().and_then(|later| later.notification_id).unwrap_or(NotificationId(name));
             let item = self.inbox.get(&id).filter(|item| item.user_id == user_id).cloned();
             let ways = self.deliveries.values().filter(|row| row.content == DeliveryContent::Notification(id)).cloned();
             PersonTrace::of(item, later, ways.collect())
         };
-        BTreeSet::from_iter(names).into_iter().filter_map(told).collect()
+        BTreeSet::from_iter(names).into_iter().filter_map(trace).collect()
     }
 
     pub(super) fn erase(&mut self, user: &str) {
@@ -64,16 +64,16 @@ impl PeopleTables {
         self.confirmations.remove(user);
     }
 
-    /// Lets go what was read, and what had come to its end, before this time.
+    /// Deletes items read before this time, and deliveries and reminders that ended before it.
     pub(super) fn prune(&mut self, before: Time, limit: usize) -> usize {
         let old = |at: Option<Time>| at.is_some_and(|at| at < before);
         let read: Vec<_> = self.inbox.values().filter(|item| old(item.read_at)).map(|item| item.id).collect();
         let sent: Vec<_> = self.deliveries.values().filter(|row| old(row.ended_at)).map(|row| row.id).collect();
-        let told: Vec<_> = self.reminders.values().filter(|row| old(row.ended_at)).map(|row| row.id).collect();
+        let ended: Vec<_> = self.reminders.values().filter(|row| old(row.ended_at)).map(|row| row.id).collect();
         let mut gone = 0;
         gone += read.iter().take(limit).filter_map(|id| self.inbox.remove(id)).count();
         gone += sent.iter().take(limit).filter_map(|id| self.deliveries.remove(id)).count();
-        gone += told.iter().take(limit).filter_map(|id| self.reminders.remove(id)).count();
+        gone += ended.iter().take(limit).filter_map(|id| self.reminders.remove(id)).count();
         gone
     }
 
@@ -93,7 +93,7 @@ impl PeopleTables {
         self.deliveries.values().filter(|row| row.state == DeliveryState::Waiting || row.is_leased())
     }
 
-    /// Whether a delivery to this person is open, or a reminder for this conversation, or for any.
+    /// Whether the person has an open delivery, or a waiting reminder for this conversation (or for any, without one).
     pub(super) fn waits(&self, user_id: &str, conversation_id: Option<&str>) -> bool {
         let waits = |row: &Reminder| {
             row.ended_at.is_none()
@@ -103,12 +103,12 @@ impl PeopleTables {
         self.open().any(|row| row.user_id == user_id) || self.reminders.values().any(waits)
     }
 
-    /// Whether a person was told something since a time.
-    pub(super) fn was_told_since(&self, user_id: &str, since: Time) -> bool {
+    /// Whether a person got a notification since a time.
+    pub(super) fn was_notified_since(&self, user_id: &str, since: Time) -> bool {
         self.of(user_id).any(|item| item.created_at >= since)
     }
 
-    /// Deletes what was not read and is older than this, but not while a delivery of it is open.
+    /// Deletes unread items older than this, except those with an open delivery.
     pub(super) fn prune_unread(&mut self, before: Time, limit: usize) -> usize {
         let open: BTreeSet<NotificationId> = self.open().filter_map(|row| row.content.notification_id()).collect();
         let is_old = |item: &&InboxItem| item.read_at.is_none() && item.created_at < before && !open.contains(&item.id);
@@ -125,18 +125,24 @@ impl PeopleRowSource for Memory {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
         let tables = self.lock();
         let people = &tables.people;
-        let told = people.of(user_id).filter(|item| item.created_at > since);
-        let mut told: Vec<_> = told.map(|item| (item.kind, item.level, item.created_at)).collect();
-        told.sort_by_key(|(_, _, at)| *at);
+        let sent = people.of(user_id).filter(|item| item.created_at > since);
+        let mut sent: Vec<_> = sent.map(|item| (item.kind, item.item_type, item.created_at)).collect();
+        sent.sort_by_key(|(_, _, at)| *at);
         Ok(LoadedPerson {
             settings: people.settings.get(user_id).cloned().unwrap_or_default(),
             position: people.positions.get(user_id).copied(),
-            told,
+            sent,
         })
     }
 
     async fn inbox_item(&mut self, user_id: &str, id: NotificationId) -> Result<Option<InboxItem>, StoreError> {
         Ok(self.lock().people.inbox.get(&id).filter(|item| item.user_id == user_id).cloned())
+    }
+
+    async fn inbox_items(&mut self, user_id: &str, ids: &[NotificationId]) -> Result<Vec<StoredItem>, StoreError> {
+        let tables = self.lock();
+        let items = ids.iter().filter_map(|id| tables.people.inbox.get(id)).filter(|item| item.user_id == user_id);
+        Ok(items.map(|item| (item.id, Ok(item.clone()))).collect())
     }
 
     async fn unread(&mut self, user_id: &str, limit: usize) -> Result<Vec<InboxItem>, StoreError> {
@@ -199,32 +205,38 @@ impl PeopleRowSource for Memory {
 
     async fn attempt(
         &mut self,
-        letter_id: Uuid,
+        mail_id: Uuid,
         fence: i64,
         state: DeliveryState,
         limit: usize,
     ) -> Result<Found<Delivery>, StoreError> {
         let tables = self.lock();
-        let ours = |row: &&Delivery| row.letter_id == Some(letter_id) && row.fence == fence && row.state == state;
+        let ours = |row: &&Delivery| row.mail_id == Some(mail_id) && row.fence == fence && row.state == state;
         Ok(tables.people.deliveries.values().filter(ours).take(limit).cloned().collect::<Vec<_>>().into())
     }
 
-    async fn lapsed_deliveries(&mut self, now: Time, limit: usize) -> Result<Found<Delivery>, StoreError> {
+    async fn lapsed_deliveries(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<Delivery>, StoreError> {
         let tables = self.lock();
-        let mut lapsed: Vec<_> = tables.people.deliveries.values().filter(|row| row.has_lapsed(now)).collect();
+        let lapsed = tables.people.deliveries.values().filter(|row| row.has_lapsed(now));
+        let mut lapsed: Vec<_> = lapsed.filter(|row| !except.contains(&row.user_id)).collect();
         lapsed.sort_by_key(|row| row.lease_until);
         Ok(lapsed.into_iter().take(limit).cloned().collect::<Vec<_>>().into())
     }
 
-    async fn letters_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
+    async fn mails_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
         let tables = self.lock();
         let leased = tables.people.deliveries.values().filter(|row| row.is_leased());
-        let letters: BTreeSet<_> = leased.map(|row| (row.user_id.clone(), row.letter_id)).collect();
-        Ok(letters.into_iter().collect())
+        let mails: BTreeSet<_> = leased.map(|row| (row.user_id.clone(), row.mail_id)).collect();
+        Ok(mails.into_iter().collect())
     }
 
-    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Found<Delivery>, StoreError> {
-        let is_in_it = |row: &&Delivery| row.user_id == user_id && row.letter_id == Some(letter_id);
+    async fn mail_deliveries(&mut self, user_id: &str, mail_id: Uuid) -> Result<Found<Delivery>, StoreError> {
+        let is_in_it = |row: &&Delivery| row.user_id == user_id && row.mail_id == Some(mail_id);
         Ok(self.lock().people.deliveries.values().filter(is_in_it).cloned().collect::<Vec<_>>().into())
     }
 

@@ -49,9 +49,9 @@ impl Allowance {
 
 impl PeopleRules {
     /// The allowance that an item counts towards; none for the hub's own notes, which are not limited.
-    pub(crate) fn allowance(&self, kind: InboxItemKind, level: InboxItemType) -> Option<Allowance> {
+    pub(crate) fn allowance(&self, kind: InboxItemKind, item_type: InboxItemType) -> Option<Allowance> {
         let own = |allowance: Allowance| self.per_hour(allowance).map_or(Allowance::Messages, |_| allowance);
-        match (kind, level) {
+        match (kind, item_type) {
             (InboxItemKind::Note, _) => None,
             (InboxItemKind::Toast, _) => Some(Allowance::Toasts),
             (InboxItemKind::Message, InboxItemType::Reminder) => Some(own(Allowance::Reminders)),

@@ -3,7 +3,7 @@ use bellwire_core::person::PersonSettings;
 use uuid::Uuid;
 
 use super::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, InboxItem, NewReminder, NotificationDraft, PressResult,
+    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, InboxItem, NewReminder, NotificationDraft, PressOutcome,
     Reminder, SendResult, SettingsRequest,
 };
 use crate::command::IdempotencyKey;
@@ -46,21 +46,21 @@ macro_rules! people_commands {
 people_commands! {
     Send(draft: Box<NotificationDraft>) -> SendResult => send;
     Mark(user_id: String, id: NotificationId, read: bool) -> InboxItem => mark;
-    ReadSome(user_id: String, before: usize, once: Option<IdempotencyKey>) -> (usize, bool) => read_some;
+    ReadSome(user_id: String, before: usize, idempotency_key: Option<IdempotencyKey>) -> (usize, bool) => read_some;
     Dismiss(user_id: String, id: NotificationId) -> InboxItem => dismiss;
-    Act(user_id: String, id: NotificationId, index: usize, once: Option<IdempotencyKey>) -> PressResult => act;
+    Act(user_id: String, id: NotificationId, index: usize, idempotency_key: Option<IdempotencyKey>) -> PressOutcome => act;
     Remind(reminder: Box<NewReminder>) -> Reminder => remind;
     CancelReminder(user_id: Option<String>, id: Uuid) -> () => cancel_reminder;
     ChangeSettings(change: Box<SettingsRequest>) -> (PersonSettings, Option<Uuid>) => change_settings;
     PlanAnew(user_id: String, after: Uuid) -> Option<Uuid> => replan;
-    ConfirmAddress(user_id: String, code: Vec<u8>, once: Option<IdempotencyKey>) -> PersonSettings => confirm_address;
+    ConfirmAddress(user_id: String, code: Vec<u8>, idempotency_key: Option<IdempotencyKey>) -> PersonSettings => confirm_address;
     Unsubscribe(user_id: String, address: String) -> () => unsubscribe;
-    SettleLeases(told: Option<Uuid>) -> Option<Uuid> => settle_leases;
-    Claim(limit: usize) -> Vec<Claim> => claim;
-    Start(letter: AttemptStart) -> bool => start;
-    AttemptEnd(finish: AttemptEnd, is_told: bool) -> (bool, Option<AttemptOutcome>) => finish;
-    RetryDelivery(user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> Delivery => retry_delivery;
-    Recall(once: IdempotencyKey) -> Option<String> => known_answer;
+    SettleLeases(notified: Option<Uuid>) -> Option<Uuid> => settle_leases;
+    Claim(limit: usize) -> (Vec<Claim>, bool) => claim;
+    Start(mail: AttemptStart) -> bool => start;
+    AttemptEnd(finish: AttemptEnd, is_notified: bool) -> (bool, Option<AttemptOutcome>) => finish;
+    RetryDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => retry_delivery;
+    Recall(idempotency_key: IdempotencyKey) -> Option<String> => known_answer;
     Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
-    CancelDelivery(user_id: Option<String>, id: Uuid, once: Option<IdempotencyKey>) -> Delivery => cancel_delivery;
+    CancelDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => cancel_delivery;
 }

@@ -35,7 +35,8 @@ pub struct Delivery {
     /// Incremented by every claim. An outcome reported with an older fence is ignored.
     pub fence: i64,
     /// The id of the mail it is part of; the same on every attempt.
-    pub letter_id: Option<Uuid>,
+    #[serde(rename = "letter_id")]
+    pub mail_id: Option<Uuid>,
     /// When it was planned.
     pub created_at: Time,
     /// When it ended.
@@ -107,7 +108,7 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The id of the mail, the same on every attempt.
-    pub letter_id: Uuid,
+    pub mail_id: Uuid,
     /// The fence of this claim.
     pub fence: i64,
     /// The recipient.
@@ -130,7 +131,7 @@ pub struct Claim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// These notifications, oldest first.
-    News(Vec<InboxItem>),
+    Notifications(Vec<InboxItem>),
     /// The code that confirms the address; it is made when the attempt starts.
     Confirmation,
 }
@@ -139,7 +140,7 @@ pub enum Purpose {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptStart {
     /// The id of the mail.
-    pub letter_id: Uuid,
+    pub mail_id: Uuid,
     /// The fence of the claim.
     pub fence: i64,
     /// The hash of the code in it, if it confirms an address.
@@ -150,7 +151,7 @@ pub struct AttemptStart {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptEnd {
     /// The id of the mail.
-    pub letter_id: Uuid,
+    pub mail_id: Uuid,
     /// The fence of the claim.
     pub fence: i64,
     /// The outcome.

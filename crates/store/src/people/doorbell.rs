@@ -34,7 +34,7 @@ impl Doorbell {
 impl Drop for Doorbell {
     fn drop(&mut self) {
         let mut inboxes = self.doorbells.lock();
-        // The last one takes the person off the list; its own receiver is still counted here.
+        // The last receiver removes the person. It is still counted here.
         if inboxes.get(&self.user_id).is_some_and(|bell| bell.receiver_count() <= 1) {
             inboxes.remove(&self.user_id);
         }

@@ -15,7 +15,7 @@ pub struct InboxItem {
     /// Where it came from. `kind` on the wire.
     pub kind: InboxItemKind,
     /// The type. `type` on the wire.
-    pub level: InboxItemType,
+    pub item_type: InboxItemType,
     /// The authenticated origin.
     pub origin: String,
     /// The source of its events, if there is one. It is not authenticated.
@@ -112,6 +112,24 @@ pub struct PressResult {
     pub acted: ButtonPress,
 }
 
+/// The outcome of pressing a button.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PressOutcome {
+    /// The button is pressed, now or before.
+    Pressed(PressResult),
+    /// The notification was settled by something else; this press changed nothing.
+    Settled(Settlement),
+}
+
+/// What settled a notification: its first pressed prompt button, else its dismissal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// The index of the pressed button, from 0, and the button; none = it was dismissed without one.
+    pub pressed: Option<(usize, ToastButton)>,
+    /// When.
+    pub at: Time,
+}
+
 /// A person's notification in an event's trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonTrace {
@@ -129,7 +147,7 @@ pub struct InboxQuery {
     /// The state of the items.
     pub state: InboxState,
     /// The type of the items; none = all.
-    pub level: Option<InboxItemType>,
+    pub item_type: Option<InboxItemType>,
     /// Only items older than this one.
     pub before: Option<Uuid>,
     /// The size of the page.
@@ -159,7 +177,7 @@ pub struct InboxChange {
 
 impl InboxChange {
     /// Whether it is the creation of the item.
-    pub fn is_news(&self) -> bool {
+    pub fn is_new(&self) -> bool {
         self.position == self.item.created_sequence
     }
 }
@@ -179,7 +197,7 @@ pub struct Catchup {
 
 impl PersonTrace {
     /// Removes what only the person may see: addresses, and what the person did with the item.
-    pub fn hide_the_persons_own(&mut self) {
+    pub fn redact_for_agents(&mut self) {
         if let Some(item) = &mut self.item {
             (item.read_at, item.dismissed_at) = (None, None);
             item.acted.clear();
@@ -199,6 +217,20 @@ impl PersonTrace {
 }
 
 impl InboxItem {
+    /// What settled it; none = its buttons still work.
+    pub fn settlement(&self) -> Option<Settlement> {
+        let button = |index: usize| self.toast.as_ref()?.buttons.get(index);
+        let mut presses = self.acted.iter().filter_map(|acted| Some((acted, button(acted.index)?)));
+        let prompt = presses.clone().find(|(_, button)| button.prompt.is_some());
+        let settled = |at: Time, press: Option<(&ButtonPress, &ToastButton)>| {
+            let pressed = press.map(|(acted, button)| (acted.index, button.clone()));
+            Settlement { pressed, at }
+        };
+        prompt
+            .map(|(acted, button)| settled(acted.at, Some((acted, button))))
+            .or_else(|| self.dismissed_at.map(|at| settled(at, presses.next())))
+    }
+
     /// Whether it may still appear as a toast.
     pub fn appears_at(&self, now: Time) -> bool {
         let lasts = |toast: &Toast| toast.duration == 0 || now < self.created_at.plus(toast.duration.into());
@@ -213,7 +245,7 @@ impl InboxItem {
             InboxState::Dismissed => self.dismissed_at.is_some(),
         };
         state
-            && query.level.is_none_or(|level| level == self.level)
+            && query.item_type.is_none_or(|item_type| item_type == self.item_type)
             && query.before.is_none_or(|before| self.id.0 < before)
     }
 }

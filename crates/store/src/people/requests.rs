@@ -20,7 +20,7 @@ pub struct NotificationDraft {
     /// The content.
     pub content: NotificationContent,
     /// The idempotency key of this call.
-    pub once: Option<IdempotencyKey>,
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 /// The content of a notification to a person.
@@ -73,7 +73,7 @@ pub struct NewReminder {
     /// When it is due.
     pub at: Time,
     /// The idempotency key of this call.
-    pub once: Option<IdempotencyKey>,
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 /// A change of a person's settings.

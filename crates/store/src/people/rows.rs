@@ -56,5 +56,5 @@ pub(crate) struct LoadedPerson {
     pub(crate) settings: PersonSettings,
     pub(crate) position: Option<i64>,
     /// The inbox items of the last hour, oldest first.
-    pub(crate) told: Vec<(InboxItemKind, InboxItemType, Time)>,
+    pub(crate) sent: Vec<(InboxItemKind, InboxItemType, Time)>,
 }

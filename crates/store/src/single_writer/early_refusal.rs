@@ -1,20 +1,20 @@
-//! Refusals that need no writer, because they were decided before.
+//! Refuses calls over the hourly limit without the writer, if the refusal cache knows that the limit is reached.
 //!
-//! The order of the checks holds: a call that was made before under the same name gets its first answer even while the
-//! hour is full. A call without a name has no first answer. For one with a name the refusal is recalled first and the name
-//! looked for afterwards, in committed rows: a refusal is remembered after its commit, so everything that was admitted
-//! before it is committed by then and is found; and until its time nothing else is admitted. A name that is found goes to
-//! the writer, which knows the answer, and whether it was the same call.
+//! A repeated call must get its first answer even while the limit is reached. So for a call with an idempotency key the
+//! refusal cache is read first, and then the key is searched in committed rows. The order matters: a refusal is cached
+//! only after its commit, so every call admitted before it is committed too and is found; and until the refusal ends no
+//! other call is admitted. A call whose key is found goes to the writer, which compares the request and replays the
+//! answer.
 
 use super::{Reader, SingleWriterStore};
 use crate::error::StoreError;
 use crate::people::{NotificationDraft, SendResult};
 
-/// No refusal lasts longer. One that says so was written by another clock, and is not believed.
+/// The longest refusal. A longer one was written with another clock and is ignored.
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
 impl<R: Reader> SingleWriterStore<R> {
-    /// What this call is answered without the writer, if it can be.
+    /// The answer to this call without the writer, if the limit is known to be reached.
     pub(super) async fn refused_before(&self, draft: &NotificationDraft) -> Result<Option<SendResult>, StoreError> {
         let caller = &draft.caller;
         let speaks_for = caller.user_id.as_deref().is_none_or(|own| own == draft.user_id);
@@ -26,8 +26,8 @@ impl<R: Reader> SingleWriterStore<R> {
         if !(1..=HOUR_MS).contains(&wait_ms) {
             return Ok(None);
         }
-        if let Some(once) = &draft.once
-            && self.reader.is_named(once).await?
+        if let Some(idempotency_key) = &draft.idempotency_key
+            && self.reader.has_idempotency_row(idempotency_key).await?
         {
             return Ok(None);
         }

@@ -11,38 +11,38 @@ use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::people::{
     AttemptEnd, AttemptStart, Catchup, Claim, Delivery, DeliveryState, Doorbell, InboxItem, InboxQuery, NewReminder,
-    NotificationDraft, People, PeopleCommand, PressResult, Reminder, SendResult, SettingsRequest,
+    NotificationDraft, People, PeopleCommand, PressOutcome, Reminder, SendResult, SettingsRequest,
 };
 use crate::reply::PendingReply;
 use crate::writer::Job;
 
-/// What of people can be read without the writer, from committed rows only.
+/// Queries about people that do not need the writer. They see committed rows only.
 pub trait PeopleReader {
-    /// What a person prefers.
+    /// A person's settings.
     fn settings(&self, user_id: &str) -> impl Future<Output = Result<PersonSettings, StoreError>> + Send;
-    /// Newest first, one more than the page holds if there is one.
+    /// A page of the inbox, newest first, with one more item than the page size if there is one.
     fn inbox(
         &self,
         user_id: &str,
         query: InboxQuery,
     ) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
-    /// How many are not read.
+    /// The number of unread items.
     fn unread_count(&self, user_id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
-    /// What has changed behind a position, or only where the inbox stands; all of one moment.
+    /// The changes after a position, or without a position only the current one. All values are of one transaction.
     fn catch_up(
         &self,
         user_id: &str,
         after: Option<i64>,
         limit: usize,
     ) -> impl Future<Output = Result<Catchup, StoreError>> + Send;
-    /// What is to be told later, oldest first, from behind `after` on.
+    /// The waiting reminders with an id after `after`, ordered by id.
     fn reminders(
         &self,
         user_id: Option<&str>,
         after: Option<Uuid>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Reminder>, StoreError>> + Send;
-    /// Newest first, older than `before`.
+    /// Deliveries older than `before`, newest first.
     fn deliveries(
         &self,
         user_id: Option<&str>,
@@ -50,9 +50,9 @@ pub trait PeopleReader {
         before: Option<Uuid>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
-    /// How many deliveries wait, and when the first of them is or was due.
+    /// The number of waiting deliveries, and the earliest due time.
     fn outbox(&self) -> impl Future<Output = Result<(usize, Option<Time>), StoreError>> + Send;
-    /// When the first of them is or was due.
+    /// The earliest due time of the waiting deliveries.
     fn oldest_delivery(&self) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
 }
 
@@ -102,14 +102,14 @@ impl<R: Reader> People for SingleWriterStore<R> {
         self.command(move |reply| PeopleCommand::Mark { user_id, id, read, reply })
     }
 
-    fn read_all(&self, user_id: String, once: Option<IdempotencyKey>) -> StoreFuture<'_, usize> {
+    fn read_all(&self, user_id: String, idempotency_key: Option<IdempotencyKey>) -> StoreFuture<'_, usize> {
         Box::pin(async move {
             let mut before = 0;
-            // Others have their turn between two steps.
+            // Other commands run between two steps.
             loop {
-                let (user_id, once) = (user_id.clone(), once.clone());
+                let (user_id, idempotency_key) = (user_id.clone(), idempotency_key.clone());
                 let (all, more) =
-                    self.command(|reply| PeopleCommand::ReadSome { user_id, before, once, reply }).await?;
+                    self.command(|reply| PeopleCommand::ReadSome { user_id, before, idempotency_key, reply }).await?;
                 if !more {
                     return Ok(all);
                 }
@@ -127,9 +127,9 @@ impl<R: Reader> People for SingleWriterStore<R> {
         user_id: String,
         id: NotificationId,
         index: usize,
-        once: Option<IdempotencyKey>,
-    ) -> StoreFuture<'_, PressResult> {
-        self.command(move |reply| PeopleCommand::Act { user_id, id, index, once, reply })
+        idempotency_key: Option<IdempotencyKey>,
+    ) -> StoreFuture<'_, PressOutcome> {
+        self.command(move |reply| PeopleCommand::Act { user_id, id, index, idempotency_key, reply })
     }
 
     fn remind(&self, reminder: NewReminder) -> StoreFuture<'_, Reminder> {
@@ -165,7 +165,7 @@ impl<R: Reader> People for SingleWriterStore<R> {
             let user_id = change.user_id.clone();
             let change = Box::new(change);
             let (settings, mut rest) = self.command(|reply| PeopleCommand::ChangeSettings { change, reply }).await?;
-            // Others have their turn between two steps.
+            // Other commands run between two steps.
             while let Some(after) = rest {
                 let user_id = user_id.clone();
                 rest = self.command(|reply| PeopleCommand::PlanAnew { user_id, after, reply }).await?;
@@ -178,9 +178,9 @@ impl<R: Reader> People for SingleWriterStore<R> {
         &self,
         user_id: String,
         code: Vec<u8>,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, PersonSettings> {
-        self.command(|reply| PeopleCommand::ConfirmAddress { user_id, code, once, reply })
+        self.command(|reply| PeopleCommand::ConfirmAddress { user_id, code, idempotency_key, reply })
     }
 
     fn unsubscribe(&self, user_id: String, address: String) -> StoreFuture<'_, ()> {
@@ -189,29 +189,43 @@ impl<R: Reader> People for SingleWriterStore<R> {
 
     fn claim(&self, limit: usize) -> StoreFuture<'_, Vec<Claim>> {
         Box::pin(async move {
-            let mut told = None;
-            // Others have their turn between two steps.
-            while let Some(letter) = self.command(|reply| PeopleCommand::SettleLeases { told, reply }).await? {
-                told = Some(letter);
+            let mut notified = None;
+            // Other commands run between two steps.
+            while let Some(mail) = self.command(|reply| PeopleCommand::SettleLeases { notified, reply }).await? {
+                notified = Some(mail);
             }
-            self.command(|reply| PeopleCommand::Claim { limit, reply }).await
+            let mut claims = Vec::new();
+            loop {
+                let limit = limit - claims.len();
+                match self.command(|reply| PeopleCommand::Claim { limit, reply }).await {
+                    Ok((more_claims, more)) => {
+                        claims.extend(more_claims);
+                        if !more {
+                            return Ok(claims);
+                        }
+                    }
+                    // What is claimed must be sent before its lease ends.
+                    Err(_) if !claims.is_empty() => return Ok(claims),
+                    Err(error) => return Err(error),
+                }
+            }
         })
     }
 
-    fn start(&self, letter: AttemptStart) -> StoreFuture<'_, bool> {
-        self.command(|reply| PeopleCommand::Start { letter, reply })
+    fn start(&self, mail: AttemptStart) -> StoreFuture<'_, bool> {
+        self.command(|reply| PeopleCommand::Start { mail, reply })
     }
 
     fn finish(&self, finish: AttemptEnd) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let (mut finish, mut is_told) = (finish, false);
-            // Others have their turn between two steps.
+            let (mut finish, mut is_notified) = (finish, false);
+            // Other commands run between two steps.
             loop {
                 let part = finish.clone();
                 let (is_ours, rest) =
-                    self.command(|reply| PeopleCommand::AttemptEnd { finish: part, is_told, reply }).await?;
+                    self.command(|reply| PeopleCommand::AttemptEnd { finish: part, is_notified, reply }).await?;
                 let Some(outcome) = rest else { return Ok(is_ours) };
-                (finish.outcome, is_told) = (outcome, true);
+                (finish.outcome, is_notified) = (outcome, true);
             }
         })
     }
@@ -234,22 +248,22 @@ impl<R: Reader> People for SingleWriterStore<R> {
         &self,
         user_id: Option<String>,
         id: Uuid,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, Delivery> {
-        self.command(move |reply| PeopleCommand::RetryDelivery { user_id, id, once, reply })
+        self.command(move |reply| PeopleCommand::RetryDelivery { user_id, id, idempotency_key, reply })
     }
 
     fn cancel_delivery(
         &self,
         user_id: Option<String>,
         id: Uuid,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, Delivery> {
-        self.command(move |reply| PeopleCommand::CancelDelivery { user_id, id, once, reply })
+        self.command(move |reply| PeopleCommand::CancelDelivery { user_id, id, idempotency_key, reply })
     }
 
-    fn recall(&self, once: IdempotencyKey) -> StoreFuture<'_, Option<String>> {
-        self.command(|reply| PeopleCommand::Recall { once, reply })
+    fn recall(&self, idempotency_key: IdempotencyKey) -> StoreFuture<'_, Option<String>> {
+        self.command(|reply| PeopleCommand::Recall { idempotency_key, reply })
     }
 
     fn secret(&self, name: String, fresh: Vec<u8>) -> StoreFuture<'_, Vec<u8>> {
@@ -273,7 +287,7 @@ impl<R: Reader> People for SingleWriterStore<R> {
     }
 }
 
-/// The rows of a page, and the last of them where there are more.
+/// The rows of a page, and the cursor if there are more.
 fn page<T>(mut rows: Vec<T>, limit: usize, name: fn(&T) -> Uuid) -> (Vec<T>, Option<Uuid>) {
     let more = rows.len() > limit;
     rows.truncate(limit);

@@ -1,4 +1,4 @@
-//! The hub's last `now` in the database, and what becomes of rows from a future that the wall clock took back.
+//! Stores the hub's last time, and adjusts rows with times in the future after the wall clock was set back.
 
 use bellwire_core::Time;
 use rusqlite::{Connection, params};
@@ -6,10 +6,10 @@ use rusqlite::{Connection, params};
 use super::mailbox_log::MailboxLog;
 use super::transaction;
 
-/// `last_now` is written with a commit when it is this much older.
+/// A commit writes `last_now` when the stored value is this much older.
 const NOTED_EVERY_MS: u64 = 10_000;
 
-/// What was written of `last_now`.
+/// The stored value of `last_now`.
 #[derive(Copy, Clone)]
 pub(super) struct HubTime(Option<Time>);
 
@@ -24,7 +24,7 @@ impl HubTime {
         self.0
     }
 
-    /// Writes the time of a commit, if the one in the database is too old.
+    /// Writes the time of a commit, if the stored one is too old.
     pub(super) fn note(self, connection: &Connection, now: Time) -> rusqlite::Result<Self> {
         if self.0.is_some_and(|noted| now < noted.plus(NOTED_EVERY_MS)) {
             return Ok(self);
@@ -40,10 +40,9 @@ fn write(connection: &Connection, now: Time) -> rusqlite::Result<HubTime> {
     Ok(HubTime(Some(now)))
 }
 
-/// What is changed where times are ahead of `now`. Whether something may be told or sent is decided again when it is due,
-/// so what only waits for its time is simply due now; a mailbox then sets its own times back when it is handled. What was
-/// asked for at a time counts from now as it counted from the time it was asked at; news that only waits for the hourly
-/// cap (`asked = 0`) is due now.
+/// The updates of times that are ahead of `now`. Limits and quiet hours are checked again when a row is due, so rows
+/// that wait become due now; a mailbox adjusts its own times when it is loaded. A reminder keeps its distance from the
+/// time it was created; a notification that only waits for the hourly limit (`asked = 0`) is due now.
 const FROM_THE_FUTURE: [&str; 11] = [
     "UPDATE mailboxes SET due_at = ?1 WHERE due_at > ?1 AND due_at < 9223372036854775807",
     "UPDATE reminders SET at = MIN(at, ?1), due_at = MIN(due_at, ?1), created_at = MIN(created_at, ?1) \
@@ -60,10 +59,11 @@ const FROM_THE_FUTURE: [&str; 11] = [
     "UPDATE confirmations SET expires_at = ?1 + 86400000 WHERE expires_at > ?1 + 86400000",
 ];
 
-/// Treats rows from the future as rows of now, all at once. The log is emptied first: what is in it has due times too.
+/// Adjusts all rows with times in the future, in one transaction. The mailbox log is emptied first, because its
+/// mailboxes have due times too.
 pub(super) fn set_back(connection: &Connection, log: &mut MailboxLog, now: Time) -> rusqlite::Result<HubTime> {
     let plan = log.plan_until(log.next(), usize::MAX, None);
-    let time = transaction::whole(connection, |connection| {
+    let time = transaction::commit(connection, |connection| {
         log.write(connection, &plan)?;
         for statement in FROM_THE_FUTURE {
             connection.execute(statement, params![now.as_millis()])?;

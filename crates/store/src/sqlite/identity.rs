@@ -2,16 +2,16 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, StoreError};
 
-/// Which file a name stood for when it was opened.
+/// The device and inode of the file at a path when it was opened.
 ///
-/// A file that was deleted or moved can be written for as long as it is open, and whatever is written is gone with the
-/// process. So the name is looked at before every commit; that costs a microsecond where a commit costs hundreds.
+/// A file that was deleted or moved can still be written while it is open, and the data is lost when the process ends.
+/// So the path is checked before every commit. That takes a microsecond; a commit takes hundreds.
 pub(super) struct FileIdentity {
     path: PathBuf,
     file: Option<Number>,
 }
 
-/// Device and number of a file.
+/// Device and inode of a file.
 type Number = (u64, u64);
 
 impl FileIdentity {
@@ -22,7 +22,7 @@ impl FileIdentity {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Whether the name still stands for the same file.
+    /// Fails if the path is not the same file any more.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         match number(&self.path) {
             Ok(file) if file == self.file => Ok(()),
@@ -42,7 +42,7 @@ fn number(path: &Path) -> std::io::Result<Option<Number>> {
     std::fs::metadata(path).map(|file| Some((file.dev(), file.ino())))
 }
 
-/// Elsewhere an open file cannot be deleted.
+/// On other systems an open file cannot be deleted.
 #[cfg(not(unix))]
 fn number(path: &Path) -> std::io::Result<Option<Number>> {
     std::fs::metadata(path).map(|_| None)

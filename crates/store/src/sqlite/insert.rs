@@ -1,4 +1,4 @@
-//! The rows that publishing and injecting write, table by table, each by a statement that stays prepared.
+//! Inserts the rows of publishing and injecting, with cached prepared statements.
 
 use bellwire_core::Time;
 use bellwire_core::notification::EndReason;
@@ -64,7 +64,7 @@ pub(super) fn events(connection: &Connection, rows: &[EventRow]) -> rusqlite::Re
 }
 
 pub(super) fn client_event_id(connection: &Connection, rows: &[ClientEventIdRow]) -> rusqlite::Result<()> {
-    // A name whose event was forgotten may be used again, also while its old row is still there.
+    // A client event id whose event was deleted may be used again, even while its old row exists.
     let mut insert = connection.prepare_cached(
         "INSERT INTO brought_ids (token_owner, id, event_id, content, at) VALUES (?, ?, ?, ?, ?) \
          ON CONFLICT (token_owner, id) DO UPDATE SET event_id = excluded.event_id, \
@@ -113,7 +113,7 @@ pub(super) fn notifications<'a>(
     Ok(())
 }
 
-/// Writes what agents were answered; the first row gets the number behind this one.
+/// Inserts injections; the first row gets the sequence number after `latest`.
 pub(super) fn injections(connection: &Connection, rows: &[InjectionRow], latest: i64) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO injections (sequence, owner, conversation_id, agent, call_id, point, at, unseen, answer, taken, \
@@ -138,11 +138,11 @@ pub(super) fn injections(connection: &Connection, rows: &[InjectionRow], latest:
     Ok(())
 }
 
-/// What a commit of publishing and injecting writes.
+/// Inserts all rows that publishing and injecting write.
 pub(super) fn all(connection: &Connection, changes: &Changes, latest: i64) -> rusqlite::Result<()> {
     conversations(connection, changes.conversations.values())?;
     events(connection, &changes.events)?;
-    client_event_id(connection, &changes.client_event_id)?;
+    client_event_id(connection, &changes.client_event_ids)?;
     notifications(connection, changes.notifications.values())?;
     injections(connection, &changes.injections, latest)
 }

@@ -10,26 +10,26 @@ use super::{BUSY, SqliteStore, failed, failure, lock, migrate, options};
 use crate::error::StoreError;
 use crate::rows::MailboxKey;
 
-/// What an operator wants to know of a database that nobody serves.
+/// The result of checking a database that is not in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// Steps that the next start will apply.
+    /// The migrations that the next start will apply.
     pub pending: Vec<&'static str>,
-    /// What SQLite finds damaged, and the rows timers, reminders and deliveries would leave out; nothing in a whole
-    /// database.
+    /// Damage that SQLite reports, and rows that timers, reminders and deliveries would skip; empty if the database is
+    /// intact.
     pub damage: Vec<String>,
 }
 
-/// A mailbox, and the bytes that [`bellwire_core::Mailbox::load`] makes it of.
+/// A mailbox in the form that [`bellwire_core::Mailbox::load`] reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedMailbox {
-    /// Whose it is.
+    /// The owner.
     pub owner: String,
-    /// The conversation; empty where it is the person's own.
+    /// The conversation; empty for a person's mailbox.
     pub conversation_id: String,
-    /// The agent of the conversation; where it is the person's own, the origin it is for.
+    /// The agent; for a person's mailbox, the origin.
     pub agent: String,
-    /// Its state.
+    /// The saved state.
     pub state: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl SavedMailbox {
 }
 
 impl SqliteStore {
-    /// Looks a database over without changing it. Refused while a hub serves it.
+    /// Checks a database without changing it. Refused while a hub uses it.
     pub async fn inspect(path: &Path) -> Result<Inspection, StoreError> {
         let _lock = lock(path)?;
         let mut connection = options(path).read_only(true).connect().await.map_err(failure)?;
@@ -55,10 +55,10 @@ impl SqliteStore {
         let lines: Result<Vec<String>, StoreError> = rows.iter().map(|row| column(row, 0)).collect();
         let mut damage = lines?;
         damage.retain(|line| line != "ok");
-        // Where steps are missing, the tables are other ones.
+        // Before missing migrations are applied, the tables have another schema.
         if pending.is_empty() {
             damage.append(&mut unreadable::rows(&mut connection).await?);
-            match looking(path).and_then(|connection| MailboxLog::read(&connection)) {
+            match read_only(path).and_then(|connection| MailboxLog::read(&connection)) {
                 Ok(log) => damage.append(&mut unreadable::mailboxes(&mut connection, &log).await?),
                 Err(error) => damage.push(error.message),
             }
@@ -67,11 +67,11 @@ impl SqliteStore {
         Ok(Inspection { pending, damage })
     }
 
-    /// Every mailbox of a database that nobody serves, as it was saved last. What changed lately is in the file as
-    /// differences only, so that no query gives it.
+    /// The latest saved state of every mailbox of a database that is not in use. Recent states exist only as
+    /// differences in the log, so that no SQL query can return them.
     pub async fn mailboxes(path: &Path) -> Result<Vec<SavedMailbox>, StoreError> {
         let _lock = lock(path)?;
-        let connection = looking(path).map_err(|error| super::named(path, error))?;
+        let connection = read_only(path).map_err(|error| super::with_path(path, error))?;
         let log = MailboxLog::read(&connection)?;
         let mut mailboxes: Vec<_> = log.all().map(|(key, state)| SavedMailbox::new(key, state)).collect();
         let mut query =
@@ -87,8 +87,8 @@ impl SqliteStore {
     }
 }
 
-/// A connection that changes nothing, also where the file may not be written.
-fn looking(path: &Path) -> Result<Connection, StoreError> {
+/// A read-only connection, which also works if the file is not writable.
+fn read_only(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(BUSY).map_err(failed)?;

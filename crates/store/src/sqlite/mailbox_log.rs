@@ -1,15 +1,19 @@
-//! The mailboxes that changed lately: each as it is in memory, and how it came to that in the file.
+//! The log of recently changed mailboxes.
 //!
-//! A mailbox is saved by every commit that touches it. Written in its place, each would change a page of its own somewhere
-//! in the file, and all of it for the few bytes an event changes. So a commit appends one record to a log, with what has
-//! changed in each of its mailboxes; and only what has not changed again for long moves to its place. The first change of
-//! a mailbox is the whole of it, and so is the next as soon as those in between take as much: the log stays short, and a
-//! start reads about twice what the mailboxes have.
+//! Every commit saves the mailboxes it changed. Updating the row of each mailbox would write one page per mailbox,
+//! although an event changes only a few bytes. So a commit appends one record to a log (table `mailbox_log`), with the
+//! changes of all its mailboxes. Only a mailbox that has not changed for long is written to its row (table
+//! `mailboxes`).
+//!
+//! The first change of a mailbox in the log is its full image; the record with it is the mailbox's *base*. The
+//! following changes are differences. When they are as large as the image, the next change is a full image again. So
+//! the log stays short, and a start reads about twice the size of the mailboxes.
 
 mod change;
 mod difference;
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::ops::Bound;
 
 use bellwire_core::Time;
 use rusqlite::{Connection, Row, params};
@@ -19,92 +23,102 @@ use crate::keys::KeyedMap;
 use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
 use change::{Image, MailboxChange};
 
-/// About this part of what the log may keep leaves it at once, and at least so many bytes.
-const LEAVING_PART: usize = 64;
-const LEAVING_MIN: usize = 1024;
-/// How many mailboxes may move to their places with one commit, give or take those of one record.
+/// Old records are removed in portions of about this fraction of the maximum log size.
+const REMOVED_PART: usize = 64;
+const REMOVED_MIN: usize = 1024;
+/// About how many mailboxes one commit may write to their rows.
 const MOVED_MAX: usize = 4_096;
-/// Records are counted through; where so many are missing, the numbers are wrong and not the records gone.
+/// Records have consecutive numbers. A gap larger than this is damage, not removed records.
 const GAP_MAX: i64 = 1_000_000;
 
-/// What the log holds.
+/// The log and the latest state of its mailboxes, in memory.
 #[derive(Default)]
 pub(super) struct MailboxLog {
-    /// How many bytes it may have.
+    /// The maximum size, in bytes.
     bytes_max: usize,
-    /// The number of the oldest record; from there on they are counted through.
+    /// The number of the oldest record; the following ones have consecutive numbers.
     first: i64,
     records: VecDeque<Record>,
-    /// How many bytes all records have.
+    /// The size of all records, in bytes.
     bytes: usize,
     mailboxes: KeyedMap<MailboxKey, Logged>,
-    /// Those of them that are not their conversation's own agent's, in order: there are few.
+    /// The mailboxes of sub-agents, in order; there are few.
     sub_agents: BTreeSet<MailboxKey>,
     by_due: BTreeSet<(Time, MailboxKey)>,
-    /// Up to here, whatever is due in its place has changed again since: it is in the log.
-    looked: Time,
-    /// What was found to be due in its place when that was last asked, and when that was.
-    handed: Option<(Time, Vec<(Time, MailboxKey)>)>,
+    /// Rows up to this position are outdated: their mailboxes are in the log.
+    rows_checked_until: DuePosition,
+    /// The due rows that the last query found, and the position up to which it searched.
+    due_rows: Option<(DuePosition, Vec<(DuePosition, MailboxKey)>)>,
+    /// The buffer of the last record, reused because the system would page in a new one for each commit.
+    buffer: Vec<u8>,
 }
 
-/// A record, without the changes themselves.
+/// The largest buffer that is kept from one commit to the next, in bytes.
+const BUFFER_MAX: usize = 4 * 1024 * 1024;
+
+/// A position in the table of mailboxes ordered by due time: the time in milliseconds and the rowid. Many rows may have the
+/// same time.
+pub(super) type DuePosition = (i64, i64);
+
+/// A record without its bytes.
 #[derive(Default)]
 struct Record {
     bytes: usize,
-    /// The mailboxes that are whole in it, and how many of them are still counted from here.
-    whole: Vec<MailboxKey>,
+    /// The mailboxes with a full image in it, and how many of them still have it as their base.
+    full: Vec<MailboxKey>,
     needed: usize,
 }
 
-/// A mailbox of the log.
+/// A mailbox in the log.
 struct Logged {
     image: Image,
-    /// The record in which it is whole, and the one with its latest change.
-    since: i64,
+    /// The record with its full image, and the record with its latest change.
+    base: i64,
     latest: i64,
-    /// How many bytes the changes after the whole have.
-    spent: usize,
+    /// The size of the differences after the full image.
+    difference_bytes: usize,
 }
 
-/// What a commit writes of mailboxes, and what the log will be when that has succeeded.
+/// What a commit writes to the log, and how the log changes after it succeeded.
 pub(super) struct LogPlan {
     number: i64,
-    /// What the log gets; empty where no mailbox changed.
+    /// The new record; empty if no mailbox changed.
     record: Vec<u8>,
     changes: Vec<Changed>,
-    /// Those that the record says are deleted.
+    /// The mailboxes that the record marks as deleted.
     deleted: Vec<MailboxKey>,
-    /// The records up to this number leave the log.
-    leaving: Option<i64>,
-    /// Those whose newest state leaves with a record, and moves to its place.
-    moving: Vec<MailboxKey>,
+    /// Records up to this number are removed.
+    remove_until: Option<i64>,
+    /// The mailboxes whose base record is removed, so that they are written to their rows.
+    moving_to_rows: Vec<MailboxKey>,
 }
 
 impl LogPlan {
-    /// How many rows it writes, about.
+    /// About how many rows it writes.
     pub(super) fn work(&self) -> usize {
-        self.changes.len() + self.moving.len()
+        self.changes.len() + self.moving_to_rows.len()
     }
 }
 
 struct Changed {
     key: MailboxKey,
     image: Image,
-    whole: bool,
+    full: bool,
     bytes: usize,
 }
 
 impl MailboxLog {
-    /// The same, with this many bytes at most.
+    /// Sets the maximum size.
     pub(super) fn keeping(self, bytes_max: usize) -> Self {
         Self { bytes_max, ..self }
     }
 
-    /// What the log of this file holds.
+    /// Reads the log of a database.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let bytes_max = crate::Sizes::default().mailbox_log_bytes;
         let mut log = Self { first: 1, bytes_max, ..Self::default() };
-        // Mailboxes whose whole has left the log: what is left of their changes is in their place.
+        // Mailboxes whose base record was removed: their row has the latest state, and their remaining changes are
+        // skipped.
         let mut moved: KeyedMap<MailboxKey, i64> = KeyedMap::default();
         let mut query =
             connection.prepare("SELECT sequence, changes FROM mailbox_log ORDER BY sequence").map_err(super::failed)?;
@@ -131,7 +145,7 @@ impl MailboxLog {
                 }
                 let known = log.mailboxes.get(&key).filter(|known| known.latest == change.before);
                 let image = match known {
-                    _ if change.before == 0 => change.whole(),
+                    _ if change.before == 0 => change.full(),
                     Some(known) => change.apply(&known.image),
                     None if change.before < log.first || moved.get(&key) == Some(&change.before) => {
                         moved.insert(key, number);
@@ -139,15 +153,15 @@ impl MailboxLog {
                     }
                     None => Image::damaged(),
                 };
-                let whole = known.is_none();
-                changed.push(Changed { key, image, whole, bytes });
+                let full = known.is_none();
+                changed.push(Changed { key, image, full, bytes });
             }
             log.append(record.len(), changed);
         }
         Ok(log)
     }
 
-    /// The number the next record gets.
+    /// The number of the next record.
     pub(super) fn next(&self) -> i64 {
         self.first + self.records.len() as i64
     }
@@ -156,12 +170,12 @@ impl MailboxLog {
         self.mailboxes.contains_key(key)
     }
 
-    /// A mailbox's newest state and the ids of what waits in it; none where that is in its place.
+    /// The latest state of a mailbox and the ids of its pending notifications; none if it is not in the log.
     pub(super) fn newest(&self, key: &MailboxKey) -> Option<(&[u8], &[u8])> {
         self.mailboxes.get(key).map(|logged| logged.image.parts())
     }
 
-    /// All mailboxes of the log, each with its newest state and the ids of what waits in it.
+    /// All mailboxes of the log, each with its latest state and the ids of its pending notifications.
     pub(super) fn newest_of_all(&self) -> impl Iterator<Item = (&MailboxKey, (&[u8], &[u8]))> {
         self.mailboxes.iter().map(|(key, logged)| (key, logged.image.parts()))
     }
@@ -171,7 +185,7 @@ impl MailboxLog {
         self.mailboxes.iter().map(|(key, logged)| (key, logged.image.parts().0))
     }
 
-    /// The agents of a conversation, besides its own, whose mailboxes are here and in which something waits.
+    /// The mailboxes of a conversation's sub-agents that are in the log and have pending notifications.
     pub(super) fn sub_agents_with_mail<'a>(
         &'a self,
         conversation: &'a ConversationKey,
@@ -181,7 +195,7 @@ impl MailboxLog {
         here.filter(|key| self.newest(key).is_some_and(|(_, pending)| !pending.is_empty()))
     }
 
-    /// Which mailboxes of the log are due, the earliest first.
+    /// The due mailboxes of the log, the earliest first.
     pub(super) fn due(&self, now: Time) -> impl Iterator<Item = (Time, MailboxKey)> {
         self.by_due.iter().take_while(move |(due_at, _)| *due_at <= now).cloned()
     }
@@ -191,54 +205,55 @@ impl MailboxLog {
         self.by_due.iter().map(|(due_at, _)| *due_at).find(|due_at| *due_at > after).unwrap_or(Time::NEVER)
     }
 
-    /// From which time on something may be due in its place.
+    /// The position after which rows of the table may still be due.
     ///
-    /// What is due is handled, and what is handled is appended to the log. So up to the first that was found and is not
-    /// here there is nothing left to find, however many rows still say that they are due.
-    pub(super) fn looked(&mut self) -> Time {
-        if let Some((at, found)) = self.handed.take() {
+    /// A due mailbox is handled, and a handled one is appended to the log. So all rows before the first one that was
+    /// found and is not in the log are outdated, even if their `due_at` has passed, and need not be read again.
+    pub(super) fn rows_checked_until(&mut self) -> DuePosition {
+        if let Some((at, found)) = self.due_rows.take() {
             let left = found.iter().filter(|(_, key)| !self.mailboxes.contains_key(key));
-            let left = left.map(|(due_at, _)| due_at.minus(1)).min();
-            self.looked = self.looked.max(left.map_or(at, |left| left.min(at)));
+            let left = left.map(|((due_at, rowid), _)| (*due_at, rowid - 1)).min();
+            self.rows_checked_until = self.rows_checked_until.max(left.map_or(at, |left| left.min(at)));
         }
-        self.looked
+        self.rows_checked_until
     }
 
-    /// What was found to be due in its place by now, each with its time.
-    pub(super) fn hand(&mut self, now: Time, found: Vec<(Time, MailboxKey)>) {
-        self.handed = Some((now, found));
+    /// Records the due rows that a query up to a position found.
+    pub(super) fn set_due_rows(&mut self, checked_until: DuePosition, found: Vec<(DuePosition, MailboxKey)>) {
+        self.due_rows = Some((checked_until, found));
     }
 
-    /// What a commit with these rows has to write.
-    pub(super) fn plan(&self, rows: &[(MailboxKey, MailboxRow)]) -> LogPlan {
-        let last = self.leaving();
-        let mut record = Vec::new();
+    /// Plans the commit of these rows.
+    pub(super) fn plan(&mut self, rows: &[(MailboxKey, MailboxRow)]) -> LogPlan {
+        let last = self.remove_until();
+        let mut record = std::mem::take(&mut self.buffer);
         let mut changes = Vec::with_capacity(rows.len());
         for (key, row) in rows {
             let image = Image::of(row);
-            // What is counted from a record that leaves begins anew, and so does what has taken as much as the whole.
-            let goes_on = |logged: &&Logged| last.is_none_or(|last| logged.since > last) && logged.spent < image.len();
+            // Write a difference, unless the base is removed or the differences are as large as the image.
+            let goes_on =
+                |logged: &&Logged| last.is_none_or(|last| logged.base > last) && logged.difference_bytes < image.len();
             let before = self.mailboxes.get(key).filter(goes_on).map(|logged| (logged.latest, &logged.image));
             let bytes = MailboxChange::write(key, &image, before, &mut record);
-            changes.push(Changed { key: key.clone(), image, whole: before.is_none(), bytes });
+            changes.push(Changed { key: key.clone(), image, full: before.is_none(), bytes });
         }
-        let mut moving = last.map_or_else(Vec::new, |last| self.counted_up_to(last));
-        if !moving.is_empty() {
+        let mut moving_to_rows = last.map_or_else(Vec::new, |last| self.based_on_records_until(last));
+        if !moving_to_rows.is_empty() {
             let here: HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
-            moving.retain(|key| !here.contains(key));
+            moving_to_rows.retain(|key| !here.contains(key));
         }
-        LogPlan { number: self.next(), record, changes, deleted: Vec::new(), leaving: last, moving }
+        LogPlan { number: self.next(), record, changes, deleted: Vec::new(), remove_until: last, moving_to_rows }
     }
 
-    /// Lets the records below this number leave, at most about `limit` mailboxes and records at once. The mailboxes of the
-    /// person who is being erased do not move to their places. A mailbox may move before its record can leave: until the
-    /// record does, both say the same.
+    /// Plans to remove the records below this number, at most about `limit` mailboxes and records. The mailboxes of an
+    /// erased person are not written to their rows. A mailbox may be written to its row before its record can be
+    /// removed; until then both have the same state.
     pub(super) fn plan_until(&self, until: i64, limit: usize, erased: Option<&str>) -> LogPlan {
-        let (mut last, mut moving) = (None, Vec::new());
+        let (mut last, mut moving_to_rows) = (None, Vec::new());
         for ((number, record), left) in (self.first..until).zip(&self.records).zip((1..=limit).rev()) {
-            let is_here = |key: &&MailboxKey| self.mailboxes.get(key).is_some_and(|logged| logged.since == number);
-            let mut here = record.whole.iter().filter(is_here).filter(|key| erased != Some(&**key.owner()));
-            moving.extend(here.by_ref().take(left.saturating_sub(moving.len())).cloned());
+            let is_here = |key: &&MailboxKey| self.mailboxes.get(key).is_some_and(|logged| logged.base == number);
+            let mut here = record.full.iter().filter(is_here).filter(|key| erased != Some(&**key.owner()));
+            moving_to_rows.extend(here.by_ref().take(left.saturating_sub(moving_to_rows.len())).cloned());
             if here.next().is_some() {
                 break;
             }
@@ -249,30 +264,40 @@ impl MailboxLog {
             record: Vec::new(),
             changes: Vec::new(),
             deleted: Vec::new(),
-            leaving: last,
-            moving,
+            remove_until: last,
+            moving_to_rows,
         }
     }
 
-    /// What the log says of mailboxes that are deleted: a record that names them.
+    /// Plans a record that marks these mailboxes as deleted.
     pub(super) fn plan_deletion(&self, deleted: Vec<MailboxKey>) -> LogPlan {
         let mut record = Vec::new();
         deleted.iter().for_each(|key| MailboxChange::write_deleted(key, &mut record));
-        LogPlan { number: self.next(), record, changes: Vec::new(), deleted, leaving: None, moving: Vec::new() }
+        LogPlan {
+            number: self.next(),
+            record,
+            changes: Vec::new(),
+            deleted,
+            remove_until: None,
+            moving_to_rows: Vec::new(),
+        }
     }
 
-    /// The mailboxes of a conversation that are in the log.
+    /// The mailboxes of a conversation that are in the log, behind this agent: its own agent's, then the others in order.
     pub(super) fn in_conversation<'a>(
         &'a self,
         conversation: &'a ConversationKey,
-    ) -> impl Iterator<Item = &'a MailboxKey> {
-        let main = self.mailboxes.get_key_value(&MailboxKey::new(conversation, "main"));
-        let from = MailboxKey::new(conversation, "");
-        let sub_agents = self.sub_agents.range(from..).take_while(move |key| key.is_in(conversation));
+        after: &str,
+    ) -> impl Iterator<Item = &'a MailboxKey> + use<'a> {
+        let main = MailboxKey::new(conversation, "main");
+        let main = self.mailboxes.get_key_value(&main).filter(|_| after < "main");
+        let from = (Bound::Excluded(MailboxKey::new(conversation, after)), Bound::Unbounded);
+        let sub_agents = self.sub_agents.range(from).take_while(move |key| key.is_in(conversation));
         main.map(|(key, _)| key).into_iter().chain(sub_agents)
     }
 
-    /// Whether nothing waits in a mailbox of the log and it will do nothing by itself. Of a damaged one that is not known.
+    /// Whether a mailbox of the log has no pending notification and no timer. False for a damaged one, whose state is
+    /// unknown.
     pub(super) fn is_idle(&self, key: &MailboxKey) -> bool {
         self.mailboxes.get(key).is_some_and(|Logged { image, .. }| {
             let (state, pending) = image.parts();
@@ -280,12 +305,12 @@ impl MailboxLog {
         })
     }
 
-    /// Whether all records below this number have left.
+    /// Whether all records below this number are removed.
     pub(super) fn begins_at_or_after(&self, number: i64) -> bool {
         self.first >= number
     }
 
-    /// Drops the mailboxes of a person who is being erased. Their records are still in the file.
+    /// Drops the mailboxes of a person who is being erased from memory. Their records are still in the file.
     pub(super) fn forget(&mut self, owner: &str) {
         let theirs: Vec<MailboxKey> = self.mailboxes.keys().filter(|key| &**key.owner() == owner).cloned().collect();
         for key in theirs {
@@ -293,10 +318,10 @@ impl MailboxLog {
         }
     }
 
-    /// Up to which record all leave with the next commit: those that nobody needs, as soon as they are worth it, and the
-    /// oldest where the log has become too long.
-    fn leaving(&self) -> Option<i64> {
-        let at_once = leaving_at_once(self.bytes_max);
+    /// The last record to remove with the next commit: records that are no mailbox's base, once they are large enough,
+    /// and the oldest records if the log is too long.
+    fn remove_until(&self) -> Option<i64> {
+        let at_once = removed_at_once(self.bytes_max);
         let too_many = self.bytes.saturating_sub(self.bytes_max);
         let (mut last, mut bytes, mut moved) = (self.first - 1, 0, 0);
         for record in &self.records {
@@ -309,46 +334,50 @@ impl MailboxLog {
         (bytes >= at_once || moved > 0).then_some(last)
     }
 
-    /// The mailboxes that are counted from the records up to this one.
-    fn counted_up_to(&self, last: i64) -> Vec<MailboxKey> {
-        let leaving = (self.first..=last).zip(&self.records);
-        let counted = leaving.flat_map(|(number, record)| {
-            let here = move |key: &&MailboxKey| self.mailboxes.get(key).is_some_and(|logged| logged.since == number);
-            record.whole.iter().filter(here).cloned()
+    /// The mailboxes whose base is one of the records up to this one.
+    fn based_on_records_until(&self, last: i64) -> Vec<MailboxKey> {
+        let removed = (self.first..=last).zip(&self.records);
+        let based = removed.flat_map(|(number, record)| {
+            let here = move |key: &&MailboxKey| self.mailboxes.get(key).is_some_and(|logged| logged.base == number);
+            record.full.iter().filter(here).cloned()
         });
-        counted.collect()
+        based.collect()
     }
 
-    /// The commit succeeded.
+    /// Applies a plan after its commit has succeeded.
     pub(super) fn committed(&mut self, plan: LogPlan) {
-        let last = plan.leaving.unwrap_or(0);
+        let last = plan.remove_until.unwrap_or(0);
         for key in &plan.deleted {
             self.remove(key);
         }
         if !plan.record.is_empty() {
             self.append(plan.record.len(), plan.changes);
         }
-        plan.moving.iter().for_each(|key| self.move_out(key));
+        plan.moving_to_rows.iter().for_each(|key| self.moved_to_row(key));
         while self.first <= last {
             let Some(record) = self.records.pop_front() else { break };
             self.bytes -= record.bytes;
             self.first += 1;
         }
+        if plan.record.capacity() <= BUFFER_MAX {
+            self.buffer = plan.record;
+            self.buffer.clear();
+        }
     }
 
-    /// A mailbox has gone to its place.
-    fn move_out(&mut self, key: &MailboxKey) {
+    /// Removes a mailbox that was written to its row.
+    fn moved_to_row(&mut self, key: &MailboxKey) {
         let Some(due_at) = self.remove(key) else { return };
-        // One that is overdue was not handled yet, and must be found in its place.
-        let before = Time::from_millis(due_at.as_millis().saturating_sub(1));
-        self.looked = self.looked.min(before);
-        self.handed.iter_mut().for_each(|(at, _)| *at = (*at).min(before));
+        // If it is due, it was not handled yet, so the next query must find its row.
+        let before = (due_at.as_millis().saturating_sub(1), i64::MAX);
+        self.rows_checked_until = self.rows_checked_until.min(before);
+        self.due_rows.iter_mut().for_each(|(at, _)| *at = (*at).min(before));
     }
 
-    /// Takes a mailbox out of the memory of the log; when it was due.
+    /// Removes a mailbox from memory. Returns its due time.
     fn remove(&mut self, key: &MailboxKey) -> Option<Time> {
         let logged = self.mailboxes.remove(key)?;
-        if let Some(record) = self.place(logged.since).and_then(|at| self.records.get_mut(at)) {
+        if let Some(record) = self.record_index(logged.base).and_then(|at| self.records.get_mut(at)) {
             record.needed -= 1;
         }
         let due_at = logged.image.due_at();
@@ -362,64 +391,65 @@ impl MailboxLog {
     fn append(&mut self, bytes: usize, changes: Vec<Changed>) {
         let number = self.next();
         let mut record = Record { bytes, ..Record::default() };
-        for Changed { key, image, whole, bytes } in changes {
+        for Changed { key, image, full, bytes } in changes {
             let due_at = image.due_at();
-            let (mut since, mut spent, mut was_due) = (number, 0, Time::NEVER);
+            let (mut base, mut difference_bytes, mut was_due) = (number, 0, Time::NEVER);
             match self.mailboxes.get(&key) {
                 Some(logged) => {
                     was_due = logged.image.due_at();
-                    match whole {
+                    match full {
                         true => {
-                            if let Some(from) = self.place(logged.since).and_then(|at| self.records.get_mut(at)) {
+                            if let Some(from) = self.record_index(logged.base).and_then(|at| self.records.get_mut(at)) {
                                 from.needed -= 1;
                             }
                         }
-                        false => (since, spent) = (logged.since, logged.spent + bytes),
+                        false => (base, difference_bytes) = (logged.base, logged.difference_bytes + bytes),
                     }
                 }
                 None if key.is_sub_agents() => drop(self.sub_agents.insert(key.clone())),
                 None => {}
             }
-            // What never is due need not be looked for.
+            // A mailbox without a timer is not indexed.
             if was_due != due_at {
                 self.by_due.remove(&(was_due, key.clone()));
                 if due_at < Time::NEVER {
                     self.by_due.insert((due_at, key.clone()));
                 }
             }
-            if whole {
-                record.whole.push(key.clone());
+            if full {
+                record.full.push(key.clone());
                 record.needed += 1;
             }
-            self.mailboxes.insert(key, Logged { image, since, latest: number, spent });
+            self.mailboxes.insert(key, Logged { image, base, latest: number, difference_bytes });
         }
         self.bytes += bytes;
         self.records.push_back(record);
     }
 
-    /// Where a record is among those that are here.
-    fn place(&self, number: i64) -> Option<usize> {
+    /// The index of a record in `records`.
+    fn record_index(&self, number: i64) -> Option<usize> {
         usize::try_from(number - self.first).ok()
     }
 
-    /// Writes what is planned.
+    /// Writes a plan.
     pub(super) fn write(&self, connection: &Connection, plan: &LogPlan) -> rusqlite::Result<()> {
         if !plan.record.is_empty() {
             let mut insert = connection.prepare_cached("INSERT INTO mailbox_log (sequence, changes) VALUES (?, ?)")?;
             insert.execute(params![plan.number, plan.record])?;
         }
-        for key in &plan.moving {
+        for key in &plan.moving_to_rows {
             if let Some(logged) = self.mailboxes.get(key) {
-                move_to_its_place(connection, key, &logged.image)?;
+                write_row(connection, key, &logged.image)?;
             }
         }
-        let Some(last) = plan.leaving else { return Ok(()) };
+        let Some(last) = plan.remove_until else { return Ok(()) };
         connection.prepare_cached("DELETE FROM mailbox_log WHERE sequence <= ?1")?.execute([last]).map(drop)
     }
 }
 
-/// Without its changes the row says nothing, and whoever has to be told that something is missing is told. If it were
-/// gone, and the first, then what follows it would look as if it were in its place.
+/// The error for an unreadable record, with the statement that empties it. Afterwards, mailboxes that depend on it are
+/// reported as damaged. The record must not be deleted: if it were the first one, older rows would count as the latest
+/// state.
 fn unreadable(number: i64) -> StoreError {
     super::damaged(&format!(
         "mailbox_log {number}; restore a backup, or go on without what it says: \
@@ -427,8 +457,8 @@ fn unreadable(number: i64) -> StoreError {
     ))
 }
 
-fn move_to_its_place(connection: &Connection, key: &MailboxKey, image: &Image) -> rusqlite::Result<()> {
-    let mut place = connection.prepare_cached(
+fn write_row(connection: &Connection, key: &MailboxKey, image: &Image) -> rusqlite::Result<()> {
+    let mut upsert = connection.prepare_cached(
         "INSERT INTO mailboxes (owner, conversation_id, agent, state, pending, due_at) VALUES (?, ?, ?, ?, ?, ?) \
          ON CONFLICT (owner, conversation_id, agent) DO UPDATE SET state = excluded.state, \
          pending = excluded.pending, due_at = excluded.due_at",
@@ -436,18 +466,18 @@ fn move_to_its_place(connection: &Connection, key: &MailboxKey, image: &Image) -
     let (state, pending) = image.parts();
     let due_at = image.due_at().as_millis();
     let (owner, conversation, agent) = key.columns();
-    place.execute(params![owner, conversation, agent, state, pending, due_at]).map(drop)
+    upsert.execute(params![owner, conversation, agent, state, pending, due_at]).map(drop)
 }
 
-/// The mailbox that three columns name, from this one on.
+/// The key of a mailbox in three columns, starting with this one.
 pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<MailboxKey> {
     let text = |column: usize| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
     Ok(MailboxKey::from_columns(text(column)?, text(column + 1)?, text(column + 2)?))
 }
 
-/// About how many bytes leave a log of this size at once.
-fn leaving_at_once(bytes_max: usize) -> usize {
-    (bytes_max / LEAVING_PART).max(LEAVING_MIN)
+/// About how many bytes of old records one commit removes from a log of this size.
+fn removed_at_once(bytes_max: usize) -> usize {
+    (bytes_max / REMOVED_PART).max(REMOVED_MIN)
 }
 
 #[cfg(test)]
@@ -458,7 +488,7 @@ mod tests {
     use super::*;
 
     const KEPT: usize = crate::Sizes::SMALL.mailbox_log_bytes;
-    const LEAVING: usize = LEAVING_MIN;
+    const REMOVED: usize = REMOVED_MIN;
 
     /// A file with nothing in it but mailboxes.
     fn file() -> Connection {
@@ -552,7 +582,7 @@ mod tests {
         for round in 0..1_000 {
             let state: Vec<u8> = (0..100_u32).map(|at| (at * at) as u8).chain(i32::to_le_bytes(round)).collect();
             commit(&mut log, &file, &[row_of("chat", state, 1)]);
-            assert!(log.bytes < 2 * LEAVING, "{} bytes", log.bytes);
+            assert!(log.bytes < 2 * REMOVED, "{} bytes", log.bytes);
         }
         let kept: i64 = file.query_row("SELECT SUM(LENGTH(changes)) FROM mailbox_log", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, log.bytes as i64);
@@ -595,12 +625,12 @@ mod tests {
         let (file, mut log) = (file(), log());
         commit(&mut log, &file, &[row("idle", 1)]);
         let before = log.first;
-        // All of it is held by the one that is idle, and nobody needs it any more when that has moved.
+        // The idle mailbox keeps all records in the log; they are removed after it was written to its row.
         for round in 0..KEPT as u32 {
             let state = (0..100_u32).map(|at| (at * at) as u8).chain(round.to_le_bytes()).collect();
             let (first, bytes) = (log.first, log.bytes);
             commit(&mut log, &file, &[row_of("busy", state, 1)]);
-            assert!(bytes < log.bytes + 3 * LEAVING, "from {bytes} bytes to {} at once", log.bytes);
+            assert!(bytes < log.bytes + 3 * REMOVED, "from {bytes} bytes to {} at once", log.bytes);
             if first == before && log.first > before {
                 return;
             }
@@ -613,27 +643,27 @@ mod tests {
         let (file, mut log) = (file(), log());
         commit(&mut log, &file, &[row("late", 100)]);
         // At 200 all are due and only some are handled; nothing was found in its place.
-        assert!(log.looked() < Time::from_millis(100));
-        log.hand(Time::from_millis(200), Vec::new());
+        assert!(log.rows_checked_until() < (100, 0));
+        log.set_due_rows((200, i64::MAX), Vec::new());
         assert!(log.has(&mailbox("late")));
         push_out(&mut log, &file, 900);
         commit(&mut log, &file, &[row("one more", 900)]);
         assert!(!log.has(&mailbox("late")), "it has left the log");
-        assert!(log.looked() < Time::from_millis(100), "and is found where it went");
+        assert!(log.rows_checked_until() < (100, 0), "and is found where it went");
     }
 
     #[test]
     fn handled_mailboxes_are_not_queried_again() {
         let (file, mut log) = (file(), log());
-        assert_eq!(log.looked(), Time::default());
-        let due = |at: i64, id: &str| (Time::from_millis(at), mailbox(id));
-        log.hand(Time::from_millis(200), vec![due(90, "a")]);
-        assert_eq!(log.looked(), Time::from_millis(89), "it was found and is not in the log: nobody has handled it");
-        log.hand(Time::from_millis(200), vec![due(90, "a")]);
+        assert_eq!(log.rows_checked_until(), (0, 0));
+        let due = |at: i64, rowid: i64, id: &str| ((at, rowid), mailbox(id));
+        log.set_due_rows((200, 7), vec![due(90, 4, "a")]);
+        assert_eq!(log.rows_checked_until(), (90, 3), "it was found and is not in the log: nobody has handled it");
+        log.set_due_rows((200, 7), vec![due(90, 4, "a")]);
         commit(&mut log, &file, &[row("a", 900)]);
-        assert_eq!(log.looked(), Time::from_millis(200));
-        log.hand(Time::from_millis(300), vec![due(210, "a"), due(220, "b"), due(230, "c")]);
-        assert_eq!(log.looked(), Time::from_millis(219), "the first was handled, and the others will be");
+        assert_eq!(log.rows_checked_until(), (200, 7));
+        log.set_due_rows((300, 9), vec![due(210, 1, "a"), due(210, 2, "b"), due(210, 3, "c")]);
+        assert_eq!(log.rows_checked_until(), (210, 1), "the first was handled, and those of the same time will be");
     }
 
     #[test]
@@ -642,7 +672,7 @@ mod tests {
         let many: Vec<_> = (0..1_000).map(|number| row(&number.to_string(), 50)).collect();
         commit(&mut log, &file, &many);
         commit(&mut log, &file, &[row("one", 50)]);
-        assert!(log.bytes <= KEPT + LEAVING, "{} bytes", log.bytes);
+        assert!(log.bytes <= KEPT + REMOVED, "{} bytes", log.bytes);
     }
 
     #[test]
@@ -661,7 +691,7 @@ mod tests {
         let mut steps = 0;
         while !log.begins_at_or_after(until) {
             let plan = log.plan_until(until, 3, Some("ada"));
-            assert!((1..=3).contains(&plan.moving.len()), "{} mailboxes at once", plan.moving.len());
+            assert!((1..=3).contains(&plan.moving_to_rows.len()), "{} mailboxes at once", plan.moving_to_rows.len());
             log.write(&file, &plan).unwrap();
             log.committed(plan);
             steps += 1;

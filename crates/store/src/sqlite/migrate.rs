@@ -6,7 +6,7 @@ use super::failure;
 use super::read::column;
 use crate::error::{ErrorKind, StoreError};
 
-/// Every step from an empty file to today's tables, in order. A step that was released never changes.
+/// All migrations in order. A released migration never changes.
 pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     ("0002_readiness", include_str!("../../migrations/sqlite/0002_readiness.sql")),
@@ -24,9 +24,14 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0015_deliveries_held", include_str!("../../migrations/sqlite/0015_deliveries_held.sql")),
     ("0020_waiting_deliveries_by_user", include_str!("../../migrations/sqlite/0020_waiting_deliveries_by_user.sql")),
     ("0021_time_of_older_rows", include_str!("../../migrations/sqlite/0021_time_of_older_rows.sql")),
+    ("0022_no_index_by_owner", include_str!("../../migrations/sqlite/0022_no_index_by_owner.sql")),
+    (
+        "0023_conversations_by_user_and_use",
+        include_str!("../../migrations/sqlite/0023_conversations_by_user_and_use.sql"),
+    ),
 ];
 
-/// Applies what is missing, each step in a transaction of its own; gives the names of what it applied.
+/// Applies the missing migrations, each in its own transaction. Returns their names.
 pub(super) async fn run(connection: &mut SqliteConnection, now: Time) -> Result<Vec<&'static str>, StoreError> {
     sqlx::raw_sql("CREATE TABLE IF NOT EXISTS migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)")
         .execute(&mut *connection)
@@ -49,7 +54,7 @@ pub(super) async fn run(connection: &mut SqliteConnection, now: Time) -> Result<
     Ok(applied)
 }
 
-/// The steps that are missing, in order. A database of a newer Bellwire is refused.
+/// The missing migrations, in order. A database of a newer version is refused.
 pub(super) async fn pending(connection: &mut SqliteConnection) -> Result<Vec<&'static str>, StoreError> {
     let known = sqlx::query("SELECT name FROM migrations").fetch_all(&mut *connection).await.map_err(failure)?;
     let known: Vec<String> = known.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
@@ -63,8 +68,6 @@ pub(super) async fn pending(connection: &mut SqliteConnection) -> Result<Vec<&'s
 
 #[cfg(test)]
 mod tests {
-    use sqlx::Row as _;
-
     use super::*;
 
     /// A hub that was used before conversations had owners in their keys.
@@ -108,9 +111,7 @@ mod tests {
         .await?;
         assert_eq!(run(&mut connection, Time::ZERO).await?, after(4));
         let sql = "SELECT conversation_id, HEX(state), HEX(pending), due_at FROM mailboxes ORDER BY conversation_id";
-        let rows = sqlx::query(sql).fetch_all(&mut connection).await?;
-        let rows: Vec<(String, String, String, i64)> =
-            rows.iter().map(|row| (row.get(0), row.get(1), row.get(2), row.get(3))).collect();
+        let rows: Vec<(String, String, String, i64)> = sqlx::query_as(sql).fetch_all(&mut connection).await?;
         let expected = [("a", "01", "", 1), ("b", "05", "BB", 5), ("c", "04", "", 4)];
         assert_eq!(rows, expected.map(|(id, state, pending, due)| (id.into(), state.into(), pending.into(), due)));
         Ok(())
@@ -120,14 +121,14 @@ mod tests {
     async fn the_migration_to_owner_keys_keeps_all_rows() -> Result<(), Box<dyn std::error::Error>> {
         let mut connection = as_of(3, BEFORE).await?;
         assert_eq!(run(&mut connection, Time::ZERO).await?, after(3));
-        let rows = sqlx::query(
+        let rows = sqlx::query_as::<_, (String, String, String, String)>(
             "SELECT 'conversation', user_id, id, '' FROM conversations WHERE registered = 1
              UNION ALL SELECT 'mailbox', owner, conversation_id, agent FROM mailboxes
              UNION ALL SELECT 'notification', owner, conversation_id, agent FROM notifications
              UNION ALL SELECT 'injection', owner, conversation_id, agent FROM injections ORDER BY 1, 3",
         );
         let rows = rows.fetch_all(&mut connection).await?;
-        let rows: Vec<[String; 4]> = rows.iter().map(|row| [0, 1, 2, 3].map(|column| row.get(column))).collect();
+        let rows: Vec<[String; 4]> = rows.into_iter().map(<[String; 4]>::from).collect();
         let expected = [
             ["conversation", "ada", "chat", ""],
             ["injection", "ada", "chat", "main"],
@@ -150,8 +151,8 @@ mod tests {
         )
         .await?;
         assert_eq!(run(&mut connection, Time::ZERO).await?, after(8));
-        let rows = sqlx::query("SELECT user_id, name FROM idempotency_subjects").fetch_all(&mut connection).await?;
-        let rows: Vec<(String, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let rows = sqlx::query_as("SELECT user_id, name FROM idempotency_subjects").fetch_all(&mut connection);
+        let rows: Vec<(String, String)> = rows.await?;
         assert_eq!(rows, [("ada".to_owned(), "b".to_owned())]);
         Ok(())
     }
@@ -165,12 +166,12 @@ mod tests {
         )
         .await?;
         run(&mut connection, Time::ZERO).await?;
-        let rows =
-            sqlx::query("SELECT boundary, boundary_changed FROM conversations").fetch_all(&mut connection).await?;
-        let boundaries: std::collections::BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
-        assert_eq!((boundaries.len(), boundaries.contains("k7Qm2xAb")), (2, false));
+        let rows = sqlx::query_as("SELECT boundary, boundary_changed FROM conversations").fetch_all(&mut connection);
+        let rows: Vec<(String, i64)> = rows.await?;
+        let boundaries: std::collections::BTreeSet<&String> = rows.iter().map(|(boundary, _)| boundary).collect();
+        assert_eq!((boundaries.len(), boundaries.contains(&"k7Qm2xAb".to_owned())), (2, false));
         assert!(boundaries.iter().all(|boundary| bellwire_core::Boundary::parse(boundary).is_some()));
-        assert!(rows.iter().all(|row| row.get::<i64, _>(1) == 1));
+        assert!(rows.iter().all(|(_, is_changed)| *is_changed == 1));
         Ok(())
     }
 }

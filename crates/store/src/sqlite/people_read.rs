@@ -1,4 +1,4 @@
-//! The rows of people back into what they were.
+//! Reads the rows of people.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::read::{column, first, parse_json, uuid};
 use super::{Sqlite, SqliteWriter, damaged, failed, failure, row_count};
 use crate::damage::Found;
 use crate::error::StoreError;
-use crate::executor::PeopleRowSource;
+use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, Hold, InboxChange, InboxItem,
     InboxItemKind, InboxItemType, InboxQuery, InboxState, LoadedPerson, PersonTrace, Reminder,
@@ -22,7 +22,7 @@ use crate::single_writer::PeopleReader;
 const INBOX: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
                      correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
                      changed_sequence, source FROM inbox WHERE ";
-/// Everything that happened to an inbox behind a position, in order: an item came, and an item was changed last.
+/// The changes of an inbox after a position, in order: creations, and the last change of each item.
 const CHANGES: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
                        correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
                        changed_sequence, source, position FROM \
@@ -46,12 +46,12 @@ impl PeopleRowSource for SqliteWriter {
         let rows = sqlx::query(
             "SELECT shelf, type, created_at FROM inbox WHERE user_id = $1 AND id > $2 AND created_at > $3 ORDER BY created_at",
         );
-        let rows = rows.bind(user_id).bind(first_name(since)).bind(since.as_millis());
+        let rows = rows.bind(user_id).bind(first_id_since(since)).bind(since.as_millis());
         let rows = rows.fetch_all(connection).await.map_err(failure)?;
         for row in &rows {
             let kind = InboxItemKind::parse(column(row, 0)?).ok_or_else(|| damaged("inbox.shelf"))?;
-            let level = InboxItemType::parse(column(row, 1)?).ok_or_else(|| damaged("inbox.type"))?;
-            person.told.push((kind, level, Time::from_millis(column(row, 2)?)));
+            let item_type = InboxItemType::parse(column(row, 1)?).ok_or_else(|| damaged("inbox.type"))?;
+            person.sent.push((kind, item_type, Time::from_millis(column(row, 2)?)));
         }
         Ok(person)
     }
@@ -60,6 +60,21 @@ impl PeopleRowSource for SqliteWriter {
         let mut sql = QueryBuilder::<Driver>::new(INBOX);
         sql.push("user_id = ").push_bind(user_id).push(" AND id = ").push_bind(id.0.as_bytes().to_vec());
         Ok(all(sql, &mut self.reading, inbox_item).await?.pop())
+    }
+
+    async fn inbox_items(&mut self, user_id: &str, ids: &[NotificationId]) -> Result<Vec<StoredItem>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut sql = QueryBuilder::<Driver>::new(INBOX);
+        sql.push("user_id = ").push_bind(user_id).push(" AND id IN (");
+        let mut list = sql.separated(", ");
+        for id in ids {
+            list.push_bind(id.0.as_bytes().to_vec());
+        }
+        sql.push(")");
+        let rows = sql.build().fetch_all(&mut self.reading).await.map_err(failure)?;
+        rows.iter().map(|row| Ok((NotificationId(uuid(row, 1)?), inbox_item(row)))).collect()
     }
 
     async fn unread(&mut self, user_id: &str, limit: usize) -> Result<Vec<InboxItem>, StoreError> {
@@ -87,7 +102,7 @@ impl PeopleRowSource for SqliteWriter {
         limit: usize,
         except: &BTreeSet<String>,
     ) -> Result<Found<Reminder>, StoreError> {
-        // Asked with every tick, and nearly always in vain.
+        // Runs with every tick and almost never finds a row, so a cheap query comes first.
         let any = "SELECT 1 FROM reminders WHERE ended_at IS NULL AND due_at <= ?1 LIMIT 1";
         if first(&self.connection, any, [now.as_millis()], |_| Ok(())).map_err(failed)?.is_none() {
             return Ok(Vec::new().into());
@@ -139,38 +154,45 @@ impl PeopleRowSource for SqliteWriter {
 
     async fn attempt(
         &mut self,
-        letter_id: Uuid,
+        mail_id: Uuid,
         fence: i64,
         state: DeliveryState,
         limit: usize,
     ) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-        sql.push("letter_id = ").push_bind(letter_id.as_bytes().to_vec()).push(" AND fence = ").push_bind(fence);
+        sql.push("letter_id = ").push_bind(mail_id.as_bytes().to_vec()).push(" AND fence = ").push_bind(fence);
         sql.push(" AND +state = ").push_bind(state.as_str()).push(" ORDER BY id LIMIT ").push_bind(row_count(limit));
         found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
-    async fn lapsed_deliveries(&mut self, now: Time, limit: usize) -> Result<Found<Delivery>, StoreError> {
+    async fn lapsed_deliveries(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<Delivery>, StoreError> {
         let query = |limit: usize| {
             let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
             sql.push("state IN ('claimed', 'started') AND (lease_until IS NULL OR lease_until <= ");
-            sql.push_bind(now.as_millis()).push(") ORDER BY lease_until LIMIT ").push_bind(row_count(limit));
+            sql.push_bind(now.as_millis()).push(")");
+            push_except(&mut sql, except);
+            sql.push(" ORDER BY lease_until LIMIT ").push_bind(row_count(limit));
             sql
         };
         oldest(&mut self.reading, limit, "deliveries", query, delivery).await
     }
 
-    async fn letters_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
+    async fn mails_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
         let sql = "SELECT DISTINCT user_id, letter_id FROM deliveries WHERE state IN ('claimed', 'started')";
         let rows = sqlx::query(sql).fetch_all(&mut self.reading).await.map_err(failure)?;
-        // A damaged row is reported when its lease ends; it only loses its turn here.
+        // A damaged row is reported when its lease ends; here it is only not counted.
         Ok(rows.iter().filter_map(|row| Some((column(row, 0).ok()?, optional(row, 1).ok()?))).collect())
     }
 
-    async fn letter(&mut self, user_id: &str, letter_id: Uuid) -> Result<Found<Delivery>, StoreError> {
+    async fn mail_deliveries(&mut self, user_id: &str, mail_id: Uuid) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-        // The sign keeps SQLite from searching all of the person's deliveries: a letter has few.
-        sql.push("+user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(letter_id.as_bytes().to_vec());
+        // The plus keeps SQLite from using the index on user_id: a mail has few deliveries, a person many.
+        sql.push("+user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(mail_id.as_bytes().to_vec());
         found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
@@ -213,8 +235,8 @@ impl PeopleReader for Sqlite {
             InboxState::All => " AND dismissed_at IS NULL",
             InboxState::Dismissed => " AND dismissed_at IS NOT NULL",
         });
-        if let Some(level) = query.level {
-            sql.push(" AND type = ").push_bind(level.as_str());
+        if let Some(item_type) = query.item_type {
+            sql.push(" AND type = ").push_bind(item_type.as_str());
         }
         if let Some(before) = query.before {
             sql.push(" AND id < ").push_bind(before.as_bytes().to_vec());
@@ -229,7 +251,7 @@ impl PeopleReader for Sqlite {
 
     async fn catch_up(&self, user_id: &str, after: Option<i64>, limit: usize) -> Result<Catchup, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(failure)?;
-        // One transaction, so that the items, the position and the count are of one moment.
+        // One transaction, so that the items, the position and the count are consistent.
         let mut moment = connection.begin().await.map_err(failure)?;
         let position = sqlx::query("SELECT position FROM inbox_positions WHERE user_id = $1").bind(user_id);
         let position = position.fetch_optional(&mut *moment).await.map_err(failure)?;
@@ -305,8 +327,8 @@ impl PeopleReader for Sqlite {
     }
 }
 
-/// What this person was told under these names, which the verdicts on an event gave.
-pub(super) async fn told(
+/// The person's notifications with these ids, which come from the verdicts on an event.
+pub(super) async fn person_traces(
     connection: &mut SqliteConnection,
     user_id: &str,
     names: &[Uuid],
@@ -316,7 +338,7 @@ pub(super) async fn told(
         let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
         sql.push("asked = 0 AND user_id = ").push_bind(user_id).push(" AND id = ").push_bind(name.as_bytes().to_vec());
         let later = all(sql, connection, reminder).await?.pop();
-        // What had to wait has another name once it is told.
+        // A notification that was deferred as a reminder has another id after it was sent.
         let id = later.as_ref().and_then(|later| later.notification_id).map_or(*name, |id| id.0).as_bytes().to_vec();
         let mut sql = QueryBuilder::<Driver>::new(INBOX);
         sql.push("user_id = ").push_bind(user_id).push(" AND id = ").push_bind(id.clone());
@@ -338,7 +360,7 @@ async fn all<T>(
     rows.iter().map(read).collect()
 }
 
-/// The same, without the rows that cannot be read: for work that must go on without them.
+/// The same, with damaged rows reported separately, for work that must go on without them.
 async fn found<T>(
     mut sql: QueryBuilder<Driver>,
     connection: &mut SqliteConnection,
@@ -356,8 +378,8 @@ async fn found<T>(
     Ok(found)
 }
 
-/// The same, for so many that can be read. Those that cannot are the oldest sooner or later, and must not take the places
-/// of the others.
+/// The same, until `limit` readable rows are found. Damaged rows stay and become the oldest, so they must not count
+/// towards the limit.
 async fn oldest<T>(
     connection: &mut SqliteConnection,
     wanted: usize,
@@ -377,21 +399,21 @@ async fn oldest<T>(
     }
 }
 
-/// What is to be told later, and which of it cannot be read.
+/// The waiting reminders, with the damaged ones.
 pub(super) async fn reminders_that_wait(connection: &mut SqliteConnection) -> Result<Found<Reminder>, StoreError> {
     let mut sql = QueryBuilder::<Driver>::new(REMINDERS);
     sql.push("ended_at IS NULL");
     found(sql, connection, "reminders", reminder).await
 }
 
-/// What is to be sent, and which of it cannot be read.
+/// The waiting deliveries, with the damaged ones.
 pub(super) async fn deliveries_that_wait(connection: &mut SqliteConnection) -> Result<Found<Delivery>, StoreError> {
     let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
     sql.push("ended_at IS NULL");
     found(sql, connection, "deliveries", delivery).await
 }
 
-/// Leaves the rows of these people out.
+/// Adds a condition that excludes these people.
 fn push_except(sql: &mut QueryBuilder<Driver>, except: &BTreeSet<String>) {
     if !except.is_empty() {
         let people = serde_json::to_string(except).unwrap_or_default();
@@ -399,7 +421,7 @@ fn push_except(sql: &mut QueryBuilder<Driver>, except: &BTreeSet<String>) {
     }
 }
 
-/// A row's id, in its first column, as far as it can be read.
+/// The id in the first column, as text for the log, if it can be read.
 fn id_of(row: &SqliteRow) -> String {
     let id = uuid(row, 0).map(|id| id.to_string());
     id.or_else(|_| column::<String>(row, 0)).unwrap_or_else(|_| "with a damaged id".to_owned())
@@ -423,7 +445,7 @@ fn inbox_item(row: &SqliteRow) -> Result<InboxItem, StoreError> {
         user_id: column(row, 0)?,
         id: NotificationId(uuid(row, 1)?),
         kind: InboxItemKind::parse(column(row, 2)?).ok_or_else(|| damaged("inbox.shelf"))?,
-        level: InboxItemType::parse(column(row, 3)?).ok_or_else(|| damaged("inbox.type"))?,
+        item_type: InboxItemType::parse(column(row, 3)?).ok_or_else(|| damaged("inbox.type"))?,
         origin: column(row, 4)?,
         conversation_id: column(row, 5)?,
         title: column(row, 6)?,
@@ -453,7 +475,7 @@ fn delivery(row: &SqliteRow) -> Result<Delivery, StoreError> {
         not_before: Time::from_millis(column(row, 8)?),
         lease_until: time(row, 9)?,
         fence: column(row, 10)?,
-        letter_id: optional(row, 11)?,
+        mail_id: optional(row, 11)?,
         created_at: Time::from_millis(column(row, 12)?),
         ended_at: time(row, 13)?,
         held_by: held_by(column(row, 14)?)?,
@@ -471,7 +493,7 @@ fn reminder(row: &SqliteRow) -> Result<Reminder, StoreError> {
         origin: column(row, 2)?,
         conversation_id: column(row, 3)?,
         message: column(row, 4)?,
-        level: InboxItemType::parse(column(row, 5)?).ok_or_else(|| damaged("reminders.type"))?,
+        item_type: InboxItemType::parse(column(row, 5)?).ok_or_else(|| damaged("reminders.type"))?,
         asked: column::<i64>(row, 6)? != 0,
         at: Time::from_millis(column(row, 7)?),
         due_at: Time::from_millis(column(row, 8)?),
@@ -483,9 +505,9 @@ fn reminder(row: &SqliteRow) -> Result<Reminder, StoreError> {
     })
 }
 
-/// Names begin with the time of their making. News is named when its batch opens: seconds before it is told, or longer where
-/// the hub was away meanwhile.
-fn first_name(since: Time) -> Vec<u8> {
+/// The first id to search for items created since a time. Ids start with the time of their creation. A notification
+/// gets its id when its batch opens: seconds before it is sent, or longer if the hub was down in between.
+fn first_id_since(since: Time) -> Vec<u8> {
     const AWAY_MAX_MS: i64 = 24 * 60 * 60 * 1000;
     let millis = u64::try_from(since.as_millis().saturating_sub(AWAY_MAX_MS)).unwrap_or(0);
     millis.to_be_bytes()[2..].to_vec()

@@ -1,4 +1,4 @@
-//! The rows of people in a commit.
+//! Writes the rows of people.
 
 use bellwire_core::Time;
 use rusqlite::{Connection, params};
@@ -6,14 +6,14 @@ use rusqlite::{Connection, params};
 use super::insert::json;
 use crate::people::{Hold, PeopleChanges};
 
-/// What goes when it is older than the inbox is kept.
+/// Retention of the inbox: read items, ended deliveries, ended reminders.
 pub(super) const PRUNED: [&str; 3] = [
     "DELETE FROM inbox WHERE (user_id, id) IN (SELECT user_id, id FROM inbox WHERE read_at < ?1 LIMIT ?2)",
     "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE ended_at < ?1 LIMIT ?2)",
     "DELETE FROM reminders WHERE id IN (SELECT id FROM reminders WHERE ended_at < ?1 LIMIT ?2)",
 ];
 
-/// What was not read for very long; not while a delivery of it is open.
+/// Retention of unread items. One with an open delivery is kept.
 pub(super) const PRUNED_UNREAD: &str = "DELETE FROM inbox WHERE (user_id, id) IN (SELECT user_id, id FROM inbox \
      WHERE read_at IS NULL AND created_at < ?1 AND NOT EXISTS (SELECT 1 FROM deliveries AS open WHERE \
      open.notification_id = inbox.id AND open.state IN ('waiting', 'claimed', 'started')) ORDER BY created_at LIMIT ?2)";
@@ -35,7 +35,7 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
         "INSERT INTO inbox (user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
          correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, changed_sequence, \
          source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
-         ON CONFLICT (user_id, id) DO UPDATE SET read_at = excluded.read_at, \
+         ON CONFLICT (user_id, id) DO UPDATE SET message = excluded.message, read_at = excluded.read_at, \
          dismissed_at = excluded.dismissed_at, acted_json = excluded.acted_json, \
          changed_sequence = excluded.changed_sequence",
     )?;
@@ -44,7 +44,7 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
             row.user_id,
             row.id.0.as_bytes(),
             row.kind.as_str(),
-            row.level.as_str(),
+            row.item_type.as_str(),
             row.origin,
             row.conversation_id,
             row.title,
@@ -96,7 +96,7 @@ fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Res
             row.not_before.as_millis(),
             row.lease_until.map(Time::as_millis),
             row.fence,
-            row.letter_id.as_ref().map(|id| id.as_bytes()),
+            row.mail_id.as_ref().map(|id| id.as_bytes()),
             row.created_at.as_millis(),
             row.ended_at.map(Time::as_millis),
             row.held_by.map(Hold::as_str),
@@ -109,8 +109,8 @@ fn reminders(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Resu
     let mut insert = connection.prepare_cached(
         "INSERT INTO reminders (id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
          correlation_id, created_at, ended_at, notification_id, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
-         ON CONFLICT (id) DO UPDATE SET due_at = excluded.due_at, ended_at = excluded.ended_at, \
-         notification_id = excluded.notification_id",
+         ON CONFLICT (id) DO UPDATE SET message = excluded.message, due_at = excluded.due_at, \
+         ended_at = excluded.ended_at, notification_id = excluded.notification_id",
     )?;
     for row in changes.reminders.values() {
         insert.execute(params![
@@ -119,7 +119,7 @@ fn reminders(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Resu
             row.origin,
             row.conversation_id,
             row.message,
-            row.level.as_str(),
+            row.item_type.as_str(),
             row.asked,
             row.at.as_millis(),
             row.due_at.as_millis(),

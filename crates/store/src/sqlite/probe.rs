@@ -1,12 +1,12 @@
-//! Whether the tables that commands write would take a row.
+//! Checks whether the main tables accept rows.
 //!
-//! A table whose pages are damaged fails every command that writes it, while a small commit elsewhere succeeds.
+//! A table with damaged pages fails every command that writes to it, while a commit to another table succeeds.
 
 use rusqlite::Connection;
 
 use super::transaction;
 
-/// One row for each main table. Ids are beyond every real one, so that the row goes to the page that new rows go to.
+/// One row per main table. Its id is larger than every real one, so that the row goes to the page of new rows.
 const ROWS: [&str; 10] = [
     "INSERT INTO conversations (id, user_id, registered, boundary, created_at, seen_at) VALUES ('', '', 0, '', 0, 0)",
     "INSERT INTO events (id, type, source, severity, timestamp, payload, agent, cause, owner, accepted_at, filtered, \
@@ -28,7 +28,7 @@ const ROWS: [&str; 10] = [
 
 /// Inserts a row into each main table and rolls all of them back.
 pub(super) fn tables(connection: &Connection) -> rusqlite::Result<()> {
-    transaction::undone(connection, |connection| {
+    transaction::roll_back(connection, |connection| {
         ROWS.iter().try_for_each(|row| connection.prepare_cached(row)?.execute([]).map(drop))
     })
 }

@@ -1,4 +1,4 @@
-//! Old rows go a few at a time, each found by an index: what is not old is never looked at.
+//! Retention: deletes old rows in small steps. Each is found by an index, so that newer rows are not read.
 
 use bellwire_core::Time;
 use rusqlite::{Connection, params};
@@ -7,39 +7,44 @@ use uuid::Uuid;
 use super::row_count;
 use crate::writer::PruneCutoffs;
 
-/// Names of ours begin with the time, so the key itself tells the age.
-const BY_NAME: [&str; 3] = [
-    "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < ?1 ORDER BY id LIMIT ?2)",
+/// Tables whose ids start with the creation time, so that the primary key gives the age.
+const BY_ID: [&str; 3] = [
+    // At most about 4 MiB of events per step, because overwriting deleted data takes as long as writing it.
+    "DELETE FROM events WHERE id IN (SELECT id FROM (SELECT id, bytes, SUM(bytes) OVER (ORDER BY id) AS sum FROM \
+     (SELECT id, OCTET_LENGTH(payload) + OCTET_LENGTH(verdicts) AS bytes FROM events WHERE id < ?1 ORDER BY id LIMIT ?2)) \
+     WHERE sum - bytes < 4194304)",
     "DELETE FROM superseded WHERE (event_id, subscriber_id) IN \
      (SELECT event_id, subscriber_id FROM superseded WHERE event_id < ?1 ORDER BY event_id LIMIT ?2)",
     "DELETE FROM notifications WHERE id IN \
      (SELECT id FROM notifications WHERE id < ?1 AND state <> 'pending' ORDER BY id LIMIT ?2)",
 ];
-const BROUGHT: &str = "DELETE FROM brought_ids WHERE (token_owner, id) IN \
+const CLIENT_EVENT_IDS: &str = "DELETE FROM brought_ids WHERE (token_owner, id) IN \
                        (SELECT token_owner, id FROM brought_ids WHERE at < ?1 ORDER BY at LIMIT ?2)";
-/// What an agent was shown is history for as long as the events are; an answer that said nothing is not.
-const ANSWERS: &str = "DELETE FROM injections WHERE (owner, conversation_id, agent, call_id) IN \
-                       (SELECT owner, conversation_id, agent, call_id FROM injections WHERE at < ?1 ORDER BY at LIMIT ?2)";
-const EMPTY_ANSWERS: &str = "DELETE FROM injections WHERE (owner, conversation_id, agent, call_id) IN \
-     (SELECT owner, conversation_id, agent, call_id FROM injections WHERE at < ?1 AND system_messages_json = '[]' LIMIT ?2)";
-const ONCE: &str = "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN \
+/// Answers with messages are kept as long as the events; empty answers are deleted earlier.
+const ANSWERS: &str = "DELETE FROM injections WHERE sequence IN (SELECT sequence FROM (SELECT sequence, bytes, \
+     SUM(bytes) OVER (ORDER BY at, sequence) AS sum FROM (SELECT sequence, at, \
+     OCTET_LENGTH(answer) + OCTET_LENGTH(taken) + OCTET_LENGTH(system_messages_json) AS bytes \
+     FROM injections WHERE at < ?1 ORDER BY at, sequence LIMIT ?2)) WHERE sum - bytes < 4194304)";
+const EMPTY_ANSWERS: &str = "DELETE FROM injections WHERE sequence IN \
+     (SELECT sequence FROM injections WHERE at < ?1 AND system_messages_json = '[]' LIMIT ?2)";
+const IDEMPOTENCY_KEYS: &str = "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN \
                     (SELECT token_id, route, name FROM idempotency_keys WHERE at < ?1 ORDER BY at LIMIT ?2)";
 const SUBJECTS: &str = "DELETE FROM idempotency_subjects WHERE (user_id, token_id, route, name) IN \
     (SELECT user_id, token_id, route, name FROM idempotency_subjects WHERE at < ?1 ORDER BY at LIMIT ?2)";
 
-/// Deletes what is older than it needs to be, at most `limit` rows; how many went.
+/// Deletes old rows, at most `limit`. Returns their number.
 pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: usize) -> rusqlite::Result<usize> {
-    let events = first_name_at(before.events.min(oldest_waiting(connection)?));
+    let events = first_id_at(before.events.min(oldest_waiting(connection)?));
     let mut left = limit;
-    for sql in BY_NAME {
+    for sql in BY_ID {
         left = left.saturating_sub(connection.execute(sql, params![events, row_count(left)])?);
     }
     let by_time = [
-        (BROUGHT, before.events),
+        (CLIENT_EVENT_IDS, before.events),
         (ANSWERS, before.events),
         (EMPTY_ANSWERS, before.answers),
-        (ONCE, before.once),
-        (SUBJECTS, before.once),
+        (IDEMPOTENCY_KEYS, before.idempotency_keys),
+        (SUBJECTS, before.idempotency_keys),
         (super::people_write::PRUNED_UNREAD, before.unread_inbox),
     ];
     let of_people = super::people_write::PRUNED.map(|sql| (sql, before.inbox));
@@ -49,16 +54,17 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
     Ok(limit - left)
 }
 
-/// A notification that waits still needs its events, and none of them is older than itself.
+/// The creation time of the oldest pending notification. It still needs its events, and none of them is older than
+/// itself.
 fn oldest_waiting(connection: &Connection) -> rusqlite::Result<Time> {
-    // An id of another type is damaged, and less than any blob.
+    // A damaged id of another type sorts before every blob.
     let sql = "SELECT MIN(id) FROM notifications WHERE state = 'pending' AND id >= x''";
     let id: Option<Vec<u8>> = connection.query_row(sql, [], |row| row.get(0))?;
     Ok(id.and_then(|id| Uuid::from_slice(&id).ok()).map_or(Time::NEVER, crate::minted_at))
 }
 
-/// The first name that could have been minted at this time.
-pub(super) fn first_name_at(time: Time) -> [u8; 16] {
+/// The smallest id with this creation time.
+pub(super) fn first_id_at(time: Time) -> [u8; 16] {
     let millis = u128::try_from(time.as_millis()).unwrap_or(0).min((1 << 48) - 1);
     (millis << 80).to_be_bytes()
 }
@@ -83,8 +89,8 @@ mod tests {
              {numbers} INSERT INTO idempotency_subjects SELECT 'ada', 'admin', 'r', i, 1 FROM n;"
         ))
         .unwrap();
-        let [events, answers, inbox, unread_inbox, conversations, once] = [Time::from_millis(10); 6];
-        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, once };
+        let [events, answers, inbox, unread_inbox, conversations, idempotency_keys] = [Time::from_millis(10); 6];
+        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys };
         let changes = || file.query_row("SELECT total_changes()", [], |row| row.get::<_, i64>(0)).unwrap();
         let (start, mut gone) = (changes(), 0);
         loop {
@@ -97,5 +103,26 @@ mod tests {
             }
         }
         assert_eq!((gone, changes() - start), (500, 500));
+    }
+
+    #[test]
+    fn a_step_deletes_few_megabytes_and_goes_on_with_the_next() {
+        let file = Connection::open_in_memory().unwrap();
+        MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
+        file.execute_batch(
+            "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+             INSERT INTO events SELECT CAST('000' || i AS BLOB), 't', 's', 'info', 1, zeroblob(1024 * 1024), NULL, 'c', 'main', \
+                NULL, NULL, 'other', 'ada', 1, 0, '[]' FROM n;
+             WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+             INSERT INTO injections (owner, conversation_id, agent, call_id, point, at, answer, taken, system_messages_json) \
+                SELECT 'ada', 'c', 'main', i, 'after_tool', 1, zeroblob(6 * 1024 * 1024), x'', '[1]' FROM n;",
+        )
+        .unwrap();
+        let old = Time::from_millis(0x4000_0000_0000);
+        let [events, answers, inbox, unread_inbox, conversations, idempotency_keys] = [old; 6];
+        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys };
+        let steps: Vec<usize> = (0..40).map(|_| old_rows(&file, &before, 1_000).unwrap()).collect();
+        assert!(steps.iter().all(|gone| *gone <= 5 + 1), "{steps:?}");
+        assert_eq!(steps.iter().sum::<usize>(), 40, "{steps:?}");
     }
 }

@@ -1,6 +1,6 @@
-//! Rows back into what they were.
+//! Reads rows.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bellwire_core::event::{EventCause, StoredEvent};
@@ -8,40 +8,50 @@ use bellwire_core::render::Boundary;
 use bellwire_core::{Event, EventId, InjectionPoint, Mailbox, Notification, NotificationId, Severity, Time};
 use rusqlite::{Connection, Params, Row, params};
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
-use sqlx::{Column as _, Decode, QueryBuilder, Row as _, Type};
+use sqlx::{AssertSqlSafe, Column as _, Decode, QueryBuilder, Row as _, Type};
 use uuid::Uuid;
 
-use super::people_read::told;
-use super::{Sqlite, SqliteWriter, damaged, failed, failure, mailbox_log};
+use super::conversation_list::conversation_page;
+use super::event_list::event_page;
+use super::mailbox_log::{self, DuePosition};
+use super::people_read::person_traces;
+use super::{Sqlite, SqliteWriter, damaged, failed, failure};
 use crate::command::{IdempotencyKey, InjectionView, Message, NotificationView, Superseded, Token, Trace};
-use crate::damage::Found;
+use crate::conversation_list::{ConversationQuery, ListedConversation};
+use crate::damage::{Damage, Found};
 use crate::error::StoreError;
-use crate::executor::{LoadedMailbox, MailboxSummary, RowSource};
+use crate::event_list::{EventQuery, ListedEvent};
+use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, RowSource};
 use crate::packed_event::PackedEvent;
 use crate::rows::{
     ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
 use crate::single_writer::Reader;
+use crate::verdicts::Verdicts;
 
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
                              user_id, correlation_id, cause, owner, accepted_at, filtered";
 
-/// The index of what waits is in the order of the ids, which begin with the time: one entry is read.
+pub(super) const CONVERSATION_COLUMNS: &str =
+    "id, user_id, registered, title, boundary, created_at, seen_at, workers, boundary_changed";
+
+/// The index of pending notifications is ordered by id, and ids start with the time, so this reads one entry.
 pub(super) const OLDEST_WAITING: &str = "SELECT id FROM notifications WHERE state = 'pending' ORDER BY id LIMIT 1";
 
-/// At least and at most how many rows are looked at at once for what is due.
-const DUE_PAGE: std::ops::Range<usize> = 64..1024;
+/// The page size when searching for due rows, and the number of rows after which the search stops.
+const DUE_PAGE: usize = 128;
+const DUE_READ_MAX: usize = 1_000;
 
-/// Whether an event is wanted with what it came to. A mailbox needs the event alone, and the verdicts on one for many
-/// conversations are long.
+/// Whether to load an event with its verdicts. A mailbox does not need them, and an event for many conversations has
+/// many.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Decided {
+pub(super) enum Decided {
     With,
     Without,
 }
 
 impl SqliteWriter {
-    /// The newest state of a mailbox, and the ids of the notifications that wait in it, 16 bytes each.
+    /// The latest state of a mailbox, and the ids of its pending notifications, 16 bytes each.
     async fn saved_mailbox(&mut self, key: &MailboxKey) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
         if let Some((state, pending)) = self.log.newest(key) {
             return Ok(Some((state.to_owned(), pending.to_owned())));
@@ -56,29 +66,20 @@ impl SqliteWriter {
 
 impl RowSource for SqliteWriter {
     async fn conversation(&mut self, key: &ConversationKey) -> Result<Option<ConversationRow>, StoreError> {
-        let row = sqlx::query(
-            "SELECT id, user_id, registered, title, boundary, created_at, seen_at, workers, boundary_changed \
-             FROM conversations \
-             WHERE id = $1 AND user_id = $2",
-        )
-        .bind(&*key.id)
-        .bind(&*key.owner)
-        .fetch_optional(&mut self.reading)
-        .await
-        .map_err(failure)?;
+        let sql = format!("SELECT {CONVERSATION_COLUMNS} FROM conversations WHERE id = $1 AND user_id = $2");
+        let row = sqlx::query(AssertSqlSafe(sql))
+            .bind(&*key.id)
+            .bind(&*key.owner)
+            .fetch_optional(&mut self.reading)
+            .await
+            .map_err(failure)?;
         row.as_ref().map(conversation_row).transpose()
     }
 
     async fn conversations_named(&mut self, id: &str) -> Result<Vec<ConversationRow>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT id, user_id, registered, title, boundary, created_at, seen_at, workers, boundary_changed \
-             FROM conversations \
-             WHERE id = $1 ORDER BY registered DESC LIMIT 2",
-        )
-        .bind(id)
-        .fetch_all(&mut self.reading)
-        .await
-        .map_err(failure)?;
+        let sql =
+            format!("SELECT {CONVERSATION_COLUMNS} FROM conversations WHERE id = $1 ORDER BY registered DESC LIMIT 2");
+        let rows = sqlx::query(AssertSqlSafe(sql)).bind(id).fetch_all(&mut self.reading).await.map_err(failure)?;
         rows.iter().map(conversation_row).collect()
     }
 
@@ -119,9 +120,9 @@ impl RowSource for SqliteWriter {
         let query = sqlx::query(sql).bind(&*key.owner).bind(&*key.id);
         let query = query.bind(i64::try_from(limit).unwrap_or(i64::MAX));
         let rows = query.fetch_all(&mut self.reading).await.map_err(failure)?;
-        let settled = rows.iter().map(|row| Ok(column::<String>(row, 0)?.into()));
+        let stored = rows.iter().map(|row| Ok(column::<String>(row, 0)?.into()));
         let logged = self.log.sub_agents_with_mail(key).filter_map(|key| key.agent().cloned()).take(limit);
-        logged.map(Ok).chain(settled).collect()
+        logged.map(Ok).chain(stored).collect()
     }
 
     async fn disabled(&mut self, user_id: &str) -> Result<Vec<String>, StoreError> {
@@ -156,21 +157,21 @@ impl RowSource for SqliteWriter {
         Ok(event.map(|event| (client_event_id, event)))
     }
 
-    async fn once(&mut self, once: &IdempotencyKey) -> Result<Option<IdempotencyRow>, StoreError> {
+    async fn idempotency_row(&mut self, key: &IdempotencyKey) -> Result<Option<IdempotencyRow>, StoreError> {
         let row = sqlx::query(
             "SELECT content, answer, at FROM idempotency_keys WHERE token_id = $1 AND route = $2 AND name = $3",
         )
-        .bind(&once.token_id)
-        .bind(&once.route)
-        .bind(&once.key)
+        .bind(&key.token_id)
+        .bind(&key.route)
+        .bind(&key.key)
         .fetch_optional(&mut self.reading)
         .await
         .map_err(failure)?;
         row.map(|row| {
             let content = column::<Vec<u8>>(&row, 0)?.try_into().map_err(|_| damaged("idempotency_keys.content"))?;
-            let once = IdempotencyKey { content, ..once.clone() };
+            let key = IdempotencyKey { content, ..key.clone() };
             let (answer, at) = (column(&row, 1)?, Time::from_millis(column(&row, 2)?));
-            Ok(IdempotencyRow { once, answer, people: BTreeSet::new(), at })
+            Ok(IdempotencyRow { key, answer, people: BTreeSet::new(), at })
         })
         .transpose()
     }
@@ -201,45 +202,55 @@ impl RowSource for SqliteWriter {
         Ok(rows.into_iter().map(|row| (row.event.id(), row.packed)).collect())
     }
 
+    async fn verdicts(&mut self, event: EventId) -> Result<Option<Arc<Verdicts>>, StoreError> {
+        Ok(events(&mut self.reading, &[event], Decided::With).await?.pop().map(|row| row.verdicts))
+    }
+
     async fn due(
         &mut self,
         now: Time,
         limit: usize,
-        damaged: &HashSet<MailboxKey>,
-    ) -> Result<Found<MailboxKey>, StoreError> {
-        let mut from = (self.log.looked().as_millis(), i64::MAX);
-        let (mut settled, mut unreadable) = (Vec::new(), Vec::new());
-        let page_max = limit.clamp(DUE_PAGE.start, DUE_PAGE.end);
-        let looked = loop {
-            let page = due_in_place(&self.connection, from, now, page_max).map_err(failed)?;
-            let (full, last) = (page.len() == page_max, page.last().map(|row| (row.due_at, row.number)));
-            // What changed since it came to its place is in the log, with another time.
+        damage: &Damage,
+        erasing: &BTreeSet<String>,
+    ) -> Result<DueMailboxes, StoreError> {
+        let is_skipped = |key: &MailboxKey| damage.has_mailbox(key) || erasing.contains(&**key.owner());
+        let mut checked_until = self.log.rows_checked_until();
+        let (mut due_rows, mut unreadable, mut read) = (Vec::new(), Vec::new(), 0);
+        let more = loop {
+            let page = due_rows_after(&self.connection, checked_until, now, DUE_PAGE).map_err(failed)?;
+            let is_last = page.len() < DUE_PAGE;
+            read += page.len();
+            checked_until = match page.last() {
+                Some(row) if !is_last => row.position,
+                _ => (now.as_millis(), i64::MAX),
+            };
             for row in page {
                 match row.key {
-                    Ok(key) if self.log.has(&key) || damaged.contains(&key) => {}
-                    Ok(key) => settled.push((Time::from_millis(row.due_at), key)),
-                    Err(error) => unreadable.push((format!("mailboxes, rowid {}", row.number), failed(error))),
+                    // If the mailbox is in the log, the row is outdated.
+                    Ok(key) if self.log.has(&key) || is_skipped(&key) => {}
+                    Ok(key) => due_rows.push((row.position, key)),
+                    Err(error) => unreadable.push((format!("mailboxes, rowid {}", row.position.1), failed(error))),
                 }
             }
-            match last.filter(|_| full) {
-                None => break now,
-                // There may be more of the same time.
-                Some((due_at, _)) if settled.len() >= limit => break Time::from_millis(due_at - 1),
-                Some(last) => from = last,
+            if is_last || due_rows.len() >= limit || read >= DUE_READ_MAX {
+                break !is_last;
             }
         };
-        self.log.hand(looked, settled.clone());
-        let logged = self.log.due(now).filter(|(_, key)| !damaged.contains(key)).take(limit);
-        let mut due: Vec<(Time, MailboxKey)> = logged.chain(settled).collect();
+        let logged = self.log.due(now).filter(|(_, key)| !is_skipped(key)).take(limit);
+        let mut due: Vec<(Time, MailboxKey)> = logged.collect();
+        due.extend(due_rows.iter().map(|((due_at, _), key)| (Time::from_millis(*due_at), key.clone())));
+        self.log.set_due_rows(checked_until, due_rows);
         due.sort();
-        Ok(Found { rows: due.into_iter().map(|(_, key)| key).take(limit).collect(), damaged: unreadable })
+        let more = more || due.len() >= limit;
+        let rows = due.into_iter().map(|(_, key)| key).take(limit).collect();
+        Ok(DueMailboxes { found: Found { rows, damaged: unreadable }, read, more })
     }
 
     async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {
-        // A row whose mailbox is in the log has an older time: then this is too early, which costs one look.
-        let settled = "SELECT due_at FROM mailboxes WHERE due_at > ?1 ORDER BY due_at LIMIT 1";
+        // The row of a mailbox in the log may have an outdated, earlier time. That costs one unneeded query.
+        let mailbox = "SELECT due_at FROM mailboxes WHERE due_at > ?1 ORDER BY due_at LIMIT 1";
         let reminder = "SELECT due_at FROM reminders WHERE ended_at IS NULL AND due_at > ?1 ORDER BY due_at LIMIT 1";
-        let stored = earliest(&self.connection, [settled, reminder], after).map_err(failed)?;
+        let stored = earliest(&self.connection, [mailbox, reminder], after).map_err(failed)?;
         Ok(stored.min(self.log.next_due(after)))
     }
 
@@ -252,7 +263,7 @@ impl RowSource for SqliteWriter {
     }
 }
 
-/// The earliest time that one of these queries finds after this one.
+/// The earliest time that these queries find after `after`.
 fn earliest(connection: &Connection, queries: [&str; 2], after: Time) -> rusqlite::Result<Time> {
     let mut earliest = Time::NEVER;
     for sql in queries {
@@ -262,29 +273,32 @@ fn earliest(connection: &Connection, queries: [&str; 2], after: Time) -> rusqlit
     Ok(earliest)
 }
 
-/// A mailbox in its place.
-struct Settled {
-    /// An error where its names cannot be read.
+/// A due row of the table `mailboxes`.
+struct DueRow {
+    /// An error if the key cannot be read.
     key: rusqlite::Result<MailboxKey>,
-    due_at: i64,
-    number: i64,
+    position: DuePosition,
 }
 
-/// A page of what is due in its place, behind a time and a row's number.
-fn due_in_place(connection: &Connection, from: (i64, i64), now: Time, limit: usize) -> rusqlite::Result<Vec<Settled>> {
+/// A page of due rows after a position.
+fn due_rows_after(
+    connection: &Connection,
+    from: DuePosition,
+    now: Time,
+    limit: usize,
+) -> rusqlite::Result<Vec<DueRow>> {
     let mut query = connection.prepare_cached(
         "SELECT owner, conversation_id, agent, CAST(due_at AS INTEGER), rowid FROM mailboxes \
          WHERE (due_at, rowid) > (?1, ?2) AND due_at <= ?3 ORDER BY due_at, rowid LIMIT ?4",
     )?;
-    let settled =
-        |row: &Row<'_>| Ok(Settled { key: mailbox_log::key(row, 0), due_at: row.get(3)?, number: row.get(4)? });
-    query.query_map(params![from.0, from.1, now.as_millis(), limit as i64], settled)?.collect()
+    let due_row = |row: &Row<'_>| Ok(DueRow { key: mailbox_log::key(row, 0), position: (row.get(3)?, row.get(4)?) });
+    query.query_map(params![from.0, from.1, now.as_millis(), limit as i64], due_row)?.collect()
 }
 
 impl Reader for Sqlite {
-    async fn is_named(&self, once: &IdempotencyKey) -> Result<bool, StoreError> {
+    async fn has_idempotency_row(&self, key: &IdempotencyKey) -> Result<bool, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM idempotency_keys WHERE token_id = $1 AND route = $2 AND name = $3)";
-        let named = sqlx::query_scalar(sql).bind(&once.token_id).bind(&once.route).bind(&once.key);
+        let named = sqlx::query_scalar(sql).bind(&key.token_id).bind(&key.route).bind(&key.key);
         named.fetch_one(&self.pool).await.map_err(failure)
     }
 
@@ -316,6 +330,14 @@ impl Reader for Sqlite {
         Ok(row.is_some())
     }
 
+    async fn events(&self, query: &EventQuery) -> Result<(Vec<ListedEvent>, Option<EventId>), StoreError> {
+        event_page(&mut *self.pool.acquire().await.map_err(failure)?, query).await
+    }
+
+    async fn conversations(&self, query: &ConversationQuery) -> Result<Vec<ListedConversation>, StoreError> {
+        conversation_page(&mut *self.pool.acquire().await.map_err(failure)?, query).await
+    }
+
     async fn messages(
         &self,
         owner: &str,
@@ -330,7 +352,8 @@ impl Reader for Sqlite {
         .bind(owner)
         .bind(conversation_id)
         .bind(crate::rows::first_injection(after))
-        // The first row may lie before the position as a whole, and the last says that there is more.
+        // Two more: the messages of the first row may all lie before the position, and the last row shows whether there
+        // is more.
         .bind(i64::try_from(limit + 2).unwrap_or(i64::MAX))
         .fetch_all(&self.pool)
         .await
@@ -356,7 +379,7 @@ impl Reader for Sqlite {
         let Some(id) = id else { return Ok(None) };
         let Some(row) = events(&mut connection, &[id], Decided::With).await?.pop() else { return Ok(None) };
         let ids: Vec<Uuid> = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).collect();
-        // What was decided for the person was decided for no agent.
+        // Verdicts without an agent were decided for the person.
         let to_person = row.verdicts.iter().filter(|verdict| verdict.agent.is_empty());
         let to_person: Vec<Uuid> = to_person.filter_map(|verdict| verdict.notification_id).collect();
         let notifications = notifications(&mut connection, &ids).await?;
@@ -367,7 +390,7 @@ impl Reader for Sqlite {
             filtered: row.filtered,
             injections: injections(&mut connection, &row.owner, &notifications).await?,
             superseded: superseded(&mut connection, id).await?,
-            told: told(&mut connection, &row.owner, &to_person).await?,
+            person_traces: person_traces(&mut connection, &row.owner, &to_person).await?,
             notifications,
             verdicts: Arc::unwrap_or_clone(row.verdicts).into_list(),
         }))
@@ -407,7 +430,7 @@ impl Reader for Sqlite {
     }
 }
 
-/// The one row a query finds, asked for by the writer without another thread in between.
+/// The first row of a query, read on the writer's connection and thread.
 pub(super) fn first<T>(
     connection: &Connection,
     sql: &str,
@@ -439,7 +462,7 @@ pub(super) async fn waiting(connection: &mut SqliteConnection, ids: &[u8]) -> Re
     rows.iter().map(parse).collect()
 }
 
-async fn events(
+pub(super) async fn events(
     connection: &mut SqliteConnection,
     ids: &[EventId],
     verdicts: Decided,
@@ -458,7 +481,7 @@ async fn events(
     rows.iter().map(event_row).collect()
 }
 
-fn conversation_row(row: &SqliteRow) -> Result<ConversationRow, StoreError> {
+pub(super) fn conversation_row(row: &SqliteRow) -> Result<ConversationRow, StoreError> {
     Ok(ConversationRow {
         key: ConversationKey::new(column(row, 1)?, column(row, 0)?),
         registered: column::<i64>(row, 2)? != 0,
@@ -523,7 +546,7 @@ async fn injections(
         .fetch_optional(&mut *connection)
         .await
         .map_err(failure)?;
-        // Answers are kept for a shorter time than events.
+        // Answers are kept for a shorter time than events, so the row may be gone.
         let Some(row) = &row else { continue };
         injections.push(InjectionView {
             conversation_id: one.conversation_id.clone(),
@@ -602,7 +625,7 @@ fn token(row: &SqliteRow) -> Result<Token, StoreError> {
     })
 }
 
-/// A column of a row. One that holds another type than it should is damage, and no reason to panic.
+/// A column of a row. A value of another type is reported as damage.
 pub(super) fn column<'r, T>(row: &'r SqliteRow, index: usize) -> Result<T, StoreError>
 where
     T: Decode<'r, Driver> + Type<Driver>,

@@ -1,42 +1,42 @@
-//! All or none, also where the disk fails in the middle.
+//! Transactions that also roll back after a disk error.
 
 use rusqlite::Connection;
 
-/// Does the work in a transaction that nobody else can write beside; what does not go well is taken back.
-pub(super) fn whole<T>(
+/// Runs the work in an immediate transaction and commits it; rolls back on error.
+pub(super) fn commit<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    // The writer reads by this connection too, and must never see what was refused.
+    // The writer also reads through this connection and must not see uncommitted changes of an earlier error.
     if !connection.is_autocommit() {
-        say(connection, "ROLLBACK")?;
+        execute(connection, "ROLLBACK")?;
     }
-    say(connection, "BEGIN IMMEDIATE")?;
-    let done = work(connection).and_then(|value| say(connection, "COMMIT").map(|()| value));
-    // On a full disk SQLite has rolled back by itself.
+    execute(connection, "BEGIN IMMEDIATE")?;
+    let done = work(connection).and_then(|value| execute(connection, "COMMIT").map(|()| value));
+    // On a full disk, SQLite has already rolled back.
     if done.is_err() && !connection.is_autocommit() {
-        let _ = say(connection, "ROLLBACK");
+        let _ = execute(connection, "ROLLBACK");
     }
     done
 }
 
-/// Does the work in a transaction that is always rolled back.
-pub(super) fn undone<T>(
+/// Runs the work in a transaction and always rolls back.
+pub(super) fn roll_back<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     if !connection.is_autocommit() {
-        say(connection, "ROLLBACK")?;
+        execute(connection, "ROLLBACK")?;
     }
-    say(connection, "BEGIN IMMEDIATE")?;
+    execute(connection, "BEGIN IMMEDIATE")?;
     let done = work(connection);
-    // Some errors have rolled back already.
+    // After some errors, SQLite has already rolled back.
     if !connection.is_autocommit() {
-        say(connection, "ROLLBACK")?;
+        execute(connection, "ROLLBACK")?;
     }
     done
 }
 
-fn say(connection: &Connection, word: &str) -> rusqlite::Result<()> {
+fn execute(connection: &Connection, word: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(word)?.execute([]).map(drop)
 }

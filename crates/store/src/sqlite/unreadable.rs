@@ -1,4 +1,4 @@
-//! Looks for rows that a hub would leave out of its timers and deliveries, because they cannot be read.
+//! Finds damaged rows that a hub would skip in its timers and deliveries.
 
 use bellwire_core::Mailbox;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -11,10 +11,10 @@ use crate::damage::Found;
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{ConversationKey, MailboxKey};
 
-/// How many mailboxes are in memory at once.
+/// How many mailboxes are loaded per page.
 const PAGE: usize = 500;
 
-/// The rows of people that cannot be read, each by its table and key, with what is wrong.
+/// The damaged rows of people: table, key and error of each.
 pub(super) async fn rows(connection: &mut SqliteConnection) -> Result<Vec<String>, StoreError> {
     let mut lines = said(reminders_that_wait(connection).await?);
     lines.append(&mut said(deliveries_that_wait(connection).await?));
@@ -36,7 +36,7 @@ fn said<T>(found: Found<T>) -> Vec<String> {
     found.damaged.into_iter().map(|(row, error)| format!("{row}: {error}")).collect()
 }
 
-/// The same for mailboxes, each as it is in the log, or else in its table.
+/// The same for mailboxes, each from the log or else from its row.
 pub(super) async fn mailboxes(connection: &mut SqliteConnection, log: &MailboxLog) -> Result<Vec<String>, StoreError> {
     let mut lines = Vec::new();
     for (key, (state, pending)) in log.newest_of_all() {

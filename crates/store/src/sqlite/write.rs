@@ -1,4 +1,4 @@
-//! One commit, all or none: what is written often by statements that stay prepared.
+//! Writes one commit in one transaction, frequent rows with cached prepared statements.
 
 use bellwire_core::Time;
 use rusqlite::{Connection, params};
@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::rows::Changes;
 use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
 
-/// A probe writes as much as the largest event's payload: where that fits, a commit fits.
+/// A probe writes as much as the largest payload of an event: if that fits on the disk, a commit does.
 const PROBE_BYTES: i64 = 64 * 1024;
 
 impl Backend for SqliteWriter {
@@ -18,7 +18,7 @@ impl Backend for SqliteWriter {
         self.file.check()?;
         let plan = self.log.plan(&changes.mailbox_rows);
         let (log, latest, time) = (&self.log, self.sequence, self.time);
-        let written = transaction::whole(&self.connection, |connection| {
+        let written = transaction::commit(&self.connection, |connection| {
             insert::all(connection, changes, latest)?;
             log.write(connection, &plan)?;
             if changes.has_rare() {
@@ -34,10 +34,10 @@ impl Backend for SqliteWriter {
 
     async fn probe(&mut self) -> Result<(), StoreError> {
         self.file.check()?;
-        // Equal bytes would not be written again, and so tell nothing.
+        // SQLite would not write equal bytes again, so they are random.
         let sql = "INSERT OR REPLACE INTO readiness (one, room) VALUES (1, randomblob(?1))";
         let written =
-            transaction::whole(&self.connection, |connection| connection.prepare_cached(sql)?.execute([PROBE_BYTES]));
+            transaction::commit(&self.connection, |connection| connection.prepare_cached(sql)?.execute([PROBE_BYTES]));
         written.map(drop).map_err(failed)
     }
 
@@ -47,11 +47,11 @@ impl Backend for SqliteWriter {
 
     async fn prune(&mut self, before: &PruneCutoffs, limit: usize) -> Result<Pruned, StoreError> {
         self.file.check()?;
-        let rows = transaction::whole(&self.connection, |connection| prune::old_rows(connection, before, limit));
+        let rows = transaction::commit(&self.connection, |connection| prune::old_rows(connection, before, limit));
         let rows = rows.map_err(failed)?;
-        // A conversation is several rows to look at and to delete.
+        // A conversation has several rows to read and delete, so the limit is lower.
         let pruned = self.delete_idle(before.conversations, (limit / 8).max(1))?;
-        Ok(Pruned { rows: rows + pruned.rows, ..pruned })
+        Ok(Pruned { rows: rows + pruned.rows, read: rows + pruned.read, ..pruned })
     }
 
     fn waiting(&self) -> Result<usize, StoreError> {
@@ -69,18 +69,18 @@ impl Backend for SqliteWriter {
         self.erase_step(user_id, limit)
     }
 
-    /// The one that writes goes last: with it the log beside the file goes.
+    /// Closes the writer's connection last: the last connection removes the write-ahead log.
     async fn close(self) -> Result<(), StoreError> {
         self.reading.close().await.map_err(failure)?;
         self.connection.close().map_err(|(_, error)| failed(error))
     }
 }
 
-/// What is written now and then.
+/// Writes the less frequent rows.
 fn rare(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
-    // After the injections themselves: one of this very commit may be reported as unseen.
+    // After the injections, because one of the same commit may be reported as unseen.
     unseen(connection, changes)?;
-    once(connection, changes)?;
+    idempotency_rows(connection, changes)?;
     superseded(connection, changes)?;
     settings(connection, changes)?;
     people_write::write(connection, &changes.people)?;
@@ -99,8 +99,8 @@ fn unseen(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn once(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
-    // After a day a name may be used again, also while its old row waits to be deleted.
+fn idempotency_rows(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
+    // After a day a key may be used again, even if its old row is not deleted yet.
     let mut insert = connection.prepare_cached(
         "INSERT INTO idempotency_keys (token_id, route, name, content, answer, at) VALUES (?, ?, ?, ?, ?, ?) \
          ON CONFLICT (token_id, route, name) DO UPDATE SET content = excluded.content, \
@@ -110,18 +110,18 @@ fn once(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
         "INSERT INTO idempotency_subjects (user_id, token_id, route, name, at) VALUES (?, ?, ?, ?, ?) \
          ON CONFLICT (user_id, token_id, route, name) DO UPDATE SET at = excluded.at",
     )?;
-    for row in &changes.once {
-        let (once, at) = (&row.once, row.at.as_millis());
-        insert.execute(params![once.token_id, once.route, once.key, once.content, row.answer, at])?;
+    for row in &changes.idempotency_rows {
+        let (key, at) = (&row.key, row.at.as_millis());
+        insert.execute(params![key.token_id, key.route, key.key, key.content, row.answer, at])?;
         for user in &row.people {
-            subject.execute(params![user, once.token_id, once.route, once.key, at])?;
+            subject.execute(params![user, key.token_id, key.route, key.key, at])?;
         }
     }
     Ok(())
 }
 
 fn superseded(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
-    // An event for several conversations may be superseded in each; the first is told.
+    // An event for several conversations may be superseded in each; only the first is stored.
     let mut insert = connection.prepare_cached(
         "INSERT INTO superseded (event_id, subscriber_id, newer_id, at) VALUES (?, ?, ?, ?) \
          ON CONFLICT (event_id, subscriber_id) DO NOTHING",

@@ -10,15 +10,15 @@ use crate::rows::{Changes, ConversationKey, MailboxKey};
 /// What the writer needs from a database. A commit writes all of its changes or none.
 pub(crate) trait Backend: RowSource + Send + 'static {
     fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<(), StoreError>> + Send;
-    /// Writes to a table of its own, to see whether the database takes a commit.
+    /// Writes to a separate table, to check whether the database accepts a commit.
     fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
-    /// Inserts a row into each main table and rolls back, to see whether a command's rows would be taken.
+    /// Inserts a row into each main table and rolls back, to check whether these tables accept rows.
     fn probe_tables(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn prune(&mut self, before: &PruneCutoffs, limit: usize)
     -> impl Future<Output = Result<Pruned, StoreError>> + Send;
     /// The ids of people whose erasure had not ended when the store was closed or killed.
     fn unfinished_erasures(&self) -> Vec<String>;
-    /// Deletes about `limit` rows of a person, in a transaction of its own.
+    /// Deletes about `limit` rows of a person in one transaction.
     fn erase(&mut self, user_id: &str, limit: usize) -> impl Future<Output = Result<Erased, StoreError>> + Send;
     /// Counts the pending notifications. Called once, at start.
     fn waiting(&self) -> Result<usize, StoreError>;
@@ -33,13 +33,13 @@ pub(crate) struct PruneCutoffs {
     pub(crate) inbox: Time,
     pub(crate) unread_inbox: Time,
     pub(crate) conversations: Time,
-    pub(crate) once: Time,
+    pub(crate) idempotency_keys: Time,
 }
 
 /// What one step of retention deleted.
 #[derive(Default)]
 pub(crate) struct Pruned {
-    /// How many rows were deleted, and how many were looked at to find those of conversations and mailboxes.
+    /// The number of deleted rows, and of rows read to find idle conversations and mailboxes.
     pub(crate) rows: usize,
     pub(crate) read: usize,
     /// Conversations that are deleted with their agents' mailboxes.

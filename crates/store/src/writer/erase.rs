@@ -1,4 +1,4 @@
-//! Erasures, one bounded step after each commit: other commands go in between.
+//! Runs erasures: one bounded step after each commit, so that other commands run in between.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -11,48 +11,51 @@ use crate::error::StoreError;
 use crate::reply::PendingReply;
 use crate::work::Work;
 
-/// The rows one step erases, about. 5,000 would be allowed; so many take some 20 ms.
+/// About how many rows one step erases. 5,000 would be allowed; this many take about 20 ms.
 const STEP_ROWS: usize = 500;
-/// How long to wait after a step that failed.
+/// How long to wait after a failed step.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long to wait after a step that a reader blocked: twice as long each time, between these two.
+/// How long to wait after a step that was blocked by a reader: doubled each time, between these two.
 const BLOCKED_MIN: Duration = Duration::from_millis(20);
 const BLOCKED_MAX: Duration = Duration::from_secs(1);
 
-/// What one step of an erasure did.
+/// The result of one step of an erasure.
 pub(crate) struct Erased {
     /// How many rows it wrote or deleted.
     pub(crate) rows: usize,
+    /// How many rows it read to find them.
+    pub(crate) looked: usize,
     /// How many pending notifications were among the deleted rows.
     pub(crate) pending: usize,
     pub(crate) progress: Progress,
 }
 
-/// How far an erasure is.
+/// The progress of an erasure.
 #[derive(Clone, Debug)]
 pub(crate) enum Progress {
     /// There may be more rows.
     More,
-    /// The rows are gone, but a reader still needs the log that their pages are in.
+    /// The rows are deleted, but a reader still uses the write-ahead log that contains their pages.
     Blocked,
-    /// The step's rows are gone and the erasure is recorded, but it could not be ended. A later step tries again.
+    /// The rows of this step are deleted and the erasure is recorded, but it could not be completed. A later step
+    /// retries.
     Failed(StoreError),
     Done,
 }
 
-/// The erasures under way; each in turn gets a step.
+/// The erasures in progress; they get steps in turn.
 #[derive(Default)]
 pub(super) struct Erasures {
     queue: VecDeque<Erasure>,
-    /// No step before this.
+    /// The next step must not run before this time.
     not_before: Option<Instant>,
 }
 
 struct Erasure {
     user_id: String,
-    /// Those who are answered when it is done.
+    /// The callers to answer when it is done.
     replies: Vec<PendingReply<()>>,
-    /// How long it waited when a reader last blocked it.
+    /// How long it waited after the last step that was blocked by a reader.
     blocked: Duration,
 }
 
@@ -82,12 +85,12 @@ impl Erasure {
 }
 
 impl Erasures {
-    /// Goes on with an erasure that an earlier process began.
+    /// Continues an erasure that an earlier process started.
     pub(super) fn resume(&mut self, user_id: String) {
         self.queue.push_back(Erasure::new(user_id, Vec::new()));
     }
 
-    /// When the next step is to be made, from now; none without an erasure.
+    /// The time until the next step; none without an erasure.
     pub(super) fn until_next(&self) -> Option<Duration> {
         let wait = self.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()));
         (!self.queue.is_empty()).then_some(wait)
@@ -95,7 +98,8 @@ impl Erasures {
 }
 
 impl<B: Backend> Writer<B> {
-    /// Begins to erase a person with a first step; joins an erasure that is under way. A small one ends with that step.
+    /// Starts an erasure and runs its first step, or joins the one in progress. A small erasure ends with its first
+    /// step.
     pub(super) async fn begin_erasing(&mut self, user_id: String, reply: PendingReply<()>) {
         if let Some(known) = self.erasures.queue.iter_mut().find(|known| known.user_id == user_id) {
             return known.replies.push(reply);
@@ -107,14 +111,14 @@ impl<B: Backend> Writer<B> {
             Ok(Progress::Done) => {}
             Ok(progress) => self.wait_for_next_step(erasure, &progress),
             Err(error) => {
-                // The step was rolled back, and with it the record of the erasure: the caller may ask again.
+                // The step was rolled back together with the record of the erasure, so the caller may retry.
                 self.erasing.end(&erasure.user_id);
                 erasure.answer(&Err(error));
             }
         }
     }
 
-    /// Makes a step of the erasure that waited longest for one, if its time has come.
+    /// Runs a step of the oldest erasure, if it is due.
     pub(super) async fn go_on_erasing(&mut self) {
         if self.erasures.until_next() != Some(Duration::ZERO) {
             return;
@@ -135,13 +139,14 @@ impl<B: Backend> Writer<B> {
         self.erasures.queue.push_back(erasure);
     }
 
-    /// One step, a transaction of its own. The callers are answered when it was the last one.
+    /// Runs one step in its own transaction. Answers the callers after the last one.
     async fn erase_some(&mut self, erasure: &mut Erasure) -> Result<Progress, StoreError> {
         let started = Instant::now();
         let erased = self.backend.erase(&erasure.user_id, STEP_ROWS).await;
         if let Some(observer) = &self.observer {
             let failed = erased.as_ref().err().map(|error| error.kind);
-            let work = Work { written: erased.as_ref().map_or(0, |erased| erased.rows), ..Work::default() };
+            let (read, written) = erased.as_ref().map_or((0, 0), |erased| (erased.looked, erased.rows));
+            let work = Work { read, written, ..Work::default() };
             observer(&CommitReport { commands: 1, took: started.elapsed(), work, failed, ..CommitReport::default() });
         }
         let erased = erased?;
@@ -150,7 +155,7 @@ impl<B: Backend> Writer<B> {
             Progress::More | Progress::Blocked => {}
             Progress::Failed(error) => erasure.answer(&Err(error.clone())),
             Progress::Done => {
-                // Timers may have come across the person's rows since the first step.
+                // Timers may have loaded rows of the person since the first step.
                 self.executor.evict_user(&erasure.user_id);
                 self.refusals.forget(&self.rules.quotas(&erasure.user_id));
                 self.erasing.end(&erasure.user_id);

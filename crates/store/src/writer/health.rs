@@ -1,4 +1,4 @@
-//! Whether the database takes commits: known from commits that failed and from probes.
+//! Whether the database accepts commits, known from failed commits and from probes.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const PROBED_FOR: Duration = Duration::from_secs(1);
 const BROKEN_FOR: Duration = Duration::from_secs(3);
 
 impl<B: Backend> Writer<B> {
-    /// Whether the database takes a commit: the last result, or a new probe if that is too old.
+    /// Whether the database accepts a commit: the last result, or a new probe if that is too old.
     pub(super) async fn probe(&mut self) -> Result<(), StoreError> {
         if let Some((at, error)) = &self.broken
             && at.elapsed() < BROKEN_FOR
@@ -35,12 +35,12 @@ impl<B: Backend> Writer<B> {
         found
     }
 
-    /// Notes what the outcome of a commit says about the database.
+    /// Updates the health of the database from the result of a commit.
     pub(super) fn note_broken(&mut self, committed: &Result<(), StoreError>) {
         match committed {
             Ok(()) if self.executor.changes.is_empty() => {}
             Ok(()) => self.broken = None,
-            // A commit reads no single row that could be damaged: its tables or their indexes are.
+            // A commit does not read single rows, so the damage is in a table or an index.
             Err(error) if matches!(error.kind, ErrorKind::Broken | ErrorKind::Damaged) => {
                 self.broken = Some((Instant::now(), error.clone()));
             }
@@ -48,7 +48,7 @@ impl<B: Backend> Writer<B> {
         }
     }
 
-    /// Whether a commit failed because of what it writes, so that a smaller one may succeed: the store itself works.
+    /// Whether a commit failed because of its rows, so that a smaller one may succeed. The database itself works then.
     pub(super) async fn is_about_rows(&mut self, error: &StoreError) -> bool {
         matches!(error.kind, ErrorKind::Broken | ErrorKind::Damaged) && self.backend.probe().await.is_ok()
     }

@@ -7,16 +7,19 @@ use super::STEP_WORK;
 use crate::RetentionCutoffs;
 use crate::command::{Caller, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Receipt, Token};
 use crate::error::StoreError;
-use crate::executor::Publishing;
+use crate::executor::{MailboxSummary, Publishing};
 use crate::people::PeopleCommand;
 use crate::reply::PendingReply;
+use crate::rows::MailboxKey;
 
-/// A command on its way to the writer, with the reply it waits for.
+/// A command for the writer, with its reply.
 pub(crate) enum Job {
     Publish(Box<Publishing>, PendingReply<Vec<Receipt>>),
     Inject(Box<InjectCommand>, PendingReply<InjectResult>),
     PutConversation(Caller, String, String, Option<String>, PendingReply<ConversationView>),
     Conversation(Caller, String, PendingReply<ConversationView>),
+    /// What a page of conversations says of their mailboxes.
+    Summaries(Vec<MailboxKey>, PendingReply<Vec<MailboxSummary>>),
     Connect(Caller, String, PendingReply<Vec<Hint>>),
     Rotate(Caller, String, Option<IdempotencyKey>, PendingReply<Boundary>),
     People(PeopleCommand),
@@ -24,19 +27,22 @@ pub(crate) enum Job {
     AnswerOnce(IdempotencyKey, String, Option<String>, PendingReply<String>),
     EraseUser(String, PendingReply<()>),
     Prune(RetentionCutoffs, usize, PendingReply<usize>),
-    Tick(PendingReply<()>),
+    /// Answers whether there may be more that is due.
+    Tick(PendingReply<bool>),
     SetSubscribers(Arc<Subscribers>, PendingReply<()>),
     Check(PendingReply<()>),
     Close(PendingReply<()>),
 }
 
 impl Job {
-    /// A commit that holds this much work already does not take the command; large commands share a commit with little.
+    /// The command is not added to a commit that already has this much work. Large commands share a commit only with
+    /// little work.
     pub(super) fn shares_up_to(&self) -> usize {
         match self {
             Self::Publish(publishing, _) if publishing.is_large() => STEP_WORK / 3,
-            // A letter of a thousand notifications alone is most of a step.
+            // A mail with a thousand notifications is most of a step.
             Self::People(PeopleCommand::Claim { .. }) => STEP_WORK / 10,
+            Self::Tick(_) => STEP_WORK / 10,
             _ => STEP_WORK,
         }
     }
@@ -47,15 +53,15 @@ impl Job {
             Self::Publish(_, reply) => reply.send(committed),
             Self::Inject(_, reply) => reply.send(committed),
             Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.send(committed),
+            Self::Summaries(_, reply) => reply.send(committed),
             Self::Connect(.., reply) => reply.send(committed),
             Self::Rotate(.., reply) => reply.send(committed),
             Self::People(command) => command.answer(committed),
             Self::PutToken(.., reply) | Self::EraseUser(_, reply) => reply.send(committed),
             Self::AnswerOnce(.., reply) => reply.send(committed),
             Self::Prune(.., reply) => reply.send(committed),
-            Self::Tick(reply) | Self::SetSubscribers(_, reply) | Self::Check(reply) | Self::Close(reply) => {
-                reply.send(committed)
-            }
+            Self::Tick(reply) => reply.send(committed),
+            Self::SetSubscribers(_, reply) | Self::Check(reply) | Self::Close(reply) => reply.send(committed),
         }
     }
 
@@ -63,7 +69,7 @@ impl Job {
     pub(super) fn about(&self) -> Option<&str> {
         match self {
             Self::Publish(publishing, _) => publishing.publish.caller.user_id.as_deref(),
-            Self::Inject(take, _) => take.caller.user_id.as_deref(),
+            Self::Inject(command, _) => command.caller.user_id.as_deref(),
             Self::PutConversation(_, _, user_id, ..) => Some(user_id),
             Self::Conversation(caller, ..) | Self::Connect(caller, ..) | Self::Rotate(caller, ..) => {
                 caller.user_id.as_deref()
@@ -74,7 +80,7 @@ impl Job {
         }
     }
 
-    /// Answers a command about a person whose erasure is under way.
+    /// Answers a command about a person whose erasure is in progress.
     pub(super) fn refuse(&mut self, error: StoreError) -> Result<(), StoreError> {
         match self {
             Self::Publish(_, reply) => reply.hold(Err(error)),

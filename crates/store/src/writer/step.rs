@@ -1,9 +1,10 @@
-//! A step is what one commit does: timers, then jobs in order. A job that fails is taken out, and a commit that the database
-//! refuses is divided until the refused job is alone.
+//! A step is the work of one commit: timers, then jobs in order. A job that fails is removed from its step. A commit
+//! that the database refuses is divided until the refused job is alone.
 
 use std::ops::Range;
 
 use super::Job;
+use crate::rows::MailboxKey;
 
 /// A job and its progress.
 pub(super) struct Task {
@@ -11,6 +12,8 @@ pub(super) struct Task {
     pub(super) state: State,
     /// Steps that did not finish it.
     pub(super) steps: u32,
+    /// The mailboxes that it needs in its next step.
+    pub(super) pins: Vec<MailboxKey>,
 }
 
 /// What a step did for a job.
@@ -26,14 +29,14 @@ pub(super) enum State {
 
 impl Task {
     pub(super) fn new(job: Job) -> Self {
-        Self { job, state: State::Unfinished, steps: 0 }
+        Self { job, state: State::Unfinished, steps: 0, pins: Vec::new() }
     }
 }
 
 /// How many of the jobs of a step were decided.
 pub(super) enum Decided {
     All,
-    /// The first so many; they are enough work for a commit.
+    /// The first jobs, this many; they are enough work for a commit.
     First(usize),
     /// This one failed after it had staged changes.
     Failed(usize),
@@ -58,7 +61,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The jobs before and behind one that failed, the former last.
+    /// The jobs after a failed one and the jobs before it, in this order.
     pub(super) fn without(self, failed: usize) -> [Self; 2] {
         let (before, behind) = (self.jobs.start..failed, failed + 1..self.jobs.end);
         [Self { jobs: behind, fires: false }, Self { jobs: before, fires: self.fires }]
@@ -68,7 +71,7 @@ impl Step {
         self.jobs.len() + usize::from(self.fires) > 1
     }
 
-    /// The timers alone, then one half of the jobs, then the other; the first last.
+    /// Three steps for the timers, the first half of the jobs and the second half, in reverse order.
     pub(super) fn halves(self) -> Vec<Self> {
         let Range { start, end } = self.jobs;
         let middle = start + (end - start) / 2;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bellwire_core::event::AgentName;
 use bellwire_core::{Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 use bellwire_store::{
-    Caller, ClientEventId, Clock, Incoming, InjectCommand, InjectResult, MemoryStore, Observer, PeopleRules, Publish,
-    Receipt, SqliteStore, Store, StoreError, StoreOptions,
+    Caller, ClientEventId, Clock, IncomingEvent, InjectCommand, InjectResult, MemoryStore, Observer, PeopleRules,
+    Publish, Receipt, SqliteStore, Store, StoreError, StoreOptions,
 };
 use serde_json::{Value, json};
 
@@ -133,12 +133,13 @@ impl Backend {
         event: Event,
         client_event_id: Option<ClientEventId>,
     ) -> Result<Receipt, StoreError> {
-        let publish = Publish { caller, events: vec![Incoming::new(event, client_event_id)], once: None };
+        let publish =
+            Publish { caller, events: vec![IncomingEvent::new(event, client_event_id)], idempotency_key: None };
         self.store().publish(publish).await.map(|mut receipts| receipts.remove(0))
     }
 
-    pub(crate) async fn take(&self, point: InjectionPoint, call_id: &str) -> InjectResult {
-        self.store().take(take(point, call_id)).await.expect("the injection is answered")
+    pub(crate) async fn inject(&self, point: InjectionPoint, call_id: &str) -> InjectResult {
+        self.store().inject(inject_command(point, call_id)).await.expect("the injection is answered")
     }
 }
 
@@ -147,7 +148,7 @@ fn rules() -> PeopleRules {
     PeopleRules { notifications_per_hour: 5, email: true, ..PeopleRules::default() }
 }
 
-pub(crate) fn take(point: InjectionPoint, call_id: &str) -> InjectCommand {
+pub(crate) fn inject_command(point: InjectionPoint, call_id: &str) -> InjectCommand {
     InjectCommand {
         caller: Caller::user("ada"),
         conversation_id: "chat".into(),

@@ -19,7 +19,7 @@ on_every_store! {
         }
         let take = |number: u32| {
             let backend = backend.clone();
-            tokio::spawn(async move { backend.take(TurnStart, &format!("c{number}")).await })
+            tokio::spawn(async move { backend.inject(TurnStart, &format!("c{number}")).await })
         };
         let taken: Vec<_> = (0..20).map(take).collect();
         let mut seen = HashSet::new();
@@ -41,7 +41,7 @@ on_every_store! {
         let backend = Arc::new(backend);
         let ask = |number: u32| {
             let backend = backend.clone();
-            tokio::spawn(async move { backend.take(TurnStart, &format!("c{number}")).await })
+            tokio::spawn(async move { backend.inject(TurnStart, &format!("c{number}")).await })
         };
         // All of them wait for one commit, which cannot look up what it has not written yet.
         let mut asked: Vec<_> = (0..40).chain([0]).map(ask).collect();
@@ -49,7 +49,7 @@ on_every_store! {
         let first = asked.swap_remove(0).await.unwrap();
         assert!(first.block.contains("grep"), "{}", first.block);
         assert_eq!(again, first);
-        assert_eq!(backend.take(TurnStart, "c0").await, first, "and later too, when others have been answered since");
+        assert_eq!(backend.inject(TurnStart, "c0").await, first, "and later too, when others have been answered since");
     }
 
     async fn the_same_call_from_many_at_once_has_one_answer(backend: Backend) {
@@ -57,7 +57,7 @@ on_every_store! {
         let backend = Arc::new(backend);
         let ask = |_| {
             let backend = backend.clone();
-            tokio::spawn(async move { backend.take(TurnStart, "c1").await })
+            tokio::spawn(async move { backend.inject(TurnStart, "c1").await })
         };
         let answers: Vec<_> = (0..50).map(ask).collect();
         let mut blocks = HashSet::new();
@@ -81,7 +81,7 @@ on_every_store! {
         assert_eq!(put.unwrap().title.as_deref(), Some("new"));
         let receipt = published.unwrap();
         store.trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
-        let told = backend.take(TurnStart, "c1").await.block;
+        let told = backend.inject(TurnStart, "c1").await.block;
         assert!(told.contains("sed") && !told.contains("grep"), "{told}");
     }
 }

@@ -2,12 +2,12 @@
 
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, Severity};
-use bellwire_store::{Caller, ErrorKind, Incoming, Publish, SqliteStore};
+use bellwire_store::{Caller, ErrorKind, IncomingEvent, Publish, SqliteStore};
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::backends::{Backend, event, failure, take};
+use crate::backends::{Backend, event, failure, inject_command};
 
 #[tokio::test]
 async fn everything_that_was_answered_is_there_after_a_restart_at_any_moment() {
@@ -17,7 +17,7 @@ async fn everything_that_was_answered_is_there_after_a_restart_at_any_moment() {
         backend.publish(failure(&format!("tool_{number}"))).await;
         backend.restart().await;
         if number % 3 == 2 {
-            told.push(backend.take(AfterTool, &format!("c{number}")).await);
+            told.push(backend.inject(AfterTool, &format!("c{number}")).await);
             backend.restart().await;
         }
     }
@@ -34,7 +34,7 @@ async fn repeats_are_counted_across_a_restart() {
         backend.publish(failure("grep")).await;
         backend.restart().await;
     }
-    let answer = backend.take(AfterTool, "c1").await;
+    let answer = backend.inject(AfterTool, "c1").await;
     assert!(answer.block.contains("[tool_executor x3]"), "{}", answer.block);
 }
 
@@ -51,11 +51,11 @@ async fn unseen_notifications_are_shown_in_full_after_a_restart() {
     let mut backend = Backend::sqlite().await;
     // A message opens no window of repeats, which would keep its event in the mailbox for a while.
     backend.publish(Event::user_message("look here").unwrap().in_conversation("chat")).await;
-    let lost = backend.take(AfterTool, "c1").await;
+    let lost = backend.inject(AfterTool, "c1").await;
     backend.restart().await;
-    let mut again = take(AfterTool, "c2");
+    let mut again = inject_command(AfterTool, "c2");
     again.unseen = vec!["c1".into()];
-    let told = backend.store().take(again).await.unwrap();
+    let told = backend.store().inject(again).await.unwrap();
     assert_eq!(told.notifications, lost.notifications);
     assert!(told.block.contains("look here"), "{}", told.block);
 }
@@ -64,17 +64,17 @@ async fn unseen_notifications_are_shown_in_full_after_a_restart() {
 async fn damage_in_log(file: &mut SqliteConnection, conversation: &str, agent: &str) {
     let counted = |name: &str| format!("{}{name}", char::from(name.len() as u8));
     let names = ["ada", conversation, agent].map(counted).concat() + "\u{0}";
-    let rows = sqlx::query("SELECT sequence, changes FROM mailbox_log").fetch_all(&mut *file).await.unwrap();
+    let rows = sqlx::query_as("SELECT sequence, changes FROM mailbox_log").fetch_all(&mut *file);
+    let rows: Vec<(i64, Vec<u8>)> = rows.await.unwrap();
     let mut found = 0;
-    for row in rows {
-        let mut changes: Vec<u8> = row.get(1);
+    for (sequence, mut changes) in rows {
         let Some(at) = changes.windows(names.len()).position(|window| window == names.as_bytes()) else { continue };
         let length = at + names.len();
         let state = length + if changes[length] < 128 { 1 } else { 2 } + 12;
         assert_eq!(changes[state], 3, "the version");
         changes[state] = 0;
         let update = sqlx::query("UPDATE mailbox_log SET changes = $1 WHERE sequence = $2");
-        update.bind(changes).bind(row.get::<i64, _>(0)).execute(&mut *file).await.unwrap();
+        update.bind(changes).bind(sequence).execute(&mut *file).await.unwrap();
         found += 1;
     }
     assert_eq!(found, 1);
@@ -95,9 +95,9 @@ async fn of_an_erased_person_the_file_keeps_nothing_and_of_the_others_everything
     owners.dedup();
     assert_eq!(owners, ["bob"]);
     backend.open().await;
-    let mut ask = take(AfterTool, "c1");
+    let mut ask = inject_command(AfterTool, "c1");
     ask.caller = bob;
-    let told = backend.store().take(ask).await.unwrap().block;
+    let told = backend.store().inject(ask).await.unwrap().block;
     assert!(["sed", "awk", "cut"].iter().all(|tool| told.contains(tool)), "{told}");
 }
 
@@ -142,12 +142,12 @@ async fn a_call_for_a_person_whose_mailbox_is_damaged_is_refused_before_anything
     damage_in_log(&mut file, "", "butler").await;
     file.close().await.unwrap();
     backend.open().await;
-    let events = [failure("sed"), asks("And now?")].map(|event| Incoming::new(event, None)).into();
+    let events = [failure("sed"), asks("And now?")].map(|event| IncomingEvent::new(event, None)).into();
     let butler = Caller { origin: Some("butler".into()), ..Caller::user("ada") };
-    let publish = Publish { caller: butler, events, once: None };
+    let publish = Publish { caller: butler, events, idempotency_key: None };
     assert_eq!(backend.store().publish(publish).await.unwrap_err().kind, ErrorKind::Damaged);
     backend.publish(failure("grep")).await;
-    let told = backend.take(AfterTool, "c1").await.block;
+    let told = backend.inject(AfterTool, "c1").await.block;
     assert!(told.contains("grep") && !told.contains("sed"), "{told}");
 }
 
@@ -169,10 +169,10 @@ async fn a_damaged_mailbox_does_not_stop_other_timers() {
     // Whoever asks for it is told; whoever shares the commit is not concerned.
     let other = Publish {
         caller: Caller::user("ada"),
-        events: vec![Incoming::new(failure("awk").in_conversation("other"), None)],
-        once: None,
+        events: vec![IncomingEvent::new(failure("awk").in_conversation("other"), None)],
+        idempotency_key: None,
     };
-    let (refused, accepted) = tokio::join!(store.take(take(AfterTool, "c1")), store.publish(other));
+    let (refused, accepted) = tokio::join!(store.inject(inject_command(AfterTool, "c1")), store.publish(other));
     assert_eq!(refused.unwrap_err().kind, ErrorKind::Damaged);
     assert!(accepted.is_ok());
 }
@@ -201,7 +201,7 @@ async fn of_a_commit_that_failed_nothing_is_remembered_however_many_shared_it() 
     sqlx::raw_sql(fault).execute(&mut file).await.unwrap();
     let ask = |number: u32| {
         let backend = backend.clone();
-        tokio::spawn(async move { backend.store().take(take(AfterTool, &format!("c{number}"))).await })
+        tokio::spawn(async move { backend.store().inject(inject_command(AfterTool, &format!("c{number}"))).await })
     };
     for asked in (0..40).chain([0]).map(ask).collect::<Vec<_>>() {
         let error = asked.await.unwrap().expect_err("the commit is refused");
@@ -209,24 +209,24 @@ async fn of_a_commit_that_failed_nothing_is_remembered_however_many_shared_it() 
     }
     sqlx::raw_sql("DROP TRIGGER fault").execute(&mut file).await.unwrap();
     file.close().await.unwrap();
-    let first = backend.take(AfterTool, "c39").await;
+    let first = backend.inject(AfterTool, "c39").await;
     assert!(first.block.contains("grep"), "{}", first.block);
-    assert_eq!(backend.take(AfterTool, "c0").await.block, "", "it is told once");
-    assert_eq!(backend.take(AfterTool, "c39").await, first);
+    assert_eq!(backend.inject(AfterTool, "c0").await.block, "", "it is told once");
+    assert_eq!(backend.inject(AfterTool, "c39").await, first);
 }
 
 #[tokio::test]
 async fn a_damaged_answer_fails_only_its_own_call() {
     let mut backend = Backend::sqlite().await;
     backend.publish(failure("grep")).await;
-    backend.take(AfterTool, "c1").await;
+    backend.inject(AfterTool, "c1").await;
     backend.restart().await;
     let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
     sqlx::raw_sql("UPDATE injections SET answer = x'ff'").execute(&mut file).await.unwrap();
     file.close().await.unwrap();
     // Both wait for the writer when it looks: they share a commit.
     let store = backend.store();
-    let (again, _) = tokio::join!(store.take(take(AfterTool, "c1")), backend.publish(failure("sed")));
+    let (again, _) = tokio::join!(store.inject(inject_command(AfterTool, "c1")), backend.publish(failure("sed")));
     assert_eq!(again.expect_err("it cannot be read").kind, ErrorKind::Damaged);
-    assert!(backend.take(AfterTool, "c2").await.block.contains("sed"));
+    assert!(backend.inject(AfterTool, "c2").await.block.contains("sed"));
 }

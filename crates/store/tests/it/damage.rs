@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, NotificationId, Severity};
 use bellwire_store::{
-    Caller, Claim, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, Incoming, NewReminder, PeopleRules, Publish,
-    RetentionCutoffs, StoreError, Token,
+    Caller, Claim, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, IncomingEvent, NewReminder, PeopleRules,
+    Publish, RetentionCutoffs, StoreError, Token,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::backends::{Backend, event, failure, take};
+use crate::backends::{Backend, event, failure, inject_command};
 use crate::delivery_order::{mails, tell};
 
 /// The columns that commands and timers read, each with a table in which Ada has rows. Every one is filled with a text
@@ -68,14 +68,14 @@ fn asks(question: &str) -> Event {
     event("agent.input.needed", Severity::Info, json!({ "message": question }))
 }
 
-fn once(key: &str) -> IdempotencyKey {
+fn idempotency_key(key: &str) -> IdempotencyKey {
     IdempotencyKey { token_id: "t".into(), route: "r".into(), key: key.into(), content: [1; 32] }
 }
 
 fn named(user: &str) -> Publish {
     let client_event_id = Some(ClientEventId { id: "mine".into(), content: [1; 16] });
-    let events = vec![Incoming::new(failure("grep"), client_event_id)];
-    Publish { caller: Caller::user(user), events, once: Some(once(user)) }
+    let events = vec![IncomingEvent::new(failure("grep"), client_event_id)];
+    Publish { caller: Caller::user(user), events, idempotency_key: Some(idempotency_key(user)) }
 }
 
 /// Something of this person in every table: mail and reminders that are due in a minute, batches that close then, things
@@ -84,9 +84,9 @@ async fn live(backend: &Backend, user: &str) -> Result<(), StoreError> {
     let (store, caller) = (backend.store(), Caller::user(user));
     store.put_conversation(caller.clone(), "chat".into(), user.into(), Some("A title".into())).await?;
     store.publish(named(user)).await?;
-    let mut ask = take(AfterTool, "c1");
+    let mut ask = inject_command(AfterTool, "c1");
     ask.caller = caller.clone();
-    store.take(ask).await?;
+    store.inject(ask).await?;
     backend.publish_as(caller.clone(), failure("sed"), None).await?;
     backend.publish_as(caller.clone(), asks("May I?"), None).await?;
     tell(backend, user, "news").await;
@@ -98,7 +98,7 @@ async fn live(backend: &Backend, user: &str) -> Result<(), StoreError> {
         correlation_id: None,
         message: "Buy milk".into(),
         at: bellwire_core::Time::from_millis(backend.now().as_millis() + 60_000),
-        once: None,
+        idempotency_key: None,
     };
     store.remind(reminder).await?;
     let token = Token {
@@ -119,21 +119,21 @@ async fn live(backend: &Backend, user: &str) -> Result<(), StoreError> {
 /// Everything that can be asked about this person. Those who ask get an answer, whatever it is.
 async fn ask_everything(backend: &Backend, user: &str) -> Vec<Result<(), StoreError>> {
     let (store, caller) = (backend.store(), Caller::user(user));
-    let (id, mut ask) = (user.to_owned(), take(AfterTool, "c2"));
+    let (id, mut ask) = (user.to_owned(), inject_command(AfterTool, "c2"));
     (ask.caller, ask.unseen) = (caller.clone(), vec!["c1".into()]);
-    let mut again = take(AfterTool, "c1");
+    let mut again = inject_command(AfterTool, "c1");
     again.caller = caller.clone();
     let nothing = NotificationId(uuid_of(1));
     let query =
-        bellwire_store::InboxQuery { state: bellwire_store::InboxState::All, level: None, before: None, limit: 10 };
+        bellwire_store::InboxQuery { state: bellwire_store::InboxState::All, item_type: None, before: None, limit: 10 };
     vec![
         store.conversation(caller.clone(), "chat".into()).await.map(drop),
         store.connect(caller.clone(), "chat".into()).await.map(drop),
-        store.take(again).await.map(drop),
+        store.inject(again).await.map(drop),
         store.publish(named(user)).await.map(drop),
         backend.publish_as(caller.clone(), failure("awk"), None).await.map(drop),
         backend.publish_as(caller.clone(), asks("And now?"), None).await.map(drop),
-        store.take(ask).await.map(drop),
+        store.inject(ask).await.map(drop),
         store.rotate_boundary(caller.clone(), "chat".into(), None).await.map(drop),
         store.messages(caller.clone(), "chat".into(), None, 10).await.map(drop),
         store.trace(caller.clone(), "mine".into()).await.map(drop),
@@ -266,6 +266,52 @@ async fn each_damaged_row_is_counted_once_and_found_by_an_inspection() {
 }
 
 #[tokio::test]
+async fn what_was_repaired_is_used_again_without_a_restart() {
+    let mut backend = template().await;
+    sql(
+        &backend,
+        "CREATE TABLE whole_mailboxes AS SELECT * FROM mailboxes;
+         CREATE TABLE whole_positions AS SELECT * FROM inbox_positions;"
+            .to_owned(),
+    )
+    .await;
+    sql(&backend, damage("mailboxes", "state", "x'ff'")).await;
+    sql(&backend, damage("inbox_positions", "position", "'nonsense'")).await;
+    backend.open().await;
+    backend.pass(120_000);
+    backend.store().tick().await.unwrap();
+    let query = bellwire_store::InboxQuery {
+        state: bellwire_store::InboxState::All,
+        item_type: None,
+        before: None,
+        limit: 100,
+    };
+    let is_reminded = async || {
+        let (items, _) = backend.store().inbox("ada".into(), query).await.unwrap();
+        items.iter().any(|item| item.message == "Buy milk")
+    };
+    let pending = async || backend.store().waiting().await.unwrap().0;
+    let before = pending().await;
+    assert!(!is_reminded().await, "the person cannot be read");
+    sql(
+        &backend,
+        "UPDATE mailboxes SET state = (SELECT whole.state FROM whole_mailboxes AS whole WHERE \
+            (whole.owner, whole.conversation_id, whole.agent) = \
+            (mailboxes.owner, mailboxes.conversation_id, mailboxes.agent)) WHERE state = x'ff';
+         DELETE FROM inbox_positions WHERE user_id = 'ada';
+         INSERT INTO inbox_positions SELECT * FROM whole_positions WHERE user_id = 'ada';"
+            .to_owned(),
+    )
+    .await;
+    backend.store().tick().await.unwrap();
+    assert!(!is_reminded().await, "it is not tried again at once");
+    backend.pass(60_000);
+    backend.store().tick().await.unwrap();
+    assert!(is_reminded().await, "the person can be read again");
+    assert!(pending().await > before, "the window of the mailbox has closed");
+}
+
+#[tokio::test]
 async fn a_person_whose_damaged_rows_were_erased_begins_anew_without_a_restart() {
     let mut backend = template().await;
     sql(&backend, damage("mailboxes", "state", "x'ff'")).await;
@@ -288,9 +334,34 @@ async fn a_person_whose_damaged_rows_were_erased_begins_anew_without_a_restart()
     backend.store().tick().await.unwrap();
     let trace = backend.store().trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
     assert_eq!(trace.notifications[0].state, "pending", "the timer of the new mailbox has fired");
-    let query =
-        bellwire_store::InboxQuery { state: bellwire_store::InboxState::All, level: None, before: None, limit: 100 };
+    let query = bellwire_store::InboxQuery {
+        state: bellwire_store::InboxState::All,
+        item_type: None,
+        before: None,
+        limit: 100,
+    };
     let (items, _) = backend.store().inbox("ada".into(), query).await.unwrap();
     assert!(items.iter().any(|item| item.message == "Buy milk"), "the new reminder was told");
     assert_eq!(counted.load(Ordering::SeqCst), found, "nothing new is damaged");
+}
+
+#[tokio::test]
+async fn a_remembered_answer_in_another_format_is_a_conflict_and_the_request_is_not_repeated() {
+    let mut backend = Backend::sqlite().await;
+    let publish = || Publish {
+        caller: Caller::user("ada"),
+        events: vec![IncomingEvent::new(failure("grep"), None)],
+        idempotency_key: Some(idempotency_key("k")),
+    };
+    backend.store().publish(publish()).await.unwrap();
+    for (answer, kind) in [("{\"format\": 0}", ErrorKind::Conflict), ("[{", ErrorKind::Damaged)] {
+        backend.close().await;
+        sql(&backend, format!("UPDATE idempotency_keys SET answer = '{answer}'")).await;
+        backend.open().await;
+        let refused = backend.store().publish(publish()).await.unwrap_err();
+        assert_eq!(refused.kind, kind, "{refused}");
+        assert_eq!(refused.message.contains("another version"), kind == ErrorKind::Conflict, "{refused}");
+    }
+    let answer = backend.inject(AfterTool, "c1").await;
+    assert!(answer.count == 1 && !answer.block.contains("x2"), "{}", answer.block);
 }

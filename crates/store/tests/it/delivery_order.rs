@@ -40,12 +40,12 @@ pub(crate) async fn tell(backend: &Backend, user: &str, text: &str) {
         conversation_id: Some("chat".into()),
         correlation_id: None,
         content: NotificationContent::Message { kind: MessageType::Info, message: text.to_owned() },
-        once: None,
+        idempotency_key: None,
     };
     assert!(matches!(backend.store().send(draft).await.unwrap(), SendResult::Stored { .. }));
 }
 
-/// The one letter there is room for.
+/// Claims one mail.
 async fn one(backend: &Backend) -> Claim {
     let mut claims = backend.store().claim(1).await.unwrap();
     assert_eq!(claims.len(), 1);
@@ -54,12 +54,12 @@ async fn one(backend: &Backend) -> Claim {
 
 async fn start(backend: &Backend, claim: &Claim) {
     let code = (claim.purpose == Purpose::Confirmation).then(|| b"code".to_vec());
-    let letter = AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code };
-    assert!(backend.store().start(letter).await.unwrap());
+    let mail = AttemptStart { mail_id: claim.mail_id, fence: claim.fence, code };
+    assert!(backend.store().start(mail).await.unwrap());
 }
 
 async fn finish(backend: &Backend, claim: &Claim, outcome: AttemptOutcome) -> bool {
-    let finish = AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome, jitter: 0 };
+    let finish = AttemptEnd { mail_id: claim.mail_id, fence: claim.fence, outcome, jitter: 0 };
     backend.store().finish(finish).await.unwrap()
 }
 
@@ -74,7 +74,7 @@ async fn defer(backend: &Backend, claim: &Claim) {
 
 fn texts(claim: &Claim) -> Vec<&str> {
     match &claim.purpose {
-        Purpose::News(items) => items.iter().map(|item| item.message.as_str()).collect(),
+        Purpose::Notifications(items) => items.iter().map(|item| item.message.as_str()).collect(),
         Purpose::Confirmation => Vec::new(),
     }
 }
@@ -104,7 +104,7 @@ async fn a_digest_that_is_tried_again_carries_all_that_it_carried() {
         let read = first_item(&first);
         backend.store().mark("ada".into(), read, true).await.unwrap();
         let again = one(&backend).await;
-        assert_eq!((again.letter_id, again.fence), (first.letter_id, first.fence + 1));
+        assert_eq!((again.mail_id, again.fence), (first.mail_id, first.fence + 1));
         assert_eq!(texts(&again), texts(&first)[1..]);
         assert!(backend.store().claim(10).await.unwrap().is_empty(), "no part of it is claimed besides");
         start(&backend, &again).await;
@@ -116,7 +116,7 @@ async fn a_digest_that_is_tried_again_carries_all_that_it_carried() {
 
 fn first_item(claim: &Claim) -> bellwire_core::NotificationId {
     match &claim.purpose {
-        Purpose::News(items) => items[0].id,
+        Purpose::Notifications(items) => items[0].id,
         Purpose::Confirmation => panic!("it is no news"),
     }
 }
@@ -144,7 +144,7 @@ async fn one_persons_backlog_does_not_delay_others() {
         for person in ["ada", "bob", "zoe"] {
             mails(&backend, person).await;
         }
-        // More letters of one person than are looked at, all older than those of the others.
+        // More mails of one person than one claim reads, all older than those of the others.
         for number in 0..MANY {
             tell(&backend, "ada", &format!("news {number}")).await;
             defer(&backend, &one(&backend).await).await;

@@ -9,7 +9,7 @@ use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_core::person::{MessageType, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    Caller, ClientEventId, ErrorKind, IdempotencyKey, InboxQuery, InboxState, Incoming, NewReminder,
+    Caller, ClientEventId, ErrorKind, IdempotencyKey, InboxQuery, InboxState, IncomingEvent, NewReminder,
     NotificationContent, NotificationDraft, Publish, RetentionCutoffs, SettingsRequest, Store, Token,
 };
 use serde_json::json;
@@ -39,9 +39,10 @@ fn mark_of(user: &str) -> &str {
 async fn publish(store: &dyn Store, user: &str, numbers: std::ops::Range<usize>) {
     let incoming = |number: usize| {
         let id = format!("{}-{number}", mark_of(user));
-        Incoming::new(event(user, number), Some(ClientEventId { id, content: [1; 16] }))
+        IncomingEvent::new(event(user, number), Some(ClientEventId { id, content: [1; 16] }))
     };
-    let publish = Publish { caller: Caller::user(user), events: numbers.map(incoming).collect(), once: None };
+    let publish =
+        Publish { caller: Caller::user(user), events: numbers.map(incoming).collect(), idempotency_key: None };
     store.publish(publish).await.unwrap();
 }
 
@@ -61,11 +62,14 @@ async fn live(backend: &Backend, user: &str, events: usize) {
         revoked_at: None,
     };
     store.put_token(token).await.unwrap();
-    let once = |key: &str| {
+    let idempotency_key = |key: &str| {
         let [token_id, route, key] = ["admin", "POST", &format!("{mark}-{key}")].map(str::to_owned);
         IdempotencyKey { token_id, route, key, content: [7; 32] }
     };
-    store.answer_once(once("one"), format!("{mark} {}", "y".repeat(2_000)), Some(user.into())).await.unwrap();
+    store
+        .answer_once(idempotency_key("one"), format!("{mark} {}", "y".repeat(2_000)), Some(user.into()))
+        .await
+        .unwrap();
     let change = SettingsChange {
         email_enabled: Some(true),
         email_address: Some(Some(format!("{mark}@example.org"))),
@@ -82,7 +86,7 @@ async fn live(backend: &Backend, user: &str, events: usize) {
             conversation_id: None,
             correlation_id: None,
             content,
-            once: None,
+            idempotency_key: None,
         };
         store.send(draft).await.unwrap();
         let reminder = NewReminder {
@@ -93,7 +97,7 @@ async fn live(backend: &Backend, user: &str, events: usize) {
             correlation_id: None,
             message,
             at: backend.now().plus(1_000_000),
-            once: None,
+            idempotency_key: None,
         };
         store.remind(reminder).await.unwrap();
     }
@@ -102,10 +106,10 @@ async fn live(backend: &Backend, user: &str, events: usize) {
         publish(&*store, user, from..(from + 100).min(events)).await;
         backend.pass(3_000);
         store.tick().await.unwrap();
-        let mut ask = crate::backends::take(AfterTool, &format!("{mark}-{from}"));
+        let mut ask = crate::backends::inject_command(AfterTool, &format!("{mark}-{from}"));
         ask.caller = Caller::user(user);
         ask.conversation_id = format!("{mark}-{}", from / 100 % 7);
-        store.take(ask).await.unwrap();
+        store.inject(ask).await.unwrap();
     }
 }
 
@@ -123,7 +127,7 @@ fn found_in(folder: &Path, text: &str) -> Vec<String> {
 }
 
 async fn is_erased(store: &dyn Store) {
-    let query = InboxQuery { state: InboxState::All, level: None, before: None, limit: 10 };
+    let query = InboxQuery { state: InboxState::All, item_type: None, before: None, limit: 10 };
     assert!(store.inbox(ADA.into(), query).await.unwrap().0.is_empty());
     assert!(store.token_by_secret(MARK.into()).await.unwrap().is_none());
     let error = store.conversation(Caller::user(ADA), format!("{MARK}-0")).await.unwrap_err();
@@ -180,8 +184,8 @@ async fn other_commands_go_between_the_steps_and_calls_about_the_person_are_refu
             about(store.read_all(ADA.into(), None).await.unwrap_err());
         },
         async {
-            let events = vec![Incoming::new(event(ADA, 1), None)];
-            let publish = Publish { caller: Caller::user(ADA), events, once: None };
+            let events = vec![IncomingEvent::new(event(ADA, 1), None)];
+            let publish = Publish { caller: Caller::user(ADA), events, idempotency_key: None };
             assert_eq!(store.publish(publish).await.unwrap_err().kind, ErrorKind::Conflict);
             ended("refused");
         },
@@ -230,9 +234,9 @@ async fn an_erasure_that_a_crash_interrupted_goes_on_by_itself() {
     tokio::time::timeout(LONG, erased.wait_for(|count| *count == 1)).await.expect("it ends").unwrap();
     is_erased(&*store).await;
     assert_eq!(found_in(backend.path().parent().unwrap(), MARK), [""; 0]);
-    let mut ask = crate::backends::take(TurnStart, "c1");
+    let mut ask = crate::backends::inject_command(TurnStart, "c1");
     (ask.caller, ask.conversation_id) = (Caller::user("bob"), "others-3".into());
-    assert!(store.take(ask).await.unwrap().count > 0, "what others wait for is there");
+    assert!(store.inject(ask).await.unwrap().count > 0, "what others wait for is there");
 }
 
 #[tokio::test]
@@ -264,8 +268,8 @@ async fn an_erasure_that_could_not_be_ended_goes_on_and_deletes_nothing_new() {
     assert!(store.erase_user(ADA.into()).await.is_err());
     assert!(store.waiting().await.unwrap().0 < waiting, "the rows are gone");
     // As long as it is recorded in the file, nothing new about the person is taken: a later step would delete it.
-    let events = vec![Incoming::new(event(ADA, 1), None)];
-    let publish_hers = Publish { caller: Caller::user(ADA), events, once: None };
+    let events = vec![IncomingEvent::new(event(ADA, 1), None)];
+    let publish_hers = Publish { caller: Caller::user(ADA), events, idempotency_key: None };
     assert_eq!(store.publish(publish_hers).await.unwrap_err().kind, ErrorKind::Conflict);
     file.execute("DROP TRIGGER fails").await.unwrap();
     file.close().await.unwrap();

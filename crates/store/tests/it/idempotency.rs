@@ -1,18 +1,18 @@
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_store::{Caller, ClientEventId, DeliveryState, ErrorKind, IdempotencyKey, Incoming, Publish};
+use bellwire_store::{Caller, ClientEventId, DeliveryState, ErrorKind, IdempotencyKey, IncomingEvent, Publish};
 use serde_json::json;
 
 use crate::backends::{Backend, failure, on_every_store};
 use crate::notify::{message, toast, told};
 use crate::outbox::{claim, finish, mail_to, only, start};
 
-fn once(route: &str, content: u8) -> IdempotencyKey {
+pub(crate) fn idempotency_key(route: &str, content: u8) -> IdempotencyKey {
     IdempotencyKey { token_id: "t".into(), route: route.into(), key: "k".into(), content: [content; 32] }
 }
 
 fn publish(tool: &str, content: u8) -> Publish {
-    let events = vec![Incoming::new(failure(tool), None)];
-    Publish { caller: Caller::user("ada"), events, once: Some(once("POST /v1/events", content)) }
+    let events = vec![IncomingEvent::new(failure(tool), None)];
+    Publish { caller: Caller::user("ada"), events, idempotency_key: Some(idempotency_key("POST /v1/events", content)) }
 }
 
 fn client_event_id(content: u8) -> Option<ClientEventId> {
@@ -28,7 +28,7 @@ on_every_store! {
         }
         let again = backend.publish_as(caller, failure("grep"), client_event_id(1)).await.unwrap();
         assert_eq!(first, again);
-        let answer = backend.take(AfterTool, "c1").await;
+        let answer = backend.inject(AfterTool, "c1").await;
         assert!(!answer.block.contains(" x2]"), "{}", answer.block);
     }
 
@@ -48,8 +48,8 @@ on_every_store! {
     }
 
     async fn the_same_name_twice_in_one_call_is_one_event(backend: Backend) {
-        let twice = || Incoming::new(failure("grep"), client_event_id(1));
-        let publish = Publish { caller: Caller::user("ada"), events: vec![twice(), twice()], once: None };
+        let twice = || IncomingEvent::new(failure("grep"), client_event_id(1));
+        let publish = Publish { caller: Caller::user("ada"), events: vec![twice(), twice()], idempotency_key: None };
         let receipts = backend.store().publish(publish).await.unwrap();
         assert_eq!(receipts[0], receipts[1]);
     }
@@ -63,7 +63,7 @@ on_every_store! {
         let refused = backend.store().publish(publish("sed", 2)).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
         assert!(refused.message.contains("Idempotency-Key 'k'"), "{refused}");
-        let answer = backend.take(AfterTool, "c1").await;
+        let answer = backend.inject(AfterTool, "c1").await;
         assert!(answer.block.contains("[tool_executor] tool_fail: grep"), "told once: {}", answer.block);
     }
 
@@ -82,7 +82,7 @@ on_every_store! {
 
     async fn a_refused_call_leaves_its_name_free(backend: Backend) {
         let mut refused = publish("grep", 1);
-        refused.events[0] = Incoming::new(failure("grep").in_conversation("not there"), None);
+        refused.events[0] = IncomingEvent::new(failure("grep").in_conversation("not there"), None);
         refused.caller = Caller::anyone();
         assert_eq!(backend.store().publish(refused).await.unwrap_err().kind, ErrorKind::NotFound);
         assert!(backend.store().publish(publish("sed", 2)).await.is_ok());
@@ -90,8 +90,8 @@ on_every_store! {
 
     async fn a_name_may_be_used_again_after_a_day_and_elsewhere_at_once(backend: Backend) {
         backend.store().publish(publish("grep", 1)).await.unwrap();
-        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), Some(once("rotate", 9))).await;
-        let again = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), Some(once("rotate", 9))).await;
+        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), Some(idempotency_key("rotate", 9))).await;
+        let again = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), Some(idempotency_key("rotate", 9))).await;
         assert_eq!(boundary.unwrap(), again.unwrap());
         backend.pass(24 * 60 * 60 * 1000);
         assert!(backend.store().publish(publish("sed", 2)).await.is_ok());
@@ -103,38 +103,38 @@ on_every_store! {
         told(&backend, message("news")).await;
         let refused = || bellwire_store::AttemptOutcome::Refused { reason: "550 no such user".into() };
         let refuse = async |backend: &Backend| {
-            let letter = claim(backend).await;
-            assert!(start(backend, &letter).await && finish(backend, &letter, refused()).await);
+            let mail = claim(backend).await;
+            assert!(start(backend, &mail).await && finish(backend, &mail, refused()).await);
             only(backend).await
         };
         let failed = refuse(&backend).await;
-        let first = backend.store().retry_delivery(None, failed.id, Some(once("retry", 1))).await.unwrap();
+        let first = backend.store().retry_delivery(None, failed.id, Some(idempotency_key("retry", 1))).await.unwrap();
         assert_eq!(first.state, DeliveryState::Waiting);
         // The process dies before anybody hears the answer.
         if backend.is_durable() {
             backend.restart().await;
         }
         let failed = refuse(&backend).await;
-        let again = backend.store().retry_delivery(None, failed.id, Some(once("retry", 1))).await.unwrap();
+        let again = backend.store().retry_delivery(None, failed.id, Some(idempotency_key("retry", 1))).await.unwrap();
         assert_eq!(again, first, "the first answer");
         assert_eq!(only(&backend).await, failed, "and nothing is sent once more");
         assert!(backend.store().claim(10).await.unwrap().is_empty());
-        let conflict = backend.store().retry_delivery(None, failed.id, Some(once("retry", 2))).await.unwrap_err();
+        let conflict = backend.store().retry_delivery(None, failed.id, Some(idempotency_key("retry", 2))).await.unwrap_err();
         assert_eq!(conflict.kind, ErrorKind::Conflict);
     }
 
     async fn what_a_person_does_under_a_name_is_done_once(backend: Backend) {
         let store = backend.store();
         told(&backend, message("first")).await;
-        assert_eq!(store.read_all("ada".into(), Some(once("read_all", 1))).await.unwrap(), 1);
+        assert_eq!(store.read_all("ada".into(), Some(idempotency_key("read_all", 1))).await.unwrap(), 1);
         told(&backend, message("second")).await;
-        assert_eq!(store.read_all("ada".into(), Some(once("read_all", 1))).await.unwrap(), 1, "the first answer");
+        assert_eq!(store.read_all("ada".into(), Some(idempotency_key("read_all", 1))).await.unwrap(), 1, "the first answer");
         assert_eq!(store.unread_count("ada".into()).await.unwrap(), 1, "what came later is unread");
 
         mail_to(&backend, "ada@example.org").await;
         told(&backend, message("third")).await;
         let waits = only(&backend).await;
-        let cancel = async || store.cancel_delivery(None, waits.id, Some(once("cancel", 1))).await.unwrap();
+        let cancel = async || store.cancel_delivery(None, waits.id, Some(idempotency_key("cancel", 1))).await.unwrap();
         let first = cancel().await;
         store.retry_delivery(None, waits.id, None).await.unwrap();
         assert_eq!(cancel().await, first);
@@ -142,7 +142,7 @@ on_every_store! {
 
         let button = json!({"message": "May I?", "severity": "info", "actions": [{"label": "No", "action": "dismiss"}]});
         let id = told(&backend, toast(button)).await;
-        let press = async || store.act("ada".into(), id, 0, Some(once("act", 1))).await.unwrap();
+        let press = async || store.act("ada".into(), id, 0, Some(idempotency_key("act", 1))).await.unwrap();
         let first = press().await;
         backend.pass(1_000);
         assert_eq!(press().await, first);
@@ -150,8 +150,8 @@ on_every_store! {
 
     async fn an_answer_that_changes_nothing_is_remembered_too(backend: Backend) {
         let store = backend.store();
-        assert_eq!(store.answer_once(once("test", 1), "first".into(), None).await.unwrap(), "first");
-        assert_eq!(store.answer_once(once("test", 1), "second".into(), None).await.unwrap(), "first");
-        assert_eq!(store.answer_once(once("test", 2), "third".into(), None).await.unwrap_err().kind, ErrorKind::Conflict);
+        assert_eq!(store.answer_once(idempotency_key("test", 1), "first".into(), None).await.unwrap(), "first");
+        assert_eq!(store.answer_once(idempotency_key("test", 1), "second".into(), None).await.unwrap(), "first");
+        assert_eq!(store.answer_once(idempotency_key("test", 2), "third".into(), None).await.unwrap_err().kind, ErrorKind::Conflict);
     }
 }

@@ -2,7 +2,9 @@
 
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{NotificationId, Time};
-use bellwire_store::{ErrorKind, InboxState, NotificationDraft, RetentionCutoffs};
+use bellwire_store::{
+    ErrorKind, InboxState, NotificationDraft, PressOutcome, PressResult, RetentionCutoffs, Settlement, StoreError,
+};
 use serde_json::json;
 
 use crate::backends::{Backend, START, on_every_store};
@@ -10,6 +12,34 @@ use crate::notify::{inbox, message, toast, told};
 
 async fn unread(backend: &Backend) -> usize {
     backend.store().unread_count("ada".into()).await.unwrap()
+}
+
+/// The result of a press that counts.
+fn pressed(outcome: Result<PressOutcome, StoreError>) -> PressResult {
+    match outcome.unwrap() {
+        PressOutcome::Pressed(result) => result,
+        PressOutcome::Settled(settlement) => panic!("{settlement:?}"),
+    }
+}
+
+/// What settled the notification before a press: the button's index and label, or nothing for a plain dismissal.
+fn settled(outcome: Result<PressOutcome, StoreError>) -> (Option<(usize, String)>, Time) {
+    match outcome.unwrap() {
+        PressOutcome::Settled(Settlement { pressed, at }) => (pressed.map(|(index, button)| (index, button.label)), at),
+        PressOutcome::Pressed(result) => panic!("{result:?}"),
+    }
+}
+
+/// Asks a question with exclusive answers.
+fn may_i() -> NotificationDraft {
+    toast(json!({
+        "message": "Deploy?", "severity": "warning", "duration": 0,
+        "actions": [
+            {"label": "Approve", "action": "prompt", "prompt": "deploy it"},
+            {"label": "Reject", "action": "prompt", "prompt": "do not deploy"},
+            {"label": "Later", "action": "dismiss"},
+        ],
+    }))
 }
 
 fn build_failed() -> NotificationDraft {
@@ -63,15 +93,15 @@ on_every_store! {
         let id = told(&backend, build_failed()).await;
         let store = backend.store();
         let (one, other) = tokio::join!(store.act("ada".into(), id, 0, None), store.act("ada".into(), id, 0, None));
-        let (one, other) = (one.unwrap(), other.unwrap());
+        let (one, other) = (pressed(one), pressed(other));
         assert_eq!(one, other);
         assert!(one.acted.event_id.is_some());
         if backend.is_durable() {
             backend.restart().await;
         }
         backend.pass(1_000);
-        assert_eq!(backend.store().act("ada".into(), id, 0, None).await.unwrap(), one, "after a restart as well");
-        let block = backend.take(AfterTool, "c1").await.block;
+        assert_eq!(pressed(backend.store().act("ada".into(), id, 0, None).await), one, "after a restart as well");
+        let block = backend.inject(AfterTool, "c1").await.block;
         let said = "pressed \"View Logs\" (offered by butler): show me the logs";
         assert_eq!(block.replace("\\\"", "\"").matches(said).count(), 1, "{block}");
         assert!(block.contains("[user]"), "{block}");
@@ -85,7 +115,7 @@ on_every_store! {
         let action = json!({"label": label, "action": "prompt", "prompt": "go on"});
         let id = told(&backend, toast(json!({"message": "x", "severity": "info", "actions": [action]}))).await;
         backend.store().act("ada".into(), id, 0, None).await.unwrap();
-        let block = backend.take(AfterTool, "c1").await.block;
+        let block = backend.inject(AfterTool, "c1").await.block;
         // Escaped once in the message, and again by the quotes around the whole text.
         let said = r#""pressed \"OK\\\" (offered by bellwire): pay\" (offered by butler): go on""#;
         assert!(block.contains(said), "{block}");
@@ -93,10 +123,73 @@ on_every_store! {
 
     async fn a_dismiss_button_dismisses_and_afterwards_no_prompt_is_said(backend: Backend) {
         let id = told(&backend, build_failed()).await;
-        let pressed = backend.store().act("ada".into(), id, 1, None).await.unwrap();
-        assert_eq!(pressed.acted.event_id, None);
+        let dismissed = pressed(backend.store().act("ada".into(), id, 1, None).await);
+        assert_eq!(dismissed.acted.event_id, None);
         assert_eq!(inbox(&backend, InboxState::Dismissed).await.len(), 1);
-        assert_eq!(backend.store().act("ada".into(), id, 0, None).await.unwrap_err().kind, ErrorKind::Conflict);
+        let by = (Some((1, "Dismiss".to_owned())), dismissed.acted.at);
+        assert_eq!(settled(backend.store().act("ada".into(), id, 0, None).await), by);
+        assert_eq!(pressed(backend.store().act("ada".into(), id, 1, None).await), dismissed, "again is the same");
+        assert_eq!(backend.inject(AfterTool, "c1").await.block, "");
+    }
+
+    async fn of_two_buttons_pressed_at_once_exactly_one_counts(backend: Backend) {
+        for _ in 0..5 {
+            let id = told(&backend, may_i()).await;
+            let store = backend.store();
+            let press = |index: usize| store.act("ada".into(), id, index, None);
+            let outcomes = tokio::join!(press(1), press(0), press(1), press(2));
+            let outcomes = [outcomes.0, outcomes.1, outcomes.2, outcomes.3].map(|outcome| outcome.unwrap());
+            let counted: Vec<&PressResult> = outcomes
+                .iter()
+                .filter_map(|outcome| match outcome {
+                    PressOutcome::Pressed(result) => Some(result),
+                    PressOutcome::Settled(_) => None,
+                })
+                .collect();
+            let first = counted[0];
+            assert!(counted.iter().all(|one| *one == first), "{outcomes:?}");
+            let by = Settlement { pressed: Some((first.acted.index, first.button.clone())), at: first.acted.at };
+            let others = outcomes.iter().filter(|outcome| !matches!(outcome, PressOutcome::Pressed(_)));
+            assert!(others.clone().all(|outcome| *outcome == PressOutcome::Settled(by.clone())), "{outcomes:?}");
+            assert!(others.count() >= 2, "{outcomes:?}");
+            let item = inbox(&backend, InboxState::All).await;
+            assert!(item.iter().all(|item| item.acted.len() == 1), "{item:?}");
+        }
+    }
+
+    async fn the_first_pressed_button_settles_the_notification(backend: Backend) {
+        let id = told(&backend, may_i()).await;
+        let approved = pressed(backend.store().act("ada".into(), id, 0, None).await);
+        backend.pass(1_000);
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let press = async |index: usize| backend.store().act("ada".into(), id, index, None).await;
+        let by = (Some((0, "Approve".to_owned())), approved.acted.at);
+        assert_eq!((settled(press(1).await), settled(press(2).await)), (by.clone(), by.clone()));
+        assert_eq!(pressed(press(0).await), approved);
+        let block = backend.inject(AfterTool, "c1").await.block;
+        assert!(block.contains("deploy it") && !block.contains("do not deploy"), "{block}");
+        backend.store().dismiss("ada".into(), id).await.unwrap();
+        assert_eq!(settled(press(1).await), by, "what was pressed counts, also after it was dismissed");
+    }
+
+    async fn a_dismissed_notification_has_no_buttons_to_press(backend: Backend) {
+        let id = told(&backend, may_i()).await;
+        let dismissed = backend.store().dismiss("ada".into(), id).await.unwrap();
+        for index in [0, 1, 2] {
+            let outcome = backend.store().act("ada".into(), id, index, None).await;
+            assert_eq!(settled(outcome), (None, dismissed.dismissed_at.unwrap()));
+        }
+        assert_eq!(backend.inject(AfterTool, "c1").await.block, "");
+    }
+
+    async fn a_refused_press_is_not_remembered_under_its_key(backend: Backend) {
+        let id = told(&backend, may_i()).await;
+        let key = || Some(crate::idempotency::idempotency_key("act", 1));
+        pressed(backend.store().act("ada".into(), id, 0, None).await);
+        settled(backend.store().act("ada".into(), id, 1, key()).await);
+        pressed(backend.store().act("ada".into(), id, 0, key()).await);
     }
 
     async fn positions_are_never_used_again_not_even_after_an_erasure(backend: Backend) {

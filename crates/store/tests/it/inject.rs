@@ -3,17 +3,20 @@ use bellwire_core::conversation::{CallOutcome, ObservedCall};
 use bellwire_core::event::AgentName;
 use bellwire_core::inject::InjectLimits;
 use bellwire_core::{Event, Severity};
-use bellwire_store::{Caller, ErrorKind, HintEvent, HintKind, Incoming, Publish};
+use bellwire_store::{Caller, ErrorKind, HintEvent, HintKind, IncomingEvent, Publish};
 use serde_json::json;
 
-use crate::backends::{Backend, event, failure, on_every_store, take};
+use crate::backends::{Backend, event, failure, inject_command, on_every_store};
+
+/// How long a notification of a bundled subscriber may wait.
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 on_every_store! {
     /// The store of these tests keeps some 256 KB of mailboxes in memory; this fills it twice over with others.
     async fn an_evicted_mailbox_is_loaded_and_shown(backend: Backend) {
         let done = |task: &str| event("task.background.complete", Severity::Info, json!({ "task_id": task }));
         backend.publish(done("early")).await;
-        let unseen = backend.take(AfterTool, "c0").await;
+        let unseen = backend.inject(AfterTool, "c0").await;
         assert!(unseen.block.contains("early"), "{}", unseen.block);
         for _ in 0..3 {
             backend.publish(failure("grep")).await;
@@ -24,42 +27,42 @@ on_every_store! {
             let other = event("task.background.complete", Severity::Info, told);
             backend.publish(other.in_conversation(&format!("other-{number}"))).await;
         }
-        let mut ask = take(AfterTool, "c1");
+        let mut ask = inject_command(AfterTool, "c1");
         ask.unseen = vec!["c0".into()];
-        let told = backend.store().take(ask).await.unwrap().block;
+        let told = backend.store().inject(ask).await.unwrap().block;
         assert!(["early", "late", "grep"].iter().all(|one| told.contains(one)), "{told}");
         assert_eq!(backend.publish(failure("grep")).await.verdicts[0].verdict, "duplicate", "its window is still open");
     }
 
     async fn an_agent_gets_its_mail_once(backend: Backend) {
         backend.publish(failure("grep")).await;
-        let first = backend.take(AfterTool, "c1").await;
+        let first = backend.inject(AfterTool, "c1").await;
         assert_eq!((first.count, first.showing, first.notifications.len()), (1, 1, 1));
         assert!(first.content("ok").starts_with("ok\n\n<notifications id="), "{}", first.block);
-        assert_eq!(backend.take(AfterTool, "c2").await.block, "");
+        assert_eq!(backend.inject(AfterTool, "c2").await.block, "");
     }
 
     async fn the_observed_call_is_published_with_the_injection(backend: Backend) {
-        let mut ask = take(AfterTool, "c1");
+        let mut ask = inject_command(AfterTool, "c1");
         ask.observed = Some(ObservedCall::new("vault_search", CallOutcome::Failure));
-        let answer = backend.store().take(ask).await.unwrap();
+        let answer = backend.store().inject(ask).await.unwrap();
         assert!(answer.block.contains("vault_search"), "{}", answer.block);
     }
 
     async fn unseen_notifications_become_pending_again(backend: Backend) {
         backend.publish(failure("grep")).await;
-        let lost = backend.take(AfterTool, "c1").await;
+        let lost = backend.inject(AfterTool, "c1").await;
         if backend.is_durable() {
             backend.restart().await;
         }
-        let mut ask = take(AfterTool, "c2");
+        let mut ask = inject_command(AfterTool, "c2");
         ask.unseen = vec!["c1".into()];
-        let answer = backend.store().take(ask).await.unwrap();
+        let answer = backend.store().inject(ask).await.unwrap();
         assert_eq!(answer.notifications, lost.notifications);
         let (messages, _) = backend.store().messages(Caller::user("ada"), "chat".into(), None, 10).await.unwrap();
         let calls: Vec<_> = messages.iter().map(|message| message.call_id.as_str()).collect();
         assert_eq!(calls, ["c2"]);
-        let refused = backend.store().take(take(AfterTool, "c1")).await.unwrap_err();
+        let refused = backend.store().inject(inject_command(AfterTool, "c1")).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
     }
 
@@ -68,39 +71,39 @@ on_every_store! {
             let note = |number: usize| {
                 let told = json!({ "message": format!("note {call}/{number}") });
                 let event = Event::new("agent.self.notify", &format!("agent {number}"), Severity::Info, told);
-                Incoming::new(event.unwrap().in_conversation("chat"), None)
+                IncomingEvent::new(event.unwrap().in_conversation("chat"), None)
             };
-            let publish = Publish { caller: Caller::user("ada"), events: (0..150).map(note).collect(), once: None };
+            let publish = Publish { caller: Caller::user("ada"), events: (0..150).map(note).collect(), idempotency_key: None };
             backend.store().publish(publish).await.unwrap();
-            assert_eq!(backend.take(TurnStart, &format!("c{call}")).await.notifications.len(), 150);
+            assert_eq!(backend.inject(TurnStart, &format!("c{call}")).await.notifications.len(), 150);
         }
-        let mut ask = take(TurnStart, "again");
+        let mut ask = inject_command(TurnStart, "again");
         ask.unseen = ["c0", "c1", "never"].map(str::to_owned).to_vec();
-        let answer = backend.store().take(ask.clone()).await.unwrap();
+        let answer = backend.store().inject(ask.clone()).await.unwrap();
         assert_eq!((answer.count, answer.notifications.len()), (201, 201));
         assert!(answer.block.contains("100 notifications (too many waited)"), "{}", answer.block);
         assert!(answer.block.contains("note 0/100") && !answer.block.contains("no longer stored"), "{}", answer.block);
         assert_eq!(answer.warnings, ["unseen[2]: no answer is known under this call_id"]);
-        assert_eq!(backend.store().take(ask).await.unwrap(), answer, "the same call gets the same answer");
+        assert_eq!(backend.store().inject(ask).await.unwrap(), answer, "the same call gets the same answer");
     }
 
     async fn a_sub_agent_gets_only_its_own_mail(backend: Backend) {
         let researcher = AgentName::parse("researcher").unwrap();
         backend.publish(failure("mine")).await;
         backend.publish(failure("theirs").for_agent(researcher.clone())).await;
-        let mut ask = take(AfterTool, "c1");
+        let mut ask = inject_command(AfterTool, "c1");
         ask.agent = researcher;
-        let answer = backend.store().take(ask).await.unwrap();
+        let answer = backend.store().inject(ask).await.unwrap();
         assert!(answer.block.contains("theirs") && !answer.block.contains("mine"), "{}", answer.block);
     }
 
     async fn a_new_boundary_does_not_change_old_answers(backend: Backend) {
         backend.publish(failure("grep")).await;
-        let old = backend.take(AfterTool, "c1").await;
+        let old = backend.inject(AfterTool, "c1").await;
         let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), None).await.unwrap();
         backend.publish(failure("sed")).await;
-        assert!(backend.take(AfterTool, "c2").await.block.contains(boundary.as_str()));
-        assert_eq!(backend.take(AfterTool, "c1").await, old);
+        assert!(backend.inject(AfterTool, "c2").await.block.contains(boundary.as_str()));
+        assert_eq!(backend.inject(AfterTool, "c1").await, old);
     }
 
     async fn wake_mail_rings_an_idle_conversation_after_its_commit(backend: Backend) {
@@ -115,7 +118,7 @@ on_every_store! {
         let state = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
         let kinds: Vec<_> = state.iter().map(|hint| hint.kind).collect();
         assert_eq!(kinds, [HintKind::Pending, HintKind::Wake], "the level is told again on connect");
-        backend.take(TurnStart, "c1").await;
+        backend.inject(TurnStart, "c1").await;
         let state = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
         assert_eq!((state.len(), state[0].count), (1, 0));
     }
@@ -135,21 +138,29 @@ on_every_store! {
             backend.publish(done.in_conversation("chat")).await;
         }
         assert_eq!(heard(), [(1, 1), (1, 2)]);
-        let mut ask = take(TurnStart, "c1");
+        let mut ask = inject_command(TurnStart, "c1");
         ask.request.limits = InjectLimits::new(1, 1000).unwrap();
-        backend.store().take(ask).await.unwrap();
+        backend.store().inject(ask).await.unwrap();
         assert_eq!(heard(), [(0, 1)], "one was taken, one still waits");
-        backend.take(TurnStart, "c2").await;
+        backend.inject(TurnStart, "c2").await;
         assert_eq!(heard(), [(0, 0)]);
-        backend.take(TurnStart, "c3").await;
+        backend.inject(TurnStart, "c3").await;
         assert_eq!(heard(), [], "there was nothing to take");
+        backend.publish(event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": "c"}))).await;
+        assert_eq!(heard(), [(1, 1)]);
+        backend.pass(DAY_MS - 1);
+        backend.store().tick().await.unwrap();
+        assert!(heard().iter().all(|(_, count)| *count == 1), "it still waits");
+        backend.pass(1);
+        backend.store().tick().await.unwrap();
+        assert_eq!(heard(), [(0, 0)], "it has expired");
     }
 
     async fn many_events_in_one_commit_are_one_hint(backend: Backend) {
         let mut hints = backend.store().hints("ada", "chat");
         let done = |task: usize| event("task.background.complete", bellwire_core::Severity::Info, json!({"task_id": task}));
-        let events = (0..20).map(|task| Incoming::new(done(task), None)).collect();
-        backend.store().publish(Publish { caller: Caller::user("ada"), events, once: None }).await.unwrap();
+        let events = (0..20).map(|task| IncomingEvent::new(done(task), None)).collect();
+        backend.store().publish(Publish { caller: Caller::user("ada"), events, idempotency_key: None }).await.unwrap();
         let mut heard = Vec::new();
         while let Some(HintEvent::Hint(hint)) = hints.try_next() {
             heard.push((hint.kind, hint.notifications.len(), hint.count));
@@ -165,21 +176,21 @@ on_every_store! {
         };
         backend.publish(done(worker.clone())).await;
         backend.publish(done(AgentName::parse("idler").unwrap())).await;
-        let mut ask = take(TurnStart, "c1");
+        let mut ask = inject_command(TurnStart, "c1");
         ask.agent = AgentName::parse("idler").unwrap();
-        backend.store().take(ask).await.unwrap();
+        backend.store().inject(ask).await.unwrap();
         let state = backend.store().connect(Caller::user("ada"), "chat".into()).await.unwrap();
         let told: Vec<_> = state.iter().map(|hint| (hint.agent.as_str(), hint.kind, hint.count)).collect();
         assert_eq!(told, [("main", HintKind::Pending, 0), ("worker", HintKind::Pending, 1)]);
     }
 
     async fn presence_is_known_from_the_points(backend: Backend) {
-        backend.take(TurnStart, "c1").await;
+        backend.inject(TurnStart, "c1").await;
         let working = || async {
             backend.store().conversation(Caller::user("ada"), "chat".into()).await.unwrap().working
         };
         assert!(working().await);
-        backend.take(TurnEnd, "c2").await;
+        backend.inject(TurnEnd, "c2").await;
         assert!(!working().await);
     }
 }

@@ -8,7 +8,7 @@ use std::task::Poll;
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, Severity};
 use bellwire_store::{
-    Caller, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, Incoming, Observer, Publish, Receipt, Store,
+    Caller, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, IncomingEvent, Observer, Publish, Receipt, Store,
     StoreError,
 };
 use serde_json::json;
@@ -16,7 +16,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::mpsc;
 
-use crate::backends::{Backend, event, failure, take};
+use crate::backends::{Backend, event, failure, inject_command};
 
 type Publishing = Pin<Box<dyn Future<Output = Result<Vec<Receipt>, StoreError>>>>;
 
@@ -81,8 +81,8 @@ impl Held {
 }
 
 fn publish(user: &str, events: Vec<Event>) -> Publish {
-    let events = events.into_iter().map(|event| Incoming::new(event, None)).collect();
-    Publish { caller: Caller::user(user), events, once: None }
+    let events = events.into_iter().map(|event| IncomingEvent::new(event, None)).collect();
+    Publish { caller: Caller::user(user), events, idempotency_key: None }
 }
 
 fn asks(question: &str) -> Event {
@@ -107,24 +107,24 @@ async fn a_command_that_fails_after_it_began_to_decide_fails_alone_and_leaves_no
     let bob = |tool: &str| publish("bob", vec![failure(tool)]);
     let answers = held.together(vec![bob("one"), before, poisoned, after, bob("two")]).await;
     assert_eq!(kinds(&answers), [None, None, Some(ErrorKind::Damaged), None, None], "{answers:?}");
-    let block = held.backend.take(AfterTool, "c1").await.block;
+    let block = held.backend.inject(AfterTool, "c1").await.block;
     assert!(block.contains("before") && block.contains("after") && !block.contains("poisoned"), "{block}");
     for answer in answers.iter().flatten() {
         let id = answer[0].event_id.to_string();
         let trace = held.backend.store().trace(Caller::anyone(), id).await.unwrap();
         assert_eq!(*trace.verdicts, **answer[0].verdicts, "what was answered is what is stored");
     }
-    let mut ask = take(AfterTool, "c1");
+    let mut ask = inject_command(AfterTool, "c1");
     ask.caller = Caller::user("bob");
-    let block = held.backend.store().take(ask).await.unwrap().block;
+    let block = held.backend.store().inject(ask).await.unwrap().block;
     assert!(block.contains("one") && block.contains("two"), "{block}");
 }
 
 #[tokio::test]
 async fn a_damaged_remembered_answer_fails_the_repeat_alone_every_time() {
     let mut held = Held::open().await;
-    let once = IdempotencyKey { token_id: "t".into(), route: "r".into(), key: "k".into(), content: [1; 32] };
-    let named = || Publish { once: Some(once.clone()), ..publish("ada", vec![failure("grep")]) };
+    let idempotency_key = IdempotencyKey { token_id: "t".into(), route: "r".into(), key: "k".into(), content: [1; 32] };
+    let named = || Publish { idempotency_key: Some(idempotency_key.clone()), ..publish("ada", vec![failure("grep")]) };
     held.backend.store().publish(named()).await.unwrap();
     held.sql("UPDATE idempotency_keys SET answer = 'nonsense'").await;
     for round in 0..3 {
@@ -142,15 +142,17 @@ async fn a_command_whose_rows_the_database_refuses_fails_alone() {
     let mut held = Held::open().await;
     held.sql("CREATE TRIGGER fault BEFORE INSERT ON brought_ids BEGIN SELECT RAISE(ABORT, 'on purpose'); END").await;
     let client_event_id = Some(ClientEventId { id: "mine".into(), content: [1; 16] });
-    let poisoned =
-        Publish { events: vec![Incoming::new(failure("poisoned"), client_event_id)], ..publish("ada", Vec::new()) };
+    let poisoned = Publish {
+        events: vec![IncomingEvent::new(failure("poisoned"), client_event_id)],
+        ..publish("ada", Vec::new())
+    };
     let neighbour = |number: usize| publish("ada", vec![failure(&format!("tool_{number}"))]);
     let mut asked: Vec<Publish> = (0..9).map(neighbour).collect();
     asked.insert(4, poisoned);
     let answers = held.together(asked).await;
     let failed: Vec<usize> = (0..10).filter(|at| answers[*at].is_err()).collect();
     assert_eq!(failed, [4], "{answers:?}");
-    let block = held.backend.take(AfterTool, "c1").await.block;
+    let block = held.backend.inject(AfterTool, "c1").await.block;
     for number in 0..9 {
         assert_eq!(block.matches(&format!("tool_{number},")).count(), 1, "{block}");
     }

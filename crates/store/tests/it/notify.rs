@@ -21,7 +21,7 @@ pub(crate) fn draft(content: NotificationContent) -> NotificationDraft {
         conversation_id: Some("chat".into()),
         correlation_id: Some("thread".into()),
         content,
-        once: None,
+        idempotency_key: None,
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn told(backend: &Backend, draft: NotificationDraft) -> bellwir
 }
 
 pub(crate) async fn inbox(backend: &Backend, state: InboxState) -> Vec<InboxItem> {
-    let query = InboxQuery { state, level: None, before: None, limit: 100 };
+    let query = InboxQuery { state, item_type: None, before: None, limit: 100 };
     backend.store().inbox("ada".into(), query).await.unwrap().0
 }
 
@@ -53,7 +53,7 @@ on_every_store! {
             backend.restart().await;
         }
         let item = inbox(&backend, InboxState::Unread).await.remove(0);
-        assert_eq!((item.id, item.kind, item.level), (id, InboxItemKind::Message, InboxItemType::Info));
+        assert_eq!((item.id, item.kind, item.item_type), (id, InboxItemKind::Message, InboxItemType::Info));
         assert_eq!((item.message.as_str(), item.origin.as_str()), ("Buy milk", "butler"));
         assert_eq!(item.conversation_id.as_deref(), Some("chat"));
         assert_eq!(item.correlation_id.as_deref(), Some("thread"));
@@ -61,13 +61,13 @@ on_every_store! {
     }
 
     async fn the_same_call_tells_once_and_another_call_under_its_name_is_refused(backend: Backend) {
-        let once = |content: u8| IdempotencyKey {
+        let idempotency_key = |content: u8| IdempotencyKey {
             token_id: "t".into(),
             route: "send_notification".into(),
             key: "k".into(),
             content: [content; 32],
         };
-        let call = |content: u8| NotificationDraft { once: Some(once(content)), ..message("Buy milk") };
+        let call = |content: u8| NotificationDraft { idempotency_key: Some(idempotency_key(content)), ..message("Buy milk") };
         let first = backend.store().send(call(1)).await.unwrap();
         backend.pass(1_000);
         if backend.is_durable() {
@@ -169,7 +169,7 @@ on_every_store! {
         let items = inbox(&backend, InboxState::All).await;
         assert_eq!(items.len(), 1);
         assert_eq!(items[0].message, "butler needs you: May I?");
-        assert_eq!((items[0].level, items[0].origin.as_str()), (InboxItemType::Warning, "butler"));
+        assert_eq!((items[0].item_type, items[0].origin.as_str()), (InboxItemType::Warning, "butler"));
         assert_eq!(Some(items[0].id.0), decided[0].notification_id);
     }
 
@@ -205,13 +205,14 @@ async fn a_thousand_calls_of_fifty_clients_with_repeated_names_make_exactly_the_
             for call in 0..20_u32 {
                 // Every name is used by two calls of this client, and by the same call of its neighbour.
                 let name = (client / 2) * 10 + call / 2;
-                let once = IdempotencyKey {
+                let idempotency_key = IdempotencyKey {
                     token_id: "t".into(),
                     route: "send_notification".into(),
                     key: name.to_string(),
                     content: [0; 32],
                 };
-                let draft = NotificationDraft { once: Some(once), ..message(&format!("news {name}")) };
+                let draft =
+                    NotificationDraft { idempotency_key: Some(idempotency_key), ..message(&format!("news {name}")) };
                 answers.push((name, store.send(draft).await.unwrap()));
             }
             answers
@@ -227,7 +228,7 @@ async fn a_thousand_calls_of_fifty_clients_with_repeated_names_make_exactly_the_
     let mut texts: Vec<String> = Vec::new();
     let mut before = None;
     loop {
-        let query = InboxQuery { state: InboxState::All, level: None, before, limit: 100 };
+        let query = InboxQuery { state: InboxState::All, item_type: None, before, limit: 100 };
         let (items, next) = backend.store().inbox("ada".into(), query).await.unwrap();
         texts.extend(items.into_iter().map(|item| item.message));
         before = next;

@@ -48,17 +48,17 @@ pub(crate) async fn claim(backend: &Backend) -> Claim {
 
 pub(crate) async fn start(backend: &Backend, claim: &Claim) -> bool {
     let code = (claim.purpose == Purpose::Confirmation).then(|| CODE.to_vec());
-    backend.store().start(AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code }).await.unwrap()
+    backend.store().start(AttemptStart { mail_id: claim.mail_id, fence: claim.fence, code }).await.unwrap()
 }
 
 pub(crate) async fn finish(backend: &Backend, claim: &Claim, outcome: AttemptOutcome) -> bool {
-    let finish = AttemptEnd { letter_id: claim.letter_id, fence: claim.fence, outcome, jitter: 0 };
+    let finish = AttemptEnd { mail_id: claim.mail_id, fence: claim.fence, outcome, jitter: 0 };
     backend.store().finish(finish).await.unwrap()
 }
 
 fn texts(claim: &Claim) -> Vec<&str> {
     match &claim.purpose {
-        Purpose::News(items) => items.iter().map(|item| item.message.as_str()).collect(),
+        Purpose::Notifications(items) => items.iter().map(|item| item.message.as_str()).collect(),
         Purpose::Confirmation => Vec::new(),
     }
 }
@@ -95,7 +95,7 @@ on_every_store! {
         assert_eq!(deliveries(&backend).await.len(), 1);
     }
 
-    async fn a_letter_that_is_sent_is_not_claimed_again(backend: Backend) {
+    async fn a_mail_that_is_sent_is_not_claimed_again(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         told(&backend, message("news")).await;
         let claim = claim(&backend).await;
@@ -110,7 +110,7 @@ on_every_store! {
         assert_eq!((sent.state, sent.attempts), (DeliveryState::Sent, 1));
     }
 
-    async fn two_workers_never_both_send_a_letter(backend: Backend) {
+    async fn two_workers_never_both_send_a_mail(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         told(&backend, message("news")).await;
         let slow = claim(&backend).await;
@@ -119,7 +119,7 @@ on_every_store! {
             backend.restart().await;
         }
         let quick = claim(&backend).await;
-        assert_eq!((quick.letter_id, quick.fence), (slow.letter_id, slow.fence + 1), "the same letter, a later claim");
+        assert_eq!((quick.mail_id, quick.fence), (slow.mail_id, slow.fence + 1), "the same mail, a later claim");
         assert!(!start(&backend, &slow).await, "the first worker is too late");
         assert!(start(&backend, &quick).await);
         assert!(!finish(&backend, &slow, AttemptOutcome::Refused { reason: "no".into() }).await);
@@ -145,15 +145,15 @@ on_every_store! {
         assert!(claims(&backend).await.is_empty(), "what the hub says of itself is not mailed");
     }
 
-    async fn an_unknown_delivery_is_retried_with_its_letter_id_unless_it_was_a_digest(backend: Backend) {
+    async fn an_unknown_delivery_is_retried_with_its_mail_id_unless_it_was_a_digest(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         let silence = || AttemptOutcome::Unknown { reason: "silence".into() };
-        let lost = |letter: Claim, outcome: AttemptOutcome| {
+        let lost = |mail: Claim, outcome: AttemptOutcome| {
             let backend = &backend;
             async move {
-                assert!(start(backend, &letter).await);
-                assert!(finish(backend, &letter, outcome).await);
-                letter.letter_id
+                assert!(start(backend, &mail).await);
+                assert!(finish(backend, &mail, outcome).await);
+                mail.mail_id
             }
         };
         told(&backend, message("alone")).await;
@@ -172,10 +172,10 @@ on_every_store! {
         backend.store().retry_delivery(None, unknown[0].id, None).await.unwrap();
         let one = claim(&backend).await;
         assert_eq!(texts(&one).len(), 1);
-        assert_ne!(one.letter_id, both, "the same name must not stand for another text");
+        assert_ne!(one.mail_id, both, "the same name must not stand for another text");
     }
 
-    async fn a_letter_knows_what_its_conversations_are_called(backend: Backend) {
+    async fn a_mail_has_the_titles_of_its_conversations(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         let caller = bellwire_store::Caller::user("ada");
         backend.store().put_conversation(caller, "chat".into(), "ada".into(), Some("Trip to Rome".into())).await.unwrap();
@@ -185,7 +185,7 @@ on_every_store! {
         assert_eq!(titles.into_iter().collect::<Vec<_>>(), [("chat".to_owned(), "Trip to Rome".to_owned())]);
     }
 
-    async fn a_single_failure_is_tried_again_and_the_letter_keeps_its_name(backend: Backend) {
+    async fn a_single_failure_is_tried_again_and_the_mail_keeps_its_id(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         told(&backend, message("news")).await;
         let first = claim(&backend).await;
@@ -197,14 +197,14 @@ on_every_store! {
         backend.pass(5_000);
         let both = claims(&backend).await;
         assert_eq!(both.len(), 2, "what was tried stays as it was: {both:?}");
-        let second = both.iter().find(|claim| claim.letter_id == first.letter_id).unwrap();
+        let second = both.iter().find(|claim| claim.mail_id == first.mail_id).unwrap();
         assert_eq!((texts(second), second.created_at), (vec!["news"], first.created_at));
         assert!(start(&backend, second).await);
         assert!(finish(&backend, second, AttemptOutcome::TryAgain { reason: "busy".into(), retry_after_ms: Some(3_600_000) }).await);
         backend.pass(3_599_999);
-        assert!(claims(&backend).await.iter().all(|claim| claim.letter_id != first.letter_id), "as long as it was asked to");
+        assert!(claims(&backend).await.iter().all(|claim| claim.mail_id != first.mail_id), "as long as it was asked to");
         backend.pass(1);
-        assert!(claims(&backend).await.iter().any(|claim| claim.letter_id == first.letter_id));
+        assert!(claims(&backend).await.iter().any(|claim| claim.mail_id == first.mail_id));
     }
 
     async fn a_refused_delivery_fails_and_is_reported_to_person_and_agent(backend: Backend) {
@@ -221,7 +221,7 @@ on_every_store! {
         let note = inbox(&backend, InboxState::Unread).await.remove(0);
         assert_eq!((note.kind, note.origin.as_str()), (InboxItemKind::Note, "bellwire"));
         assert!(note.message.contains("550 no such user"), "{}", note.message);
-        let block = backend.take(TurnStart, "c1").await.block;
+        let block = backend.inject(TurnStart, "c1").await.block;
         assert!(block.contains("delivery_failed: email") && block.contains("550 no such user"), "{block}");
 
         assert_eq!(backend.store().retry_delivery(Some("bob".into()), dead.id, None).await.unwrap_err().kind, ErrorKind::NotFound);
@@ -317,9 +317,9 @@ on_every_store! {
             ..SettingsChange::default()
         };
         change(&backend, address(0)).await.unwrap();
-        let letter = claim(&backend).await;
-        assert!(start(&backend, &letter).await);
-        finish(&backend, &letter, AttemptOutcome::Sent).await;
+        let mail = claim(&backend).await;
+        assert!(start(&backend, &mail).await);
+        finish(&backend, &mail, AttemptOutcome::Sent).await;
         let store = backend.store();
         for _ in 0..5 {
             let guess = store.confirm_address("ada".into(), b"wrong".to_vec(), None).await.unwrap();
@@ -335,7 +335,7 @@ on_every_store! {
         change(&backend, address(7)).await.unwrap();
     }
 
-    async fn an_old_letter_unsubscribes_its_own_address_and_no_other(backend: Backend) {
+    async fn an_old_mail_unsubscribes_its_own_address_and_no_other(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         let store = backend.store();
         store.unsubscribe("ada".into(), "old@example.org".into()).await.unwrap();
@@ -376,7 +376,7 @@ async fn opening_the_store_ends_the_leases_of_the_previous_process() {
     let before = claim(&backend).await;
     backend.restart().await;
     let again = claim(&backend).await;
-    assert_eq!((again.letter_id, again.fence), (before.letter_id, before.fence + 1), "it goes back at once");
+    assert_eq!((again.mail_id, again.fence), (before.mail_id, before.fence + 1), "it goes back at once");
     assert!(start(&backend, &again).await);
     backend.restart().await;
     assert!(claims(&backend).await.is_empty(), "it may have been sent");

@@ -3,7 +3,7 @@ use bellwire_core::{Event, EventDraft, Ids, Time};
 use bellwire_store::{Caller, ErrorKind, HintEvent, InjectCommand};
 use serde_json::json;
 
-use crate::backends::{Backend, failure, on_every_store, take};
+use crate::backends::{Backend, failure, inject_command, on_every_store};
 
 /// An event for `chat` that also says whose it is.
 fn for_user(user_id: &str) -> Event {
@@ -46,9 +46,9 @@ on_every_store! {
         let heard: Vec<_> = std::iter::from_fn(|| hints.try_next()).collect();
         assert!(matches!(&heard[..], [HintEvent::Hint(hint)] if &*hint.user_id == "ada"), "{heard:?}");
         for (caller, tool) in [(&ada, "grep"), (&bob, "sed")] {
-            let mut ask = take(AfterTool, "c1");
+            let mut ask = inject_command(AfterTool, "c1");
             ask.caller = caller.clone();
-            let given = store.take(ask).await.unwrap();
+            let given = store.inject(ask).await.unwrap();
             assert!(given.block.contains(tool), "{}", given.block);
             assert_eq!(given.count, 1);
             let (said, _) = store.messages(caller.clone(), "chat".into(), None, 10).await.unwrap();
@@ -99,8 +99,8 @@ on_every_store! {
         backend.publish_as(anyone.clone(), for_user("bob"), None).await.unwrap();
         assert_eq!(store.conversation(anyone, "chat".into()).await.unwrap().user_id, "ada");
         for user in ["ada", "bob"] {
-            let ask = InjectCommand { caller: Caller::user(user), ..take(AfterTool, "c1") };
-            assert!(store.take(ask).await.unwrap().block.contains("awk"), "{user}");
+            let ask = InjectCommand { caller: Caller::user(user), ..inject_command(AfterTool, "c1") };
+            assert!(store.inject(ask).await.unwrap().block.contains("awk"), "{user}");
         }
     }
 
@@ -118,7 +118,7 @@ on_every_store! {
         backend.publish(failure("grep")).await;
         backend.publish(Event::user_message("are you there?").unwrap().in_conversation("chat")).await;
         assert!(reached().await.is_empty(), "an event or a word of the person opens nothing");
-        backend.take(AfterTool, "c1").await;
+        backend.inject(AfterTool, "c1").await;
         assert_eq!(reached().await, ["chat"]);
         backend.publish(failure("grep").in_conversation("streamed")).await;
         store.connect(Caller::user("ada"), "streamed".into()).await.unwrap();

@@ -12,7 +12,7 @@ on_every_store! {
     async fn messages_are_paged_oldest_first(backend: Backend) {
         for number in 1..=5 {
             backend.publish(failure(&format!("tool_{number}"))).await;
-            backend.take(AfterTool, &format!("c{number}")).await;
+            backend.inject(AfterTool, &format!("c{number}")).await;
         }
         let store = backend.store();
         let page = |after| store.messages(Caller::user("ada"), "chat".into(), after, 2);
@@ -31,7 +31,7 @@ on_every_store! {
                 let payload = json!({"task_id": format!("{kind}{call}"), "path": call});
                 backend.publish(event(kind, Severity::Info, payload)).await;
             }
-            backend.take(TurnStart, call).await;
+            backend.inject(TurnStart, call).await;
         }
         let store = backend.store();
         let all = store.messages(Caller::user("ada"), "chat".into(), None, 100).await.unwrap().0;
@@ -57,8 +57,8 @@ on_every_store! {
             backend.pass(1);
         }
         told(&backend, toast(json!({"message": "good", "severity": "success"}))).await;
-        let page = |level, before| {
-            let query = InboxQuery { state: InboxState::All, level, before, limit: 2 };
+        let page = |item_type, before| {
+            let query = InboxQuery { state: InboxState::All, item_type, before, limit: 2 };
             let store = backend.store();
             async move { store.inbox("ada".into(), query).await.unwrap() }
         };
@@ -83,7 +83,7 @@ on_every_store! {
                 correlation_id: None,
                 message: format!("{number}"),
                 at: Time::from_millis(START + 3_600_000),
-                once: None,
+                idempotency_key: None,
             };
             store.remind(reminder).await.unwrap();
             backend.pass(1);

@@ -1,5 +1,5 @@
 use bellwire_core::{EventDraft, Ids, Severity, Time};
-use bellwire_store::{Caller, ErrorKind, Incoming, Publish};
+use bellwire_store::{Caller, ErrorKind, IncomingEvent, Publish};
 use serde_json::json;
 
 use crate::backends::{Backend, START, event, failure, on_every_store};
@@ -25,13 +25,13 @@ on_every_store! {
     async fn events_are_taken_in_together_or_not_at_all(backend: Backend) {
         backend.publish(failure("first")).await;
         let events = vec![
-            Incoming::new(failure("second"), None),
-            Incoming::new(failure("third").in_conversation("somebody elses"), None),
+            IncomingEvent::new(failure("second"), None),
+            IncomingEvent::new(failure("third").in_conversation("somebody elses"), None),
         ];
         let caller = Caller { conversation_id: Some("chat".into()), ..Caller::user("ada") };
-        let refused = backend.store().publish(Publish { caller, events, once: None }).await.unwrap_err();
+        let refused = backend.store().publish(Publish { caller, events, idempotency_key: None }).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::NotFound);
-        let answer = backend.take(bellwire_core::InjectionPoint::AfterTool, "c1").await;
+        let answer = backend.inject(bellwire_core::InjectionPoint::AfterTool, "c1").await;
         assert!(answer.block.contains("first") && !answer.block.contains("second"), "{}", answer.block);
     }
 
@@ -78,7 +78,7 @@ on_every_store! {
     async fn a_detected_event_is_stored_as_an_event(backend: Backend) {
         let usage = json!({"usage": {"tokens_used": 100, "token_limit": 100}});
         backend.publish(event("agent.turn.start", Severity::Info, usage)).await;
-        let answer = backend.take(bellwire_core::InjectionPoint::Immediate, "c1").await;
+        let answer = backend.inject(bellwire_core::InjectionPoint::Immediate, "c1").await;
         assert!(answer.block.contains("budget exceeded"), "{}", answer.block);
     }
 

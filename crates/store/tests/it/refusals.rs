@@ -59,7 +59,8 @@ impl Limited {
             people,
             sizes: bellwire_store::Sizes::SMALL,
         };
-        let store = SqliteStore::open_remembering(&folder.path().join("bellwire.db"), opening, refusals).await.unwrap();
+        let store =
+            SqliteStore::open_with_refusal_cache(&folder.path().join("bellwire.db"), opening, refusals).await.unwrap();
         Self { store: Arc::new(store), commands, clock, folder }
     }
 
@@ -84,7 +85,7 @@ impl Limited {
     }
 
     async fn rows(&self) -> usize {
-        let query = InboxQuery { state: InboxState::All, level: None, before: None, limit: 1000 };
+        let query = InboxQuery { state: InboxState::All, item_type: None, before: None, limit: 1000 };
         self.store.inbox("ada".into(), query).await.unwrap().0.len()
     }
 }
@@ -94,13 +95,13 @@ fn hourly(count: u64) -> PeopleRules {
 }
 
 fn named(key: &str, content: u8) -> NotificationDraft {
-    let once = IdempotencyKey {
+    let idempotency_key = IdempotencyKey {
         token_id: "t".into(),
         route: "send_notification".into(),
         key: key.into(),
         content: [content; 32],
     };
-    NotificationDraft { once: Some(once), ..message("Buy milk") }
+    NotificationDraft { idempotency_key: Some(idempotency_key), ..message("Buy milk") }
 }
 
 fn limited(retry_after_seconds: u64) -> SendResult {
@@ -443,7 +444,7 @@ async fn a_due_reminder_waits_for_the_cap_of_reminders() {
             correlation_id: None,
             message: format!("reminder {minute}"),
             at: Time::from_millis(START + minute * 60_000),
-            once: None,
+            idempotency_key: None,
         };
         backend.store().remind(reminder).await.unwrap();
     }

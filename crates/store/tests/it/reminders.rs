@@ -13,7 +13,7 @@ fn call_ada(in_ms: i64) -> NewReminder {
         correlation_id: None,
         message: "Call Ada".into(),
         at: Time::from_millis(START + in_ms),
-        once: None,
+        idempotency_key: None,
     }
 }
 
@@ -32,7 +32,7 @@ on_every_store! {
         backend.store().tick().await.unwrap();
         backend.store().tick().await.unwrap();
         let items = inbox(&backend, InboxState::All).await;
-        assert_eq!((items.len(), items[0].level, items[0].message.as_str()), (1, InboxItemType::Reminder, "Call Ada"));
+        assert_eq!((items.len(), items[0].item_type, items[0].message.as_str()), (1, InboxItemType::Reminder, "Call Ada"));
         assert!(backend.store().reminders(None, None, 10).await.unwrap().0.is_empty());
     }
 
@@ -67,8 +67,8 @@ on_every_store! {
     }
 
     async fn the_same_call_makes_one_reminder(backend: Backend) {
-        let once = IdempotencyKey { token_id: "t".into(), route: "remind".into(), key: "k".into(), content: [0; 32] };
-        let call = || NewReminder { once: Some(once.clone()), ..call_ada(60_000) };
+        let idempotency_key = IdempotencyKey { token_id: "t".into(), route: "remind".into(), key: "k".into(), content: [0; 32] };
+        let call = || NewReminder { idempotency_key: Some(idempotency_key.clone()), ..call_ada(60_000) };
         let first = backend.store().remind(call()).await.unwrap();
         assert_eq!(backend.store().remind(call()).await.unwrap(), first);
         assert_eq!(backend.store().reminders(None, None, 10).await.unwrap().0.len(), 1);

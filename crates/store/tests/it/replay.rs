@@ -3,26 +3,26 @@
 use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_store::{Caller, ErrorKind};
 
-use crate::backends::{Backend, failure, on_every_store, take};
+use crate::backends::{Backend, failure, inject_command, on_every_store};
 use crate::notify::{message, told};
 
 on_every_store! {
     async fn asking_twice_gives_the_same_answer(backend: Backend) {
         backend.publish(failure("grep")).await;
-        let first = backend.take(AfterTool, "c1").await;
+        let first = backend.inject(AfterTool, "c1").await;
         backend.publish(failure("sed")).await;
         if backend.is_durable() {
             backend.restart().await;
         }
-        assert_eq!(backend.take(AfterTool, "c1").await, first);
-        let refused = backend.store().take(take(TurnStart, "c1")).await.unwrap_err();
+        assert_eq!(backend.inject(AfterTool, "c1").await, first);
+        let refused = backend.store().inject(inject_command(TurnStart, "c1")).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
     }
 
     async fn an_empty_answer_is_remembered_too(backend: Backend) {
-        let empty = backend.take(AfterTool, "c1").await;
+        let empty = backend.inject(AfterTool, "c1").await;
         backend.publish(failure("grep")).await;
-        assert_eq!(backend.take(AfterTool, "c1").await, empty);
+        assert_eq!(backend.inject(AfterTool, "c1").await, empty);
         assert_eq!(empty.block, "");
     }
 
@@ -30,14 +30,14 @@ on_every_store! {
         backend.publish(failure("grep")).await;
         let store = backend.store();
         // Both wait for the same commit: the first is polled before the second, and neither has been answered.
-        let mut second = take(AfterTool, "c2");
+        let mut second = inject_command(AfterTool, "c2");
         second.unseen = vec!["c1".into()];
-        let (first, second) = tokio::join!(store.take(take(AfterTool, "c1")), store.take(second));
+        let (first, second) = tokio::join!(store.inject(inject_command(AfterTool, "c1")), store.inject(second));
         assert!(first.unwrap().block.contains("grep") && second.unwrap().block.contains("grep"));
         if backend.is_durable() {
             backend.restart().await;
         }
-        let refused = backend.store().take(take(AfterTool, "c1")).await.unwrap_err();
+        let refused = backend.store().inject(inject_command(AfterTool, "c1")).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
         let (messages, _) = backend.store().messages(Caller::user("ada"), "chat".into(), None, 10).await.unwrap();
         assert_eq!(messages.iter().map(|one| one.call_id.as_str()).collect::<Vec<_>>(), ["c2"]);
@@ -57,16 +57,16 @@ on_every_store! {
         let rest = store.catch_up("ada".into(), Some(first.position), 2).await.unwrap();
         assert_eq!((first.changes.len(), rest.changes.len(), rest.more, rest.unread), (2, 2, false, 2));
         let heard: Vec<_> =
-            first.changes.iter().chain(&rest.changes).map(|change| (change.item.id, change.is_news())).collect();
+            first.changes.iter().chain(&rest.changes).map(|change| (change.item.id, change.is_new())).collect();
         let happened = [(ids[0], true), (ids[1], true), (ids[2], true), (ids[0], false)];
         assert_eq!(heard, happened, "what was dismissed since is news first all the same");
         for (at, change) in first.changes.iter().chain(&rest.changes).enumerate() {
             let later = store.catch_up("ada".into(), Some(change.position), 10).await.unwrap();
-            let later: Vec<_> = later.changes.iter().map(|change| (change.item.id, change.is_news())).collect();
+            let later: Vec<_> = later.changes.iter().map(|change| (change.item.id, change.is_new())).collect();
             assert_eq!(later, happened[at + 1..], "wherever somebody stops, the rest is what it was");
         }
         store.mark("ada".into(), ids[1], true).await.unwrap();
         let changed = store.catch_up("ada".into(), Some(rest.position), 2).await.unwrap();
-        assert_eq!((changed.changes[0].item.id, changed.changes[0].is_news()), (ids[1], false));
+        assert_eq!((changed.changes[0].item.id, changed.changes[0].is_new()), (ids[1], false));
     }
 }

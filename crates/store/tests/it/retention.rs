@@ -1,11 +1,11 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::Time;
 use bellwire_store::{
-    AttemptOutcome, Caller, ClientEventId, ErrorKind, IdempotencyKey, InboxState, Incoming, NewReminder, Publish,
+    AttemptOutcome, Caller, ClientEventId, ErrorKind, IdempotencyKey, InboxState, IncomingEvent, NewReminder, Publish,
     RetentionCutoffs,
 };
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Row as _};
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
 use crate::backends::{Backend, START, failure, on_every_store};
 use crate::notify::{inbox, message, told};
@@ -38,9 +38,9 @@ async fn put(backend: &Backend, conversation: &str) {
 }
 
 async fn take_in(backend: &Backend, conversation: &str, call_id: &str) -> String {
-    let mut ask = crate::backends::take(AfterTool, call_id);
+    let mut ask = crate::backends::inject_command(AfterTool, call_id);
     ask.conversation_id = conversation.into();
-    backend.store().take(ask).await.unwrap().block
+    backend.store().inject(ask).await.unwrap().block
 }
 
 on_every_store! {
@@ -56,7 +56,7 @@ on_every_store! {
             correlation_id: None,
             message: "Call".into(),
             at: backend.now().plus(1_000_000),
-            once: None,
+            idempotency_key: None,
         };
         backend.store().remind(reminder).await.unwrap();
         backend.publish(failure("grep").in_conversation("window")).await;
@@ -126,7 +126,7 @@ on_every_store! {
         for number in 0..6 {
             backend.publish(failure(&format!("tool_{number}"))).await;
         }
-        backend.take(AfterTool, "c1").await;
+        backend.inject(AfterTool, "c1").await;
         backend.pass(60_000);
         let waiting = backend.publish(failure("waiting")).await;
         backend.pass(3_000);
@@ -138,7 +138,7 @@ on_every_store! {
         }
         assert!(gone >= 7, "six events and an answer went, not {gone}");
         assert!(backend.store().trace(Caller::user("ada"), waiting.event_id.to_string()).await.is_ok());
-        assert!(backend.take(AfterTool, "c2").await.block.contains("waiting"));
+        assert!(backend.inject(AfterTool, "c2").await.block.contains("waiting"));
     }
 
     async fn pending_notifications_keep_their_events(backend: Backend) {
@@ -150,15 +150,15 @@ on_every_store! {
         if backend.is_durable() {
             backend.restart().await;
         }
-        let told = backend.take(AfterTool, "c1").await.block;
+        let told = backend.inject(AfterTool, "c1").await.block;
         assert!(told.contains("grep"), "{told}");
         backend.store().prune(kept(later, later), 100).await.unwrap();
     }
 
     async fn injections_are_kept_as_long_as_events(backend: Backend) {
         backend.publish(failure("grep")).await;
-        backend.take(AfterTool, "c1").await;
-        backend.take(AfterTool, "c2").await;
+        backend.inject(AfterTool, "c1").await;
+        backend.inject(AfterTool, "c2").await;
         let (never, later) = (Time::from_millis(START), Time::from_millis(START + 1_000_000));
         backend.store().prune(kept(never, later), 100).await.unwrap();
         let store = backend.store();
@@ -171,7 +171,7 @@ on_every_store! {
     async fn a_name_whose_event_was_forgotten_may_be_used_again(backend: Backend) {
         let client_event_id = |content: u8| Some(ClientEventId { id: "build-17".into(), content: [content; 16] });
         backend.publish_as(Caller::user("ada"), failure("grep"), client_event_id(1)).await.unwrap();
-        backend.take(AfterTool, "c1").await;
+        backend.inject(AfterTool, "c1").await;
         let later = Time::from_millis(START + 1_000_000);
         backend.store().prune(kept(later, Time::from_millis(START)), 100).await.unwrap();
         assert!(backend.publish_as(Caller::user("ada"), failure("sed"), client_event_id(2)).await.is_ok());
@@ -179,7 +179,7 @@ on_every_store! {
 
     async fn an_erased_person_leaves_nothing(backend: Backend) {
         let receipt = backend.publish(failure("grep")).await;
-        backend.take(AfterTool, "c1").await;
+        backend.inject(AfterTool, "c1").await;
         backend.store().erase_user("ada".into()).await.unwrap();
         let store = backend.store();
         let error = store.conversation(Caller::user("ada"), "chat".into()).await.unwrap_err();
@@ -191,15 +191,15 @@ on_every_store! {
 
     async fn idempotency_records_about_an_erased_user_are_erased(backend: Backend) {
         let store = backend.store();
-        let once = |key: &str| {
+        let idempotency_key = |key: &str| {
             let names = ["admin", "POST /v1/events", key].map(str::to_owned);
             let [token_id, route, key] = names;
             Some(IdempotencyKey { token_id, route, key, content: [7; 32] })
         };
         let say = |key: &str, conversations: &[&str]| {
-            let told = |id: &&str| Incoming::new(failure("grep").in_conversation(id), None);
+            let told = |id: &&str| IncomingEvent::new(failure("grep").in_conversation(id), None);
             let events = conversations.iter().map(told).collect();
-            store.publish(Publish { caller: Caller::anyone(), events, once: once(key) })
+            store.publish(Publish { caller: Caller::anyone(), events, idempotency_key: idempotency_key(key) })
         };
         for (user, id) in [("ada", "adas"), ("bob", "bobs")] {
             store.put_conversation(Caller::anyone(), id.into(), user.into(), None).await.unwrap();
@@ -209,7 +209,7 @@ on_every_store! {
         let to_bob = say("to bob", &["bobs"]).await.unwrap();
         for user in ["ada", "bob"] {
             let about = Some(user.to_owned());
-            store.answer_once(once(user).unwrap(), "before".into(), about).await.unwrap();
+            store.answer_once(idempotency_key(user).unwrap(), "before".into(), about).await.unwrap();
         }
         store.erase_user("ada".into()).await.unwrap();
         for (key, conversations) in [("to ada", &["adas"][..]), ("to both", &["bobs", "adas"])] {
@@ -217,7 +217,7 @@ on_every_store! {
         }
         assert_eq!(say("to bob", &["bobs"]).await.unwrap(), to_bob);
         for (user, said) in [("ada", "after"), ("bob", "before")] {
-            assert_eq!(store.answer_once(once(user).unwrap(), "after".into(), None).await.unwrap(), said, "{user}");
+            assert_eq!(store.answer_once(idempotency_key(user).unwrap(), "after".into(), None).await.unwrap(), said, "{user}");
         }
     }
 }
@@ -244,9 +244,9 @@ async fn mailboxes_of_people_who_were_told_nothing_for_long_are_deleted_unless_s
         backend.store().prune(cutoffs(START), 8).await.unwrap();
     }
     let mut left = async || {
-        let rows =
-            file.fetch_all("SELECT agent FROM mailboxes WHERE conversation_id = '' ORDER BY agent").await.unwrap();
-        rows.iter().map(|row| row.get::<String, _>(0)).collect::<Vec<_>>()
+        let agents = sqlx::query_scalar("SELECT agent FROM mailboxes WHERE conversation_id = '' ORDER BY agent");
+        let agents: Vec<String> = agents.fetch_all(&mut file).await.unwrap();
+        agents
     };
     assert_eq!(left().await, ["damaged", "due", "pending", "told"]);
     for _ in 0..10 {

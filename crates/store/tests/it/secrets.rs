@@ -52,8 +52,8 @@ fn first_stream(ids: [u128; 2]) -> Option<(u64, i64)> {
 
 /// What the second stream may have given, where the first gave `high` and the boundary came of both.
 fn lows(boundary: &str, high: u64) -> impl Iterator<Item = u64> {
-    let place = |letter: u8| ALPHABET.iter().position(|known| *known == letter).unwrap_or(0) as u128;
-    let digits = boundary.bytes().rev().fold(0, |number, letter| number * 62 + place(letter));
+    let place = |mail: u8| ALPHABET.iter().position(|known| *known == mail).unwrap_or(0) as u128;
+    let digits = boundary.bytes().rev().fold(0, |number, mail| number * 62 + place(mail));
     let known = (u128::from(high) << 64) % BOUNDARIES;
     let least = (digits + BOUNDARIES - known) % BOUNDARIES;
     (0..).map(move |times| least + times * BOUNDARIES).map_while(|low| u64::try_from(low).ok())
@@ -61,12 +61,12 @@ fn lows(boundary: &str, high: u64) -> impl Iterator<Item = u64> {
 
 fn boundary(high: u64, low: u64) -> String {
     let mut seed = u128::from(high) << 64 | u128::from(low);
-    let letter = |_| {
-        let letter = ALPHABET[(seed % 62) as usize];
+    let mail = |_| {
+        let mail = ALPHABET[(seed % 62) as usize];
         seed /= 62;
-        char::from(letter)
+        char::from(mail)
     };
-    (0..8).map(letter).collect()
+    (0..8).map(mail).collect()
 }
 
 fn step(state: u64, steps: i64) -> u64 {
@@ -144,17 +144,17 @@ async fn event(backend: &Backend, id: &str) -> u128 {
 #[tokio::test]
 async fn the_first_injection_after_an_upgrade_changed_the_boundary_says_so() {
     let mut backend = Backend::sqlite().await;
-    assert_eq!(backend.take(AfterTool, "before").await.warnings, Vec::<String>::new());
+    assert_eq!(backend.inject(AfterTool, "before").await.warnings, Vec::<String>::new());
     backend.close().await;
     let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
     sqlx::raw_sql("UPDATE conversations SET boundary_changed = 1").execute(&mut file).await.unwrap();
     file.close().await.unwrap();
     backend.open().await;
-    let first = backend.take(AfterTool, "first").await;
+    let first = backend.inject(AfterTool, "first").await;
     assert!(first.warnings.len() == 1 && first.warnings[0].contains("read system_prompt again"), "{first:?}");
     backend.restart().await;
-    assert_eq!(backend.take(AfterTool, "second").await.warnings, Vec::<String>::new(), "it is said once");
-    assert_eq!(backend.take(AfterTool, "first").await, first, "and again to whoever asks again");
+    assert_eq!(backend.inject(AfterTool, "second").await.warnings, Vec::<String>::new(), "it is said once");
+    assert_eq!(backend.inject(AfterTool, "first").await, first, "and again to whoever asks again");
 }
 
 on_every_store! {

@@ -16,14 +16,15 @@ use bellwire_core::event::AgentName;
 use bellwire_core::person::{MessageType, PersonSettings, SettingsChange};
 use bellwire_core::{Event, Severity};
 use bellwire_store::{
-    AttemptEnd, AttemptStart, Caller, ClientEventId, Delivery, ErrorKind, InboxItem, InboxQuery, InboxState, Incoming,
-    InjectCommand, NotificationContent, NotificationDraft, Publish, Purpose, SettingsRequest, Store, StoreError,
+    AttemptEnd, AttemptStart, Caller, ClientEventId, Delivery, ErrorKind, InboxItem, InboxQuery, InboxState,
+    IncomingEvent, InjectCommand, NotificationContent, NotificationDraft, Publish, Purpose, SettingsRequest, Store,
+    StoreError,
 };
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::backends::{Backend, event, take};
+use crate::backends::{Backend, event, inject_command};
 
 const SEEDS: u64 = 2;
 const COMMANDS: u64 = 250;
@@ -155,7 +156,7 @@ async fn execute(file: &mut SqliteConnection, sql: String) {
 /// Something to ask of a store.
 #[derive(Debug)]
 enum Command {
-    Publish(Vec<Incoming>),
+    Publish(Vec<IncomingEvent>),
     Say(String),
     Inject(Box<InjectCommand>),
     Tick,
@@ -221,13 +222,13 @@ impl Command {
         let words = |answer: &dyn std::fmt::Debug| format!("{answer:?}");
         Ok(match self {
             Self::Publish(events) => {
-                words(&store.publish(Publish { caller: ada(), events: events.clone(), once: None }).await?)
+                words(&store.publish(Publish { caller: ada(), events: events.clone(), idempotency_key: None }).await?)
             }
             Self::Say(text) => {
                 let said = Event::user_message(text).expect("a person may say this").in_conversation("chat");
                 words(&backend.publish_as(ada(), said, None).await?)
             }
-            Self::Inject(take) => words(&store.take(InjectCommand::clone(take)).await?),
+            Self::Inject(command) => words(&store.inject(InjectCommand::clone(command)).await?),
             Self::Tick => words(&store.tick().await?),
             Self::View => words(&store.conversation(ada(), "chat".into()).await?),
             Self::Messages => words(&store.messages(ada(), "chat".into(), None, 1_000).await?.0),
@@ -249,7 +250,7 @@ impl Command {
     }
 }
 
-/// An address that is confirmed at once: the code is whatever the letter was started with.
+/// An address that is confirmed at once: the code is the one its attempt started with.
 async fn mail_to(backend: &Backend, address: &str, fault: &Fault) -> Result<PersonSettings, StoreError> {
     let store = backend.store();
     let change = SettingsChange {
@@ -274,12 +275,12 @@ fn telling(text: &str) -> NotificationDraft {
         conversation_id: Some("chat".into()),
         correlation_id: None,
         content: NotificationContent::Message { kind: MessageType::Info, message: text.to_owned() },
-        once: None,
+        idempotency_key: None,
     }
 }
 
 async fn inbox(store: &dyn Store) -> Result<Vec<InboxItem>, StoreError> {
-    let query = InboxQuery { state: InboxState::All, level: None, before: None, limit: 100 };
+    let query = InboxQuery { state: InboxState::All, item_type: None, before: None, limit: 100 };
     Ok(store.inbox("ada".into(), query).await?.0.into_iter().map(anywhere).collect())
 }
 
@@ -296,17 +297,17 @@ async fn deliver(
 ) -> Result<Vec<Delivery>, StoreError> {
     let store = backend.store();
     for claim in fault.step(backend, async || store.claim(10).await).await? {
-        let (letter_id, fence) = (claim.letter_id, claim.fence);
+        let (mail_id, fence) = (claim.mail_id, claim.fence);
         let code = (claim.purpose == Purpose::Confirmation).then(|| b"code".to_vec());
-        let start = async || store.start(AttemptStart { letter_id, fence, code: code.clone() }).await;
+        let start = async || store.start(AttemptStart { mail_id, fence, code: code.clone() }).await;
         fault.step(backend, start).await?;
-        let finish = async || store.finish(AttemptEnd { letter_id, fence, outcome: outcome.clone(), jitter: 0 }).await;
+        let finish = async || store.finish(AttemptEnd { mail_id, fence, outcome: outcome.clone(), jitter: 0 }).await;
         fault.step(backend, finish).await?;
     }
     Ok(store.deliveries(Some("ada".into()), None, None, 100).await?.0)
 }
 
-fn happening(number: u64, dice: &mut Dice) -> Incoming {
+fn happening(number: u64, dice: &mut Dice) -> IncomingEvent {
     let word = format!("w{}", dice.below(8));
     let (kind, severity) = dice.choose(&[
         ("tool.call.failure", Severity::Error),
@@ -324,12 +325,13 @@ fn happening(number: u64, dice: &mut Dice) -> Incoming {
     let name = if dice.percent(10) { dice.below(number + 1) } else { number };
     let content = [if dice.percent(90) { 1 } else { 2 }; 16];
     let client_event_id = dice.percent(50).then(|| ClientEventId { id: format!("name-{name}"), content });
-    Incoming::new(event, client_event_id)
+    IncomingEvent::new(event, client_event_id)
 }
 
 fn asking(number: u64, dice: &mut Dice) -> InjectCommand {
     let call = if dice.percent(15) { dice.below(number + 1) } else { number };
-    let mut asked = take(dice.choose(&[AfterTool, AfterTool, Immediate, TurnEnd, TurnStart]), &format!("c{call}"));
+    let mut asked =
+        inject_command(dice.choose(&[AfterTool, AfterTool, Immediate, TurnEnd, TurnStart]), &format!("c{call}"));
     asked.agent = agent(dice);
     if dice.percent(30) {
         let earlier = number.saturating_sub(dice.below(20));

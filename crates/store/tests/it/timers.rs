@@ -26,7 +26,7 @@ on_every_store! {
         backend.store().tick().await.unwrap();
         let trace = backend.store().trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
         assert_eq!(trace.notifications[0].state, "pending");
-        assert!(backend.take(AfterTool, "c1").await.block.contains("grep"));
+        assert!(backend.inject(AfterTool, "c1").await.block.contains("grep"));
     }
 
     async fn notifications_expire_with_a_reason(backend: Backend) {
@@ -47,7 +47,7 @@ on_every_store! {
         backend.store().tick().await.unwrap();
         backend.publish(event("budget.token.exceeded", Severity::Critical, json!({}))).await;
         assert_eq!(backend.store().waiting().await.unwrap(), (2, Some(Time::from_millis(START))));
-        backend.take(AfterTool, "c1").await;
+        backend.inject(AfterTool, "c1").await;
         assert_eq!(backend.store().waiting().await.unwrap(), (0, None));
     }
 }

@@ -42,9 +42,9 @@ on_every_store! {
     }
 
     async fn a_token_is_made_once_and_its_secret_never_shown_again(backend: Backend) {
-        let once = || IdempotencyKey { token_id: "t".into(), route: "tokens".into(), key: "k".into(), content: [1; 32] };
-        backend.store().put_token_once(token("first", 1), once()).await.unwrap();
-        let refused = backend.store().put_token_once(token("second", 2), once()).await.unwrap_err();
+        let idempotency_key = || IdempotencyKey { token_id: "t".into(), route: "tokens".into(), key: "k".into(), content: [1; 32] };
+        backend.store().put_token_once(token("first", 1), idempotency_key()).await.unwrap();
+        let refused = backend.store().put_token_once(token("second", 2), idempotency_key()).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
         assert!(refused.message.contains("token first"), "{refused}");
         assert_eq!(backend.store().tokens().await.unwrap().len(), 1);

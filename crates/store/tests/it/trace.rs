@@ -8,7 +8,7 @@ use crate::backends::{Backend, START, event, failure, on_every_store};
 on_every_store! {
     async fn one_events_life_is_told_from_verdict_to_words(backend: Backend) {
         let receipt = backend.publish(failure("grep")).await;
-        backend.take(AfterTool, "c1").await;
+        backend.inject(AfterTool, "c1").await;
         let trace = backend.store().trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
         assert_eq!(trace.event.kind, "tool.call.failure");
         assert_eq!(trace.verdicts, **receipt.verdicts);

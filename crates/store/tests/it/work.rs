@@ -9,12 +9,13 @@ use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Inject, Severity};
 use bellwire_store::{
     AttemptEnd, AttemptOutcome, AttemptStart, Caller, ClientEventId, CommitReport, DeliveryState, ErrorKind,
-    IdempotencyKey, InboxItemKind, InboxItemType, InboxQuery, InboxState, Incoming, InjectCommand, NotificationContent,
-    NotificationDraft, PeopleRules, Publish, Purpose, SettingsRequest, SqliteStore, Store, StoreOptions,
+    IdempotencyKey, InboxItemKind, InboxItemType, InboxQuery, InboxState, IncomingEvent, InjectCommand,
+    NotificationContent, NotificationDraft, PeopleRules, Publish, Purpose, SettingsRequest, SqliteStore, Store,
+    StoreOptions,
 };
 use serde_json::json;
 
-use crate::backends::{Backend, event, failure, on_every_store, take};
+use crate::backends::{Backend, event, failure, inject_command, on_every_store};
 use crate::outbox::mail_to;
 
 /// The most that one step may do.
@@ -22,23 +23,23 @@ const STEP_MAX: usize = 5_000;
 
 /// What every commit of a store did.
 #[derive(Clone, Default)]
-struct Reports(Arc<Mutex<Vec<CommitReport>>>);
+pub(crate) struct Reports(Arc<Mutex<Vec<CommitReport>>>);
 
 impl Reports {
     /// Opens the store anew, with nothing in memory where it has a file, and listens.
-    async fn of(backend: &mut Backend) -> Self {
+    pub(crate) async fn of(backend: &mut Backend) -> Self {
         let reports = Self::default();
         let kept = reports.clone();
         backend.observe(Arc::new(move |report| kept.0.lock().unwrap().push(report.clone()))).await;
         reports
     }
 
-    fn take(&self) -> Vec<CommitReport> {
+    pub(crate) fn take(&self) -> Vec<CommitReport> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
     /// Asserts that no step did too much; how many steps there were, and how many rows they read.
-    fn check(&self, what: &str) -> (usize, usize) {
+    pub(crate) fn check(&self, what: &str) -> (usize, usize) {
         let reports = self.take();
         for report in &reports {
             assert!(report.work.total() <= STEP_MAX, "{what}: a step did {:?}", report.work);
@@ -59,8 +60,8 @@ fn to_person(number: usize) -> Event {
 }
 
 async fn publish(store: &dyn Store, events: Vec<Event>) -> usize {
-    let events = events.into_iter().map(|event| Incoming::new(event, None)).collect();
-    let publish = Publish { caller: Caller::anyone(), events, once: None };
+    let events = events.into_iter().map(|event| IncomingEvent::new(event, None)).collect();
+    let publish = Publish { caller: Caller::anyone(), events, idempotency_key: None };
     store.publish(publish).await.unwrap().len()
 }
 
@@ -80,9 +81,10 @@ async fn a_publish_that_reaches_thousands_of_full_mailboxes_is_done_in_small_ste
     let mut backend = Backend::sqlite().await;
     hundred_full_mailboxes(&backend).await;
     let reports = Reports::of(&mut backend).await;
-    let events = (1_000..1_050).map(to_person).map(|event| Incoming::new(event, None)).collect();
-    let once = IdempotencyKey { token_id: "t".into(), route: "events".into(), key: "k".into(), content: [1; 32] };
-    let call = Publish { caller: Caller::anyone(), events, once: Some(once) };
+    let events = (1_000..1_050).map(to_person).map(|event| IncomingEvent::new(event, None)).collect();
+    let idempotency_key =
+        IdempotencyKey { token_id: "t".into(), route: "events".into(), key: "k".into(), content: [1; 32] };
+    let call = Publish { caller: Caller::anyone(), events, idempotency_key: Some(idempotency_key) };
     let store = backend.store();
     // The same call twice at once, and another one meanwhile.
     let (first, second, other) = tokio::join!(
@@ -107,8 +109,8 @@ async fn a_publish_that_reaches_too_many_mailboxes_is_refused_with_its_cost() {
         backend.store().put_conversation(Caller::anyone(), id, "ada".into(), None).await.unwrap();
     }
     let reports = Reports::of(&mut backend).await;
-    let events = (0..1_000).map(to_person).map(|event| Incoming::new(event, None)).collect();
-    let refused = backend.store().publish(Publish { caller: Caller::anyone(), events, once: None }).await;
+    let events = (0..1_000).map(to_person).map(|event| IncomingEvent::new(event, None)).collect();
+    let refused = backend.store().publish(Publish { caller: Caller::anyone(), events, idempotency_key: None }).await;
     let refused = refused.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Invalid("events"));
     assert!(refused.message.contains("100000"), "{refused}");
@@ -120,9 +122,10 @@ async fn a_publish_that_fails_in_its_last_event_has_published_nothing() {
     let mut backend = Backend::sqlite().await;
     hundred_full_mailboxes(&backend).await;
     let reports = Reports::of(&mut backend).await;
-    let mut events: Vec<Incoming> = (2_000..2_050).map(to_person).map(|event| Incoming::new(event, None)).collect();
-    events.push(Incoming::new(task(1).in_conversation("no such"), None));
-    let refused = backend.store().publish(Publish { caller: Caller::anyone(), events, once: None }).await;
+    let mut events: Vec<IncomingEvent> =
+        (2_000..2_050).map(to_person).map(|event| IncomingEvent::new(event, None)).collect();
+    events.push(IncomingEvent::new(task(1).in_conversation("no such"), None));
+    let refused = backend.store().publish(Publish { caller: Caller::anyone(), events, idempotency_key: None }).await;
     assert_eq!(refused.unwrap_err().kind, ErrorKind::NotFound);
     assert!(reports.take().iter().all(|report| report.events == 0));
 }
@@ -131,15 +134,15 @@ on_every_store! {
     async fn the_largest_call_for_one_conversation_is_done_in_small_steps(backend: Backend) {
         let reports = Reports::of(&mut backend).await;
         let client_event_id = |number: usize| Some(ClientEventId { id: format!("e{number}"), content: [1; 16] });
-        let events: Vec<Incoming> = (0..1_000).map(|number| Incoming::new(task(number), client_event_id(number))).collect();
-        let publish = Publish { caller: Caller::user("ada"), events, once: None };
+        let events: Vec<IncomingEvent> = (0..1_000).map(|number| IncomingEvent::new(task(number), client_event_id(number))).collect();
+        let publish = Publish { caller: Caller::user("ada"), events, idempotency_key: None };
         let receipts = backend.store().publish(publish.clone()).await.unwrap();
         reports.check("1000 events");
         assert_eq!(backend.store().publish(publish).await.unwrap(), receipts);
         reports.check("the same 1000 events again");
         backend.store().conversation(Caller::user("ada"), "chat".into()).await.unwrap();
         backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), None).await.unwrap();
-        backend.take(TurnStart, "c1").await;
+        backend.inject(TurnStart, "c1").await;
         reports.check("an injection");
     }
 
@@ -149,16 +152,16 @@ on_every_store! {
         for round in 0..20 {
             publish_in(&backend, (0..100).map(|number| task(round * 100 + number)).collect()).await;
             let call_id = format!("c{round}");
-            let mut request = take(AfterTool, &call_id);
+            let mut request = inject_command(AfterTool, &call_id);
             request.request = wide(&call_id);
-            backend.store().take(request).await.unwrap();
+            backend.store().inject(request).await.unwrap();
             unseen.push(call_id);
         }
         if backend.is_durable() {
             backend.restart().await;
         }
-        let last = InjectCommand { request: wide("last"), unseen, ..take(AfterTool, "last") };
-        backend.store().take(last).await.unwrap();
+        let last = InjectCommand { request: wide("last"), unseen, ..inject_command(AfterTool, "last") };
+        backend.store().inject(last).await.unwrap();
         reports.check("an injection with 20 unseen calls");
     }
 
@@ -174,14 +177,14 @@ on_every_store! {
             at_work(&backend, "helper-1", "c1").await;
         }
         reports.take();
-        let unsure = |call_id: &str| InjectCommand { unsure: true, ..take(AfterTool, call_id) };
-        let given = backend.store().take(unsure("c1")).await.unwrap();
+        let unsure = |call_id: &str| InjectCommand { unsure: true, ..inject_command(AfterTool, call_id) };
+        let given = backend.store().inject(unsure("c1")).await.unwrap();
         assert!(given.withheld.is_some(), "a sub-agent works");
         let (steps, read) = reports.check("a call of nobody in particular");
         // The conversation, the person's preferences, the mailbox with what waits in it, and the call's own answer.
         assert!(steps == 1 && read <= 6, "{read} rows in {steps} steps");
         backend.pass(11 * 60_000);
-        assert!(backend.store().take(unsure("c2")).await.unwrap().withheld.is_none(), "none works any more");
+        assert!(backend.store().inject(unsure("c2")).await.unwrap().withheld.is_none(), "none works any more");
     }
 
     async fn a_stream_that_connects_loads_few_sub_agents(backend: Backend) {
@@ -267,8 +270,11 @@ async fn after_a_pause_overdue_mailboxes_are_handled_in_small_steps_between_requ
     };
     let opening = StoreOptions { timers: true, observer: Some(Arc::new(observer)), ..backend.opening() };
     let store = SqliteStore::open(&backend.path(), opening).await.unwrap();
-    let publish =
-        Publish { caller: Caller::user("bob"), events: vec![Incoming::new(failure("grep"), None)], once: None };
+    let publish = Publish {
+        caller: Caller::user("bob"),
+        events: vec![IncomingEvent::new(failure("grep"), None)],
+        idempotency_key: None,
+    };
     let mut asked = store.publish(publish);
     tokio::select! {
         biased;
@@ -305,8 +311,8 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
         };
         store.change_settings(SettingsRequest { user_id: "ada".into(), change: address }).await.unwrap();
         let code = store.claim(1).await.unwrap().remove(0);
-        let letter = AttemptStart { letter_id: code.letter_id, fence: code.fence, code: Some(vec![7]) };
-        assert!(store.start(letter).await.unwrap());
+        let mail = AttemptStart { mail_id: code.mail_id, fence: code.fence, code: Some(vec![7]) };
+        assert!(store.start(mail).await.unwrap());
         store.confirm_address("ada".into(), vec![7], None).await.unwrap();
         let mut sending = tokio::task::JoinSet::new();
         for number in 0..2_500 {
@@ -321,22 +327,15 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
         let (steps, _) = reports.check("settings without quiet hours");
         assert!(steps >= 3, "{steps} steps");
         let mut claimed = 0;
-        for _ in 0..3 {
+        for _ in 0..5 {
             for claim in store.claim(4).await.unwrap() {
-                let Purpose::News(items) = &claim.purpose else { panic!("{claim:?}") };
+                let Purpose::Notifications(items) = &claim.purpose else { panic!("{claim:?}") };
                 claimed += items.len();
                 assert!(
-                    store
-                        .start(AttemptStart { letter_id: claim.letter_id, fence: claim.fence, code: None })
-                        .await
-                        .unwrap()
+                    store.start(AttemptStart { mail_id: claim.mail_id, fence: claim.fence, code: None }).await.unwrap()
                 );
-                let finish = AttemptEnd {
-                    letter_id: claim.letter_id,
-                    fence: claim.fence,
-                    outcome: AttemptOutcome::Sent,
-                    jitter: 0,
-                };
+                let finish =
+                    AttemptEnd { mail_id: claim.mail_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
                 assert!(store.finish(finish).await.unwrap());
             }
         }
@@ -346,7 +345,7 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
 }
 
 #[tokio::test]
-async fn a_letter_of_many_notifications_fails_in_small_steps_and_its_person_is_told_once() {
+async fn a_mail_of_many_notifications_fails_in_small_steps_and_its_person_is_told_once() {
     const MESSAGES: usize = 250;
     let rules = PeopleRules { notifications_per_hour: 100_000, email: true, ..PeopleRules::default() };
     let mut backend = Backend::sqlite_with(rules).await;
@@ -358,31 +357,31 @@ async fn a_letter_of_many_notifications_fails_in_small_steps_and_its_person_is_t
             backend.store().send(NotificationDraft { conversation_id, ..message(number) }).await.unwrap();
         }
         let claim = backend.store().claim(1).await.unwrap().remove(0);
-        assert!(matches!(&claim.purpose, Purpose::News(items) if items.len() == MESSAGES), "{claim:?}");
-        let (letter_id, fence) = (claim.letter_id, claim.fence);
-        assert!(backend.store().start(AttemptStart { letter_id, fence, code: None }).await.unwrap());
+        assert!(matches!(&claim.purpose, Purpose::Notifications(items) if items.len() == MESSAGES), "{claim:?}");
+        let (mail_id, fence) = (claim.mail_id, claim.fence);
+        assert!(backend.store().start(AttemptStart { mail_id, fence, code: None }).await.unwrap());
         let reports = Reports::of(&mut backend).await;
         if is_lost {
             backend.pass(i64::try_from(rules.attempt_ms).unwrap());
             assert!(backend.store().claim(4).await.unwrap().is_empty());
         } else {
             let outcome = AttemptOutcome::Refused { reason: "no such mailbox".into() };
-            let finish = AttemptEnd { letter_id, fence, outcome, jitter: 0 };
+            let finish = AttemptEnd { mail_id, fence, outcome, jitter: 0 };
             assert!(backend.store().finish(finish.clone()).await.unwrap());
             assert!(!backend.store().finish(finish).await.unwrap(), "it is over");
         }
         let events: usize = reports.0.lock().unwrap().iter().map(|report| report.events).sum();
         assert_eq!(events, MESSAGES, "each message's conversation is told");
-        let (steps, read) = reports.check("a letter that failed");
+        let (steps, read) = reports.check("a mail that failed");
         assert!(steps <= 80 && read < 60_000, "{steps} steps, {read} rows: nothing is read in circles");
         let (state, told) = if is_lost { (DeliveryState::Unknown, 2) } else { (DeliveryState::Failed, 1) };
         let (ended, _) = backend.store().deliveries(Some("ada".into()), Some(state), None, 1_000).await.unwrap();
         assert_eq!(ended.len(), MESSAGES);
         let query =
-            InboxQuery { state: InboxState::All, level: Some(InboxItemType::Warning), before: None, limit: 100 };
+            InboxQuery { state: InboxState::All, item_type: Some(InboxItemType::Warning), before: None, limit: 100 };
         let (notes, _) = backend.store().inbox("ada".into(), query).await.unwrap();
         let notes = notes.iter().filter(|item| item.kind == InboxItemKind::Note).count();
-        assert_eq!(notes, told, "one note for each letter");
+        assert_eq!(notes, told, "one note for each mail");
     }
 }
 
@@ -391,15 +390,15 @@ fn quiet(start: &str, end: &str) -> QuietChange {
 }
 
 async fn publish_in(backend: &Backend, events: Vec<Event>) {
-    let events = events.into_iter().map(|event| Incoming::new(event, None)).collect();
-    let publish = Publish { caller: Caller::user("ada"), events, once: None };
+    let events = events.into_iter().map(|event| IncomingEvent::new(event, None)).collect();
+    let publish = Publish { caller: Caller::user("ada"), events, idempotency_key: None };
     backend.store().publish(publish).await.unwrap();
 }
 
 /// An agent of the conversation `chat` shows that it is at work.
 async fn at_work(backend: &Backend, agent: &str, call_id: &str) {
     let agent = AgentName::parse(agent).unwrap();
-    backend.store().take(InjectCommand { agent, ..take(AfterTool, call_id) }).await.unwrap();
+    backend.store().inject(InjectCommand { agent, ..inject_command(AfterTool, call_id) }).await.unwrap();
 }
 
 /// A request that takes as much as one can.
@@ -418,6 +417,6 @@ fn message(number: usize) -> NotificationDraft {
         conversation_id: None,
         correlation_id: None,
         content: NotificationContent::Message { kind: MessageType::Info, message: format!("message {number}") },
-        once: None,
+        idempotency_key: None,
     }
 }

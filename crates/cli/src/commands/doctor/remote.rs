@@ -7,6 +7,7 @@ use bellwire_store::SqliteStore;
 use jiff::Timestamp;
 use reqwest::Method;
 use reqwest::header::{DATE, HeaderMap};
+use serde_json::Value;
 
 use super::CheckResult;
 use crate::client::{Client, Connection};
@@ -50,7 +51,7 @@ fn running(client: &Client, connection: &Connection, headers: &HeaderMap, dir: O
     });
     results.push(version(client, dir));
     results.extend(clock(headers, Timestamp::now()));
-    results.push(token(connection));
+    results.extend(token(connection));
     results
 }
 
@@ -83,12 +84,20 @@ fn clock(headers: &HeaderMap, now: Timestamp) -> Option<CheckResult> {
     })
 }
 
-fn token(connection: &Connection) -> CheckResult {
+/// Whether the hub accepts the token, and which subscribers it could not load again after an edit of their files.
+fn token(connection: &Connection) -> Vec<CheckResult> {
     let fix = "bellwire token create, with a token that is known; or say --data-dir of this very hub";
-    match Client::new(connection).and_then(|client| client.get("/v1/subscribers")) {
-        Ok(_) => CheckResult::ok("token", "the hub knows it"),
-        Err(error) => CheckResult::fail("token", format!("{error:#}"), fix),
-    }
+    let list = match Client::new(connection).and_then(|client| client.get("/v1/subscribers")) {
+        Ok(list) => list,
+        Err(error) => return vec![CheckResult::fail("token", format!("{error:#}"), fix)],
+    };
+    let outdated = |one: &Value| {
+        let message =
+            format!("the hub uses the last valid version of {}: {}", one["id"].as_str()?, one["problem"].as_str()?);
+        Some(CheckResult::warn("subscribers", message, "correct the file; the hub then loads it by itself"))
+    };
+    let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    std::iter::once(CheckResult::ok("token", "the hub knows it")).chain(items.iter().filter_map(outdated)).collect()
 }
 
 fn database(dir: &Path) -> Option<CheckResult> {

@@ -48,6 +48,11 @@ impl Embedded {
         Client::open(reachable(self.app.address), token)
     }
 
+    #[cfg(test)]
+    pub(super) fn store(&self) -> Arc<dyn Store> {
+        self.app.store.clone()
+    }
+
     /// Waits until an essential task of the hub has died.
     pub(super) fn failed(&self) -> impl Future<Output = ()> + Send + 'static {
         self.app.failed()

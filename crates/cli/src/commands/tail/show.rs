@@ -21,7 +21,7 @@ pub(super) fn show(as_json: bool, event: &str, data: &Value) -> Result<()> {
     let clock = paint(MUTED, at.strftime("%H:%M:%S"));
     match event {
         "message" => {
-            let head = format!("told in call {}: [{}]", text(data, "call_id"), text(data, "source"));
+            let head = format!("shown in call {}: [{}]", text(data, "call_id"), text(data, "source"));
             writeln!(out, "{clock}  {}", paint(SAID, head))?;
             for line in text(data, "content").lines() {
                 writeln!(out, "          {}", paint(TEXT, line))?;
@@ -36,10 +36,12 @@ fn hint(event: &str, data: &Value) -> String {
     let (count, agent) = (data["count"].as_u64().unwrap_or(0), text(data, "agent"));
     let named = data["notifications"].as_array().map_or(0, Vec::len);
     match event {
-        "pending" if count == 0 => paint(MUTED, format!("nothing waits for {agent}")),
-        "pending" => paint(WAITS, format!("pending: {count} waiting for {agent}")),
-        "wake" => paint(SAID, format!("wake: {agent} is idle, and {named} of {count} waiting are worth waking it for")),
-        "immediate" => paint(WRONG, format!("immediate: {named} of {count} waiting for {agent} are critical")),
+        "pending" if count == 0 => paint(MUTED, format!("nothing is pending for {agent}")),
+        "pending" => paint(WAITS, format!("{count} pending for {agent}")),
+        "wake" => {
+            paint(SAID, format!("wake: {agent} is idle, and {named} of {count} pending notifications may wake it"))
+        }
+        "immediate" => paint(WRONG, format!("immediate: {named} of {count} pending for {agent} are critical")),
         other => format!("{other}: {data}"),
     }
 }

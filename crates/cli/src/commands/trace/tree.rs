@@ -18,8 +18,8 @@ pub(crate) fn tree(trace: &Value) -> String {
         let last = number + 1 == verdicts.len();
         tree.verdict(verdict, trace, if last { ("└─ ", "   ") } else { ("├─ ", "│  ") });
     }
-    for told in list(trace, "told") {
-        tree.told(told);
+    for person_trace in list(trace, "told") {
+        tree.person_trace(person_trace);
     }
     for one in list(trace, "superseded") {
         let words = format!("for {} by event {} {}", text(one, "subscriber"), text(one, "by"), tree.offset(&one["at"]));
@@ -27,7 +27,10 @@ pub(crate) fn tree(trace: &Value) -> String {
     }
     for injection in list(trace, "injections").iter().filter(|one| one["unseen"] == true) {
         let call = format!("{} {}", text(injection, "call_id"), tree.offset(&injection["at"]));
-        tree.line("", &paint(MUTED, format!("the answer to {call} never reached the model, so it was told again")));
+        tree.line(
+            "",
+            &paint(MUTED, format!("the answer to {call} never reached the model, so it became pending again")),
+        );
     }
     let filtered = trace["filtered"].as_u64().unwrap_or(0);
     tree.line("", &paint(MUTED, format!("{filtered} other subscribers do not listen for it")));
@@ -80,10 +83,11 @@ impl Tree {
     }
 
     /// The person's notification and its deliveries.
-    fn told(&mut self, told: &Value) {
-        let item = &told["notification"];
+    fn person_trace(&mut self, person_trace: &Value) {
+        let item = &person_trace["notification"];
         if item.is_null() {
-            let due = format!("the hour's allowance is used up; the person is told at {}", text(told, "due_at"));
+            let due =
+                format!("the hourly limit is reached; the person is notified at {}", text(person_trace, "due_at"));
             return self.line("", &paint(MUTED, due));
         }
         let state = if !item["dismissed_at"].is_null() {
@@ -93,12 +97,12 @@ impl Tree {
         } else {
             "unread"
         };
-        let head = format!("told the person {}, {state}", self.offset(&item["created_at"]));
+        let head = format!("in the person's inbox {}, {state}", self.offset(&item["created_at"]));
         self.line("", &format!("{head} {}", paint(MUTED, text(item, "id"))));
         for line in text(item, "message").lines() {
             self.line("   ", &format!("│ {}", paint(TEXT, line)));
         }
-        for delivery in list(told, "deliveries") {
+        for delivery in list(person_trace, "deliveries") {
             let (state, reason) =
                 (text(delivery, "state"), non_empty(delivery, "reason").map(|reason| format!(": {reason}")));
             let colour = verdict_style(&state);

@@ -184,7 +184,7 @@ impl Link {
 }
 
 impl MessageId {
-    /// From an id that is the same on all attempts, such as the letter id, and the sender's domain.
+    /// From an id that is the same on all attempts, such as the mail id, and the sender's domain.
     pub fn new(id: &str, from: &EmailAddress) -> Result<Self, String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let dots = id.starts_with('.') || id.ends_with('.') || id.contains("..");
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_id_is_the_letter_id_at_the_senders_domain() {
+    fn a_message_id_is_the_mail_id_at_the_senders_domain() {
         let from = EmailAddress::parse("bell@example.org").expect("an address");
         assert_eq!(MessageId::new("019a-1", &from).map(|id| id.to_string()), Ok("<019a-1@example.org>".to_owned()));
         for id in ["", "a b", "a>\r\nBcc: x", "é", ".a", "a..b", &"x".repeat(129)] {

@@ -3,7 +3,7 @@ use bellwire_server::deliver::email::{Content, MailItem, MailItemKind, SmtpOutco
 use serde_json::{Value, json};
 
 use super::peer::{MailServer, listener, smtp, unencrypted};
-use super::{at, letter, note};
+use super::{at, mail, note};
 
 fn logged_in(settings: EmailConfig) -> EmailConfig {
     EmailConfig { username: "bell".into(), password: Some(Secret::new("pass word:1")), ..settings }
@@ -86,10 +86,10 @@ async fn one_notification_goes_as_itself_and_several_as_a_digest_with_each_origi
     let first = first.titled("Disk").in_conversation("Weekly report");
     let second = MailItem::new("coder", MailItemKind::Info, "Tests pass.", at().plus(60_000));
     let smtp = server.smtp("x");
-    let mut digest = letter(Content::Digest(vec![first.clone(), second]));
+    let mut digest = mail(Content::Digest(vec![first.clone(), second]));
     digest.zone = Some("Europe/Berlin".into());
-    for letter in [digest, letter(Content::Digest(vec![first]))] {
-        let sent = smtp.deliver(&letter).await;
+    for mail in [digest, mail(Content::Digest(vec![first]))] {
+        let sent = smtp.deliver(&mail).await;
         assert!(matches!(sent, SmtpOutcome::Sent { .. }), "{sent:?}");
     }
     let received = server.received("x");
@@ -114,7 +114,7 @@ async fn a_confirmation_shows_the_code_and_a_long_digest_counts_what_it_leaves_o
     let smtp = server.smtp("x");
     let item = |number: usize| MailItem::new("butler", MailItemKind::Info, &format!("Item {number}."), at());
     for content in [Content::Confirmation { code: "4711-0815".into() }, Content::Digest((1..=53).map(item).collect())] {
-        let sent = smtp.deliver(&letter(content)).await;
+        let sent = smtp.deliver(&mail(content)).await;
         assert!(matches!(sent, SmtpOutcome::Sent { .. }), "{sent:?}");
     }
     let received = server.received("x");

@@ -3,7 +3,7 @@ use bellwire_server::deliver::email::{Content, MailItem, MailItemKind, MailMessa
 use serde_json::{Value, json};
 
 use super::peer::{MailServer, listener};
-use super::{at, letter, note};
+use super::{at, mail, note};
 
 pub(crate) fn texts() -> Vec<String> {
     let mut texts: Vec<String> = [
@@ -30,13 +30,13 @@ pub(crate) fn texts() -> Vec<String> {
     texts
 }
 
-/// The same text in every place that an agent, a conversation or an operator fills.
+/// A message with the text in every field that an agent, a conversation or an operator provides.
 fn everywhere(text: &str) -> MailMessage {
     let item = MailItem::new(text, MailItemKind::Warning, text, at()).titled(text).in_conversation(text);
-    let mut letter = letter(Content::Notification { item, subject: Some(text.to_owned()) });
+    let mut mail = mail(Content::Notification { item, subject: Some(text.to_owned()) });
     let name = one_line(text).chars().take(100).collect();
-    letter.from = NamedAddress { name: Some(name), address: letter.from.address };
-    letter
+    mail.from = NamedAddress { name: Some(name), address: mail.from.address };
+    mail
 }
 
 pub(crate) fn names(mail: &Value) -> Vec<&str> {
@@ -55,8 +55,8 @@ async fn hostile_text_adds_no_headers_parts_or_elements() {
     let smtp = server.smtp("x");
     let harmless = everywhere("harmless");
     let all = texts();
-    for letter in std::iter::once(&harmless).chain(&all.iter().map(|text| everywhere(text)).collect::<Vec<_>>()) {
-        let sent = smtp.deliver(letter).await;
+    for mail in std::iter::once(&harmless).chain(&all.iter().map(|text| everywhere(text)).collect::<Vec<_>>()) {
+        let sent = smtp.deliver(mail).await;
         assert!(matches!(sent, SmtpOutcome::Sent { .. }), "{sent:?}");
     }
     let mut received = server.received("x");
@@ -69,9 +69,9 @@ async fn hostile_text_adds_no_headers_parts_or_elements() {
         assert_eq!(mail["recipients"], json!([["", "ada@example.org"]]));
         let name: String = one_line(text).chars().take(100).collect();
         // Some versions of Python put spaces between the encoded words of a name.
-        let letters = |name: &str| name.chars().filter(|c| *c != ' ').collect::<String>();
+        let mails = |name: &str| name.chars().filter(|c| *c != ' ').collect::<String>();
         let sender = mail["sender"][0][0].as_str().expect("a name");
-        assert_eq!(letters(sender), letters(&name), "{text:?}");
+        assert_eq!(mails(sender), mails(&name), "{text:?}");
         assert_eq!(mail["sender"], json!([[sender, "bell@example.org"]]), "{text:?}");
         assert!(header(mail, "Subject").starts_with('['), "{text:?}");
         assert_eq!(mail["parts"].as_array().map(Vec::len), Some(2), "{text:?}");

@@ -4,7 +4,7 @@ use bellwire_server::deliver::email::{
 };
 use proptest::prelude::*;
 
-use super::{at, letter};
+use super::{at, mail};
 
 const HEADERS: [&str; 10] = [
     "Date",
@@ -54,12 +54,12 @@ fn content() -> impl Strategy<Value = Content> {
     ]
 }
 
-fn letters() -> impl Strategy<Value = MailMessage> {
+fn mails() -> impl Strategy<Value = MailMessage> {
     (content(), prop::option::of(text()), text()).prop_map(|(content, name, zone)| {
-        let mut letter = letter(content);
-        letter.zone = Some(zone);
-        letter.from.name = name.map(|name| one_line(&name)).filter(|name| !name.is_empty());
-        letter
+        let mut mail = mail(content);
+        mail.zone = Some(zone);
+        mail.from.name = name.map(|name| one_line(&name)).filter(|name| !name.is_empty());
+        mail
     })
 }
 
@@ -67,14 +67,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_input_gives_exactly_our_headers(letter in letters()) {
-        let bytes = compose(&letter);
+    fn any_input_gives_exactly_our_headers(mail in mails()) {
+        let bytes = compose(&mail);
         prop_assert!(bytes.is_ascii());
         let message = String::from_utf8(bytes).expect("it is ASCII");
         let (block, body) = message.split_once("\r\n\r\n").expect("a block and a body");
         let fields = block.split("\r\n").filter(|line| !line.starts_with(' '));
         let names: Vec<&str> = fields.map(|line| line.split(": ").next().unwrap_or(line)).collect();
-        let stoppable = !matches!(letter.content, Content::Confirmation { .. });
+        let stoppable = !matches!(mail.content, Content::Confirmation { .. });
         let expected = HEADERS.into_iter().filter(|name| stoppable || !name.starts_with("List-"));
         prop_assert_eq!(names, expected.collect::<Vec<_>>());
         for line in message.split("\r\n") {
@@ -84,7 +84,7 @@ proptest! {
         }
         prop_assert_eq!(body.matches("\r\n--=_bellwire_alternative\r\n").count(), 2 - usize::from(body.starts_with("--")));
         prop_assert_eq!(body.matches("--=_bellwire_alternative--").count(), 1);
-        prop_assert_eq!(compose(&letter), message.into_bytes(), "the same letter is the same message");
+        prop_assert_eq!(compose(&mail), message.into_bytes(), "the same mail gives the same message");
     }
 
     #[test]

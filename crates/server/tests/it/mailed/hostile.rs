@@ -1,5 +1,5 @@
-//! Hostile text from an agent's tool call to whatever a person and an agent read: the mail as it is parsed on the other
-//! side, the inbox, the frames of the stream, the agent's block. It stays what somebody said, everywhere.
+//! Hostile text from an agent's tool call, followed to all outputs: the mail as the receiver parses it, the inbox, the
+//! events of the stream, the agent's block. It must stay data everywhere.
 
 use bellwire_core::person::{clean, one_line};
 use bellwire_server::config::EmailConfig;
@@ -13,12 +13,12 @@ use crate::email::peer::{MailServer, listener};
 use crate::people::tool;
 use crate::person_stream::{Listener, ReceivedSse};
 
-/// What an agent can say at most, in characters.
+/// The text cut to the maximum length of the field, in characters.
 fn cut(text: &str, max: usize) -> String {
     text.chars().take(max).collect()
 }
 
-/// A toast that says the same in every field.
+/// A toast with the same text in every field.
 fn toast(text: &str) -> Value {
     let label = match one_line(&cut(text, 50)) {
         label if label.is_empty() => "x".to_owned(),
@@ -30,12 +30,12 @@ fn toast(text: &str) -> Value {
     })
 }
 
-/// All elements of the page but those that a line break becomes.
+/// All elements of the HTML part except line breaks.
 fn elements(mail: &Value) -> Vec<Value> {
     mail["page"]["tags"].as_array().unwrap().iter().filter(|tag| *tag != "br").cloned().collect()
 }
 
-/// What a reader sees must have nothing in it that is not seen, or that turns the rest around.
+/// Checks that a text has no invisible characters and none that change the text direction.
 fn assert_clean(value: &Value) {
     let text = value.to_string();
     assert!(!text.contains(['\u{0}', '\r', '\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}', '\u{2028}']), "{text:?}");
@@ -48,7 +48,7 @@ async fn name_conversation(post: &Post<'_>, title: &str) {
     assert_eq!(status, StatusCode::OK, "{answer}");
 }
 
-/// The next two things a stream says: the news and the count.
+/// The next two events of a stream, a notification and the unread count; returns the first.
 async fn news(stream: &mut Listener) -> ReceivedSse {
     let heard = stream.next().await.unwrap();
     stream.hear("unread").await;
@@ -65,7 +65,7 @@ async fn hostile_text_in_any_field_stays_text_in_mail_inbox_and_stream() {
     let mut harmless: Option<(Value, Value)> = None;
     let all = std::iter::once("harmless".to_owned()).chain(texts());
     for (number, text) in all.enumerate() {
-        // The title of a conversation is one line; what cannot stand on one is refused by name.
+        // The title of a conversation is one line; another text is refused, and the error names the field.
         name_conversation(&post, &one_line(&cut(&text, 100))).await;
         let said = tool(&post.hub, &post.agent, "send_notification", json!({"message": cut(&text, 500)})).await;
         assert_eq!(said["success"], true, "{text:?}: {said}");
@@ -98,7 +98,7 @@ async fn hostile_text_in_any_field_stays_text_in_mail_inbox_and_stream() {
     }
 }
 
-/// The hub's own lines come first and last; every line in between is marked as the agent's.
+/// Checks that the hub's lines come first and last, and that every line in between is marked as the agent's.
 fn frame_holds(plain: &str, conversation: &str, text: &str) {
     let (frame, rest) = plain.split_once("\n\n").unwrap();
     let frame: Vec<&str> = frame.lines().collect();

@@ -1,11 +1,11 @@
-//! A mailbox's change as bytes: the whole of it, or what differs from the change before.
+//! The change of a mailbox as bytes: its full image, or the difference from the previous one.
 
 use bellwire_core::Time;
 
 use super::difference::{self, put_bytes, put_number, take_bytes, take_number};
 use crate::rows::{MailboxKey, MailboxRow};
 
-/// What a mailbox's row holds, as one piece: when it is due, how long its state is, its state, and what waits in it.
+/// The row of a mailbox as bytes: due time, length of the state, state, ids of the pending notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Image(Vec<u8>);
 
@@ -25,7 +25,8 @@ impl Image {
         self.0.first_chunk().map_or(Time::NEVER, |millis| Time::from_millis(i64::from_le_bytes(*millis)))
     }
 
-    /// The state, and the ids of the notifications that wait. Of a damaged image both are empty, and no state is.
+    /// The state, and the ids of the pending notifications. Both are empty for a damaged image; a valid state is never
+    /// empty.
     pub(super) fn parts(&self) -> (&[u8], &[u8]) {
         let split = || {
             let (head, rest) = self.0.split_at_checked(HEAD)?;
@@ -39,25 +40,25 @@ impl Image {
         self.0.len()
     }
 
-    /// What stands for an image that cannot be known any more: whoever asks for its mailbox is told.
+    /// Marks a mailbox whose image is lost. Loading the mailbox then fails.
     pub(super) fn damaged() -> Self {
         Self(Vec::new())
     }
 }
 
-/// One mailbox's part of a commit, as it stands in the log.
+/// One mailbox in a record of the log.
 #[derive(Debug)]
 pub(super) struct MailboxChange<'a> {
     owner: &'a str,
     conversation: &'a str,
     agent: &'a str,
-    /// The number of the commit with the mailbox's change before, from which this one differs; 0 = this is the whole.
+    /// The number of the record with the mailbox's previous change, from which this one differs; 0 = a full image.
     pub(super) before: i64,
     bytes: &'a [u8],
 }
 
 impl<'a> MailboxChange<'a> {
-    /// Adds a change to a commit's record; how many bytes it took.
+    /// Appends a change to a record. Returns its size in bytes.
     pub(super) fn write(key: &MailboxKey, image: &Image, before: Option<(i64, &Image)>, record: &mut Vec<u8>) -> usize {
         let from = record.len();
         let (owner, conversation, agent) = key.columns();
@@ -79,7 +80,7 @@ impl<'a> MailboxChange<'a> {
         record.len() - from
     }
 
-    /// Adds to a commit's record that a mailbox was deleted: a whole without a byte, which no mailbox is.
+    /// Appends the deletion of a mailbox to a record: a full image of zero bytes, which no mailbox has.
     pub(super) fn write_deleted(key: &MailboxKey, record: &mut Vec<u8>) {
         Self::write(key, &Image(Vec::new()), None, record);
     }
@@ -88,7 +89,7 @@ impl<'a> MailboxChange<'a> {
         self.before == 0 && self.bytes.is_empty()
     }
 
-    /// The changes of a commit's record, in order, each with the bytes it takes; none where it cannot be read to its end.
+    /// The changes of a record, each with its size in bytes; none if the record cannot be read completely.
     pub(super) fn read(mut record: &'a [u8]) -> Option<Vec<(Self, usize)>> {
         let mut changes = Vec::new();
         while !record.is_empty() {
@@ -110,17 +111,17 @@ impl<'a> MailboxChange<'a> {
         MailboxKey::from_columns(self.owner, self.conversation, self.agent)
     }
 
-    pub(super) fn whole(&self) -> Image {
+    pub(super) fn full(&self) -> Image {
         Image(self.bytes.to_owned())
     }
 
-    /// The image after the change, from the one before.
+    /// The image after the change, computed from the previous one.
     pub(super) fn apply(&self, before: &Image) -> Image {
         difference::apply(&before.0, self.bytes, LENGTH_MAX).map_or_else(Image::damaged, Image)
     }
 }
 
-/// More than any mailbox takes, with all that can wait in it: what was damaged must not ask for memory.
+/// Larger than any image. A damaged record must not cause a larger allocation.
 const LENGTH_MAX: usize = 1024 * 1024;
 
 #[cfg(test)]
@@ -159,7 +160,7 @@ mod tests {
             [(0, took), (7, then)]
         );
         assert!(changes.iter().all(|(change, _)| change.key() == key()));
-        assert_eq!((changes[0].0.whole(), changes[1].0.apply(&old)), (old, new));
+        assert_eq!((changes[0].0.full(), changes[1].0.apply(&old)), (old, new));
         assert!(MailboxChange::read(&record[..record.len() - 1]).is_none());
     }
 

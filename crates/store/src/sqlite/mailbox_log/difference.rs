@@ -1,20 +1,20 @@
-//! What differs between two runs of bytes: pieces of the old one, and what is new in between.
+//! The difference between two byte strings: copies from the old one, and new bytes between them.
 //!
-//! A mailbox of two kilobytes changes in some ninety bytes with an event: a time, a counter, something at the end of a
-//! list, something gone from its beginning. A general compressor with the old bytes as its dictionary finds that too, but
-//! clears a table larger than the mailbox first, for each of them in each commit.
+//! An event changes about ninety bytes of a mailbox of two kilobytes: a time, a counter, an entry appended to a list,
+//! an entry removed from its start. A general compressor with the old bytes as dictionary would find the same, but it
+//! clears a table larger than the mailbox for every mailbox of every commit.
 
-/// Where each piece of the old bytes is, by a hash of its first eight.
+/// The size of the hash table of positions in the old bytes.
 const TABLE: usize = 512;
-/// How many bytes are hashed: fewer say little, more are found less often.
+/// How many bytes are hashed. Fewer match by chance, more match less often.
 const SEED: usize = 8;
-/// About how many pieces of the old bytes are looked for, so that the table never is full.
+/// About how many positions of the old bytes are hashed, so that the table is never full.
 const PIECES: usize = 256;
 
-/// Writes what has to be done to `old` to get `new`: copy so many bytes from there, then add these, and so on.
+/// Writes the instructions that turn `old` into `new`: alternately, a range to copy from `old` and bytes to add.
 pub(super) fn write(old: &[u8], new: &[u8], out: &mut Vec<u8>) {
     let table = table(old);
-    // What is written so far, and where in the old bytes it goes on for as long as they are equal.
+    // The position in `new` up to which everything is written, and the position in `old` that continues it.
     let (mut written, mut goes_on) = (0, 0);
     let mut copied = equal(old, new);
     loop {
@@ -31,7 +31,7 @@ pub(super) fn write(old: &[u8], new: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The new bytes; none where `difference` does not say what to do with bytes like `old`, or says more than `most`.
+/// The new bytes; none if `difference` does not fit `old` or gives more than `most` bytes.
 pub(super) fn apply(old: &[u8], mut difference: &[u8], most: usize) -> Option<Vec<u8>> {
     let mut new = Vec::with_capacity(old.len().min(most) + SEED * 16);
     while !difference.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn apply(old: &[u8], mut difference: &[u8], most: usize) -> Option<Ve
     Some(new)
 }
 
-/// One more than where in the old bytes a piece with this hash begins; 0 = nowhere.
+/// Maps a hash to the position in the old bytes plus one; 0 = none.
 fn table(old: &[u8]) -> [u32; TABLE] {
     let mut table = [0; TABLE];
     let every = SEED.max(old.len() / PIECES);
@@ -58,13 +58,14 @@ fn table(old: &[u8]) -> [u32; TABLE] {
     table
 }
 
-/// The next place at which the new bytes are a piece of the old ones, and where that is in them; the end if there is none.
+/// The next position in `new` where its bytes match `old`, and the matching position in `old`; the end of `new` if
+/// there is none.
 fn next_piece(old: &[u8], new: &[u8], from: usize, table: &[u32; TABLE]) -> (usize, usize) {
     for at in from..new.len().saturating_sub(SEED - 1) {
         let seed_here = seed(new, at);
         let Some(found) = (table[slot(seed_here)] as usize).checked_sub(1) else { continue };
         if seed(old, found) == seed_here {
-            // The piece may have begun before the place that was hashed.
+            // The match may start before the hashed position.
             let back = old[..found].iter().rev().zip(new[from..at].iter().rev());
             let before = back.take_while(|(old, new)| old == new).count();
             return (at - before, found - before);
@@ -81,7 +82,7 @@ fn slot(seed: u64) -> usize {
     (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize % TABLE
 }
 
-/// How many bytes two runs have in common at their beginning.
+/// The length of the common prefix.
 fn equal(one: &[u8], other: &[u8]) -> usize {
     let words = one.as_chunks::<SEED>().0.iter().zip(other.as_chunks::<SEED>().0);
     let whole = SEED * words.take_while(|(one, other)| one == other).count();
@@ -89,7 +90,7 @@ fn equal(one: &[u8], other: &[u8]) -> usize {
     whole + rest.take_while(|(one, other)| one == other).count()
 }
 
-/// Seven bits a byte, the lowest first.
+/// A variable-length number: seven bits per byte, the lowest first.
 pub(super) fn put_number(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);

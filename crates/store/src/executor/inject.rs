@@ -11,31 +11,31 @@ use crate::packed_event::PackedEvent;
 use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
 
 impl Executor {
-    /// Gives an agent its mail, or the answer it got before under the same call id.
-    pub(crate) async fn take(
+    /// Answers an injection, or replays the answer of the same call id.
+    pub(crate) async fn inject(
         &mut self,
-        take: &InjectCommand,
+        command: &InjectCommand,
         source: &mut impl RowSource,
     ) -> Result<InjectResult, StoreError> {
-        let (conversation, key) = self.mailbox_of(take, source).await?;
+        let (conversation, key) = self.mailbox_of(command, source).await?;
         let key = self.load_mailbox(&key, source).await?;
-        if let Some(row) = self.injection(&key, &take.request.call_id, source).await? {
-            return again(&row, take);
+        if let Some(row) = self.injection(&key, &command.request.call_id, source).await? {
+            return replay(&row, command);
         }
-        if take.unsure && self.sub_agent_works(&conversation) {
+        if command.unsure && self.sub_agent_works(&conversation) {
             return Ok(InjectResult::withheld(self.hot_mailboxes[&key].mailbox.pending().len()));
         }
         self.load_events(&key, source).await?;
-        let observed = self.observed(take)?;
-        let mut warnings = self.take_unseen(&key, &take.unseen, source).await?;
+        let observed = self.observed(command)?;
+        let mut warnings = self.take_unseen(&key, &command.unseen, source).await?;
         self.touch_last_seen(&conversation);
         warnings.extend(self.boundary_warning(&conversation));
         let boundary = self.conversations[&conversation].row.boundary.clone();
-        let hot_mailbox = self.hot_mailboxes.get_mut(&key).expect("it was entered above");
+        let hot_mailbox = self.hot_mailboxes.get_mut(&key).expect("it was loaded above");
         hot_mailbox.change(&mut self.changes);
         self.changes.handled += 1;
         let input = InjectInput {
-            request: &take.request,
+            request: &command.request,
             observed: observed.as_ref().map(|(event, _)| event.clone()),
             events: &hot_mailbox.event_cache,
             boundary: &boundary,
@@ -48,19 +48,19 @@ impl Executor {
         if let Some((event, packed)) = &observed {
             self.detected_events.push((key.owner().clone(), event.clone(), packed.clone()));
         }
-        let given = self.keep(&key, take, observed, drained, warnings)?;
-        self.publish_detected(take.caller.origin.as_deref(), source).await?;
-        Ok(given)
+        let result = self.store_answer(&key, command, observed, drained, warnings)?;
+        self.publish_detected(command.caller.origin.as_deref(), source).await?;
+        Ok(result)
     }
 
-    /// The conversation that is meant and the mailbox of its agent that asks. A caller bound to a person creates the
-    /// conversation with its first injection.
+    /// The conversation and the mailbox of the calling agent. A caller bound to a person creates the conversation with
+    /// its first injection.
     async fn mailbox_of(
         &mut self,
-        take: &InjectCommand,
+        command: &InjectCommand,
         source: &mut impl RowSource,
     ) -> Result<(ConversationKey, MailboxKey), StoreError> {
-        let (id, caller) = (&take.conversation_id, &take.caller);
+        let (id, caller) = (&command.conversation_id, &command.caller);
         let main = self.resolve_conversation(caller, id, None, source).await?;
         let known = main.as_ref().and_then(MailboxKey::conversation).cloned();
         let conversation = match (known, &caller.user_id) {
@@ -73,7 +73,7 @@ impl Executor {
             (None, _) => return Err(StoreError::not_found("conversation")),
         };
         let own = main.unwrap_or_else(|| MailboxKey::new(&conversation, "main"));
-        Ok((conversation, own.of_agent(&take.agent)))
+        Ok((conversation, own.of_agent(&command.agent)))
     }
 
     async fn injection(
@@ -82,7 +82,7 @@ impl Executor {
         call_id: &str,
         source: &mut impl RowSource,
     ) -> Result<Option<InjectionRow>, StoreError> {
-        let hot_mailbox = self.hot_mailboxes.get(key).expect("it was entered before");
+        let hot_mailbox = self.hot_mailboxes.get(key).expect("it was loaded before");
         match hot_mailbox.answer(call_id) {
             Some(row) => Ok(Some(row.clone())),
             None if hot_mailbox.never_answered(call_id) => Ok(None),
@@ -90,13 +90,13 @@ impl Executor {
         }
     }
 
-    fn observed(&mut self, take: &InjectCommand) -> Result<Option<(Arc<Event>, PackedEvent)>, StoreError> {
-        let Some(observed) = take.observed.clone() else { return Ok(None) };
+    fn observed(&mut self, command: &InjectCommand) -> Result<Option<(Arc<Event>, PackedEvent)>, StoreError> {
+        let Some(observed) = command.observed.clone() else { return Ok(None) };
         let event = observed.into_event().map_err(|error| StoreError::new(ErrorKind::Conflict, error.to_string()))?;
         let now = self.context.now;
         let event = event.with_id(self.context.ids.event(now)).at(now);
-        let event = event.for_agent(take.agent.clone()).in_conversation(&take.conversation_id);
-        let event = match &take.correlation_id {
+        let event = event.for_agent(command.agent.clone()).in_conversation(&command.conversation_id);
+        let event = match &command.correlation_id {
             Some(id) => event.correlated(id),
             None => event,
         };
@@ -104,8 +104,8 @@ impl Executor {
         Ok(Some((Arc::new(event), packed)))
     }
 
-    /// Lets what earlier answers took and the model never saw wait again, within the mailbox's bound; those call ids
-    /// are used up. Gives a warning for each call id that is not known.
+    /// Requeues the notifications of answers that the model never saw, within the mailbox's bound. Those call ids
+    /// cannot be used again. Returns a warning for each unknown call id.
     async fn take_unseen(
         &mut self,
         key: &MailboxKey,
@@ -124,43 +124,43 @@ impl Executor {
             }
         }
         if !returned.is_empty() {
-            self.take_back(key, returned, source).await?;
+            self.requeue_unseen(key, returned, source).await?;
         }
         for row in rows {
             self.changes.unseen.push((key.clone(), row.call_id.clone()));
-            self.hot_mailboxes.get_mut(key).expect("it was entered before").remember(row);
+            self.hot_mailboxes.get_mut(key).expect("it was loaded before").remember(row);
         }
         Ok(warnings)
     }
 
-    /// Decides on a copy of the mailbox what waits again, and loads the events of that: a mailbox does not keep those of
-    /// what it has told. Loading may take several steps; until it is done, nothing has changed.
-    async fn take_back(
+    /// Requeues notifications on a copy of the mailbox, then loads their events, which are no longer in memory. Loading
+    /// may take several steps; the mailbox changes only when it is complete.
+    async fn requeue_unseen(
         &mut self,
         key: &MailboxKey,
         returned: Vec<Notification>,
         source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
-        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded before");
         let mut mailbox = hot_mailbox.mailbox.clone();
         let handled = mailbox.handle(Input::Return(returned), &mut self.context);
         handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
         let mut wanted = hot_mailbox.lacking(mailbox.events_to_show());
-        // What this very commit took in is not stored yet.
+        // Events of the current commit are not in the database yet.
         for row in &self.changes.events {
             if let Ok(at) = wanted.binary_search(&row.event.id()) {
                 hot_mailbox.event_cache.keep(wanted.remove(at), row.packed.clone());
             }
         }
         if let Err(stopped) = self.load(key, &wanted, source).await {
-            // The next command must not find the effects of this one.
+            // Drop the effects of this step, so that the next command does not find them.
             while self.context.poll().is_some() {}
-            // What was loaded stays, whatever the mailbox is told until the next step.
-            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+            // Keep the loaded events for the next step, even if the mailbox handles other inputs before it.
+            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded before");
             hot_mailbox.event_cache.pin(mailbox.events_to_show());
             return Err(stopped);
         }
-        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded before");
         hot_mailbox.change(&mut self.changes);
         hot_mailbox.mailbox = mailbox;
         hot_mailbox.event_cache.pin(std::iter::empty());
@@ -168,11 +168,11 @@ impl Executor {
         Ok(())
     }
 
-    /// Keeps the answer under its call id, with the messages that stay in the conversation.
-    fn keep(
+    /// Stores the answer under its call id, with its system messages.
+    fn store_answer(
         &mut self,
         key: &MailboxKey,
-        take: &InjectCommand,
+        command: &InjectCommand,
         observed: Option<(Arc<Event>, PackedEvent)>,
         drained: DrainedEffects,
         warnings: Vec<String>,
@@ -180,43 +180,43 @@ impl Executor {
         let now = self.context.now;
         let answer = drained.answer.expect("a mailbox answers every injection");
         if let Some((event, packed)) = observed {
-            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded before");
             hot_mailbox.keep(event.id(), &packed, drained.to_show);
             let (filtered, verdicts) = (drained.filtered, Arc::new(drained.verdicts.into()));
             let owner = key.owner().clone();
             self.changes.events.push(EventRow { event, packed, owner, accepted_at: now, filtered, verdicts });
         }
-        self.word(&answer);
+        self.record_shown_texts(&answer);
         let row = InjectionRow {
             key: key.clone(),
-            call_id: take.request.call_id.clone(),
-            point: take.request.point,
+            call_id: command.request.call_id.clone(),
+            point: command.request.point,
             at: now,
             unseen: false,
             answer: InjectResult { warnings, ..InjectResult::of(&answer) },
             messages: self.messages(&answer),
             taken: answer.taken,
         };
-        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was entered before");
+        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded before");
         hot_mailbox.remember(row.clone());
         hot_mailbox.drop_unreferenced();
-        let given = row.answer.clone();
+        let result = row.answer.clone();
         self.changes.injections.push(row);
-        Ok(given)
+        Ok(result)
     }
 
-    /// Writes down, with each notification, the call that took it and the words it was shown in. What ended for another
-    /// reason in the same step was not shown.
-    fn word(&mut self, answer: &Injection) {
+    /// Adds the call id and the shown text to the rows of the taken notifications. Notifications that ended for another
+    /// reason in the same step were not shown.
+    fn record_shown_texts(&mut self, answer: &Injection) {
         for id in &answer.notifications {
             if let Some(row) = self.changes.notifications.get_mut(id) {
                 row.call_id = Some(answer.call_id.clone());
             }
         }
-        for told in &answer.told {
-            for id in &told.notifications {
+        for item in &answer.shown {
+            for id in &item.notifications {
                 if let Some(row) = self.changes.notifications.get_mut(id) {
-                    row.content = Some(told.content.clone());
+                    row.content = Some(item.content.clone());
                 }
             }
         }
@@ -237,13 +237,13 @@ impl Executor {
     }
 }
 
-/// The answer that was given before, unless the caller now asks for something else under the same name.
-fn again(row: &InjectionRow, take: &InjectCommand) -> Result<InjectResult, StoreError> {
+/// The stored answer of a call id. A different request with the same call id is a conflict.
+fn replay(row: &InjectionRow, command: &InjectCommand) -> Result<InjectResult, StoreError> {
     let conflict = |message: String| Err(StoreError::new(ErrorKind::Conflict, message));
     if row.unseen {
         return conflict("this call_id was reported as unseen; use a new one".into());
     }
-    match row.point == take.request.point {
+    match row.point == command.request.point {
         true => Ok(row.answer.clone()),
         false => conflict(format!("this call_id was used at {}; use a new one", row.point)),
     }

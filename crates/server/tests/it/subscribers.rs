@@ -1,0 +1,118 @@
+//! The operator's own subscriber files in a running hub.
+
+use std::future::Future;
+
+use bellwire_server::Config;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::email::peer::{MailServer, listener};
+use crate::hub::TestHub;
+use crate::mailed::{Post, header};
+use crate::person_stream::Listener;
+
+const CI_DONE: &str = r#"
+[subscriber]
+id = "ci_done"
+name = "CI"
+description = "Builds that are done"
+version = "1.0.0"
+[events]
+types = ["ci.build.done"]
+[batching]
+window_ms = 0
+[output]
+priority = "normal"
+inject_at = "after_tool"
+template = "ci.j2"
+"#;
+
+/// A hub with the subscriber `ci_done` and this template.
+async fn hub_with(template: &str) -> (TestHub, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ci.j2"), template).unwrap();
+    std::fs::write(folder.path().join("ci.toml"), CI_DONE).unwrap();
+    let config = Config { subscribers_dir: Some(folder.path().to_owned()), ..Config::default() };
+    (TestHub::start_with(config).await, folder)
+}
+
+fn done(payload: Value) -> Value {
+    json!({"type": "ci.build.done", "source": "ci", "severity": "info", "conversation_id": "chat", "payload": payload})
+}
+
+#[tokio::test]
+async fn an_invalid_template_keeps_the_last_valid_version_and_the_list_says_why() {
+    let (hub, folder) = hub_with("build: {{ events[0].payload.name|default(\"?\") }}").await;
+    let agent = hub.token("agent", "ada").await;
+    std::fs::write(folder.path().join("ci.j2"), "{% for e in events %}").unwrap();
+    let listed = || async { hub.get(&hub.admin, "/v1/subscribers/ci_done").await };
+    until(|| async { listed().await.1["problem"].is_string() }).await;
+    let (status, one) = listed().await;
+    assert_eq!(status, StatusCode::OK);
+    let problem = one["problem"].as_str().unwrap();
+    assert!(problem.starts_with("ci.j2:1: syntax error") && problem.ends_with("(named by ci.toml)"), "{problem}");
+
+    hub.post(&agent, "/v1/events", done(json!({"name": "nightly"}))).await;
+    let inject = json!({"point": "after_tool", "call_id": "1"});
+    let (_, answer) = hub.post(&agent, "/v1/conversations/chat/inject", inject).await;
+    assert!(answer["block"].as_str().unwrap().contains("build: nightly"), "{answer}");
+
+    std::fs::write(folder.path().join("ci.j2"), "done: {{ count }}").unwrap();
+    until(|| async { listed().await.1["problem"].is_null() }).await;
+}
+
+/// Polls until the condition holds: the file watcher reports changes with a delay.
+async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
+    let wait = async {
+        while !is_so().await {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), wait).await.expect("it becomes so within 20 seconds");
+}
+
+#[tokio::test]
+async fn a_person_reads_plain_text_where_the_agent_reads_toon() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let both = format!("{CI_DONE}audience = \"both\"\n");
+    write("ci.j2", "build_done: {{ events[0].payload.job }}");
+    write("ci.toml", &both);
+    let subscribers_dir = Some(folder.path().to_owned());
+    let config = Config { email: server.settings("x"), subscribers_dir, ..Config::default() };
+    let post = Post::open_on(&server, "x", config).await;
+    let mut stream = Listener::open(&post.hub, &post.ada, None).await;
+    stream.hear("unread").await;
+    let payload = json!({"job": "nightly", "message": "all 80 tests passed"});
+    for _ in 0..3 {
+        post.hub.post(&post.agent, "/v1/events", done(payload.clone())).await;
+    }
+    let plain = "Ci build done: nightly - all 80 tests passed";
+    let item = stream.hear("notification").await.data;
+    assert_eq!((&item["message"], &item["origin"], &item["source"]), (&json!(plain), &json!("butler"), &json!("ci")));
+    post.until("sent", 1).await;
+    let mail = server.received("x").remove(1);
+    assert_eq!(header(&mail, "Subject"), format!("[butler] Info: {plain}"));
+    assert!(!mail.to_string().contains("build_done"), "{mail}");
+    // When the window of five seconds ends, the repeats are counted in the same item, and no second mail goes out.
+    stream.hear("unread").await;
+    let updated = stream.hear("updated").await.data;
+    assert_eq!((&updated["id"], &updated["message"]), (&item["id"], &json!(format!("{plain} (2 more times)"))));
+    let inject = json!({"point": "after_tool", "call_id": "1"});
+    let (_, answer) = post.hub.post(&post.agent, "/v1/conversations/chat/inject", inject).await;
+    assert!(answer["block"].as_str().unwrap().contains("build_done: nightly"), "{answer}");
+
+    // A template for people is loaded while the hub runs, and a dry run shows both texts.
+    write("ci.user.j2", "Build {{ events[0].payload.job }} is done");
+    write("ci.toml", &(both + "template_user = \"ci.user.j2\"\n"));
+    let mut event = done(payload);
+    event.as_object_mut().unwrap().remove("conversation_id");
+    let test = || async {
+        let body = json!({"events": [event]});
+        post.hub.post(&post.hub.admin, "/v1/subscribers/ci_done/test", body).await.1
+    };
+    until(|| async { test().await["content_user"] == "Build nightly is done" }).await;
+    assert_eq!(test().await["content"], "build_done: nightly");
+    assert_eq!(server.received("x").len(), 2, "the confirmation and one notification");
+}

@@ -1,0 +1,101 @@
+//! Lists of stored events, newest first.
+//!
+//! No filter has an index, not even the owner: every index is written with every event. A page reads stored events from the
+//! newest on and stops after [`SCANNED_MAX`] rows. So it can be shorter than its limit, or empty, and still have a next one.
+
+use std::sync::Arc;
+
+use bellwire_core::event::{StoredEvent, TypePattern};
+use bellwire_core::verdict::VerdictKind;
+use bellwire_core::{EventId, Time};
+
+use crate::rows::EventRow;
+use crate::verdicts::Decision;
+
+/// How many rows one page reads while it looks for events that match.
+pub(crate) const SCANNED_MAX: usize = 5_000;
+/// How many bytes of payloads and verdicts one page holds; its first event is always in it.
+pub(crate) const PAGE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Which events to list.
+#[derive(Clone, Debug, Default)]
+pub struct EventQuery {
+    /// Only events of this person.
+    pub user_id: Option<String>,
+    /// Which of them.
+    pub filter: EventFilter,
+    /// Only events before this one: the position that the page before returned.
+    pub before: Option<EventId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Conditions besides the owner.
+#[derive(Clone, Debug, Default)]
+pub struct EventFilter {
+    /// Only events that were sent to this conversation or reached it.
+    pub conversation_id: Option<String>,
+    /// Only events of these types.
+    pub types: Option<TypePattern>,
+    /// Only events that were accepted at this time or later.
+    pub since: Option<Time>,
+    /// Only events on which a subscriber decided so.
+    pub verdict: Option<VerdictKind>,
+}
+
+/// An event of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedEvent {
+    /// The event.
+    pub event: StoredEvent,
+    /// The owner.
+    pub owner: String,
+    /// When it was accepted.
+    pub accepted_at: Time,
+    /// How many subscribers do not listen for its type.
+    pub filtered: u32,
+    /// Its verdicts; in a list of one conversation only those of that conversation and of its person.
+    pub verdicts: Vec<Decision>,
+}
+
+impl EventQuery {
+    pub(crate) fn matches(&self, row: &EventRow) -> bool {
+        self.user_id.as_deref().is_none_or(|user| *row.owner == *user) && self.filter.matches(row)
+    }
+}
+
+impl EventFilter {
+    fn matches(&self, row: &EventRow) -> bool {
+        self.types.as_ref().is_none_or(|types| types.matches(row.event.kind()))
+            && self.conversation_id.as_deref().is_none_or(|id| reached(row, id))
+            && self
+                .verdict
+                .is_none_or(|kind| row.verdicts.iter().any(|one| one.verdict == kind.as_str() && self.shows(one)))
+    }
+
+    /// Whether a list with this filter shows the verdict.
+    fn shows(&self, verdict: &Decision) -> bool {
+        let wanted = self.conversation_id.as_deref();
+        // What is decided for the person is decided in no conversation.
+        verdict.conversation_id.is_empty() || wanted.is_none_or(|id| *verdict.conversation_id == *id)
+    }
+
+    pub(crate) fn listed(&self, row: EventRow) -> ListedEvent {
+        let verdicts = Arc::unwrap_or_clone(row.verdicts).into_list();
+        ListedEvent {
+            event: row.event.to_stored(),
+            owner: row.owner.to_string(),
+            accepted_at: row.accepted_at,
+            filtered: row.filtered,
+            verdicts: verdicts.into_iter().filter(|verdict| self.shows(verdict)).collect(),
+        }
+    }
+}
+
+/// Whether an event was sent to this conversation, or was sent to its person and reached it.
+fn reached(row: &EventRow, conversation_id: &str) -> bool {
+    match row.event.conversation_id() {
+        Some(own) => own == conversation_id,
+        None => row.verdicts.iter().any(|verdict| *verdict.conversation_id == *conversation_id),
+    }
+}
