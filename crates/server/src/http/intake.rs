@@ -24,6 +24,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const BYTES_PER_SECOND_MIN: u64 = 1024;
 /// The first bytes of every body do not count towards the memory limit: the limit on concurrent requests bounds them.
 const UNCOUNTED: usize = 64 * 1024;
+/// The size of the pieces in which a body is kept until all of it has arrived.
+const PIECE_BYTES: usize = 256 * 1024;
 /// How many bodies of the maximum size fit into the memory limit.
 const BODIES_MAX: usize = 8;
 
@@ -64,19 +66,19 @@ impl Intake {
     /// Reads the body. Memory is allocated only for received bytes, because `Content-Length` cannot be trusted.
     async fn read(&self, mut body: Body) -> Result<Bytes, ApiError> {
         let started = Instant::now();
-        let mut whole: Vec<u8> = Vec::new();
+        let mut received = Received::default();
         loop {
-            let due = started + GRACE + Duration::from_millis(whole.len() as u64 * 1000 / BYTES_PER_SECOND_MIN);
+            let due = started + GRACE + Duration::from_millis(received.length as u64 * 1000 / BYTES_PER_SECOND_MIN);
             let Some(frame) = timeout_at(due, body.frame()).await.map_err(|_| too_slow())? else { break };
             let Ok(data) = frame.map_err(|_| ended_early())?.into_data() else { continue };
-            self.count(whole.len(), data.len())?;
-            if whole.is_empty() && body.is_end_stream() {
+            self.count(received.length, data.len())?;
+            if received.length == 0 && body.is_end_stream() {
                 // Most bodies arrive as one frame, which needs no copy.
                 return Ok(data);
             }
-            whole.extend_from_slice(&data);
+            received.extend(&data);
         }
-        Ok(whole.into())
+        Ok(received.into_bytes())
     }
 
     /// Counts `bytes` received after the first `before` bytes, and acquires permits for their memory.
@@ -103,6 +105,41 @@ impl Intake {
             }
         }
         Ok(())
+    }
+}
+
+/// The received part of a body, in pieces of [`PIECE_BYTES`]. One buffer that doubles would leave its earlier allocations
+/// behind, and many incomplete bodies would take twice their size.
+#[derive(Default)]
+struct Received {
+    full: Vec<Vec<u8>>,
+    last: Vec<u8>,
+    length: usize,
+}
+
+impl Received {
+    fn extend(&mut self, mut data: &[u8]) {
+        self.length += data.len();
+        while !data.is_empty() {
+            let (fits, rest) = data.split_at(data.len().min(PIECE_BYTES - self.last.len()));
+            self.last.extend_from_slice(fits);
+            if self.last.len() == PIECE_BYTES {
+                self.full.push(std::mem::replace(&mut self.last, Vec::with_capacity(PIECE_BYTES)));
+            }
+            data = rest;
+        }
+    }
+
+    /// The bytes in one allocation. Each piece is freed after it is copied.
+    fn into_bytes(self) -> Bytes {
+        if self.full.is_empty() {
+            return self.last.into();
+        }
+        let mut whole = Vec::with_capacity(self.length);
+        for piece in self.full.into_iter().chain([self.last]) {
+            whole.extend_from_slice(&piece);
+        }
+        whole.into()
     }
 }
 
@@ -154,6 +191,16 @@ mod tests {
         let (room, request) = (BodyRoom::new(1024 * 1024), Request::new(Body::empty()));
         let intake = Intake::of(&room, None, &request).map_err(|error| error.status)?;
         intake.read(Body::from_stream(pieces)).await.map(|body| body.len()).map_err(|error| error.status)
+    }
+
+    #[test]
+    fn a_body_is_the_same_however_it_is_cut() {
+        let sent: Vec<u8> = (0..PIECE_BYTES * 2 + 7).map(|at| (at % 251) as u8).collect();
+        for cut in [1_000, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, sent.len()] {
+            let mut received = Received::default();
+            sent.chunks(cut).for_each(|data| received.extend(data));
+            assert_eq!(received.into_bytes(), sent, "cut at {cut}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
