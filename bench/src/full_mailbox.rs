@@ -22,7 +22,7 @@ pub(crate) fn measure(mode: RunMode) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("the system gives threads");
     let mut laps = Laps::of(1);
     runtime.block_on(async {
-        let bench = Bench::open().await;
+        let bench = FullMailboxes::open().await;
         for lap in 0..mode.laps(25) {
             bench.fill(lap).await;
             let (injections, took) = bench.inject_all(lap).await;
@@ -32,7 +32,7 @@ pub(crate) fn measure(mode: RunMode) {
     TableRow::of("writer time, one of 64 full mailboxes", &laps, nanos).aim("at most 300 000 ns").print();
 }
 
-struct Bench {
+struct FullMailboxes {
     store: Arc<SqliteStore>,
     clock: Arc<AtomicI64>,
     /// How many injections were committed, and how long their commits took.
@@ -40,7 +40,7 @@ struct Bench {
     _folder: tempfile::TempDir,
 }
 
-impl Bench {
+impl FullMailboxes {
     async fn open() -> Self {
         let folder = tempfile::tempdir_in(".").expect("the folder can be written to");
         let clock = Arc::new(AtomicI64::new(START.as_millis()));

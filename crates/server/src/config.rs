@@ -8,7 +8,6 @@ mod check;
 mod email;
 mod file;
 mod load;
-mod nearest;
 mod redis;
 mod secret;
 mod setting;

@@ -264,7 +264,7 @@ pub enum StartError {
     /// The listener has no local address.
     Listen(std::io::Error),
     /// The data folder cannot be created.
-    SubscriberFolder(std::io::Error),
+    DataFolder(std::io::Error),
     /// The subscriber folder cannot be read.
     Subscribers(std::io::Error),
     /// The store cannot be opened.
@@ -281,7 +281,7 @@ impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Listen(error) => write!(f, "cannot listen: {error}"),
-            Self::SubscriberFolder(error) => write!(f, "cannot make the data folder: {error}"),
+            Self::DataFolder(error) => write!(f, "cannot make the data folder: {error}"),
             Self::Subscribers(error) => write!(f, "cannot read the folder of subscribers (subscribers.dir): {error}"),
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
             Self::Email(error) => write!(f, "cannot send mail: {error}"),
@@ -314,7 +314,7 @@ async fn open_store(
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {
-            std::fs::create_dir_all(dir).map_err(StartError::SubscriberFolder)?;
+            std::fs::create_dir_all(dir).map_err(StartError::DataFolder)?;
             let store = SqliteStore::open_with_refusal_cache(&dir.join("bellwire.db"), opening, refusals).await;
             Ok(Arc::new(store.map_err(StartError::Store)?))
         }

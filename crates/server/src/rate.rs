@@ -20,9 +20,9 @@ impl Rate {
 /// The used part of a rate, as the moment at which nothing is used any more. On the monotonic clock: a wall clock that is
 /// set back would block for as long.
 #[derive(Debug, Default)]
-pub(crate) struct Bucket(Mutex<Option<Instant>>);
+pub(crate) struct TokenBucket(Mutex<Option<Instant>>);
 
-impl Bucket {
+impl TokenBucket {
     /// Takes `count`, or returns after how many seconds to retry. A refused call takes nothing.
     pub(crate) fn take(&self, rate: Rate, count: u64, now: Instant) -> Result<(), u64> {
         if rate.per_second == 0 {
@@ -61,18 +61,18 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_the_rate() {
-        let (bucket, start) = (Bucket::default(), Instant::now());
+        let (bucket, start) = (TokenBucket::default(), Instant::now());
         let later = start + Duration::from_secs(1);
         assert_eq!(bucket.take(RATE, 5000, start), Ok(()));
         assert_eq!(bucket.take(RATE, 1, start), Err(1));
-        assert_eq!(Bucket::default().take(RATE, 5000, start), Ok(()));
+        assert_eq!(TokenBucket::default().take(RATE, 5000, start), Ok(()));
         assert_eq!(bucket.take(RATE, 1000, later), Ok(()));
         assert_eq!(bucket.take(RATE, 3000, later), Err(4));
     }
 
     #[test]
     fn what_is_given_back_can_be_taken_again() {
-        let (bucket, start) = (Bucket::default(), Instant::now());
+        let (bucket, start) = (TokenBucket::default(), Instant::now());
         assert_eq!(bucket.take(RATE, 5000, start), Ok(()));
         bucket.give_back(RATE, 2000);
         assert_eq!(bucket.take(RATE, 2001, start), Err(1));
@@ -81,6 +81,6 @@ mod tests {
 
     #[test]
     fn zero_is_no_limit() {
-        assert_eq!(Bucket::default().take(Rate { per_second: 0, burst: 0 }, u64::MAX, Instant::now()), Ok(()));
+        assert_eq!(TokenBucket::default().take(Rate { per_second: 0, burst: 0 }, u64::MAX, Instant::now()), Ok(()));
     }
 }

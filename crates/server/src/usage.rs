@@ -10,7 +10,7 @@ use bellwire_core::Time;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
-use crate::rate::{Bucket, Rate};
+use crate::rate::{Rate, TokenBucket};
 
 /// The burst of injections, in seconds of the rate.
 const INJECTION_BURST_SECONDS: u64 = 5;
@@ -58,8 +58,8 @@ impl TokenLimits {
 #[derive(Debug)]
 pub(crate) struct TokenUsage {
     pub(crate) limits: TokenLimits,
-    published: Bucket,
-    injected: Bucket,
+    published: TokenBucket,
+    injected: TokenBucket,
     requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     body_bytes: Arc<Semaphore>,
@@ -92,8 +92,8 @@ impl TokenUsage {
             permits => Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS))),
         };
         Self {
-            published: Bucket::default(),
-            injected: Bucket::default(),
+            published: TokenBucket::default(),
+            injected: TokenBucket::default(),
             requests: semaphore(limits.requests),
             streams: semaphore(limits.streams),
             body_bytes: semaphore(limits.body_bytes),
@@ -167,7 +167,7 @@ impl TokenUsage {
         Ok(())
     }
 
-    /// Whether a new usage in its place would allow the token more.
+    /// Whether the token would be allowed more if its usage were forgotten.
     fn counts(&self, now: Time) -> bool {
         let monotonic_now = Instant::now();
         let (day, bytes) = *lock(&self.today);

@@ -23,7 +23,7 @@ use crate::rows::{
 };
 use crate::single_writer::{Reader, SingleWriterStore};
 use crate::verdicts::Verdicts;
-use crate::writer::{self, Backend, Erased, Progress, PruneCutoffs, Pruned, StoreOptions};
+use crate::writer::{self, Backend, EraseProgress, Erased, PruneCutoffs, Pruned, StoreOptions};
 
 /// A store whose data is lost at the end of the process.
 pub type MemoryStore = SingleWriterStore<Memory>;
@@ -262,7 +262,7 @@ impl Backend for Memory {
         let before = tables.waiting().count();
         tables.erase(user_id);
         let pending = before - tables.waiting().count();
-        Ok(Erased { rows: pending, looked: 0, pending, progress: Progress::Done })
+        Ok(Erased { rows: pending, looked: 0, pending, progress: EraseProgress::Done })
     }
 
     fn waiting(&self) -> Result<usize, StoreError> {

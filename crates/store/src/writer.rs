@@ -11,7 +11,7 @@ mod job;
 mod step;
 
 pub(crate) use backend::{Backend, PruneCutoffs, Pruned};
-pub(crate) use erase::{Erased, Progress};
+pub(crate) use erase::{EraseProgress, Erased};
 pub(crate) use job::Job;
 
 use job::commits;

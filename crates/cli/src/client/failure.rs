@@ -58,11 +58,9 @@ pub(super) fn describe(error: &reqwest::Error, url: &str) -> anyhow::Error {
     let causes = chain(error);
     let io_kind = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     let tls = causes.iter().find_map(|cause| tls_error(*cause));
-    let dns = causes.iter().any(|cause| cause.to_string().contains("dns error"));
     let last = causes.last().map(ToString::to_string).unwrap_or_default();
     let message = match io_kind {
         _ if error.is_timeout() => format!("the hub at {url} does not answer in time"),
-        _ if dns => format!("there is no host of that name: {url}"),
         _ if tls.is_some() => format!("no secure connection to {url}: {}", tls.unwrap_or_default()),
         Some(io::ErrorKind::ConnectionRefused) => format!("no hub answers at {url} (start one: bellwire serve)"),
         _ if error.is_connect() => format!("the hub at {url} cannot be reached: {last}"),

@@ -89,8 +89,7 @@ impl EmitArgs {
     }
 }
 
-/// Adds a hint to "no such conversation": a token that is bound to nobody creates one only where the event says whose it
-/// is.
+/// Adds a hint to "no such conversation": a token without a user creates one only if the event names its user.
 fn explain(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<HubRefused>().is_some_and(|refused| refused.status == NOT_FOUND) {
         true => anyhow::anyhow!("{error}; with --user ID the first event of a conversation creates it"),

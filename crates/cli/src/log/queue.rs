@@ -17,7 +17,7 @@ const QUEUE_BYTES_MAX: usize = 1024 * 1024;
 pub(super) struct LogQueue(Arc<Shared>);
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Signalled when a line is queued.
     queued: Condvar,
     /// Signalled when everything queued has been written or dropped.
@@ -25,7 +25,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     /// Lines dropped since the last line that gave a count.
@@ -59,7 +59,7 @@ impl LogQueue {
 
     /// Waits until all queued lines are written or dropped, at most this long.
     pub(super) fn flush(&self, at_most: Duration) {
-        let unwritten = |state: &mut State| state.writing || !state.lines.is_empty();
+        let unwritten = |state: &mut QueueState| state.writing || !state.lines.is_empty();
         drop(self.0.idle.wait_timeout_while(self.0.lock(), at_most, unwritten));
     }
 }
@@ -80,7 +80,7 @@ impl Shared {
 
     /// Waits for lines and takes all of them, with the count of lines dropped since the last call.
     fn next(&self) -> (VecDeque<Vec<u8>>, u64) {
-        let nothing = |state: &mut State| state.lines.is_empty();
+        let nothing = |state: &mut QueueState| state.lines.is_empty();
         let mut state = self.queued.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
         state.writing = true;
         state.bytes = 0;
@@ -88,7 +88,7 @@ impl Shared {
     }
 
     /// No code panics while it holds the lock, so the state is consistent even if the lock is poisoned.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

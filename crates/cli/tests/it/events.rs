@@ -76,8 +76,9 @@ fn an_operators_event_that_names_both_creates_the_conversation() {
 fn a_notification_for_a_person_is_logged_without_its_text() {
     let hub = Hub::start();
     let token = hub.agent_token();
-    let emit = ["emit", "agent.input.needed", r#"{"message": "may I delete it?"}"#, "-c", "chat", "--token", &token];
-    let output = hub.run(&emit);
+    let event = r#"{"type": "agent.input.needed", "source": "ci", "severity": "info", "conversation_id": "chat",
+        "correlation_id": "job-17", "payload": {"message": "may I delete it?"}}"#;
+    let output = hub.run_with(&["emit", "--ndjson", "-", "--token", &token], &event.replace('\n', " "));
     assert!(output.status.success(), "{}", shown(&output));
     let (_, log) = hub.stop();
     let lines = log.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
@@ -85,7 +86,7 @@ fn a_notification_for_a_person_is_logged_without_its_text() {
     assert_eq!(created.len(), 1, "{log}");
     let fields = &created[0]["fields"];
     assert_eq!((&created[0]["level"], &fields["user_id"]), (&"INFO".into(), &"ada".into()));
-    assert_eq!(fields["conversation_id"], "chat");
+    assert_eq!((&fields["conversation_id"], &fields["correlation_id"]), (&"chat".into(), &"job-17".into()));
     for field in ["notification_id", "origin"] {
         assert!(fields[field].as_str().is_some_and(|text| !text.is_empty()), "{field} in {fields}");
     }

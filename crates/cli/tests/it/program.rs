@@ -68,6 +68,7 @@ pub(crate) const VARYING: &[(&str, &str)] = &[
     (r"\+\d+\.\d{3}s", "[offset]"),
     (r"demo-[0-9a-f]+-[0-9a-f]+", "[demo]"),
     (r"127\.0\.0\.1:[1-6]\d{4}", "127.0.0.1:[port]"),
+    (r"(cannot be reached: )[^\n]*(lookup|resolve|nodename)[^\n]*", "$1[the resolver's error]"),
     (r"\d+ MiB are free", "[space] are free"),
     (r"(/[\w.-]+)+/\.tmp\w+", "[home]"),
     (r"within \d+ s\)", "within [n] s)"),

@@ -21,6 +21,8 @@ pub struct PersonMessage {
     pub source: Option<String>,
     /// The common conversation of all its events.
     pub conversation_id: Option<String>,
+    /// The common correlation id of all its events.
+    pub correlation_id: Option<String>,
 }
 
 /// Renders a notification for a person: the subscriber's `template_user`; else its template, if that prints plain text;
@@ -46,6 +48,7 @@ pub fn render_message(
         kind: if is_warning { MessageType::Warning } else { MessageType::Info },
         source: notification.source.as_deref().map(str::to_owned),
         conversation_id: common(&events, Event::conversation_id).map(str::to_owned),
+        correlation_id: common(&events, Event::correlation_id).map(str::to_owned),
     }
 }
 

@@ -125,14 +125,14 @@ impl Term {
 /// Names the nearest known term, and how to write a literal.
 fn unknown_term(text: &str) -> String {
     let (head, path) = text.split_once('.').map_or((text, None), |(head, path)| (head, Some(path)));
-    let meant = match (nearest(head, ["payload", "type", "source", "severity"]), path) {
+    let suggestion = match (nearest(head, ["payload", "type", "source", "severity"]), path) {
         (Some("payload"), path) => format!("payload.{}", path.unwrap_or("<path>")),
         (Some(known), None) => known.to_owned(),
         _ => format!("payload.{text}"),
     };
-    let (text, meant) = (excerpt(text), excerpt(&meant));
+    let (text, suggestion) = (excerpt(text), excerpt(&suggestion));
     format!(
-        "has the unknown term {text}; did you mean {meant}? Terms are type, source, severity and payload.<path>; a \
+        "has the unknown term {text}; did you mean {suggestion}? Terms are type, source, severity and payload.<path>; a \
          literal stands in single quotes: '{text}'"
     )
 }

@@ -43,13 +43,14 @@ pub(super) fn risks(config: &Config) -> Vec<String> {
         );
     }
     if open && config.limits.publish_per_second == 0 {
-        found
-            .push("server.listen is open to others and limits.publish_per_second is 0: nobody is held back".to_owned());
+        found.push(
+            "server.listen is open to others and limits.publish_per_second is 0: publishing is not limited".to_owned(),
+        );
     }
     let plain = |origin: &&String| origin.starts_with("http://") && !is_local(origin);
     if let Some(origin) = config.allowed_origins.iter().find(plain).filter(|_| public.starts_with("https://")) {
         found.push(format!(
-            "server.allowed_origins trusts {origin}, which is not https: whoever sits between can speak in its name"
+            "server.allowed_origins trusts {origin}, which is not https: anyone on the network path can act as that origin"
         ));
     }
     if config.retention.events_days < config.retention.answers_days {

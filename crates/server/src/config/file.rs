@@ -3,8 +3,8 @@ use std::ops::Range;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
-use super::nearest::nearest;
 use super::setting::SETTINGS;
+use bellwire_core::nearest;
 
 /// A value of a file and its line.
 pub(super) struct ConfigEntry {

@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::nearest::nearest;
 use super::setting::{self, SETTINGS, SHORT, Setting};
 use super::{Config, DEFAULT_FILE, check, file};
+use bellwire_core::nearest;
 
 /// The prefix of the hub's environment variables.
 const PREFIX: &str = "BELLWIRE_";

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::{auth, clock};
 
-/// How often the store is polled: the end of quiet hours and due retries send no signal.
+/// How often the store is polled in case a signal was missed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often recording an outcome is tried: a short failure of the store must not lose the outcome of a sent mail.
 const RECORD_ATTEMPTS_MAX: usize = 5;

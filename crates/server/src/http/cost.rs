@@ -38,8 +38,8 @@ impl Cost {
         }
     }
 
-    /// Takes the rest, when every event is noted. An event for a person counts once per conversation that it reaches: so
-    /// many as are open when the call comes, which is before it is carried out.
+    /// Takes the rest, when every event is noted. An event for a person counts once per conversation that is open when the
+    /// call arrives.
     pub(super) async fn take_rest(&mut self, hub: &Hub, identity: &Identity, now: Time) -> Result<(), ApiError> {
         if identity.scope == Scope::Admin {
             return Ok(());

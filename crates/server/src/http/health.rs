@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ApiError, Hub};
-use crate::clock;
 
 /// A delivery that has been due for longer than this makes the hub `degraded`, in milliseconds.
 const OUTBOX_LATE_MS: u64 = 15 * 60_000;
@@ -41,8 +40,11 @@ pub(super) async fn ready(State(hub): State<Hub>) -> Result<Json<Health>, ApiErr
         }
         other => other,
     })?;
-    let oldest_due = hub.store.oldest_delivery().await?;
-    let slow = oldest_due.filter(|_| hub.mails).and_then(|due| slow_mail(due, clock::now()));
+    // A delivery that cannot be read delays mail, but the hub still accepts events.
+    let slow = match hub.store.oldest_delivery().await {
+        Ok(oldest_due) => oldest_due.filter(|_| hub.mails).and_then(|due| slow_mail(due, hub.store.now())),
+        Err(error) => Some(format!("deliveries cannot be read: {error}")),
+    };
     let redis = hub.refusals.status().away.map(|_| REDIS_AWAY.to_owned());
     Ok(Json(Health { status: "ready", degraded: slow.into_iter().chain(redis).collect() }))
 }

@@ -66,19 +66,19 @@ impl Intake {
     /// Reads the body. Memory is allocated only for received bytes, because `Content-Length` cannot be trusted.
     async fn read(&self, mut body: Body) -> Result<Bytes, ApiError> {
         let started = Instant::now();
-        let mut received = Received::default();
+        let mut pieces = Pieces::default();
         loop {
-            let due = started + GRACE + Duration::from_millis(received.length as u64 * 1000 / BYTES_PER_SECOND_MIN);
+            let due = started + GRACE + Duration::from_millis(pieces.length as u64 * 1000 / BYTES_PER_SECOND_MIN);
             let Some(frame) = timeout_at(due, body.frame()).await.map_err(|_| too_slow())? else { break };
             let Ok(data) = frame.map_err(|_| ended_early())?.into_data() else { continue };
-            self.count(received.length, data.len())?;
-            if received.length == 0 && body.is_end_stream() {
+            self.count(pieces.length, data.len())?;
+            if pieces.length == 0 && body.is_end_stream() {
                 // Most bodies arrive as one frame, which needs no copy.
                 return Ok(data);
             }
-            received.extend(&data);
+            pieces.extend(&data);
         }
-        Ok(received.into_bytes())
+        Ok(pieces.into_bytes())
     }
 
     /// Counts `bytes` received after the first `before` bytes, and acquires permits for their memory.
@@ -111,13 +111,13 @@ impl Intake {
 /// The received part of a body, in pieces of [`PIECE_BYTES`]. One buffer that doubles would leave its earlier allocations
 /// behind, and many incomplete bodies would take twice their size.
 #[derive(Default)]
-struct Received {
+struct Pieces {
     full: Vec<Vec<u8>>,
     last: Vec<u8>,
     length: usize,
 }
 
-impl Received {
+impl Pieces {
     fn extend(&mut self, mut data: &[u8]) {
         self.length += data.len();
         while !data.is_empty() {
@@ -197,9 +197,9 @@ mod tests {
     fn a_body_is_the_same_however_it_is_cut() {
         let sent: Vec<u8> = (0..PIECE_BYTES * 2 + 7).map(|at| (at % 251) as u8).collect();
         for cut in [1_000, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, sent.len()] {
-            let mut received = Received::default();
-            sent.chunks(cut).for_each(|data| received.extend(data));
-            assert_eq!(received.into_bytes(), sent, "cut at {cut}");
+            let mut pieces = Pieces::default();
+            sent.chunks(cut).for_each(|data| pieces.extend(data));
+            assert_eq!(pieces.into_bytes(), sent, "cut at {cut}");
         }
     }
 

@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Response};
 
 use super::openapi::Operation;
 use super::{ApiError, Hub, shape};
-use crate::clock;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -38,7 +37,7 @@ pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiErro
         return Ok(MetricsPage(text.clone()));
     }
     let (waiting, outbox) = (hub.store.waiting().await?, hub.store.outbox().await?);
-    let text: Arc<str> = hub.metrics.write(waiting, outbox, &hub.refusals.status(), clock::now()).into();
+    let text: Arc<str> = hub.metrics.write(waiting, outbox, &hub.refusals.status(), hub.store.now()).into();
     *page = Some((Instant::now(), text.clone()));
     Ok(MetricsPage(text))
 }

@@ -96,7 +96,7 @@ impl JsonSchema for AddressedEvent {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "An event with `conversation_id` or `user_id`. A token that is bound to a conversation may \
-                            leave both out: then that one is meant.",
+                            leave both out and publishes to that one.",
             "allOf": [generator.subschema_for::<NewEvent>()],
             "anyOf": [with_field("conversation_id"), with_field("user_id")],
         })

@@ -59,7 +59,7 @@ pub(super) async fn unknown_method(request: Request) -> ApiError {
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
 }
 
-/// The path of the route table that is most like this one. Parameters count as equal to whatever is in their place.
+/// The path of the route table that is most like this one. A parameter equals every segment.
 fn nearest_path(path: &str) -> Option<&'static str> {
     let filled = |route: &Route| {
         let mut segments = path.split('/').map(Some).chain(std::iter::repeat(None));

@@ -248,8 +248,8 @@ fn shared_parameters() -> Value {
     key["schema"] = json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x21-\\x7e]+$" });
     let owner = json!({
         "name": OWNER, "in": "query", "required": false, "example": "ada",
-        "description": "Whose conversation is meant, where a caller who may speak for everyone has to say so: two people \
-            may use the same id. Without it, it is the one that such a caller made, or else the only one.",
+        "description": "The owner of the conversation, for callers that may act for every user: two users may use the same \
+            conversation id. Without it, the one that such a caller created is used, or else the only one.",
         "schema": { "type": "string", "minLength": 1, "maxLength": ID_MAX, "pattern": NO_CONTROLS },
     });
     json!({

@@ -18,7 +18,7 @@ pub(super) async fn erase(
 ) -> Result<NoContent, ApiError> {
     identity.check_user(&id)?;
     if id == "*" {
-        return Err(ApiError::invalid("id", "is nobody's; * stands for everyone in an agent's token"));
+        return Err(ApiError::invalid("id", "is not a user id; in an agent's token * means every user"));
     }
     let wait = hub.erase_wait;
     // A separate task, so that it continues after the client disconnects.

@@ -46,7 +46,7 @@ impl Priming {
             return response;
         }
         response.map(|body| {
-            let filter = EventFilter { priming: self, held: Vec::new(), unfinished: Vec::new() };
+            let filter = PrimingFilter { priming: self, held: Vec::new(), unfinished: Vec::new() };
             let chunks = stream::unfold((body.into_data_stream(), filter), |(mut body, mut filter)| async move {
                 let chunk = body.next().await?;
                 Some((chunk.map(|chunk| filter.read(&chunk)), (body, filter)))
@@ -60,7 +60,7 @@ impl Priming {
 }
 
 /// The filter's state for one response.
-struct EventFilter {
+struct PrimingFilter {
     priming: Priming,
     /// Priming events held until the negotiated revision is known.
     held: Vec<u8>,
@@ -68,7 +68,7 @@ struct EventFilter {
     unfinished: Vec<u8>,
 }
 
-impl EventFilter {
+impl PrimingFilter {
     /// Takes a chunk of the response and returns the bytes for the client.
     fn read(&mut self, chunk: &[u8]) -> Bytes {
         self.unfinished.extend_from_slice(chunk);
@@ -126,8 +126,8 @@ mod tests {
 
     const PRIMING: &str = "id: 0\nretry: 3000\ndata: \n\n";
 
-    fn filter(priming: Priming) -> EventFilter {
-        EventFilter { priming, held: Vec::new(), unfinished: Vec::new() }
+    fn filter(priming: Priming) -> PrimingFilter {
+        PrimingFilter { priming, held: Vec::new(), unfinished: Vec::new() }
     }
 
     fn hello(version: &str) -> String {

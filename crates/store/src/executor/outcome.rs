@@ -130,7 +130,7 @@ impl Executor {
             let message = format!("this delivery is {}; only one that waits can be cancelled", delivery.state.as_str());
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
-        self.settle(&[delivery], DeliveryState::Cancelled, Some("somebody gave it up"), None);
+        self.settle(&[delivery], DeliveryState::Cancelled, Some("cancelled on request"), None);
         Ok(self.changes.people.deliveries[&id].clone())
     }
 

@@ -16,7 +16,7 @@ use rusqlite::{Connection, params};
 
 use super::{BUSY, SqliteWriter, failed, row_count, transaction};
 use crate::error::StoreError;
-use crate::writer::{Erased, Progress};
+use crate::writer::{EraseProgress, Erased};
 
 /// At most this many bytes of events are deleted in one step: zeroing large payloads takes as long as writing them.
 const DELETED_BYTES_MAX: i64 = 4 * 1024 * 1024;
@@ -132,26 +132,26 @@ impl SqliteWriter {
         self.erasures.insert(user.to_owned(), ErasureCursor { log_until: until, tables });
         let progress = match all && self.log.begins_at_or_after(until) {
             // The rows are deleted, so this must not be an error: a retry would delete new rows of the person.
-            true => self.end_erasure(user).unwrap_or_else(|error| Progress::Failed(failed(error))),
-            false => Progress::More,
+            true => self.end_erasure(user).unwrap_or_else(|error| EraseProgress::Failed(failed(error))),
+            false => EraseProgress::More,
         };
         Ok(Erased { rows: moved + rows, looked, pending, progress })
     }
 
     /// Ends an erasure whose rows are deleted: removes their pages from the write-ahead log, then the record of the
     /// erasure.
-    fn end_erasure(&mut self, user: &str) -> rusqlite::Result<Progress> {
+    fn end_erasure(&mut self, user: &str) -> rusqlite::Result<EraseProgress> {
         if !truncate_wal(&self.connection)? {
-            return Ok(Progress::Blocked);
+            return Ok(EraseProgress::Blocked);
         }
         let ended = "DELETE FROM erasures WHERE user_id = ?1";
         transaction::commit(&self.connection, |connection| connection.execute(ended, [user]))?;
         // The write-ahead log now contains the page of that record, with the person's id.
         if !truncate_wal(&self.connection)? {
-            return Ok(Progress::Blocked);
+            return Ok(EraseProgress::Blocked);
         }
         self.erasures.remove(user);
-        Ok(Progress::Done)
+        Ok(EraseProgress::Done)
     }
 }
 

@@ -7,7 +7,7 @@ use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
 
 use super::prune::first_id_at;
-use super::read::{Decided, column, events, uuid};
+use super::read::{StoredVerdicts, column, events, uuid};
 use super::{failure, row_count};
 use crate::error::StoreError;
 use crate::event_list::{EventQuery, ListedEvent, PAGE_BYTES_MAX, SCANNED_MAX};
@@ -53,7 +53,7 @@ pub(super) async fn event_page(
     };
     candidates.truncate(fits);
     let ids: Vec<EventId> = candidates.into_iter().map(|one| one.id).collect();
-    let mut rows = events(connection, &ids, Decided::With).await?;
+    let mut rows = events(connection, &ids, StoredVerdicts::With).await?;
     rows.sort_by_key(|row| ids.iter().position(|id| *id == row.event.id()));
     // The statement compares texts; this compares their meaning.
     rows.retain(|row| query.matches(row));

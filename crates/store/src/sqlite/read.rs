@@ -45,7 +45,7 @@ const DUE_READ_MAX: usize = 1_000;
 /// Whether to load an event with its verdicts. A mailbox does not need them, and an event for many conversations has
 /// many.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(super) enum Decided {
+pub(super) enum StoredVerdicts {
     With,
     Without,
 }
@@ -153,7 +153,7 @@ impl RowSource for SqliteWriter {
             content: column::<Vec<u8>>(&row, 1)?.try_into().map_err(|_| damaged("brought_ids.content"))?,
             at: Time::from_millis(column(&row, 2)?),
         };
-        let event = events(&mut self.reading, &[client_event_id.event_id], Decided::With).await?.pop();
+        let event = events(&mut self.reading, &[client_event_id.event_id], StoredVerdicts::With).await?.pop();
         Ok(event.map(|event| (client_event_id, event)))
     }
 
@@ -198,12 +198,12 @@ impl RowSource for SqliteWriter {
     }
 
     async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, PackedEvent)>, StoreError> {
-        let rows = events(&mut self.reading, ids, Decided::Without).await?;
+        let rows = events(&mut self.reading, ids, StoredVerdicts::Without).await?;
         Ok(rows.into_iter().map(|row| (row.event.id(), row.packed)).collect())
     }
 
     async fn verdicts(&mut self, event: EventId) -> Result<Option<Arc<Verdicts>>, StoreError> {
-        Ok(events(&mut self.reading, &[event], Decided::With).await?.pop().map(|row| row.verdicts))
+        Ok(events(&mut self.reading, &[event], StoredVerdicts::With).await?.pop().map(|row| row.verdicts))
     }
 
     async fn due(
@@ -377,7 +377,7 @@ impl Reader for Sqlite {
             None => crate::event_id(id),
         };
         let Some(id) = id else { return Ok(None) };
-        let Some(row) = events(&mut connection, &[id], Decided::With).await?.pop() else { return Ok(None) };
+        let Some(row) = events(&mut connection, &[id], StoredVerdicts::With).await?.pop() else { return Ok(None) };
         let ids: Vec<Uuid> = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).collect();
         // Verdicts without an agent were decided for the person.
         let to_person = row.verdicts.iter().filter(|verdict| verdict.agent.is_empty());
@@ -465,12 +465,12 @@ pub(super) async fn waiting(connection: &mut SqliteConnection, ids: &[u8]) -> Re
 pub(super) async fn events(
     connection: &mut SqliteConnection,
     ids: &[EventId],
-    verdicts: Decided,
+    verdicts: StoredVerdicts,
 ) -> Result<Vec<EventRow>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let last = if verdicts == Decided::With { "verdicts" } else { "'[]'" };
+    let last = if verdicts == StoredVerdicts::With { "verdicts" } else { "'[]'" };
     let mut sql = QueryBuilder::<Driver>::new(format!("SELECT {EVENT_COLUMNS}, {last} FROM events WHERE id IN ("));
     let mut list = sql.separated(", ");
     for id in ids {

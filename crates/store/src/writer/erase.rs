@@ -27,12 +27,12 @@ pub(crate) struct Erased {
     pub(crate) looked: usize,
     /// How many pending notifications were among the deleted rows.
     pub(crate) pending: usize,
-    pub(crate) progress: Progress,
+    pub(crate) progress: EraseProgress,
 }
 
 /// The progress of an erasure.
 #[derive(Clone, Debug)]
-pub(crate) enum Progress {
+pub(crate) enum EraseProgress {
     /// There may be more rows.
     More,
     /// The rows are deleted, but a reader still uses the write-ahead log that contains their pages.
@@ -65,11 +65,11 @@ impl Erasure {
     }
 
     /// How long to wait before the next step.
-    fn wait_after(&mut self, progress: &Progress) -> Option<Duration> {
+    fn wait_after(&mut self, progress: &EraseProgress) -> Option<Duration> {
         match progress {
-            Progress::More | Progress::Done => None,
-            Progress::Failed(_) => Some(RETRY),
-            Progress::Blocked => {
+            EraseProgress::More | EraseProgress::Done => None,
+            EraseProgress::Failed(_) => Some(RETRY),
+            EraseProgress::Blocked => {
                 self.blocked = (self.blocked * 2).clamp(BLOCKED_MIN, BLOCKED_MAX);
                 Some(self.blocked)
             }
@@ -108,7 +108,7 @@ impl<B: Backend> Writer<B> {
         self.erasing.begin(&user_id);
         let mut erasure = Erasure::new(user_id, vec![reply]);
         match self.erase_some(&mut erasure).await {
-            Ok(Progress::Done) => {}
+            Ok(EraseProgress::Done) => {}
             Ok(progress) => self.wait_for_next_step(erasure, &progress),
             Err(error) => {
                 // The step was rolled back together with the record of the erasure, so the caller may retry.
@@ -125,22 +125,22 @@ impl<B: Backend> Writer<B> {
         }
         let Some(mut erasure) = self.erasures.queue.pop_front() else { return };
         match self.erase_some(&mut erasure).await {
-            Ok(Progress::Done) => self.erasures.not_before = None,
+            Ok(EraseProgress::Done) => self.erasures.not_before = None,
             Ok(progress) => self.wait_for_next_step(erasure, &progress),
             Err(error) => {
                 erasure.answer(&Err(error.clone()));
-                self.wait_for_next_step(erasure, &Progress::Failed(error));
+                self.wait_for_next_step(erasure, &EraseProgress::Failed(error));
             }
         }
     }
 
-    fn wait_for_next_step(&mut self, mut erasure: Erasure, progress: &Progress) {
+    fn wait_for_next_step(&mut self, mut erasure: Erasure, progress: &EraseProgress) {
         self.erasures.not_before = erasure.wait_after(progress).map(|wait| Instant::now() + wait);
         self.erasures.queue.push_back(erasure);
     }
 
     /// Runs one step in its own transaction. Answers the callers after the last one.
-    async fn erase_some(&mut self, erasure: &mut Erasure) -> Result<Progress, StoreError> {
+    async fn erase_some(&mut self, erasure: &mut Erasure) -> Result<EraseProgress, StoreError> {
         let started = Instant::now();
         let erased = self.backend.erase(&erasure.user_id, STEP_ROWS).await;
         if let Some(observer) = &self.observer {
@@ -152,9 +152,9 @@ impl<B: Backend> Writer<B> {
         let erased = erased?;
         self.waiting.fetch_sub(i64::try_from(erased.pending).unwrap_or(0), Ordering::SeqCst);
         match &erased.progress {
-            Progress::More | Progress::Blocked => {}
-            Progress::Failed(error) => erasure.answer(&Err(error.clone())),
-            Progress::Done => {
+            EraseProgress::More | EraseProgress::Blocked => {}
+            EraseProgress::Failed(error) => erasure.answer(&Err(error.clone())),
+            EraseProgress::Done => {
                 // Timers may have loaded rows of the person since the first step.
                 self.executor.evict_user(&erasure.user_id);
                 self.refusals.forget(&self.rules.quotas(&erasure.user_id));
@@ -175,7 +175,7 @@ mod tests {
     fn a_blocked_erasure_is_tried_once_a_second_after_a_while() {
         let mut erasure = Erasure::new("ada".into(), Vec::new());
         let waits: Vec<u128> =
-            (0..8).filter_map(|_| erasure.wait_after(&Progress::Blocked)).map(|wait| wait.as_millis()).collect();
+            (0..8).filter_map(|_| erasure.wait_after(&EraseProgress::Blocked)).map(|wait| wait.as_millis()).collect();
         assert_eq!(waits, [20, 40, 80, 160, 320, 640, 1_000, 1_000]);
     }
 }

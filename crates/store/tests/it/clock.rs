@@ -9,8 +9,8 @@ use bellwire_core::person::MessageType;
 use bellwire_core::subscriber::SubscriberFile;
 use bellwire_core::{Severity, Subscribers, Time};
 use bellwire_store::{
-    Caller, Clock, InboxQuery, InboxState, MemoryStore, NewReminder, NotificationContent, NotificationDraft, People,
-    PeopleRules, SendResult, SqliteStore, Store, StoreOptions,
+    AttemptEnd, AttemptOutcome, AttemptStart, Caller, Claim, Clock, InboxQuery, InboxState, MemoryStore, NewReminder,
+    NotificationContent, NotificationDraft, People, PeopleRules, SendResult, SqliteStore, Store, StoreOptions,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -174,6 +174,33 @@ async fn the_outbox_is_told_when_a_lease_ends() {
     let lease = PeopleRules::default().claim_ms;
     assert!((lease..=lease + LATE_MS).contains(&took), "a lease of {lease} ms ended after {took} ms");
     assert_eq!(hub.store.claim(1).await.unwrap().len(), 1, "it can be claimed again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_outbox_is_told_when_a_retry_is_due() {
+    let hub = Virtual::open();
+    let change = bellwire_core::person::SettingsChange {
+        email_enabled: Some(true),
+        email_address: Some(Some("ada@example.org".into())),
+        ..Default::default()
+    };
+    hub.store.change_settings(bellwire_store::SettingsRequest { user_id: "ada".into(), change }).await.unwrap();
+    let Claim { mail_id, fence, .. } = hub.store.claim(1).await.unwrap().remove(0);
+    assert!(hub.store.start(AttemptStart { mail_id, fence, code: Some(vec![7]) }).await.unwrap());
+    let outcome = AttemptOutcome::TryAgain { reason: "greylisted".into(), retry_after_ms: Some(90_000) };
+    assert!(hub.store.finish(AttemptEnd { mail_id, fence, outcome, jitter: 0 }).await.unwrap());
+    let mut changes = hub.store.outbox_changes();
+    changes.mark_unchanged();
+    let (waiting, _) = hub.store.deliveries(None, None, None, 1).await.unwrap();
+    let due = waiting[0].not_before.millis_since(hub.store.now());
+    assert!(due >= 90_000, "the server asked for 90 s: {due} ms");
+    let start = Instant::now();
+    // An earlier ring is allowed, such as for the lease of the claim; there is nothing to claim then.
+    while hub.store.claim(1).await.unwrap().is_empty() {
+        changes.changed().await.unwrap();
+    }
+    let took = millis(start.elapsed());
+    assert!((due..=due + LATE_MS).contains(&took), "a retry due in {due} ms was claimed after {took} ms");
 }
 
 #[tokio::test]

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwire_core::Severity;
+use bellwire_core::person::SettingsChange;
 use bellwire_core::subscriber::{SubscriberFile, Subscribers};
-use bellwire_store::{Caller, InboxState};
+use bellwire_store::{Caller, Claim, InboxState, Purpose};
 use serde_json::json;
 
 use crate::backends::{Backend, on_every_store};
 use crate::notify::inbox;
+use crate::outbox::mail_to;
+use crate::settings::change;
 
 /// A subscriber that tells a person what the builds of two seconds came to.
 const BUILDS: &str = r#"
@@ -77,6 +80,24 @@ on_every_store! {
         // Repeats are counted in the item of the origin that sent them.
         let counted = said("butler", None, "2 builds failed (2 more times)");
         assert_eq!(told(&backend).await, [counted, first[1].clone()]);
+    }
+
+    async fn a_muted_origin_stays_muted_under_another_source(backend: Backend) {
+        with_builds(&backend).await;
+        mail_to(&backend, "ada@example.org").await;
+        let mute = SettingsChange { muted_origins: Some(vec!["butler".into()]), ..SettingsChange::default() };
+        change(&backend, mute).await.unwrap();
+        for (number, source) in ["butler", "gardener", "ci"].into_iter().enumerate() {
+            publish(&backend, Some("butler"), source, number as u32).await;
+        }
+        publish(&backend, Some("gardener"), "butler", 9).await;
+        backend.pass(2_000);
+        backend.store().tick().await.unwrap();
+        assert_eq!(told(&backend).await.len(), 2, "the inbox has both");
+        let mailed = backend.store().claim(10).await.unwrap();
+        let [Claim { purpose: Purpose::Notifications(items), .. }] = &mailed[..] else { panic!("{mailed:?}") };
+        let origins: Vec<&str> = items.iter().map(|item| item.origin.as_str()).collect();
+        assert_eq!(origins, ["gardener"], "muting goes by the origin alone");
     }
 
     async fn a_sender_without_an_origin_reaches_no_person(backend: Backend) {

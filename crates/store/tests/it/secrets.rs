@@ -52,8 +52,8 @@ fn first_stream(ids: [u128; 2]) -> Option<(u64, i64)> {
 
 /// What the second stream may have given, where the first gave `high` and the boundary came of both.
 fn lows(boundary: &str, high: u64) -> impl Iterator<Item = u64> {
-    let place = |mail: u8| ALPHABET.iter().position(|known| *known == mail).unwrap_or(0) as u128;
-    let digits = boundary.bytes().rev().fold(0, |number, mail| number * 62 + place(mail));
+    let place = |character: u8| ALPHABET.iter().position(|known| *known == character).unwrap_or(0) as u128;
+    let digits = boundary.bytes().rev().fold(0, |number, character| number * 62 + place(character));
     let known = (u128::from(high) << 64) % BOUNDARIES;
     let least = (digits + BOUNDARIES - known) % BOUNDARIES;
     (0..).map(move |times| least + times * BOUNDARIES).map_while(|low| u64::try_from(low).ok())
@@ -61,12 +61,12 @@ fn lows(boundary: &str, high: u64) -> impl Iterator<Item = u64> {
 
 fn boundary(high: u64, low: u64) -> String {
     let mut seed = u128::from(high) << 64 | u128::from(low);
-    let mail = |_| {
-        let mail = ALPHABET[(seed % 62) as usize];
+    let character = |_| {
+        let byte = ALPHABET[(seed % 62) as usize];
         seed /= 62;
-        char::from(mail)
+        char::from(byte)
     };
-    (0..8).map(mail).collect()
+    (0..8).map(character).collect()
 }
 
 fn step(state: u64, steps: i64) -> u64 {

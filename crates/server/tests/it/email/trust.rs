@@ -83,7 +83,7 @@ async fn replies_injected_before_tls_end_the_connection() {
     let server = MailServer::start(&[listener("x", json!([{"at": "starttls", "do": "inject"}]))]);
     let outcome = server.smtp("x").deliver(&note("x")).await;
     let SmtpOutcome::TryAgain { reason, .. } = &outcome else { panic!("{outcome:?}") };
-    assert!(reason.contains("somebody spoke before the encryption began"), "{reason}");
+    assert!(reason.contains("the server sent data before the TLS handshake"), "{reason}");
     assert_eq!(server.received("x").len(), 0);
 }
 

@@ -52,7 +52,7 @@ impl Tls {
         let (stream, ahead) = session.into_parts();
         // Plaintext that follows the reply to STARTTLS would be read as if it were encrypted (command injection).
         if !ahead.is_empty() {
-            let error = io::Error::new(io::ErrorKind::InvalidData, "somebody spoke before the encryption began");
+            let error = io::Error::new(io::ErrorKind::InvalidData, "the server sent data before the TLS handshake");
             return Err(SmtpError::at(SmtpStep::Tls, SmtpErrorCause::Lost(error)));
         }
         match tokio::time::timeout(limit, self.connector.connect(self.name.clone(), stream)).await {
