@@ -244,7 +244,7 @@ routes! {
             () -> PersonStream => person_stream::stream;
         /// List pending reminders of the caller's person
         GET "/v1/reminders" [Admin User]
-            (Query<ReminderPage>) -> Json<List<ReminderBody>> => reminders::list;
+            (Query<ReminderPage>) -> Json<List<ReminderBody>>, or 404 => reminders::list;
         /// Set a reminder: a person for themselves, an admin for anyone; agents have the tool remind
         POST "/v1/reminders" [Admin User]
             (Body<NewReminderBody>) -> Created<ReminderBody>, or 404 409 => reminders::create;
@@ -269,7 +269,7 @@ routes! {
         /// Confirm a person's address with the mailed code
         POST "/v1/users/{id}/email/confirm" [Admin User]
             (Body<Confirmation>) -> Json<SettingsBody>, or 409 => settings::confirm;
-        /// Erase all data of a person
+        /// Erase all data of a person; 404 if the hub has none
         DELETE "/v1/users/{id}" [Admin User]
             () -> NoContent => users::erase;
     }
