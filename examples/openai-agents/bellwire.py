@@ -237,7 +237,7 @@ async def take_news(context: Context, items: list[TResponseInputItem]) -> None:
     path = f"/v1/conversations/{quote(context['conversation_id'], safe='')}"
     if not told.system_prompt:
         await hub.ask(context, "PUT", path, {"user_id": context["user_id"]})
-        told.system_prompt = (await hub.ask(context, "GET", f"{path}/system_prompt"))["text"]
+        told.system_prompt = (await hub.ask(context, "GET", f"{path}/system_prompt"))["system_prompt"]
     point = "after_tool" if items[-1].get("type") == "function_call_output" else "turn_start"
     call_id, unseen = str(uuid.uuid4()), sorted(told.lost)[:UNSEEN_MAX]
     told.lost.add(call_id)  # Until its answer has come.

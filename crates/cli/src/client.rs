@@ -1,6 +1,7 @@
 //! The HTTP client of the commands that talk to a running hub.
 
 mod failure;
+mod mcp;
 mod sse;
 
 pub(crate) use sse::SseReader;

@@ -38,6 +38,7 @@ mod settings;
 mod shape;
 mod stream;
 mod subscribers;
+mod system_prompt;
 mod tokens;
 mod tools;
 mod trace;

@@ -8,6 +8,7 @@
 
 mod endpoint;
 mod hints;
+mod instructions;
 mod priming;
 mod server;
 mod sessions;

@@ -4,7 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::error::{ErrorKind, StoreError};
+
+/// The digest under which an erased person is remembered, so that no id of theirs is stored.
+pub(crate) fn user_digest(user_id: &str) -> [u8; 32] {
+    Sha256::digest(user_id.as_bytes()).into()
+}
 
 /// Shared by the writer, which adds and removes people, and by the readers.
 #[derive(Debug, Default)]

@@ -136,7 +136,8 @@ pub trait Store: People {
     /// Every token, oldest first.
     fn tokens(&self) -> StoreFuture<'_, Vec<Token>>;
     /// Deletes all data of a person in bounded steps, and answers when it is deleted. Until then, calls about the person are a
-    /// conflict, and a repeated call waits for the same erasure. A restart resumes it.
+    /// conflict, and a repeated call waits for the same erasure. A restart resumes it. A person of whom nothing is stored is
+    /// *not found*, unless they were erased within `RetentionCutoffs::answers`: then a repeated call succeeds.
     fn erase_user(&self, user_id: String) -> StoreFuture<'_, ()>;
     /// The number of finished erasures, including resumed ones. After each, caches of tokens must be cleared.
     fn erased(&self) -> watch::Receiver<u64>;
@@ -166,7 +167,7 @@ pub trait Store: People {
 pub struct RetentionCutoffs {
     /// Events, their traces, and their client event ids.
     pub events: Time,
-    /// Answers of injections, by call id.
+    /// Answers of injections, by call id, and the digests of erased people's ids.
     pub answers: Time,
     /// Read inbox items, and ended deliveries and reminders.
     pub inbox: Time,

@@ -12,6 +12,7 @@ use bellwire_core::{EventId, Mailbox, Notification, NotificationId, Time};
 use crate::command::{IdempotencyKey, InjectionView, Message, NotificationView, Token, Trace};
 use crate::conversation_list::{ConversationQuery, ListedConversation};
 use crate::damage::Damage;
+use crate::erasing::user_digest;
 use crate::error::{ErrorKind, StoreError};
 use crate::event_list::{EventQuery, ListedEvent};
 use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, RowSource};
@@ -45,6 +46,8 @@ struct Tables {
     injections: Vec<(i64, InjectionRow)>,
     people: people::PeopleTables,
     tokens: BTreeMap<String, Token>,
+    /// The digests of erased people's ids, and when they were erased.
+    erased_users: HashMap<[u8; 32], Time>,
 }
 
 impl MemoryStore {
@@ -244,6 +247,7 @@ impl Backend for Memory {
         gone += tables.people.prune(before.inbox, limit);
         gone += tables.people.prune_unread(before.unread_inbox, limit);
         tables.idempotency_rows.retain(|row| row.at >= before.idempotency_keys);
+        tables.erased_users.retain(|_, at| *at >= before.answers);
         tables.notifications.retain(|_, row| row.end_reason.is_none() || row.notification.since >= before.events);
         let events = &tables.events;
         let known: Vec<bool> = tables.superseded.iter().map(|row| events.contains_key(&row.event_id)).collect();
@@ -257,12 +261,17 @@ impl Backend for Memory {
         Vec::new()
     }
 
-    async fn erase(&mut self, user_id: &str, _limit: usize) -> Result<Erased, StoreError> {
+    async fn erase(&mut self, user_id: &str, _limit: usize, now: Time) -> Result<Erased, StoreError> {
         let mut tables = self.lock();
-        let before = tables.waiting().count();
+        let (waiting, rows) = (tables.waiting().count(), tables.rows());
         tables.erase(user_id);
-        let pending = before - tables.waiting().count();
-        Ok(Erased { rows: pending, looked: 0, pending, progress: EraseProgress::Done })
+        let (pending, rows) = (waiting - tables.waiting().count(), rows - tables.rows());
+        let digest = user_digest(user_id);
+        if rows > 0 {
+            tables.erased_users.insert(digest, now);
+        }
+        let known = tables.erased_users.contains_key(&digest);
+        Ok(Erased { rows, looked: 0, pending, progress: EraseProgress::Done { known } })
     }
 
     fn waiting(&self) -> Result<usize, StoreError> {
@@ -313,6 +322,13 @@ impl Tables {
 
     fn waiting(&self) -> impl Iterator<Item = &NotificationRow> {
         self.notifications.values().filter(|row| row.end_reason.is_none())
+    }
+
+    /// How many rows there are that belong to a person, or may.
+    fn rows(&self) -> usize {
+        let own = [self.conversations.len(), self.events.len(), self.mailboxes.len(), self.notifications.len()];
+        let answers = [self.injections.len(), self.tokens.len(), self.idempotency_rows.len(), self.people.rows()];
+        own.into_iter().chain(answers).sum()
     }
 
     fn erase(&mut self, user: &str) {

@@ -115,8 +115,8 @@ impl<B: Backend> Backend for Counted<B> {
         self.backend.unfinished_erasures()
     }
 
-    async fn erase(&mut self, user_id: &str, limit: usize) -> Result<Erased, StoreError> {
-        self.backend.erase(user_id, limit).await
+    async fn erase(&mut self, user_id: &str, limit: usize, now: Time) -> Result<Erased, StoreError> {
+        self.backend.erase(user_id, limit, now).await
     }
 
     fn waiting(&self) -> Result<usize, StoreError> {

@@ -16,6 +16,9 @@ pub(crate) struct HubRefused {
     /// The `Retry-After` of the response.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) message: String,
+    /// The path of the invalid field, and what the hub says of it.
+    pub(crate) field: Option<String>,
+    pub(crate) reason: String,
 }
 
 impl fmt::Display for HubRefused {
@@ -29,7 +32,14 @@ impl Error for HubRefused {}
 impl HubRefused {
     pub(super) fn new(status: StatusCode, headers: &HeaderMap, body: &Value) -> Self {
         let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        Self { status: status.as_u16(), retry_after: seconds.map(Duration::from_secs), message: refusal(body, status) }
+        let text = |key: &str| body["error"][key].as_str().map(crate::output::printable);
+        Self {
+            status: status.as_u16(),
+            retry_after: seconds.map(Duration::from_secs),
+            message: refusal(body, status),
+            field: text("field"),
+            reason: text("message").unwrap_or_default(),
+        }
     }
 
     /// Whether trying again cannot help. A 429 is over after a while.

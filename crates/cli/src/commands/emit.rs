@@ -111,19 +111,33 @@ fn print_receipt(accepted: &Value) -> Result<()> {
     Ok(())
 }
 
+/// Names the line of the file where the hub names one of the request, which has only a part of the file's lines.
+fn at_line(error: anyhow::Error, path: &str, batch: &[(usize, &str)]) -> anyhow::Error {
+    let located = error.downcast_ref::<HubRefused>().and_then(|refused| {
+        let (index, field) = refused.field.as_deref()?.strip_prefix("events[")?.split_once(']')?;
+        let (number, _) = batch.get(index.parse::<usize>().ok()?)?;
+        let reason = refused.reason.split_once(": ").filter(|(line, _)| line.starts_with("line "));
+        let reason = reason.map_or(&*refused.reason, |(_, reason)| reason);
+        let field = field.strip_prefix('.').map(|field| format!("{field}: ")).unwrap_or_default();
+        Some(anyhow::anyhow!("{path}, line {number}: {field}{reason} ({})", refused.status))
+    });
+    located.unwrap_or(error)
+}
+
 /// Publishes the lines of a file in requests of at most `BATCH_MAX` events. The hub accepts each request as a whole or not
 /// at all.
 fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
     let content = input::file(path)?;
-    let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<(usize, &str)> = (1..).zip(content.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         bail!("{path} has no events; write one JSON object per line");
     }
     let client = Client::new(&arguments.connection)?;
     let (mut published, mut verdicts) = (0, BTreeMap::<String, usize>::new());
     for batch in lines.chunks(BATCH_MAX) {
-        let body = ("application/x-ndjson", batch.join("\n"));
-        let answer = client.send(Method::POST, "/v1/events", Some(body));
+        let body: Vec<&str> = batch.iter().map(|(_, line)| *line).collect();
+        let answer = client.send(Method::POST, "/v1/events", Some(("application/x-ndjson", body.join("\n"))));
+        let answer = answer.map_err(|error| at_line(error, path, batch));
         let answer = answer.with_context(|| format!("{published} events were published before this"))?.body;
         if arguments.json {
             print_json(&answer)?;

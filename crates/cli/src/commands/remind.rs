@@ -21,7 +21,7 @@ pub(crate) struct RemindArgs {
     #[arg(long, value_name = "WHEN", requires = "message")]
     at: Option<String>,
     /// The id of the person; not needed if the token is bound to one
-    #[arg(long, value_name = "ID", requires = "message")]
+    #[arg(long, value_name = "ID", conflicts_with = "cancel")]
     user: Option<String>,
     /// The id of the conversation it belongs to
     #[arg(long, value_name = "ID", requires = "message")]
@@ -77,7 +77,8 @@ impl RemindArgs {
 
     fn list(&self) -> Result<bool> {
         let cursor = self.cursor.as_deref().map(|cursor| format!("&cursor={}", segment(cursor))).unwrap_or_default();
-        let path = format!("/v1/reminders?limit={}{cursor}", self.limit);
+        let user = self.user.as_deref().map(|user| format!("&user_id={}", segment(user))).unwrap_or_default();
+        let path = format!("/v1/reminders?limit={}{user}{cursor}", self.limit);
         let list = Client::new(&self.connection)?.get(&path)?;
         if self.json {
             return print_json(&list);

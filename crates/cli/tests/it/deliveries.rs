@@ -82,7 +82,10 @@ fn a_reminder_is_set_listed_page_by_page_and_cancelled() {
     let far = hub.run(&["remind", "Buy milk", "--at", "2099-01-01T00:00:00Z", "--user", "ada", "--json"]);
     assert_eq!(far.status.code(), Some(2), "a year ahead is the most");
     hub.json(&["remind", "Buy\n\u{1b}[31mmilk", "--at", "30d", "--user", "ada", "--json"]);
-    let list = hub.run(&["remind"]);
+    hub.json(&["remind", "Feed the cat", "--at", "1d", "--user", "bob", "--json"]);
+    let list = hub.run(&["remind", "--user", "ada"]);
+    assert_eq!(hub.json(&["remind", "--json"])["items"].as_array().map(Vec::len), Some(3), "without --user, of all");
+    assert_eq!(hub.json(&["remind", "--user", "carol", "--json"])["items"].as_array().map(Vec::len), Some(0));
     let first = hub.json(&["remind", "--limit", "1", "--json"]);
     let cursor = first["next_cursor"].as_str().expect("there are more");
     let second = hub.json(&["remind", "--limit", "1", "--cursor", cursor, "--json"]);
@@ -93,6 +96,6 @@ fn a_reminder_is_set_listed_page_by_page_and_cancelled() {
     let past = hub.run(&["remind", "Call the dentist", "--at", "2020-01-01T00:00:00Z", "--user", "ada"]);
     let told = [&set, &list, &cancelled, &nobody, &never, &past].map(shown).join("\n");
     assert_output!(told);
-    let left = hub.json(&["remind", "--json"]);
+    let left = hub.json(&["remind", "--user", "ada", "--json"]);
     assert_eq!(left["items"].as_array().map(Vec::len), Some(1), "{left}");
 }

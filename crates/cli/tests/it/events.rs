@@ -55,6 +55,12 @@ fn many_events_are_published_a_thousand_a_call() {
     assert!(said.starts_with("1500 events published: "), "{}", shown(&output));
     let bad = hub.run_with(&arguments, "{\"type\": \"nothing\"}\n");
     assert_eq!(bad.status.code(), Some(2), "{}", shown(&bad));
+    // The line is that of the file, not that of the request: blank lines and earlier requests count.
+    let wrong = format!("\n{}\n\n{}\n", lines[..1200].join("\n"), lines[1200].replace("info", "loud"));
+    let bad = hub.run_with(&arguments, &wrong);
+    let expected = "-, line 1203: severity: 'loud' must be one of: debug, info, warning, error, critical (400)";
+    let said = text(&bad.stderr);
+    assert!(said.contains(expected) && said.contains("1000 events were published before this"), "{}", shown(&bad));
     let empty = hub.run_with(&arguments, "\n");
     assert!(text(&empty.stderr).contains("write one JSON object per line"), "{}", shown(&empty));
 }

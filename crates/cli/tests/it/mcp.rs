@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use crate::hub::Hub;
 use crate::program::{command, finish, shown, text};
 
+mod transports;
+
 /// An agent that runs `bellwire mcp` as a child process.
 struct Agent {
     child: Child,
@@ -24,13 +26,16 @@ impl Agent {
     }
 
     fn initialized(command: &mut Command) -> Self {
+        Self::introduced(command).0
+    }
+
+    /// An agent that has sent `initialize`, and the result of that.
+    fn introduced(command: &mut Command) -> (Self, Value) {
         let mut agent = Self::start(command);
-        let params = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
-        });
-        assert_eq!(agent.ask("initialize", params)["result"]["serverInfo"]["name"], "bellwire");
+        let result = agent.ask("initialize", hello())["result"].clone();
+        assert_eq!(result["serverInfo"]["name"], "bellwire");
         agent.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        agent
+        (agent, result)
     }
 
     fn write(&mut self, message: &Value) {
@@ -75,6 +80,19 @@ impl Drop for Agent {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The parameters of `initialize`.
+fn hello() -> Value {
+    json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}})
+}
+
+/// An agent's token that is bound to the conversation `chat` of ada.
+fn bound_token(hub: &Hub) -> String {
+    let arguments = ["token", "create", "--scope", "agent", "--user", "ada", "--origin", "butler"];
+    let output = hub.run(&[&arguments[..], &["--conversation", "chat"]].concat());
+    assert!(output.status.success(), "{}", shown(&output));
+    text(&output.stdout).trim().to_owned()
 }
 
 /// Publishes an event to the conversation.
@@ -215,5 +233,7 @@ fn an_unreachable_hub_is_an_error_in_the_tool_result() {
     let refused = agent.call("check_notifications", json!({}));
     assert_eq!(refused["isError"], true);
     assert!(refused["structuredContent"]["message"].as_str().expect("words").contains("no hub answers"), "{refused}");
+    let listed = agent.ask("resources/list", json!({}));
+    assert!(listed["error"]["message"].as_str().expect("words").contains("no hub answers"), "{listed}");
     agent.leave();
 }

@@ -3,8 +3,6 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use bellwire_core::inject::Style;
-use bellwire_core::render::{Boundary, system_prompt as prompt_for};
 use bellwire_core::{Event, Time};
 use bellwire_store::{ConversationView, IncomingEvent, Publish};
 use schemars::JsonSchema;
@@ -15,7 +13,7 @@ use super::body::Body;
 use super::correlation::Correlation;
 use super::events::PublishedEvent;
 use super::field::{ID_MAX, MultiLineText, PathId, Rfc3339Time, SingleLineText};
-use super::idempotency::{IdempotencyHeader, IdempotentBody};
+use super::idempotency::IdempotentBody;
 use super::path::ConversationPath;
 use super::query::{PageLimit, Query};
 use super::shape::{Accepted, List};
@@ -24,6 +22,7 @@ use crate::auth::Identity;
 use crate::clock;
 
 pub(super) use super::conversation_list::list;
+pub(super) use super::system_prompt::{rotate, system_prompt};
 
 /// Cursors are positions that fit an `i64`; a longer one is refused before parsing.
 const CURSOR_DIGITS_MAX: usize = 18;
@@ -108,15 +107,6 @@ pub(super) struct NewMessage {
     text: String,
 }
 
-/// The paragraph for an agent's system prompt.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct SystemPrompt {
-    /// The current boundary, the mark of genuine notification blocks.
-    boundary: String,
-    /// The paragraph. It contains the boundary.
-    text: String,
-}
-
 /// Creates or updates a conversation. The owner of an existing conversation never changes.
 pub(super) async fn put(
     State(hub): State<Hub>,
@@ -167,25 +157,6 @@ pub(super) async fn say(
     Ok(Accepted(PublishedEvent::of(receipt, None)))
 }
 
-/// Returns the system prompt paragraph that explains notification blocks to the model.
-pub(super) async fn system_prompt(
-    State(hub): State<Hub>,
-    ConversationPath { identity, id }: ConversationPath,
-) -> Result<Json<SystemPrompt>, ApiError> {
-    let view = hub.store.conversation(identity.caller, id).await?;
-    Ok(Json(SystemPrompt::with(&view.boundary)))
-}
-
-/// Creates a new boundary, for a new session or after a compaction, and returns the paragraph with it.
-pub(super) async fn rotate(
-    State(hub): State<Hub>,
-    ConversationPath { identity, id }: ConversationPath,
-    IdempotencyHeader(idempotency_key): IdempotencyHeader,
-) -> Result<Json<SystemPrompt>, ApiError> {
-    let boundary = hub.store.rotate_boundary(identity.caller, id, idempotency_key).await?;
-    Ok(Json(SystemPrompt::with(&boundary)))
-}
-
 impl NewMessage {
     /// The text: 400 without one, 422 if it is too long.
     fn checked(self) -> Result<String, ApiError> {
@@ -206,12 +177,6 @@ impl MessagePage {
             Some(None) => Err(ApiError::invalid("cursor", "is not one of ours; send a next_cursor as it came")),
             after => Ok((after.flatten(), limit)),
         }
-    }
-}
-
-impl SystemPrompt {
-    fn with(boundary: &Boundary) -> Self {
-        Self { boundary: boundary.as_str().to_owned(), text: prompt_for(boundary, Style::Block) }
     }
 }
 

@@ -27,6 +27,8 @@ const LINES: &str = "application/x-ndjson";
 pub(super) enum ReceivedEvent<'a> {
     /// The JSON of a Bellwire event.
     Own(&'a [u8]),
+    /// A line of NDJSON with a Bellwire event, and the line's number in the body, from 1.
+    Line(usize, &'a [u8]),
     /// A CloudEvent in structured mode.
     Cloud(&'a [u8]),
     /// A CloudEvent in binary mode: its attributes are headers, its data is the body.
@@ -37,11 +39,25 @@ impl ReceivedEvent<'_> {
     /// Deserializes the event and its client event id, by which the store detects a repeat.
     pub(super) fn read(&self) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
         match self {
-            Self::Own(json) => read_own(json),
+            Self::Own(json) | Self::Line(_, json) => read_own(json),
             Self::Cloud(json) => read_cloud_event(body::read(json)?),
             Self::BinaryCloud(headers, data) => {
                 read_cloud_event(cloudevents::binary(headers, &body::media_type(headers), data)?)
             }
+        }
+    }
+
+    /// Adds to an error of this event, the `index`th of its request, where the event is: its index in the field and, for
+    /// NDJSON, its line in the message.
+    pub(super) fn locate(&self, error: ApiError, index: usize) -> ApiError {
+        let error = error.within(index);
+        match self {
+            // The position of a syntax error is one within the line.
+            Self::Line(number, _) => {
+                let message = format!("line {number}: {}", error.message.replace(" at line 1 column ", " at column "));
+                ApiError { message, ..error }
+            }
+            _ => error,
         }
     }
 }
@@ -87,7 +103,7 @@ pub(super) fn drafts<'a>(
         cloudevents::STRUCTURED => vec![ReceivedEvent::Cloud(body)],
         cloudevents::BATCHED => elements(body, max)?.into_iter().map(ReceivedEvent::Cloud).collect(),
         _ if cloudevents::is_binary(headers) => vec![ReceivedEvent::BinaryCloud(headers, body)],
-        LINES => lines(body).take(max + 1).map(ReceivedEvent::Own).collect(),
+        LINES => lines(body).take(max + 1).map(|(number, json)| ReceivedEvent::Line(number, json)).collect(),
         kind if !body::is_json(kind) => {
             return Err(body::unsupported(kind, "application/json or application/x-ndjson"));
         }
@@ -147,8 +163,8 @@ impl<'de> Visitor<'de> for Elements<'_> {
     }
 }
 
-fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
-    body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
+fn lines(body: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    (1..).zip(body.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.trim_ascii().is_empty())
 }
 
 fn too_many(max: usize) -> ApiError {

@@ -76,7 +76,7 @@ pub(super) async fn publish(
     let drafts = drafts(&headers, &body, hub.batch_max)?;
     let mut cost = Cost::of(&identity, drafts.len())?;
     let read = |(at, draft): (usize, &ReceivedEvent<'_>)| {
-        admit(draft, now, &identity, &correlation).map_err(|error| error.within(at))
+        admit(draft, now, &identity, &correlation).map_err(|error| draft.locate(error, at))
     };
     let is_large = body.len() > CHECKED_FIRST;
     if is_large {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::http::{HeaderMap, HeaderName};
 use bellwire_store::IdempotencyKey;
 use schemars::JsonSchema;
@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::ApiError;
 use super::body::{self, Body};
 use super::intake;
+use super::query::Query;
 use super::shape::HandlerArgument;
 use crate::auth::Identity;
 
@@ -25,6 +26,12 @@ const KEY_MAX: usize = 255;
 pub(super) struct IdempotentBody<T> {
     pub(super) idempotency_key: Option<IdempotencyKey>,
     pub(super) body: T,
+}
+
+/// A query with the request's idempotency key.
+pub(super) struct IdempotentQuery<T> {
+    pub(super) idempotency_key: Option<IdempotencyKey>,
+    pub(super) query: T,
 }
 
 /// The idempotency key of a request without a JSON body.
@@ -51,6 +58,20 @@ impl<S: Send + Sync> FromRequest<S> for IdempotencyHeader {
     }
 }
 
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequest<S> for IdempotentQuery<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let (mut parts, body) = request.into_parts();
+        let Query(query) = Query::from_request_parts(&mut parts, state).await?;
+        let key = IdempotencyHeader::from_request(Request::from_parts(parts, body), state).await?;
+        Ok(Self { idempotency_key: key.0, query })
+    }
+}
+
+impl<T: JsonSchema> HandlerArgument for IdempotentQuery<T> {
+    type Request = Query<T>;
+}
 impl<T: JsonSchema> HandlerArgument for IdempotentBody<T> {
     type Request = Body<T>;
 }

@@ -14,6 +14,7 @@ use super::body::{Body, Object};
 use super::correlation::Correlation;
 use super::field::{BoundedInteger, EnumText, SingleLineText, WireEnum};
 use super::path::ConversationPath;
+use super::system_prompt::style_and_shape;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
@@ -27,6 +28,8 @@ type TokensMax = BoundedInteger<{ InjectLimits::TOKENS_MIN as u64 }, { InjectLim
 #[schemars(extend("examples" = [{
     "point": "after_tool", "call_id": "toolu_1", "tool_result": "File updated successfully.",
 }]))]
+#[schemars(extend("if" = { "properties": { "shape": { "type": "string" } }, "required": ["shape"] }))]
+#[schemars(extend("then" = { "properties": { "style": { "const": "synthetic" } }, "required": ["style"] }))]
 #[schemars(rename = "InjectRequest")]
 pub(super) struct InjectBody {
     /// The injection point.
@@ -42,7 +45,7 @@ pub(super) struct InjectBody {
     _is_error: Option<bool>,
     /// The form of the notifications. Default: `block`.
     style: Option<EnumText<Style>>,
-    /// The API format of synthetic messages. Default: `anthropic`.
+    /// The API format of synthetic messages, with style `synthetic` only. Default: `anthropic`.
     shape: Option<EnumText<Shape>>,
     /// The maximum number of items. Default: 10.
     max_items: Option<ItemsMax>,
@@ -158,8 +161,7 @@ pub(super) async fn inject(
 impl InjectBody {
     fn into_command(self, conversation_id: String, identity: Identity) -> Result<InjectCommand, ApiError> {
         let mut request = Inject::new(self.point.0, &self.call_id.0)?;
-        request.style = self.style.map_or(Style::Block, |word| word.0);
-        request.shape = self.shape.map_or(Shape::Anthropic, |word| word.0);
+        (request.style, request.shape) = style_and_shape(self.style, self.shape)?;
         let default = InjectLimits::default();
         let items = self.max_items.map_or(default.items_max, |items| items.0 as usize);
         let tokens = self.max_tokens.map_or(default.tokens_max, |tokens| tokens.0 as usize);

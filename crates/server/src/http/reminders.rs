@@ -47,6 +47,8 @@ pub(super) struct ReminderBody {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReminderPage {
+    /// Only the reminders of this person. A person's token lists its own in any case.
+    user_id: Option<SingleLineText<ID_MAX>>,
     /// The page size. Default: 20.
     limit: Option<PageLimit>,
     /// The `next_cursor` of the previous page.
@@ -107,7 +109,7 @@ pub(super) async fn create(
     Ok(Created(hub.store.remind(reminder).await?.into()))
 }
 
-/// Lists pending reminders: those of the token's user, or all for an admin.
+/// Lists pending reminders: those of the token's user; for an admin those of the user it names, or all.
 pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -115,7 +117,10 @@ pub(super) async fn list(
 ) -> Result<Json<List<ReminderBody>>, ApiError> {
     let after = page.cursor.as_deref().map(cursor).transpose()?;
     let limit = page.limit.unwrap_or_default().0;
-    let (reminders, next) = hub.store.reminders(identity.caller.user_id.clone(), after, limit).await?;
+    let named = page.user_id.map(|user| user.0);
+    named.as_deref().map_or(Ok(()), |user| identity.check_user(user))?;
+    let user_id = identity.caller.user_id.clone().or(named);
+    let (reminders, next) = hub.store.reminders(user_id, after, limit).await?;
     let items = reminders.into_iter().map(ReminderBody::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }

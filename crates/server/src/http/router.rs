@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use super::api_service::Api;
 use super::body::Body;
 use super::conversation_list::{ConversationPage, ListedConversationBody};
-use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation, SystemPrompt};
+use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
 use super::deliveries::{DeliveryBody, DeliveryPage};
 use super::docs::DocsPage;
 use super::event_list::{EventPage, ListedEventBody};
@@ -31,6 +31,7 @@ use super::settings::{Confirmation, SettingsBody, SettingsPatch};
 use super::shape::{self, Accepted, Created, List, NoContent, ResponseShape, shaped};
 use super::stream::HintStream;
 use super::subscribers::{DryRun, DryRunResult, SubscriberBody};
+use super::system_prompt::{PromptQuery, SystemPrompt};
 use super::tokens::{CreatedToken, NewToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
@@ -178,12 +179,12 @@ routes! {
         /// Send a message to the agent as its person
         POST "/v1/conversations/{id}/messages" [Admin User]
             (Body<NewMessage>) -> Accepted<PublishedEvent>, or 409 422 429 => conversations::say;
-        /// Get the paragraph for the agent's system prompt that explains the notification blocks
+        /// Get the paragraph for the agent's system prompt that explains notifications of a style
         GET "/v1/conversations/{id}/system_prompt" [Admin Agent]
-            () -> Json<SystemPrompt> => conversations::system_prompt;
+            (Query<PromptQuery>) -> Json<SystemPrompt> => conversations::system_prompt;
         /// Create a new boundary, for a new session or after a compaction, and get the paragraph
         POST "/v1/conversations/{id}/system_prompt/rotate" [Admin Agent]
-            () -> Json<SystemPrompt>, or 409 => conversations::rotate;
+            (Query<PromptQuery>) -> Json<SystemPrompt>, or 409 => conversations::rotate;
         /// Stream hints about pending notifications as server-sent events: the current state, then changes
         GET "/v1/conversations/{id}/stream" [Admin Agent User]
             () -> HintStream => stream::stream;
@@ -243,7 +244,7 @@ routes! {
             () -> PersonStream => person_stream::stream;
         /// List pending reminders of the caller's person
         GET "/v1/reminders" [Admin User]
-            (Query<ReminderPage>) -> Json<List<ReminderBody>> => reminders::list;
+            (Query<ReminderPage>) -> Json<List<ReminderBody>>, or 404 => reminders::list;
         /// Set a reminder: a person for themselves, an admin for anyone; agents have the tool remind
         POST "/v1/reminders" [Admin User]
             (Body<NewReminderBody>) -> Created<ReminderBody>, or 404 409 => reminders::create;
@@ -268,7 +269,7 @@ routes! {
         /// Confirm a person's address with the mailed code
         POST "/v1/users/{id}/email/confirm" [Admin User]
             (Body<Confirmation>) -> Json<SettingsBody>, or 409 => settings::confirm;
-        /// Erase all data of a person
+        /// Erase all data of a person; 404 if the hub has none
         DELETE "/v1/users/{id}" [Admin User]
             () -> NoContent => users::erase;
     }

@@ -9,6 +9,29 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 use crate::hub::{TestHub, failure};
 
 #[tokio::test]
+async fn a_person_the_hub_has_never_seen_is_not_found_and_a_repeated_erasure_is_done() {
+    let hub = TestHub::start().await;
+    let erase = async |user: &str| hub.call(&hub.admin, Method::DELETE, &format!("/v1/users/{user}"), None).await;
+    let (status, answer) = erase("typo").await;
+    assert_eq!((status, &answer["error"]["message"]), (StatusCode::NOT_FOUND, &json!("there is no such user")));
+    // A token is enough to be known, and so is an event that reached no conversation.
+    hub.token("user", "ada").await;
+    let mut event = failure("grep");
+    (event["conversation_id"], event["user_id"]) = (json!(null), json!("bob"));
+    assert_eq!(hub.post(&hub.admin, "/v1/events", event).await.0, StatusCode::ACCEPTED);
+    for user in ["ada", "bob"] {
+        assert_eq!(erase(user).await.0, StatusCode::NO_CONTENT, "{user}");
+        assert_eq!(erase(user).await.0, StatusCode::NO_CONTENT, "{user} again");
+    }
+    // A person learns nothing of others: the answer is the same whether they exist.
+    let carol = hub.token("user", "carol").await;
+    let asked = async |user: &str| hub.call(&carol, Method::DELETE, &format!("/v1/users/{user}"), None).await;
+    hub.token("user", "dave").await;
+    assert_eq!(asked("dave").await, asked("typo").await);
+    assert_eq!(asked("carol").await.0, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
 async fn a_slow_erasure_continues_and_a_repeated_request_waits_for_it() {
     let mut config = Config::default();
     config.limits.request_seconds = 2;

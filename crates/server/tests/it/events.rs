@@ -49,6 +49,55 @@ async fn arrays_and_ndjson_are_accepted_or_refused_as_a_whole() {
 }
 
 #[tokio::test]
+async fn an_error_in_ndjson_names_the_line_and_the_field() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let good = failure("grep").to_string();
+    let changed = |change: fn(&mut serde_json::Value)| {
+        let mut event = failure("grep");
+        change(&mut event);
+        event.to_string()
+    };
+    let wrong = [
+        ("{nonsense", "events[1]", "line 4: key must be a string at column 2"),
+        ("{", "events[1]", "line 4: EOF while parsing an object at column 1"),
+        ("7", "events[1]", "line 4: invalid type: integer `7`, expected a JSON object"),
+        (
+            &changed(|event| event["severity"] = json!("loud")),
+            "events[1].severity",
+            "line 4: 'loud' must be one of: debug, info, warning, error, critical",
+        ),
+        (
+            &changed(|event| event["colour"] = json!("red")),
+            "events[1].colour",
+            "line 4: unknown field `colour`, expected one of `id`, `type`, `source`, `severity`, `timestamp`, \
+             `payload`, `dedupe_key`, `conversation_id`, `agent`, `user_id`, `correlation_id`",
+        ),
+        (
+            &changed(|event| drop(event.as_object_mut().unwrap().remove("conversation_id"))),
+            "events[1].conversation_id",
+            "line 4: is missing; an event needs conversation_id or user_id",
+        ),
+        (
+            &changed(|event| drop(event.as_object_mut().unwrap().remove("source"))),
+            "events[1].source",
+            "line 4: missing field `source`",
+        ),
+    ];
+    for (line, field, message) in wrong {
+        let body = format!("\n{good}\r\n\n{line}\n{good}\n");
+        let request = hub.client.post(format!("{}/v1/events", hub.base)).bearer_auth(&agent);
+        let response = request.header("content-type", "application/x-ndjson").body(body).send().await.unwrap();
+        let answer: serde_json::Value = response.json().await.unwrap();
+        assert_eq!(
+            (&answer["error"]["field"], &answer["error"]["message"]),
+            (&json!(field), &json!(message)),
+            "{line}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_repeated_client_event_id_is_one_event() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;

@@ -140,14 +140,3 @@ async fn unseen_answers_may_follow_each_other_and_the_notification_is_shown_in_t
         messages["items"].as_array().unwrap().iter().map(|one| one["call_id"].as_str().unwrap()).collect();
     assert_eq!(calls, ["c5"]);
 }
-
-#[tokio::test]
-async fn the_system_prompt_names_the_boundary_and_can_be_renewed() {
-    let hub = TestHub::start().await;
-    let agent = hub.token("agent", "ada").await;
-    hub.post(&agent, "/v1/events", failure("grep")).await;
-    let (_, before) = hub.get(&agent, "/v1/conversations/chat/system_prompt").await;
-    assert!(before["text"].as_str().unwrap().contains(before["boundary"].as_str().unwrap()));
-    let (_, after) = hub.post(&agent, "/v1/conversations/chat/system_prompt/rotate", json!({})).await;
-    assert_ne!(before["boundary"], after["boundary"]);
-}

@@ -34,5 +34,6 @@ mod settings;
 mod stalled_readers;
 mod stream;
 mod subscribers;
+mod system_prompt;
 mod token_limits;
 mod tools;

@@ -22,6 +22,11 @@ async fn a_person_sets_lists_and_cancels_their_own_reminder() {
     let path = format!("{PATH}/{}", made["id"].as_str().unwrap());
     assert_eq!(hub.call(&ada, Method::DELETE, &path, None).await.0, StatusCode::NO_CONTENT);
     let bob = hub.token("user", "bob").await;
+    let of_bob = format!("{PATH}?user_id=bob");
+    hub.post(&bob, PATH, json!({"message": "Call Ada", "in_minutes": 30})).await;
+    assert_eq!(hub.get(&hub.admin, &of_bob).await.1, hub.get(&bob, PATH).await.1);
+    assert_eq!(hub.get(&bob, &of_bob).await, hub.get(&bob, PATH).await);
+    assert_eq!(hub.get(&ada, &of_bob).await.0, StatusCode::NOT_FOUND);
     let theirs = json!({"message": "Pay me", "in_minutes": 5, "user_id": "ada"});
     assert_eq!(hub.post(&bob, PATH, theirs.clone()).await.0, StatusCode::NOT_FOUND);
     let (status, made) = hub.post(&hub.admin, PATH, theirs.clone()).await;

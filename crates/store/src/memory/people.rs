@@ -55,6 +55,12 @@ impl PeopleTables {
         BTreeSet::from_iter(names).into_iter().filter_map(trace).collect()
     }
 
+    /// How many rows belong to people.
+    pub(super) fn rows(&self) -> usize {
+        let own = [self.settings.len(), self.inbox.len(), self.positions.len(), self.deliveries.len()];
+        own.into_iter().sum::<usize>() + self.reminders.len() + self.confirmations.len()
+    }
+
     pub(super) fn erase(&mut self, user: &str) {
         self.settings.remove(user);
         self.inbox.retain(|_, item| item.user_id != user);

@@ -11,10 +11,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use bellwire_core::Time;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
 use super::{BUSY, SqliteWriter, failed, row_count, transaction};
+use crate::erasing::user_digest;
 use crate::error::StoreError;
 use crate::writer::{EraseProgress, Erased};
 
@@ -99,6 +101,10 @@ const LAST: [&str; 10] = [
     "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE user_id = ?1 LIMIT ?2)",
 ];
 
+const REMEMBER: &str =
+    "INSERT INTO erased_users (digest, at) VALUES (?1, ?2) ON CONFLICT (digest) DO UPDATE SET at = excluded.at";
+const IS_REMEMBERED: &str = "SELECT EXISTS (SELECT 1 FROM erased_users WHERE digest = ?1)";
+
 /// The people whose erasure was in progress when the store was last open.
 pub(super) fn unfinished(connection: &Connection) -> Result<Vec<String>, StoreError> {
     let users = || -> rusqlite::Result<Vec<String>> {
@@ -109,8 +115,9 @@ pub(super) fn unfinished(connection: &Connection) -> Result<Vec<String>, StoreEr
 
 impl SqliteWriter {
     /// Runs one step of at most about `limit` rows. The first one records that the erasure is in progress.
-    pub(super) fn erase_step(&mut self, user: &str, limit: usize) -> Result<Erased, StoreError> {
+    pub(super) fn erase_step(&mut self, user: &str, limit: usize, now: Time) -> Result<Erased, StoreError> {
         let is_first = !self.erasures.contains_key(user);
+        let has_mailbox = is_first && self.log.has_mailbox_of(user);
         let (until, mut tables) = match self.erasures.get(user) {
             Some(cursor) => (cursor.log_until, cursor.tables.clone()),
             None => (self.log.next(), TableCursor::new(&self.connection).map_err(failed)?),
@@ -122,7 +129,12 @@ impl SqliteWriter {
                 connection.execute("INSERT OR IGNORE INTO erasures (user_id) VALUES (?1)", [user])?;
             }
             log.write(connection, &plan)?;
-            rows(connection, user, limit.saturating_sub(moved), &mut tables)
+            let deleted = rows(connection, user, limit.saturating_sub(moved), &mut tables)?;
+            // In the same transaction: after a crash, the rest may have no rows, and the person was known nevertheless.
+            if deleted.rows > 0 || has_mailbox {
+                connection.execute(REMEMBER, params![user_digest(user), now.as_millis()])?;
+            }
+            Ok(deleted)
         });
         let Deleted { rows, looked, pending, all } = erased.map_err(failed)?;
         self.log.committed(plan);
@@ -151,7 +163,8 @@ impl SqliteWriter {
             return Ok(EraseProgress::Blocked);
         }
         self.erasures.remove(user);
-        Ok(EraseProgress::Done)
+        let known = self.connection.query_row(IS_REMEMBERED, [user_digest(user)], |row| row.get(0))?;
+        Ok(EraseProgress::Done { known })
     }
 }
 

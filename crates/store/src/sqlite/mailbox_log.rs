@@ -310,6 +310,11 @@ impl MailboxLog {
         self.first >= number
     }
 
+    /// Whether a mailbox of this person is in the log.
+    pub(super) fn has_mailbox_of(&self, owner: &str) -> bool {
+        self.mailboxes.keys().any(|key| &**key.owner() == owner)
+    }
+
     /// Drops the mailboxes of a person who is being erased from memory. Their records are still in the file.
     pub(super) fn forget(&mut self, owner: &str) {
         let theirs: Vec<MailboxKey> = self.mailboxes.keys().filter(|key| &**key.owner() == owner).cloned().collect();

@@ -32,6 +32,9 @@ const IDEMPOTENCY_KEYS: &str = "DELETE FROM idempotency_keys WHERE (token_id, ro
 const SUBJECTS: &str = "DELETE FROM idempotency_subjects WHERE (user_id, token_id, route, name) IN \
     (SELECT user_id, token_id, route, name FROM idempotency_subjects WHERE at < ?1 ORDER BY at LIMIT ?2)";
 
+const ERASED_USERS: &str =
+    "DELETE FROM erased_users WHERE digest IN (SELECT digest FROM erased_users WHERE at < ?1 ORDER BY at LIMIT ?2)";
+
 /// Deletes old rows, at most `limit`. Returns their number.
 pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: usize) -> rusqlite::Result<usize> {
     let events = first_id_at(before.events.min(oldest_waiting(connection)?));
@@ -43,6 +46,7 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
         (CLIENT_EVENT_IDS, before.events),
         (ANSWERS, before.events),
         (EMPTY_ANSWERS, before.answers),
+        (ERASED_USERS, before.answers),
         (IDEMPOTENCY_KEYS, before.idempotency_keys),
         (SUBJECTS, before.idempotency_keys),
         (super::people_write::PRUNED_UNREAD, before.unread_inbox),

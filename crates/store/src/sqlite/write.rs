@@ -64,9 +64,9 @@ impl Backend for SqliteWriter {
         self.erasures.keys().cloned().collect()
     }
 
-    async fn erase(&mut self, user_id: &str, limit: usize) -> Result<Erased, StoreError> {
+    async fn erase(&mut self, user_id: &str, limit: usize, now: Time) -> Result<Erased, StoreError> {
         self.file.check()?;
-        self.erase_step(user_id, limit)
+        self.erase_step(user_id, limit, now)
     }
 
     /// Closes the writer's connection last: the last connection removes the write-ahead log.

@@ -18,8 +18,13 @@ pub(crate) trait Backend: RowSource + Send + 'static {
     -> impl Future<Output = Result<Pruned, StoreError>> + Send;
     /// The ids of people whose erasure had not ended when the store was closed or killed.
     fn unfinished_erasures(&self) -> Vec<String>;
-    /// Deletes about `limit` rows of a person in one transaction.
-    fn erase(&mut self, user_id: &str, limit: usize) -> impl Future<Output = Result<Erased, StoreError>> + Send;
+    /// Deletes about `limit` rows of a person in one transaction, which also records that the person was erased.
+    fn erase(
+        &mut self,
+        user_id: &str,
+        limit: usize,
+        now: Time,
+    ) -> impl Future<Output = Result<Erased, StoreError>> + Send;
     /// Counts the pending notifications. Called once, at start.
     fn waiting(&self) -> Result<usize, StoreError>;
     /// Closes the database.

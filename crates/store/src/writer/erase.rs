@@ -40,7 +40,8 @@ pub(crate) enum EraseProgress {
     /// The rows of this step are deleted and the erasure is recorded, but it could not be completed. A later step
     /// retries.
     Failed(StoreError),
-    Done,
+    /// No row is left. `known` = there was one, in this erasure or in one of the last days.
+    Done { known: bool },
 }
 
 /// The erasures in progress; they get steps in turn.
@@ -67,7 +68,7 @@ impl Erasure {
     /// How long to wait before the next step.
     fn wait_after(&mut self, progress: &EraseProgress) -> Option<Duration> {
         match progress {
-            EraseProgress::More | EraseProgress::Done => None,
+            EraseProgress::More | EraseProgress::Done { .. } => None,
             EraseProgress::Failed(_) => Some(RETRY),
             EraseProgress::Blocked => {
                 self.blocked = (self.blocked * 2).clamp(BLOCKED_MIN, BLOCKED_MAX);
@@ -108,7 +109,7 @@ impl<B: Backend> Writer<B> {
         self.erasing.begin(&user_id);
         let mut erasure = Erasure::new(user_id, vec![reply]);
         match self.erase_some(&mut erasure).await {
-            Ok(EraseProgress::Done) => {}
+            Ok(EraseProgress::Done { .. }) => {}
             Ok(progress) => self.wait_for_next_step(erasure, &progress),
             Err(error) => {
                 // The step was rolled back together with the record of the erasure, so the caller may retry.
@@ -125,7 +126,7 @@ impl<B: Backend> Writer<B> {
         }
         let Some(mut erasure) = self.erasures.queue.pop_front() else { return };
         match self.erase_some(&mut erasure).await {
-            Ok(EraseProgress::Done) => self.erasures.not_before = None,
+            Ok(EraseProgress::Done { .. }) => self.erasures.not_before = None,
             Ok(progress) => self.wait_for_next_step(erasure, &progress),
             Err(error) => {
                 erasure.answer(&Err(error.clone()));
@@ -142,7 +143,7 @@ impl<B: Backend> Writer<B> {
     /// Runs one step in its own transaction. Answers the callers after the last one.
     async fn erase_some(&mut self, erasure: &mut Erasure) -> Result<EraseProgress, StoreError> {
         let started = Instant::now();
-        let erased = self.backend.erase(&erasure.user_id, STEP_ROWS).await;
+        let erased = self.backend.erase(&erasure.user_id, STEP_ROWS, self.clock.now()).await;
         if let Some(observer) = &self.observer {
             let failed = erased.as_ref().err().map(|error| error.kind);
             let (read, written) = erased.as_ref().map_or((0, 0), |erased| (erased.looked, erased.rows));
@@ -154,13 +155,13 @@ impl<B: Backend> Writer<B> {
         match &erased.progress {
             EraseProgress::More | EraseProgress::Blocked => {}
             EraseProgress::Failed(error) => erasure.answer(&Err(error.clone())),
-            EraseProgress::Done => {
+            EraseProgress::Done { known } => {
                 // Timers may have loaded rows of the person since the first step.
                 self.executor.evict_user(&erasure.user_id);
                 self.refusals.forget(&self.rules.quotas(&erasure.user_id));
                 self.erasing.end(&erasure.user_id);
                 self.erased.send_modify(|count| *count += 1);
-                erasure.answer(&Ok(()));
+                erasure.answer(&if *known { Ok(()) } else { Err(StoreError::not_found("user")) });
             }
         }
         Ok(erased.progress)

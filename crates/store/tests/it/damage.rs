@@ -183,7 +183,8 @@ async fn template() -> Backend {
         live(&backend, user).await.unwrap();
     }
     // Erasing a person moves all mailboxes from the log to their table.
-    backend.store().erase_user("nobody".into()).await.unwrap();
+    let unknown = backend.store().erase_user("nobody".into()).await.unwrap_err();
+    assert_eq!(unknown.kind, ErrorKind::NotFound);
     backend.close().await;
     backend
 }

@@ -281,6 +281,26 @@ async fn an_erasure_that_could_not_be_ended_goes_on_and_deletes_nothing_new() {
 }
 
 on_every_store! {
+    async fn a_person_of_whom_nothing_is_stored_is_not_found_unless_they_were_erased(backend: Backend) {
+        let store = backend.store();
+        live(&backend, "bob", 5).await;
+        assert_eq!(store.erase_user(ADA.into()).await.unwrap_err().kind, ErrorKind::NotFound);
+        // A failed request is not remembered.
+        assert_eq!(store.erase_user(ADA.into()).await.unwrap_err().kind, ErrorKind::NotFound);
+        let change = SettingsChange { toasts_enabled: Some(false), ..SettingsChange::default() };
+        store.change_settings(SettingsRequest { user_id: ADA.into(), change }).await.unwrap();
+        store.erase_user(ADA.into()).await.unwrap();
+        store.erase_user(ADA.into()).await.unwrap();
+        if backend.is_durable() {
+            drop(store);
+            backend.restart().await;
+        }
+        backend.store().erase_user(ADA.into()).await.unwrap();
+        backend.pass(1_000);
+        backend.store().prune(RetentionCutoffs::before(backend.now()), 100).await.unwrap();
+        assert_eq!(backend.store().erase_user(ADA.into()).await.unwrap_err().kind, ErrorKind::NotFound);
+    }
+
     async fn an_erasure_is_counted_and_what_waited_for_the_person_waits_no_more(backend: Backend) {
         live(&backend, "bob", 20).await;
         let store = backend.store();

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::Result;
 use bellwire_server::mcp;
@@ -7,10 +8,11 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use reqwest::Method;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject,
-    ResourceUpdatedNotificationParam, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-    UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    DiscoverResult, InitializeRequestParams, InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject, ResourceUpdatedNotificationParam, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -23,6 +25,9 @@ use crate::client::{Client, conversation_path, segment};
 type Request = RequestContext<RoleServer>;
 
 const FIELDS: [&str; 5] = ["user_id", "conversation_id", "agent", "correlation_id", "idempotency_key"];
+
+/// How long a client that connects waits for the hub's instructions.
+const INSTRUCTIONS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An MCP server that forwards every request to a hub.
 pub(super) struct Bridge {
@@ -44,6 +49,24 @@ impl Bridge {
             in_meta.or_else(|| flag.clone().map(Value::String)).map(|value| (field.to_owned(), value))
         };
         FIELDS.into_iter().zip(flags).filter_map(resolve).collect()
+    }
+
+    /// Forwards a request whose answer depends on the token to the hub's own MCP server.
+    async fn forward(&self, method: &str, meta: &RequestMetaObject) -> Result<Value, ErrorData> {
+        let context = self.context(meta).into_iter().map(|(field, value)| (format!("bellwire/{field}"), value));
+        let answer = self.client.mcp(method, context.collect()).await;
+        answer.map_err(|error| ErrorData::internal_error(format!("{error:#}"), None))?
+    }
+
+    /// The instructions of the hub, which knows the boundary of the token's conversation. A client that connects does not
+    /// wait for a hub that is slow or unreachable: then they name no boundary.
+    async fn with_instructions(&self, about: ServerConfig, meta: &RequestMetaObject) -> ServerConfig {
+        let asked = self.forward("server/discover", meta);
+        let found = tokio::time::timeout(INSTRUCTIONS_TIMEOUT, asked).await.ok().and_then(Result::ok);
+        match found.as_ref().and_then(|found| found["instructions"].as_str()) {
+            Some(instructions) => about.with_instructions(instructions),
+            None => about,
+        }
     }
 
     async fn call(&self, call: CallToolRequestParams, meta: &RequestMetaObject) -> Result<Map<String, Value>> {
@@ -81,6 +104,16 @@ impl ServerHandler for Bridge {
         mcp::about()
     }
 
+    async fn initialize(&self, ask: InitializeRequestParams, request: Request) -> Result<InitializeResult, ErrorData> {
+        request.peer.set_peer_info(ask.clone());
+        Ok(self.with_instructions(self.negotiate_initialize(&ask)?, &request.meta).await)
+    }
+
+    async fn discover(&self, request: Request) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, self.with_instructions(mcp::about(), &request.meta).await))
+    }
+
     async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: Request) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(mcp::definitions()))
     }
@@ -103,9 +136,11 @@ impl ServerHandler for Bridge {
         _: Option<PaginatedRequestParams>,
         request: Request,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let context = self.context(&request.meta);
-        let own = context.get("conversation_id").and_then(Value::as_str).map(mcp::pending_resource);
-        Ok(ListResourcesResult::with_all_items(own.into_iter().collect()))
+        // The token may be bound to a conversation, which only the hub knows.
+        let listed = self.forward("resources/list", &request.meta).await?;
+        let resources = serde_json::from_value(listed["resources"].clone());
+        let resources = resources.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(ListResourcesResult::with_all_items(resources))
     }
 
     async fn list_resource_templates(
@@ -123,6 +158,19 @@ impl ServerHandler for Bridge {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let (id, pending) = self.pending(&ask.uri).await?;
         Ok(mcp::pending_contents(&ask.uri, &id, pending).into())
+    }
+
+    // rmcp answers this and the next method with empty results by default. The hub does not support them, so this does not.
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: Request,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn complete(&self, _: CompleteRequestParams, _: Request) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     #[allow(deprecated, reason = "clients of the era of sessions still ask for it")]
