@@ -18,6 +18,7 @@ mod readiness;
 mod refusals;
 mod serve;
 mod tail;
+mod templates;
 mod tidy;
 mod tokens;
 mod walkthrough;
