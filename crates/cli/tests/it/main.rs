@@ -1,5 +1,6 @@
 //! Tests of the binary, and repository rules that no lint checks.
 
+mod documents;
 mod hub;
 mod program;
 
