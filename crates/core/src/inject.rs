@@ -8,7 +8,7 @@ mod answer;
 mod cap;
 mod item;
 
-pub use answer::{Injection, ShownItem, SystemMessage};
+pub use answer::{Injection, ShownItem, SystemMessage, TemplateFailure};
 pub use cap::{CountTokens, estimate_tokens};
 
 pub(crate) use cap::{CappedContent, fill};

@@ -43,7 +43,7 @@ pub(crate) struct RenderOutcome {
     pub(crate) document: Document,
     /// The event to name when the text is shortened; set for a person's message and an agent's note.
     pub(crate) whole: Option<EventId>,
-    pub(crate) problem: Option<String>,
+    pub(crate) template_error: Option<String>,
 }
 
 /// Renders one item. If the template fails, the item gets the built-in form, so that every item has text.
@@ -58,7 +58,7 @@ pub(crate) fn render_item(
         .iter()
         .filter_map(|entry| Some(TemplateEvent { event: events.event(entry.event)?, repeats: entry.merged }))
         .collect();
-    let (document, problem) = document_of(item, subscribers, &events);
+    let (document, template_error) = document_of(item, subscribers, &events);
     let document = guarded(document, boundary);
     let shown = RenderedItem {
         label: safe_label(&label(item, &events), item, boundary),
@@ -69,25 +69,27 @@ pub(crate) fn render_item(
         [one] if one.event.is_shown_in_full() => Some(one.event.id()),
         _ => None,
     };
-    RenderOutcome { shown, document, whole, problem }
+    RenderOutcome { shown, document, whole, template_error }
 }
 
 /// The unguarded document of an item, and the template's error, if any.
 fn document_of(item: &BlockItem, subscribers: &Subscribers, events: &[TemplateEvent]) -> (Document, Option<String>) {
     match (&item.kind, subscribers.find_or_retired(&item.subscriber)) {
         (NotificationKind::LeftOut(left_out), _) => (builtin::left_out(left_out), None),
-        (NotificationKind::Repeats, subscriber) => {
-            let rendered = subscriber.and_then(|subscriber| subscriber.template.render(subscriber, events).ok());
-            (builtin::repeats(item, events, rendered), None)
+        (NotificationKind::Repeats, Some(subscriber)) if events.len() == 1 => {
+            let rendered = subscriber.template.render(subscriber, events);
+            let error = rendered.as_ref().err().cloned();
+            (builtin::repeats(item, events, rendered.ok()), error)
         }
+        (NotificationKind::Repeats, _) => (builtin::repeats(item, events, None), None),
         (NotificationKind::Events, Some(subscriber)) if !events.is_empty() => {
             match subscriber.template.render(subscriber, events) {
                 Ok(document) => (document, None),
-                Err(problem) => (builtin::events(item, events), Some(problem)),
+                Err(error) => (builtin::events(item, events), Some(error)),
             }
         }
-        (NotificationKind::Events, None) => (builtin::events(item, events), Some("the subscriber is gone".to_owned())),
-        (NotificationKind::Events, Some(_)) => (builtin::events(item, events), Some("its events are gone".to_owned())),
+        // The subscriber's file was removed before a restart, or the events are no longer stored.
+        (NotificationKind::Events, _) => (builtin::events(item, events), None),
     }
 }
 

@@ -94,12 +94,19 @@ fn a_failing_template_falls_back_to_the_built_in_form() {
         ("prints nothing", "{% if false %}x{% endif %}".into(), "the template printed nothing"),
         ("nests named values", "{% set a = x|default(k=count, l=count) %}{{ a }}".into(), "line 1: too many arguments"),
         ("declares other rows", "x[3]{a}:\n  1".into(), "x[3] has 1"),
+        ("declares a text", "x[{{ events[0].payload.text }}]: 1".into(), "x[…] has 1"),
+        (
+            "mixes forms",
+            "x: 1\nsaid {{ events[0].payload.text }}".into(),
+            "the line `said {{ … }}` is neither `key: …` nor a row",
+        ),
     ];
     for (name, template, problem) in failing {
         let answer = answer_with(&template, "the build failed");
-        let [(subscriber, reported)] = answer.problems.as_slice() else { panic!("{name}: {:?}", answer.problems) };
-        assert_eq!(subscriber.as_str(), "ci");
-        assert!(reported.starts_with(problem) && reported.len() < 400, "{name}: {reported}");
+        let [failure] = answer.template_failures.as_slice() else { panic!("{name}: {:?}", answer.template_failures) };
+        assert_eq!((failure.subscriber.as_str(), &failure.notifications), ("ci", &answer.notifications));
+        assert!(failure.error.starts_with(problem) && failure.error.len() < 400, "{name}: {}", failure.error);
+        assert!(!failure.error.contains("the build failed"), "{name}: {} shows an event's value", failure.error);
         let told = json!([{"type": "ci.failed", "source": "jenkins", "message": "the build failed"}, second_event()]);
         assert_eq!(items(&answer.block), [("jenkins".to_owned(), json!({ "notifications": told }))], "{name}");
     }
@@ -109,7 +116,7 @@ fn a_failing_template_falls_back_to_the_built_in_form() {
 fn a_template_with_the_most_joins_stays_small() {
     let doubling = "{% set a = a ~ a %}".repeat(4);
     let answer = answer_with(&format!("{{% set a = events[0].payload.text %}}{doubling}x: {{{{ a }}}}"), "long");
-    assert_eq!(answer.problems, []);
+    assert_eq!(answer.template_failures, []);
     assert!(answer.block.len() <= 4000 && answer.block.contains("characters left out"), "{}", answer.block);
 }
 
@@ -297,7 +304,7 @@ fn delimiters_in_events_leave_one_block_with_the_stated_number_of_items() {
         }
         conversation.publish(Event::user_message(&format!("a{delimiter}b")).unwrap(), now).unwrap();
         let answer = conversation.inject(Inject::new(InjectionPoint::TurnStart, "call_1").unwrap(), now).unwrap();
-        assert_eq!(answer.problems, []);
+        assert_eq!(answer.template_failures, []);
         assert_eq!(items(&answer.block).len(), answer.showing, "{}", answer.block);
         assert_eq!(answer.showing, types.len());
         assert_eq!(answer.block.matches('<').count(), 2, "{}", answer.block);

@@ -16,6 +16,7 @@ mod metrics;
 mod rate;
 mod refusals;
 mod supervise;
+mod template_log;
 pub mod tools;
 mod usage;
 
@@ -44,6 +45,7 @@ use crate::folder::SubscriberFolder;
 use crate::http::{ConcurrencyLimits, Hub, Parts, TraceIds};
 use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
+use crate::template_log::TemplateLog;
 use crate::usage::TokenLimits;
 
 /// How often retention runs, how many rows one step deletes, and the pause between two steps.
@@ -321,8 +323,9 @@ async fn open_store(
     }
 }
 
-/// Updates the metrics after every commit, and logs new notifications to people.
+/// Updates the metrics after every commit, and logs new notifications to people and failed templates.
 fn observer(metrics: Arc<Metrics>) -> Observer {
+    let templates = TemplateLog::default();
     Arc::new(move |report| {
         metrics.committed(report);
         for new in report.new_notifications.iter().filter(|_| report.failed.is_none()) {
@@ -330,6 +333,9 @@ fn observer(metrics: Arc<Metrics>) -> Observer {
             let (conversation_id, correlation_id) = (new.conversation_id.as_deref(), new.correlation_id.as_deref());
             let (user_id, origin) = (new.user_id.as_str(), new.origin.as_str());
             tracing::info!(notification_id = %new.id, user_id, origin, conversation_id, correlation_id, "notification created");
+        }
+        for failed in report.template_failures.iter().filter(|_| report.failed.is_none()) {
+            templates.report(failed, clock::now());
         }
     })
 }

@@ -29,6 +29,7 @@ pub(crate) struct Metrics {
     commit_seconds: Histogram,
     wait_seconds: Histogram,
     injections: Counter,
+    template_failures: Family<SubscriberLabels, Counter>,
     requests: Family<RequestLabels, Counter>,
     request_seconds: Family<RouteLabels, Histogram>,
     connections_failed: Counter,
@@ -57,6 +58,11 @@ struct RouteLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SubscriberLabels {
+    subscriber: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct VerdictLabels {
     verdict: &'static str,
 }
@@ -77,6 +83,7 @@ impl Metrics {
             commit_seconds: seconds(),
             wait_seconds: seconds(),
             injections: Counter::default(),
+            template_failures: Family::default(),
             requests: Family::default(),
             request_seconds: Family::new_with_constructor(seconds),
             connections_failed: Counter::default(),
@@ -115,6 +122,8 @@ impl Metrics {
         let help = "How long the oldest command of a commit waited for its turn";
         registry.register_with_unit("command_wait", help, Unit::Seconds, waited);
         registry.register("injections", "Injections answered anew", self.injections.clone());
+        let help = "Notifications shown in the built-in form because the subscriber's template failed";
+        registry.register("template_failures", help, self.template_failures.clone());
         registry.register("http_requests", "Answered requests", self.requests.clone());
         let durations = self.request_seconds.clone();
         registry.register_with_unit("http_request_duration", "Answering a request", Unit::Seconds, durations);
@@ -144,6 +153,11 @@ impl Metrics {
         if report.failed.is_some() {
             self.commits_failed.inc();
             return;
+        }
+        for failed in &report.template_failures {
+            // Every label value stays in memory, so removed subscribers share one. It is no valid id.
+            let subscriber = if failed.is_loaded { &*failed.subscriber } else { "(removed)" }.to_owned();
+            self.template_failures.get_or_create(&SubscriberLabels { subscriber }).inc();
         }
         // A writer step without commands and without due timers is no commit.
         if report.commands == 0 && report.events + report.notifications == 0 {

@@ -365,6 +365,8 @@ pub struct NotificationView {
     pub content: Option<String>,
     /// The injection it was shown in.
     pub call_id: Option<String>,
+    /// Why its template failed; it was shown in the built-in form then.
+    pub template_error: Option<String>,
     /// When it was created.
     pub created_at: Time,
     /// When it ended.

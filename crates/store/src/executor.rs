@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use bellwire_core::notification::{EndReason, NotificationKind};
 use bellwire_core::person::render_message;
-use bellwire_core::subscriber::{Preferences, Subscribers};
+use bellwire_core::subscriber::{Preferences, SubscriberId, Subscribers};
 use bellwire_core::{Effect, Event, EventId, Ids, Injection, Input, Mailbox, MailboxContext, Randomness, Time};
 
 use crate::command::{Hint, IdempotencyKey, Token};
@@ -45,6 +45,7 @@ use crate::error::{ErrorKind, StoreError};
 use crate::keys::KeyedMap;
 use crate::packed_event::PackedEvent;
 use crate::people::{Delivery, PeopleRules};
+use crate::report::FailedTemplate;
 use crate::rows::{
     ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
     NotificationRow, SupersededRow,
@@ -487,7 +488,8 @@ impl Executor {
                 Effect::Ready(notification) => {
                     let message = render_message(&notification, &self.context.subscribers, &hot_mailbox.event_cache);
                     let repeats = Repeats::of(&notification);
-                    drained.ready.push(ReadyMessage { id: notification.id, message, repeats });
+                    let (id, subscriber) = (notification.id, notification.subscriber.clone());
+                    drained.ready.push(ReadyMessage { id, subscriber, message, repeats });
                     // While it was counting it had a notification row. That row ends now: the inbox has the
                     // notification.
                     if matches!(notification.kind, NotificationKind::LeftOut(_)) {
@@ -515,6 +517,13 @@ impl Executor {
             hot_mailbox.hint(wake);
         }
         drained
+    }
+
+    /// Adds a failed template to the report of this commit.
+    fn report_failed_template(&mut self, subscriber: &SubscriberId, error: &str) {
+        let is_loaded = self.context.subscribers.find(subscriber.as_str()).is_some();
+        let failed = FailedTemplate { subscriber: subscriber.shared(), is_loaded, error: error.to_owned() };
+        self.changes.template_failures.push(failed);
     }
 
     /// Evicts the conversations and mailboxes that retention has deleted.

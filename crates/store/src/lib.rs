@@ -49,7 +49,7 @@ pub use people::{
 pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,
 };
-pub use report::{CommitReport, NewNotification, Observer};
+pub use report::{CommitReport, FailedTemplate, NewNotification, Observer};
 pub use single_writer::SingleWriterStore;
 pub use sizes::Sizes;
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};

@@ -463,6 +463,7 @@ fn view(row: &NotificationRow) -> NotificationView {
         reason: row.end_reason.as_ref().map(EndReason::reason),
         content: row.content.clone(),
         call_id: row.call_id.clone(),
+        template_error: row.template_error.clone(),
         created_at: row.notification.since,
         ended_at: row.ended_at,
     }

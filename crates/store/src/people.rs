@@ -52,6 +52,8 @@ pub struct Reminder {
     pub conversation_id: Option<String>,
     /// The text.
     pub message: String,
+    /// Why the template of a deferred notification failed; the text is a plain sentence then.
+    pub template_error: Option<String>,
     /// The type of the notification it becomes.
     pub item_type: InboxItemType,
     /// True for a reminder that was set, false for a notification deferred by the hourly limit.

@@ -29,6 +29,8 @@ pub struct CommitReport {
     pub injections: usize,
     /// The notifications it created for people.
     pub new_notifications: Vec<NewNotification>,
+    /// The templates that failed; the notifications they rendered are in the built-in form.
+    pub template_failures: Vec<FailedTemplate>,
     /// How long the oldest command waited in the queue.
     pub waited: Duration,
     /// How long deciding and writing took.
@@ -39,6 +41,17 @@ pub struct CommitReport {
     pub work: Work,
     /// Why it failed, if it did. Then it changed nothing.
     pub failed: Option<ErrorKind>,
+}
+
+/// A template that failed on the events of a notification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedTemplate {
+    /// The id of its subscriber.
+    pub subscriber: Arc<str>,
+    /// Whether the subscriber is loaded. A removed one may still have pending notifications.
+    pub is_loaded: bool,
+    /// Why it failed; contains no values of events.
+    pub error: String,
 }
 
 /// A notification created for a person, without its text.
@@ -73,6 +86,7 @@ impl CommitReport {
                 .filter_map(|id| changes.people.inbox.get(id))
                 .map(created)
                 .collect(),
+            template_failures: changes.template_failures.clone(),
             ..Self::default()
         }
     }

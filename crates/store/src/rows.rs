@@ -13,6 +13,7 @@ use crate::command::{IdempotencyKey, InjectResult, Message, Superseded, Token};
 pub(crate) use crate::keys::{ConversationKey, MailboxKey};
 use crate::packed_event::PackedEvent;
 use crate::people::PeopleChanges;
+use crate::report::FailedTemplate;
 use crate::verdicts::Verdicts;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -84,11 +85,21 @@ pub(crate) struct NotificationRow {
     pub(crate) ended_at: Option<Time>,
     pub(crate) content: Option<String>,
     pub(crate) call_id: Option<String>,
+    /// Why its template failed; it was shown in the built-in form then.
+    pub(crate) template_error: Option<String>,
 }
 
 impl NotificationRow {
     pub(crate) fn waiting(key: &MailboxKey, notification: Notification) -> Self {
-        Self { key: key.clone(), notification, end_reason: None, ended_at: None, content: None, call_id: None }
+        Self {
+            key: key.clone(),
+            notification,
+            end_reason: None,
+            ended_at: None,
+            content: None,
+            call_id: None,
+            template_error: None,
+        }
     }
 
     pub(crate) fn ended(key: &MailboxKey, notification: Notification, end_reason: EndReason, at: Time) -> Self {
@@ -155,6 +166,8 @@ pub(crate) struct Changes {
     pub(crate) settings: BTreeMap<String, (PersonSettings, Time)>,
     pub(crate) people: PeopleChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
+    /// The templates that failed, for the report.
+    pub(crate) template_failures: Vec<FailedTemplate>,
     /// Items rendered and inputs handled by mailboxes. They write no rows but count as work.
     pub(crate) rendered: usize,
     pub(crate) handled: usize,

@@ -1,16 +1,21 @@
+mod check;
+mod sample;
+
+pub(crate) use check::check_folder;
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use bellwire_core::event::TypePattern;
-use bellwire_core::render::toon::Document;
 use bellwire_core::subscriber::{Audience, Subscriber};
-use bellwire_core::{Boundary, Event, EventDraft, Ids, Severity, Time};
+use bellwire_core::{Event, EventDraft, Ids};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use self::check::{render_checked, render_for_person};
+use self::sample::{sample_time, samples};
 use super::folder;
 use crate::output::{MUTED, STRONG, WRONG, printable};
 
@@ -106,20 +111,18 @@ fn list(dir: Option<&Path>, as_json: bool) -> Result<bool> {
     Ok(errors.is_empty())
 }
 
-/// Loads every file and renders sample events with its templates, once one event and once a full batch.
+/// Prints what is wrong with a folder.
 fn check(dir: &Path) -> Result<bool> {
-    let (good, errors) = folder::read(dir)?;
-    let count = good.len() + errors.len();
-    if count == 0 {
+    let checked = check_folder(dir)?;
+    if checked.files == 0 {
         bail!("{} holds no *.toml file", dir.display());
     }
-    let mut wrong: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    wrong.extend(good.iter().filter_map(|one| Some(format!("subscriber '{}': {}", one.id, template_problem(one)?))));
-    for problem in &wrong {
+    for problem in &checked.problems {
         anstream::eprintln!("{}wrong:{} {}", WRONG.render(), WRONG.render_reset(), printable(problem));
     }
-    anstream::eprintln!("{} of {} subscribers are right", count.saturating_sub(wrong.len()), count);
-    Ok(wrong.is_empty())
+    let right = checked.files.saturating_sub(checked.problems.len());
+    anstream::eprintln!("{right} of {} subscribers are right", checked.files);
+    Ok(checked.problems.is_empty())
 }
 
 fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result<bool> {
@@ -159,34 +162,6 @@ fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result
     Ok(errors.is_empty())
 }
 
-/// The first failure of a template on one sample event or on a full batch of them.
-fn template_problem(one: &Subscriber) -> Option<String> {
-    [1, one.batching.max_size].into_iter().find_map(|count| {
-        let events = samples(one, count);
-        let problem = |name: &str, problem: String| format!("its {name} fails on a batch of {count}: {problem}");
-        let agent = render_checked(one, &events).err().map(|error| problem("template", error));
-        let person = || render_for_person(one, &events)?.err().map(|error| problem("template_user", error));
-        agent.or_else(person)
-    })
-}
-
-/// The text that a person would get; `None` if the subscriber is for agents only.
-fn render_for_person(one: &Subscriber, events: &[Arc<Event>]) -> Option<Result<String, String>> {
-    (one.output.audience != Audience::Agent).then(|| one.dry_run_for_person(events))
-}
-
-/// Renders events and checks that the official TOON crate decodes and re-encodes the text unchanged.
-fn render_checked(one: &Subscriber, events: &[Arc<Event>]) -> Result<Document, String> {
-    let document = one.dry_run(events, &Boundary::from_seed(0))?;
-    let text = document.to_toon();
-    let decoded: Value = toon_format::decode_default(&text).map_err(|error| format!("not valid TOON: {error}"))?;
-    let encoded = toon_format::encode_default(&decoded).map_err(|error| format!("not valid TOON: {error}"))?;
-    match encoded == text {
-        true => Ok(document),
-        false => Err(format!("the official encoder would write it otherwise: {encoded}")),
-    }
-}
-
 fn parse_event(text: &str) -> Result<Arc<Event>> {
     let draft: EventDraft = serde_json::from_str(text).with_context(|| format!("--event {text}"))?;
     // A draft cannot be a user message; its constructor needs only the text.
@@ -195,38 +170,6 @@ fn parse_event(text: &str) -> Result<Arc<Event>> {
         return Ok(Arc::new(Event::user_message(text.unwrap_or_default())?.at(sample_time())));
     }
     Ok(Arc::new(draft.admit(sample_time(), &mut Ids::seeded(0)).with_context(|| format!("--event {text}"))?))
-}
-
-/// Sample events of the subscriber's first type, numbered so that they differ.
-fn samples(one: &Subscriber, count: usize) -> Vec<Arc<Event>> {
-    let kind = match one.types.first() {
-        Some(TypePattern::Exact(kind)) => kind.to_string(),
-        Some(TypePattern::Below(prefix)) => format!("{prefix}sample"),
-        Some(TypePattern::Form { parts, below }) => {
-            format!("{}{}", parts.replace('*', "sample"), if *below { ".sample" } else { "" })
-        }
-        None => "sample.event".to_owned(),
-    };
-    (1..=count).map(|number| Arc::new(sample(&kind, number).at(sample_time().plus(number as u64 * 1000)))).collect()
-}
-
-fn sample(kind: &str, number: usize) -> Event {
-    if kind == "user.message" {
-        return Event::user_message("what about this other approach?").expect("a short text is a message");
-    }
-    let payload = json!({
-        "tool_name": format!("tool_{number}"), "error_type": "timeout", "error_message": "no answer, after 5000ms",
-        "message": "something happened", "budget_type": "token", "current": 42_500, "limit": 50_000,
-        "percentage": 85, "remaining": 7_500, "pattern": "search → parse", "repetitions": 3, "window_seconds": 60,
-        "path": format!("src/file_{number}.rs"), "task_id": format!("task_{number}"), "result_summary": "all green",
-        "exchanges": 4, "last_question": "where were we?", "turn": 7, "channel": "email", "error_class": "timeout",
-        "text": "a text",
-    });
-    Event::new(kind, "sample", Severity::Error, payload).expect("the sample is well formed")
-}
-
-fn sample_time() -> Time {
-    "2026-01-03T15:30:00Z".parse().expect("the constant is a time")
 }
 
 fn describe(one: &Subscriber) -> Value {

@@ -1,5 +1,6 @@
 //! Tests of the binary, and repository rules that no lint checks.
 
+mod documents;
 mod hub;
 mod program;
 
@@ -18,6 +19,7 @@ mod readiness;
 mod refusals;
 mod serve;
 mod tail;
+mod templates;
 mod tidy;
 mod tokens;
 mod walkthrough;

@@ -1,19 +1,85 @@
 //! Runs the commands of README.md and of the guides in docs as printed.
 
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::documents::{Block, Check, Story, blocks_with};
 use crate::hub::{Hub, terminate};
 use crate::program::{VARYING, root, text};
 
-/// The fenced blocks of a section, each with its language.
-fn blocks(document: &str, section: &str) -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(root().join(document)).expect("the document");
-    let section = text.split("\n## ").find(|one| one.starts_with(section)).expect("the section is there");
-    let mut parts = section.split("\n```");
-    parts.next();
-    let fenced = parts.step_by(2).filter_map(|block| block.split_once('\n'));
-    fenced.map(|(language, body)| (language.to_owned(), body.to_owned())).collect()
+#[test]
+fn the_walk_through_works_as_printed() {
+    play(Story::Walkthrough);
+}
+
+#[test]
+fn the_toast_of_the_readme_works_as_printed() {
+    play(Story::Toast);
+}
+
+#[test]
+fn the_tools_answer_as_the_guide_prints() {
+    play(Story::Tools);
+}
+
+#[test]
+fn the_commands_of_the_agent_loop_work_as_printed() {
+    play(Story::AgentLoop);
+}
+
+#[test]
+fn the_subscriber_of_the_guide_is_right() {
+    play(Story::Subscribers);
+}
+
+#[test]
+fn the_observed_call_is_accepted_as_printed() {
+    let blocks = blocks_with(Check::By("walkthrough::the_observed_call_is_accepted_as_printed"));
+    let [block] = &blocks[..] else { panic!("{blocks:?}") };
+    let body = format!(r#"{{"point": "after_tool", "call_id": "1", "observed": {}}}"#, block.body);
+    let hub = Hub::start();
+    let inject =
+        "curl -s --fail-with-body localhost:2355/v1/conversations/chat/inject -H \"Authorization: Bearer $token\"";
+    let token = "token=$(bellwire token create --scope agent --user ada --origin butler)";
+    let answer = Shell::new(&hub).run(&format!("{token}\n{inject} -d '{body}'"));
+    assert!(answer.contains("tool_fail: search HTTPError - 502 from the search service"), "{answer}");
+}
+
+/// Runs the commands of a story in one shell and checks that their output contains the text blocks.
+fn play(story: Story) {
+    let mut blocks = blocks_with(Check::Play(story));
+    if story == Story::Toast {
+        // The toast needs the token and the conversation of the first event.
+        let mut before = blocks_with(Check::Play(Story::Walkthrough));
+        before.retain(|block| block.document == "README.md" && !block.body.contains("bellwire demo"));
+        blocks.splice(..0, before);
+    }
+    let hub = Hub::start();
+    let shell = Shell::new(&hub);
+    let files = blocks.iter().filter_map(|block| Some((block.file.as_ref()?, &block.body)));
+    files.for_each(|(path, body)| shell.write(path, body));
+    // `tail` never ends.
+    let endless = blocks.iter().position(|block| block.body.starts_with("bellwire tail")).unwrap_or(blocks.len());
+    let followed = blocks.split_off(endless);
+    let output = essential(&shell.run(&blocks.iter().map(|block| script(block)).collect::<String>()));
+    for block in blocks.iter().filter(|block| block.language == "text") {
+        let expected = essential(&block.body);
+        assert!(in_order(&expected, &output), "the guide promises\n{expected}\n\nbut the commands print\n{output}");
+    }
+    if let [command, expected] = &followed[..] {
+        assert_eq!(essential(&follow(&hub, &command.body, &expected.body)), essential(&expected.body));
+    }
+}
+
+/// The block as shell commands; empty if it has none.
+fn script(block: &Block) -> String {
+    match block.language.as_str() {
+        "sh" => {
+            format!("{}\necho; echo '=== end of block'\n", block.body.replace("bellwire demo", "bellwire demo --fast"))
+        }
+        _ => String::new(),
+    }
 }
 
 /// The text without the parts that differ between runs, and with normalized white space.
@@ -24,50 +90,6 @@ fn essential(text: &str) -> String {
         text = expression.replace_all(&text, *name).into_owned();
     }
     text
-}
-
-#[test]
-fn the_walk_through_works_as_printed() {
-    let hub = Hub::start();
-    let mut commands = blocks("README.md", "One event for an agent");
-    // The first block starts the hub, which the test has done.
-    assert!(commands.remove(0).1.contains("make run"));
-    let mut explained = blocks("docs/hub.md", "Why was the agent told?");
-    // `tail` never ends.
-    let tail = explained.split_off(2);
-    commands.extend(explained);
-    works_as_printed(&hub, &commands);
-    assert_eq!(essential(&follow(&hub, &tail[0].1, &tail[1].1)), essential(&tail[1].1));
-}
-
-#[test]
-fn the_toast_of_the_readme_works_as_printed() {
-    let mut commands = blocks("README.md", "One event for an agent");
-    commands.retain(|(_, body)| !body.contains("make run") && !body.contains("bellwire demo"));
-    commands.extend(blocks("README.md", "One toast for a person"));
-    works_as_printed(&Hub::start(), &commands);
-}
-
-#[test]
-fn the_tools_answer_as_the_guide_prints() {
-    let hub = Hub::start();
-    let sections = ["The tools by example", "Calling again", "What becomes of a notification"];
-    let blocks: Vec<_> = sections.iter().flat_map(|section| blocks("docs/tools.md", section)).collect();
-    works_as_printed(&hub, &blocks);
-}
-
-/// Runs the command blocks in one shell and checks that their output contains the text blocks.
-fn works_as_printed(hub: &Hub, blocks: &[(String, String)]) {
-    let address = hub.url.trim_start_matches("http://");
-    let commands = blocks.iter().filter(|(kind, _)| kind == "sh").map(|(_, body)| {
-        let command = body.replace("localhost:2355", address).replace("bellwire demo", "bellwire demo --fast");
-        format!("{command}\necho; echo '=== end of block'\n")
-    });
-    let output = essential(&run(hub, &commands.collect::<String>()));
-    for (_, expected) in blocks.iter().filter(|(kind, _)| kind == "text") {
-        let expected = essential(expected);
-        assert!(in_order(&expected, &output), "the guide promises\n{expected}\n\nbut the commands print\n{output}");
-    }
 }
 
 /// Whether the output contains every expected line, in this order.
@@ -87,18 +109,39 @@ fn follow(hub: &Hub, command: &str, expected: &str) -> String {
     lines.join("\n")
 }
 
-fn run(hub: &Hub, script: &str) -> String {
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_bellwire")).parent().expect("its folder");
-    let path = std::env::var("PATH").unwrap_or_default();
-    let output = Command::new("bash")
-        .args(["-eu", "-o", "pipefail", "-c", script])
-        .env_clear()
-        .env("HOME", hub.home.path())
-        .env("PATH", format!("{}:{path}", program.display()))
-        .current_dir(root())
-        .stdin(Stdio::null())
-        .output()
-        .expect("bash runs");
-    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
+/// A shell as a reader of the guide has it: in a folder with the project's examples, and with `bellwire` in its path.
+struct Shell<'a> {
+    hub: &'a Hub,
+    folder: tempfile::TempDir,
+}
+
+impl<'a> Shell<'a> {
+    fn new(hub: &'a Hub) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::os::unix::fs::symlink(root().join("examples"), folder.path().join("examples")).expect("a link");
+        Self { hub, folder }
+    }
+
+    fn write(&self, path: &str, body: &str) {
+        let path = self.folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, body).expect("it is written");
+    }
+
+    fn run(&self, script: &str) -> String {
+        let script = script.replace("localhost:2355", self.hub.url.trim_start_matches("http://"));
+        let program = Path::new(env!("CARGO_BIN_EXE_bellwire")).parent().expect("its folder");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let output = Command::new("bash")
+            .args(["-eu", "-o", "pipefail", "-c", &script])
+            .env_clear()
+            .env("HOME", self.hub.home.path())
+            .env("PATH", format!("{}:{path}", program.display()))
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("bash runs");
+        assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+        text(&output.stdout)
+    }
 }

@@ -29,10 +29,21 @@ pub struct Injection {
     pub shown: Vec<ShownItem>,
     /// The taken notifications, to requeue them if the model never saw the response.
     pub taken: Vec<Notification>,
-    /// Subscribers whose template failed, with the error; their items use the built-in form.
-    pub problems: Vec<(SubscriberId, String)>,
+    /// The shown items whose template failed; they have the built-in form. The driver reports them.
+    pub template_failures: Vec<TemplateFailure>,
     /// How many items were rendered; measures the work of an injection. At least `showing`.
     pub rendered: usize,
+}
+
+/// A template that failed on the events of an item, so that the item was shown in the built-in form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateFailure {
+    /// The subscriber of the template.
+    pub subscriber: SubscriberId,
+    /// The notifications of the item.
+    pub notifications: Vec<NotificationId>,
+    /// Why it failed. It quotes the template and no values of events, so that it may be logged.
+    pub error: String,
 }
 
 /// One item or fold line as the agent saw it.
@@ -107,7 +118,7 @@ impl Injection {
             pending,
             shown: Vec::new(),
             taken: Vec::new(),
-            problems: Vec::new(),
+            template_failures: Vec::new(),
             rendered: 0,
         }
     }

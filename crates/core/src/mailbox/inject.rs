@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Effect, Mailbox, MailboxContext};
 use crate::event::{Event, EventType};
-use crate::inject::{BlockItem, CappedContent, Inject, Injection, ShownItem, Style, coalesce, fill};
+use crate::inject::{BlockItem, CappedContent, Inject, Injection, ShownItem, Style, TemplateFailure, coalesce, fill};
 use crate::notification::{EndReason, Notification, NotificationKind};
 use crate::person::NotifySelf;
 use crate::render::{BlockWriter, Boundary, render_item, safe_label, synthetic_messages};
@@ -124,16 +124,20 @@ impl Mailbox {
             return answer;
         }
         let wrapper = BlockWriter { style: request.style, boundary };
+        let mut failed = Vec::new();
         let mut capped = fill(&items, request.point, &request.limits, &wrapper, |item| {
             let mut rendered = render_item(item, &context.subscribers, events, boundary);
+            // Items are rendered in order, each once.
+            failed.extend(rendered.template_error.take().map(|error| (answer.rendered, error)));
             answer.rendered += 1;
-            answer.problems.extend(rendered.problem.take().map(|problem| (item.subscriber.clone(), problem)));
             rendered
         });
         answer.count = items.len();
         answer.showing = capped.page.shown.len();
         answer.folded = capped.folded.len();
         answer.pending = capped.page.rest.pending;
+        let shown = failed.into_iter().filter(|(at, _)| *at < answer.showing);
+        answer.template_failures = shown.map(|(at, error)| TemplateFailure::of(&items[at], error)).collect();
         match request.style {
             Style::Synthetic => {
                 answer.messages = synthetic_messages(&capped.page, request.shape, self.now, &mut context.ids)
@@ -219,6 +223,12 @@ struct LayeredEvents<'a> {
 impl EventLookup for LayeredEvents<'_> {
     fn event(&self, id: EventId) -> Option<Arc<Event>> {
         self.fresh.iter().find(|event| event.id() == id).cloned().or_else(|| self.stored.event(id))
+    }
+}
+
+impl TemplateFailure {
+    fn of(item: &BlockItem, error: String) -> Self {
+        Self { subscriber: item.subscriber.clone(), notifications: item.notifications.clone(), error }
     }
 }
 

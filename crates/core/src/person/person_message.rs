@@ -23,6 +23,8 @@ pub struct PersonMessage {
     pub conversation_id: Option<String>,
     /// The common correlation id of all its events.
     pub correlation_id: Option<String>,
+    /// Why the subscriber's template failed, if it did; the message is then a plain sentence. The driver reports it.
+    pub template_error: Option<String>,
 }
 
 /// Renders a notification for a person: the subscriber's `template_user`; else its template, if that prints plain text;
@@ -34,11 +36,14 @@ pub fn render_message(
 ) -> PersonMessage {
     let found = notification.events.iter().filter_map(|entry| Some((events.event(entry.event)?, entry.merged)));
     let events: Vec<TemplateEvent> = found.map(|(event, repeats)| TemplateEvent { event, repeats }).collect();
-    let text = match (&notification.kind, subscribers.find_or_retired(&notification.subscriber)) {
-        (NotificationKind::LeftOut(counts), _) => format!("Left out: {}", counts.message()),
-        _ if events.is_empty() => format!("{} events (no longer stored)", notification.events.len()),
-        (_, Some(subscriber)) => subscriber.text_for_person(&events).unwrap_or_else(|_| sentence(&events)),
-        (_, None) => sentence(&events),
+    let (text, template_error) = match (&notification.kind, subscribers.find_or_retired(&notification.subscriber)) {
+        (NotificationKind::LeftOut(counts), _) => (format!("Left out: {}", counts.message()), None),
+        _ if events.is_empty() => (format!("{} events (no longer stored)", notification.events.len()), None),
+        (_, Some(subscriber)) => match subscriber.text_for_person(&events) {
+            Ok(text) => (text, None),
+            Err(error) => (sentence(&events), Some(error)),
+        },
+        (_, None) => (sentence(&events), None),
     };
     let message = shortened(&clean(&text), MESSAGE_MAX);
     let repeats = notification.events.iter().fold(0_u32, |sum, entry| sum.saturating_add(entry.merged));
@@ -49,11 +54,12 @@ pub fn render_message(
         source: notification.source.as_deref().map(str::to_owned),
         conversation_id: common(&events, Event::conversation_id).map(str::to_owned),
         correlation_id: common(&events, Event::correlation_id).map(str::to_owned),
+        template_error,
     }
 }
 
 impl Subscriber {
-    /// The text that a person would get of these events; the error says why `template_user` failed.
+    /// The text that a person would get of these events; the error says why the template failed.
     pub fn dry_run_for_person(&self, events: &[Arc<Event>]) -> Result<String, String> {
         let events: Vec<_> = events.iter().map(|event| TemplateEvent { event: event.clone(), repeats: 0 }).collect();
         self.text_for_person(&events).map(|text| shortened(&clean(&text), MESSAGE_MAX))
@@ -64,10 +70,10 @@ impl Subscriber {
             return template.render_text(self, events);
         }
         // A template with `key:` lines is TOON, which people should not have to read.
-        match self.template.render(self, events) {
-            Ok(Document::Text(text)) => Ok(text),
-            Ok(Document::Fields(_)) | Err(_) => Ok(sentence(events)),
-        }
+        self.template.render(self, events).map(|document| match document {
+            Document::Text(text) => text,
+            Document::Fields(_) => sentence(events),
+        })
     }
 }
 
@@ -145,8 +151,8 @@ mod tests {
         panic!("nothing is ready");
     }
 
-    /// The text for a person by a subscriber of audience `both` with these templates.
-    fn both(template: &str, template_user: Option<&str>) -> String {
+    /// The message for a person by a subscriber of audience `both` with these templates.
+    fn both(template: &str, template_user: Option<&str>) -> PersonMessage {
         let line = template_user.map_or("", |_| "template_user = \"user.j2\"\n");
         let text = format!(
             "[subscriber]\nid = \"ci\"\nname = \"CI\"\ndescription = \"Builds\"\nversion = \"1.0.0\"\n[events]\n\
@@ -158,17 +164,28 @@ mod tests {
         let loaded = Subscribers::load(&[SubscriberFile { path: "ci.toml".into(), text }], &templates);
         assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
         let payload = json!({"job": "tests", "message": "3 of 80 failed"});
-        rendered_by(loaded.subscribers, "ci.build.failed", Severity::Error, payload).message
+        rendered_by(loaded.subscribers, "ci.build.failed", Severity::Error, payload)
     }
 
     #[test]
     fn a_person_never_reads_toon() {
         let toon = "build_failed: {{ events[0].payload.job }} - {{ events[0].message }}";
-        assert_eq!(both(toon, None), "Ci build failed: tests - 3 of 80 failed");
-        assert_eq!(both("{{ events[0].payload.job }} failed", None), "tests failed");
+        assert_eq!(both(toon, None).message, "Ci build failed: tests - 3 of 80 failed");
+        assert_eq!(both("{{ events[0].payload.job }} failed", None).message, "tests failed");
         let own = "Job: {{ events[0].payload.job }}\n\nIt failed, {{ count }} time";
-        assert_eq!(both(toon, Some(own)), "Job: tests\n\nIt failed, 1 time", "nothing in it is structure");
-        assert_eq!(both(toon, Some("{{ events[0].payload.nothing }}")), "Ci build failed: tests - 3 of 80 failed");
+        assert_eq!(both(toon, Some(own)).message, "Job: tests\n\nIt failed, 1 time", "nothing in it is structure");
+        assert_eq!(both(toon, Some(own)).template_error, None);
+    }
+
+    #[test]
+    fn a_template_that_fails_gives_a_sentence_and_its_error() {
+        let failing = "{{ events[0].payload.nothing }}";
+        for templates in [("{{ count }}", Some(failing)), (failing, None)] {
+            let message = both(templates.0, templates.1);
+            assert_eq!(message.message, "Ci build failed: tests - 3 of 80 failed");
+            let error = "line 1: a value is missing in `{{ events[0].payload.nothing }}`; give it a default";
+            assert_eq!(message.template_error.as_deref(), Some(error));
+        }
     }
 
     #[test]

@@ -32,8 +32,8 @@ pub(crate) fn parse(output: &str) -> Result<Document, String> {
     let mut lines = lines.into_iter().filter(|line| !is_blank(line)).peekable();
     let mut fields = Vec::new();
     while let Some(line) = lines.next() {
-        let header =
-            Header::parse(&line).ok_or_else(|| format!("the line {:?} is neither `key: …` nor a row", plain(&line)))?;
+        let header = Header::parse(&line)
+            .ok_or_else(|| format!("the line `{}` is neither `key: …` nor a row", shape_of(&line)))?;
         let rows = std::iter::from_fn(|| lines.next_if(|line| header.columns.is_some() && is_indented(line)));
         let value = header.shape(rows)?;
         fields.push(Field { key: header.key.to_owned(), value });
@@ -161,7 +161,8 @@ impl<'a> Header<'a> {
         };
         match declared {
             Scalar::Number(number) if number.as_u64() == Some(found as u64) => Ok(shape),
-            _ => Err(format!("{}[{}] has {found}", self.key, scalar_text(declared))),
+            Scalar::Number(number) => Err(format!("{}[{number}] has {found}", self.key)),
+            _ => Err(format!("{}[…] has {found}", self.key)),
         }
     }
 
@@ -255,6 +256,15 @@ fn plain(line: &MarkedLine<'_>) -> String {
             Piece::Value(value) => scalar_text(value),
         })
         .collect()
+}
+
+/// The line for an error message: values of events must not appear there.
+fn shape_of(line: &MarkedLine<'_>) -> String {
+    let pieces = line.iter().map(|piece| match piece {
+        Piece::Literal(text) => *text,
+        Piece::Value(_) => "{{ … }}",
+    });
+    pieces.collect()
 }
 
 fn scalar_text(value: &Scalar) -> String {

@@ -24,7 +24,7 @@ const FUEL: u64 = 20_000;
 const DEPTH_MAX: usize = 32;
 /// The most bytes of output in one rendering.
 const OUTPUT_MAX: usize = 256 * 1024;
-/// The longest error message, in characters; it may quote output.
+/// The longest error message, in characters; it may quote the template, and no values of events.
 const PROBLEM_MAX: usize = 300;
 /// The most characters of a template's line in an error message.
 const LINE_MAX: usize = 120;

@@ -192,11 +192,18 @@ impl Player<'_> {
             "showing": showing,
             "folded": folded,
             "pending": pending,
-            "problems": answer.problems.iter().map(|(id, problem)| json!({"subscriber": id.as_str(), "problem": problem})).collect::<Vec<_>>(),
+            "template_failures": answer
+                .template_failures
+                .iter()
+                .map(|one| json!({"subscriber": one.subscriber.as_str(), "error": one.error}))
+                .collect::<Vec<_>>(),
         });
         entry.data = data;
         let lines = &mut entry.lines;
-        lines.extend(answer.problems.iter().map(|(id, problem)| (Tone::Wrong, format!("{id}: {problem}"))));
+        let failed = answer.template_failures.iter();
+        lines.extend(failed.map(|one| {
+            (Tone::Wrong, format!("template of {} failed: {}; built-in form used", one.subscriber, one.error))
+        }));
         let text = match answer.messages.is_empty() {
             true => content,
             false => answer.messages.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),

@@ -81,8 +81,8 @@ pub(super) struct DryRunResult {
     subscriber: String,
     /// The rendered text as TOON; null if the template fails. A notification would then use the built-in form.
     content: Option<String>,
-    /// The plain text that a person gets; null where the subscriber is for agents only, or `template_user` fails and a
-    /// plain sentence would be sent.
+    /// The plain text that a person gets; null where the subscriber is for agents only, or where the template fails and
+    /// a plain sentence would be sent.
     #[serde(default)]
     content_user: Option<String>,
     /// Why a template fails.

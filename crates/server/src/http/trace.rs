@@ -101,6 +101,9 @@ pub(super) struct PersonTraceBody {
     notification: Option<InboxItemBody>,
     /// When it will be sent, if the hourly limit was reached.
     due_at: Option<Rfc3339Time>,
+    /// Why the subscriber's template failed, if it did. The person then reads a plain sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template_error: Option<String>,
     /// Its deliveries.
     deliveries: Vec<DeliveryBody>,
 }
@@ -179,6 +182,9 @@ pub(super) struct TracedNotification {
     content: Option<String>,
     /// The injection it was shown in.
     call_id: Option<String>,
+    /// Why the subscriber's template failed, if it did. The text is then in the built-in form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template_error: Option<String>,
     /// When it was created.
     created_at: Rfc3339Time,
     /// When it ended.
@@ -268,6 +274,7 @@ impl From<PersonTrace> for PersonTraceBody {
         Self {
             notification: trace.item.map(InboxItemBody::from),
             due_at: trace.due_at.map(Rfc3339Time),
+            template_error: trace.template_error,
             deliveries: trace.deliveries.into_iter().map(DeliveryBody::from).collect(),
         }
     }
@@ -288,6 +295,7 @@ impl From<NotificationView> for TracedNotification {
             reason: view.reason,
             content: view.content,
             call_id: view.call_id,
+            template_error: view.template_error,
             created_at: Rfc3339Time(view.created_at),
             ended_at: view.ended_at.map(Rfc3339Time),
         }

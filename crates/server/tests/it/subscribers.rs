@@ -61,6 +61,43 @@ async fn an_invalid_template_keeps_the_last_valid_version_and_the_list_says_why(
     until(|| async { listed().await.1["problem"].is_null() }).await;
 }
 
+#[tokio::test]
+async fn a_template_that_fails_is_in_the_trace_and_counted_by_subscriber() {
+    let (hub, folder) = hub_with("build: {{ events[0].payload.name }}").await;
+    let agent = hub.token("agent", "ada").await;
+    let both = format!("{CI_DONE}audience = \"both\"\n");
+    std::fs::write(folder.path().join("ci.toml"), both).unwrap();
+    until(|| async { hub.get(&hub.admin, "/v1/subscribers/ci_done").await.1["audience"] == "both" }).await;
+
+    let (_, published) = hub.post(&agent, "/v1/events", done(json!({"message": "<b>secret</b>"}))).await;
+    let inject = json!({"point": "after_tool", "call_id": "1"});
+    let (_, answer) = hub.post(&agent, "/v1/conversations/chat/inject", inject.clone()).await;
+    let block = answer["block"].as_str().unwrap();
+    assert!(block.contains("ci.build.done: &lt;b>secret&lt;/b>"), "{block}");
+    hub.post(&agent, "/v1/conversations/chat/inject", inject).await;
+    let id = published["events"][0]["id"].as_str().unwrap();
+    let (_, trace) = hub.get(&agent, &format!("/v1/events/{id}")).await;
+    let why = "line 1: a value is missing in `build: {{ events[0].payload.name }}`; give it a default";
+    assert_eq!(trace["notifications"][0]["template_error"], why, "{trace}");
+    assert_eq!(trace["told"][0]["template_error"], why, "{trace}");
+
+    let metrics = hub.client.get(format!("{}/metrics", hub.base)).send().await.unwrap().text().await.unwrap();
+    let counted = "bellwire_template_failures_total{subscriber=\"ci_done\"} 2\n";
+    assert!(metrics.contains(counted), "once for the agent, once for the person, not for the replay:\n{metrics}");
+
+    // A removed subscriber's notification is still rendered by its template; its id is no label.
+    hub.post(&agent, "/v1/events", done(json!({"message": "again"}))).await;
+    std::fs::remove_file(folder.path().join("ci.toml")).unwrap();
+    until(|| async { hub.get(&hub.admin, "/v1/subscribers/ci_done").await.0 == StatusCode::NOT_FOUND }).await;
+    hub.post(&agent, "/v1/conversations/chat/inject", json!({"point": "after_tool", "call_id": "2"})).await;
+    let removed = "bellwire_template_failures_total{subscriber=\"(removed)\"} 1\n";
+    until(|| async {
+        let metrics = hub.client.get(format!("{}/metrics", hub.base)).send().await.unwrap().text().await.unwrap();
+        metrics.contains(removed)
+    })
+    .await;
+}
+
 /// Polls until the condition holds: the file watcher reports changes with a delay.
 async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
     let wait = async {

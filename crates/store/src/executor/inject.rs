@@ -205,8 +205,8 @@ impl Executor {
         Ok(result)
     }
 
-    /// Adds the call id and the shown text to the rows of the taken notifications. Notifications that ended for another
-    /// reason in the same step were not shown.
+    /// Adds the call id, the shown text and the error of a failed template to the rows of the taken notifications.
+    /// Notifications that ended for another reason in the same step were not shown.
     fn record_shown_texts(&mut self, answer: &Injection) {
         for id in &answer.notifications {
             if let Some(row) = self.changes.notifications.get_mut(id) {
@@ -217,6 +217,14 @@ impl Executor {
             for id in &item.notifications {
                 if let Some(row) = self.changes.notifications.get_mut(id) {
                     row.content = Some(item.content.clone());
+                }
+            }
+        }
+        for failure in &answer.template_failures {
+            self.report_failed_template(&failure.subscriber, &failure.error);
+            for id in &failure.notifications {
+                if let Some(row) = self.changes.notifications.get_mut(id) {
+                    row.template_error = Some(failure.error.clone());
                 }
             }
         }

@@ -155,6 +155,7 @@ pub(super) struct InboxDraft {
     pub(super) correlation_id: Option<String>,
     pub(super) title: Option<String>,
     pub(super) message: String,
+    pub(super) template_error: Option<String>,
     pub(super) toast: Option<Toast>,
 }
 
@@ -212,6 +213,7 @@ impl Executor {
             conversation_id: draft.conversation_id,
             title: draft.title,
             message: draft.message,
+            template_error: draft.template_error,
             toast: draft.toast.map(|toast| Toast { shown, ..toast }),
             correlation_id: draft.correlation_id,
             created_at: now,
@@ -327,6 +329,7 @@ impl InboxDraft {
             correlation_id: draft.correlation_id,
             title,
             message,
+            template_error: None,
             toast,
         }
     }
@@ -344,6 +347,7 @@ impl InboxDraft {
             correlation_id: None,
             title: None,
             message,
+            template_error: None,
             toast: None,
         }
     }

@@ -47,6 +47,7 @@ impl Executor {
             source: None,
             conversation_id: new.conversation_id,
             message: new.message,
+            template_error: None,
             item_type: InboxItemType::Reminder,
             asked: true,
             at: new.at,
@@ -115,6 +116,7 @@ impl Executor {
                 correlation_id: reminder.correlation_id.clone(),
                 title: None,
                 message: reminder.message.clone(),
+                template_error: reminder.template_error.clone(),
                 toast: None,
             };
             let updated = match self.admit(draft, source).await? {
@@ -198,11 +200,14 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let (Some(origin), owner) = (mailbox.origin(), mailbox.owner()) else { return Ok(()) };
-        for ReadyMessage { id, message, repeats } in ready {
+        for ReadyMessage { id, subscriber, message, repeats } in ready {
             if let Some(repeats) = &repeats
                 && self.count_repeats(owner, repeats, source).await?
             {
                 continue;
+            }
+            if let Some(error) = &message.template_error {
+                self.report_failed_template(&subscriber, error);
             }
             let (item_type, now) = (InboxItemType::from(message.kind), self.context.now);
             let draft = InboxDraft {
@@ -216,6 +221,7 @@ impl Executor {
                 correlation_id: message.correlation_id.clone(),
                 title: None,
                 message: message.message.clone(),
+                template_error: message.template_error.clone(),
                 toast: None,
             };
             let Err(free) = self.admit(draft, source).await? else { continue };
@@ -226,6 +232,7 @@ impl Executor {
                 source: message.source,
                 conversation_id: message.conversation_id,
                 message: message.message,
+                template_error: message.template_error,
                 item_type,
                 asked: false,
                 at: now,

@@ -3,6 +3,7 @@
 
 use bellwire_core::notification::{Notification, NotificationKind};
 use bellwire_core::person::{PersonMessage, with_repeats};
+use bellwire_core::subscriber::SubscriberId;
 use bellwire_core::{EventId, NotificationId};
 
 use super::{Executor, RowSource};
@@ -12,6 +13,7 @@ use crate::people::Reminder;
 /// A completed notification of a person's mailbox.
 pub(super) struct ReadyMessage {
     pub(super) id: NotificationId,
+    pub(super) subscriber: SubscriberId,
     pub(super) message: PersonMessage,
     pub(super) repeats: Option<Repeats>,
 }

@@ -26,6 +26,8 @@ pub struct InboxItem {
     pub title: Option<String>,
     /// The text.
     pub message: String,
+    /// Why the template of its subscriber failed; the text is a plain sentence then.
+    pub template_error: Option<String>,
     /// How it appears as a toast, if it does.
     pub toast: Option<Toast>,
     /// The correlation id.
@@ -137,6 +139,8 @@ pub struct PersonTrace {
     pub item: Option<InboxItem>,
     /// When it will be sent, if the hourly limit was reached.
     pub due_at: Option<Time>,
+    /// Why the template of its subscriber failed; its text is a plain sentence then.
+    pub template_error: Option<String>,
     /// Its deliveries.
     pub deliveries: Vec<Delivery>,
 }
@@ -211,8 +215,10 @@ impl PersonTrace {
 
     /// None = the event reached no person, or the rows have been deleted.
     pub(crate) fn of(item: Option<InboxItem>, later: Option<Reminder>, deliveries: Vec<Delivery>) -> Option<Self> {
-        let due_at = later.filter(|later| later.ended_at.is_none()).map(|later| later.due_at);
-        (item.is_some() || due_at.is_some()).then_some(Self { item, due_at, deliveries })
+        let later = later.filter(|later| later.ended_at.is_none());
+        let (due_at, deferred) = later.map(|later| (later.due_at, later.template_error)).unzip();
+        let template_error = item.as_ref().and_then(|item| item.template_error.clone()).or(deferred.flatten());
+        (item.is_some() || due_at.is_some()).then_some(Self { item, due_at, template_error, deliveries })
     }
 }
 

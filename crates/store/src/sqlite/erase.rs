@@ -350,7 +350,8 @@ mod tests {
                  {numbers} INSERT INTO brought_ids SELECT 'admin', '{user}' || i, CAST('{user}' || i AS BLOB), x'', 1 FROM n;
                  {numbers} INSERT INTO superseded SELECT CAST('{user}' || i AS BLOB), 's', x'', 1 FROM n;
                  {numbers} INSERT INTO notifications SELECT CAST('{user}' || i AS BLOB), '{user}', 'c', 'main', 's', 'high', \
-                    'after_tool', CASE i % 2 WHEN 0 THEN 'pending' ELSE 'injected' END, NULL, NULL, NULL, 1, NULL, x'' FROM n;
+                    'after_tool', CASE i % 2 WHEN 0 THEN 'pending' ELSE 'injected' END, NULL, NULL, NULL, 1, NULL, x'', NULL \
+                    FROM n;
                  {numbers} INSERT INTO injections (owner, conversation_id, agent, call_id, point, at, answer, taken) \
                     SELECT '{user}', 'c', 'main', i, 'after_tool', 1, '{{}}', x'' FROM n;
                  {numbers} INSERT INTO mailboxes SELECT '{user}', 'c' || i, 'main', x'', x'', 1 FROM n;

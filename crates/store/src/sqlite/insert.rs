@@ -82,10 +82,11 @@ pub(super) fn notifications<'a>(
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO notifications (id, owner, conversation_id, agent, subscriber_id, priority, inject_at, state, \
-         reason, content, call_id, created_at, ended_at, waiting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         reason, content, call_id, created_at, ended_at, waiting, template_error) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
          content = excluded.content, call_id = excluded.call_id, ended_at = excluded.ended_at, \
-         waiting = excluded.waiting",
+         waiting = excluded.waiting, template_error = excluded.template_error",
     )?;
     for row in rows {
         let waiting = match row.end_reason {
@@ -108,6 +109,7 @@ pub(super) fn notifications<'a>(
             row.notification.since.as_millis(),
             row.ended_at.map(Time::as_millis),
             waiting,
+            row.template_error,
         ])?;
     }
     Ok(())

@@ -34,7 +34,7 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
     let mut insert = connection.prepare_cached(
         "INSERT INTO inbox (user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
          correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, changed_sequence, \
-         source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         source, template_error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (user_id, id) DO UPDATE SET message = excluded.message, read_at = excluded.read_at, \
          dismissed_at = excluded.dismissed_at, acted_json = excluded.acted_json, \
          changed_sequence = excluded.changed_sequence",
@@ -58,6 +58,7 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
             row.created_sequence,
             row.changed_sequence,
             row.source,
+            row.template_error,
         ])?;
     }
     Ok(())
@@ -108,7 +109,8 @@ fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Res
 fn reminders(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO reminders (id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
-         correlation_id, created_at, ended_at, notification_id, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         correlation_id, created_at, ended_at, notification_id, source, template_error) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO UPDATE SET message = excluded.message, due_at = excluded.due_at, \
          ended_at = excluded.ended_at, notification_id = excluded.notification_id",
     )?;
@@ -128,6 +130,7 @@ fn reminders(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Resu
             row.ended_at.map(Time::as_millis),
             row.notification_id.as_ref().map(|id| id.0.as_bytes()),
             row.source,
+            row.template_error,
         ])?;
     }
     Ok(())

@@ -583,7 +583,7 @@ async fn notifications(connection: &mut SqliteConnection, ids: &[Uuid]) -> Resul
     }
     let mut sql = QueryBuilder::<Driver>::new(
         "SELECT id, subscriber_id, conversation_id, agent, priority, inject_at, state, reason, content, call_id, \
-         created_at, ended_at FROM notifications WHERE id IN (",
+         created_at, ended_at, template_error FROM notifications WHERE id IN (",
     );
     let mut list = sql.separated(", ");
     for id in ids {
@@ -605,6 +605,7 @@ async fn notifications(connection: &mut SqliteConnection, ids: &[Uuid]) -> Resul
             call_id: column(row, 9)?,
             created_at: Time::from_millis(column(row, 10)?),
             ended_at: column::<Option<i64>>(row, 11)?.map(Time::from_millis),
+            template_error: column(row, 12)?,
         })
     };
     rows.iter().map(view).collect()

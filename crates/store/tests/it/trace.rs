@@ -1,9 +1,28 @@
 use bellwire_core::InjectionPoint::AfterTool;
+use std::sync::{Arc, Mutex};
+
+use bellwire_core::subscriber::{SubscriberFile, Subscribers};
 use bellwire_core::{EventDraft, Ids, Severity, Time};
-use bellwire_store::{Caller, ClientEventId, ErrorKind};
+use bellwire_store::{Caller, ClientEventId, ErrorKind, FailedTemplate};
 use serde_json::json;
 
 use crate::backends::{Backend, START, event, failure, on_every_store};
+use crate::notify::{message, told};
+
+/// A subscriber for agents and people, with these templates.
+fn ci(template: &str, template_user: &str) -> Arc<Subscribers> {
+    let text = "[subscriber]\nid = \"ci\"\nname = \"CI\"\ndescription = \"Builds\"\nversion = \"1.0.0\"\n[events]\n\
+                types = [\"ci.build.failed\"]\n[batching]\nwindow_ms = 0\n[output]\npriority = \"high\"\n\
+                inject_at = \"after_tool\"\naudience = \"both\"\ntemplate = \"agent.j2\"\ntemplate_user = \"user.j2\"\n";
+    let templates = [("agent.j2", template), ("user.j2", template_user)];
+    let templates = templates.map(|(path, text)| (path.to_owned(), text.to_owned())).into();
+    let loaded = Subscribers::load(&[SubscriberFile { path: "ci.toml".into(), text: text.into() }], &templates);
+    assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
+    loaded.subscribers.into()
+}
+
+const MISSING: &str = "{{ events[0].payload.nothing }}";
+const WHY: &str = "line 1: a value is missing in `{{ events[0].payload.nothing }}`; give it a default";
 
 on_every_store! {
     async fn one_events_life_is_told_from_verdict_to_words(backend: Backend) {
@@ -30,6 +49,56 @@ on_every_store! {
         assert_eq!(superseded, [("budget_warning", newer.event_id)]);
         let trace = backend.store().trace(Caller::user("ada"), newer.event_id.to_string()).await.unwrap();
         assert!(trace.superseded.is_empty());
+    }
+
+    async fn a_template_that_fails_is_in_the_trace_and_in_the_report(backend: Backend) {
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let seen = reported.clone();
+        let observer = move |report: &bellwire_store::CommitReport| {
+            seen.lock().unwrap().extend(report.template_failures.clone());
+        };
+        backend.observe(Arc::new(observer)).await;
+        backend.store().set_subscribers(ci(MISSING, MISSING)).await.unwrap();
+        let failed = || event("ci.build.failed", Severity::Error, json!({"message": "3 of 80 failed"}));
+        // The hour is full, so that the person's notification waits.
+        for number in 0..5 {
+            told(&backend, message(&format!("message {number}"))).await;
+        }
+        let receipt = backend.publish(failed()).await;
+        let answer = backend.inject(AfterTool, "c1").await;
+        assert!(answer.block.contains("ci.build.failed: 3 of 80 failed"), "{}", answer.block);
+        if backend.is_durable() {
+            backend.restart().await;
+            backend.store().set_subscribers(ci(MISSING, MISSING)).await.unwrap();
+        }
+        let id = receipt.event_id.to_string();
+        let store = backend.store();
+        let trace = || store.trace(Caller::user("ada"), id.clone());
+        let life = trace().await.unwrap();
+        assert_eq!(life.notifications[0].template_error.as_deref(), Some(WHY));
+        assert!(life.person_traces[0].due_at.is_some());
+        assert_eq!(life.person_traces[0].template_error.as_deref(), Some(WHY), "while it waits");
+        backend.pass(60 * 60_000);
+        backend.store().tick().await.unwrap();
+        let life = trace().await.unwrap();
+        assert_eq!(life.person_traces[0].item.as_ref().unwrap().message, "Ci build failed: 3 of 80 failed");
+        assert_eq!(life.person_traces[0].template_error.as_deref(), Some(WHY), "in the inbox");
+        let expected = FailedTemplate { subscriber: "ci".into(), is_loaded: true, error: WHY.to_owned() };
+        assert_eq!(*reported.lock().unwrap(), [expected.clone(), expected]);
+    }
+
+    async fn a_notification_shown_again_after_its_template_was_corrected_has_no_error(backend: Backend) {
+        backend.store().set_subscribers(ci(MISSING, "x")).await.unwrap();
+        let receipt = backend.publish(event("ci.build.failed", Severity::Error, json!({"message": "red"}))).await;
+        backend.inject(AfterTool, "c1").await;
+        backend.store().set_subscribers(ci("build: {{ events[0].message }}", "x")).await.unwrap();
+        let again = bellwire_store::InjectCommand {
+            unseen: vec!["c1".to_owned()],
+            ..crate::backends::inject_command(AfterTool, "c2")
+        };
+        assert!(backend.store().inject(again).await.unwrap().block.contains("build: red"));
+        let trace = backend.store().trace(Caller::user("ada"), receipt.event_id.to_string()).await.unwrap();
+        assert_eq!(trace.notifications[0].template_error, None);
     }
 
     async fn a_caller_bound_to_one_conversation_learns_nothing_of_the_others(backend: Backend) {

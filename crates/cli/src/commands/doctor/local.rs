@@ -6,7 +6,7 @@ use bellwire_server::config::{LoadedConfig, RedisConfig};
 use bellwire_store::RedisRefusalCache;
 
 use super::CheckResult;
-use crate::commands::folder;
+use crate::commands::subscribers::check_folder;
 use crate::data_dir;
 
 /// Free bytes below which the check warns.
@@ -105,14 +105,20 @@ fn disk(_dir: &Path) -> Option<CheckResult> {
 fn subscribers(dir: Option<&Path>) -> Vec<CheckResult> {
     const CHECK: &str = "subscribers";
     let Some(dir) = dir else { return vec![CheckResult::ok(CHECK, "only those that come with Bellwire")] };
-    match folder::subscribers(Some(dir)) {
+    match check_folder(dir) {
         Err(error) => {
             vec![CheckResult::fail(CHECK, format!("{error:#}"), "make the folder, or change subscribers.dir")]
         }
-        Ok((_, errors)) if errors.is_empty() => vec![CheckResult::ok(CHECK, format!("{} is right", dir.display()))],
-        Ok((_, errors)) => {
-            let fix = format!("bellwire subscribers check '{}'", dir.display());
-            errors.iter().map(|error| CheckResult::fail(CHECK, error.to_string(), fix.clone())).collect()
+        Ok(checked) if checked.files == 0 => {
+            let message = format!("{} holds no *.toml file", dir.display());
+            vec![CheckResult::warn(CHECK, message, "put a subscriber there, or leave subscribers.dir empty")]
+        }
+        Ok(checked) if checked.problems.is_empty() => {
+            vec![CheckResult::ok(CHECK, format!("{} is right", dir.display()))]
+        }
+        Ok(checked) => {
+            let fix = format!("correct it; bellwire subscribers check '{}' checks it again", dir.display());
+            checked.problems.into_iter().map(|problem| CheckResult::fail(CHECK, problem, fix.clone())).collect()
         }
     }
 }

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use bellwire_core::Time;
 use serde_json::Value;
 
-use crate::output::{MUTED, STRONG, TEXT, paint, printable, text, verdict_style};
+use crate::output::{MUTED, STRONG, TEXT, WRONG, paint, printable, text, verdict_style};
 
 /// A trace as a text tree. Times are seconds after the event was accepted.
 pub(crate) fn tree(trace: &Value) -> String {
@@ -77,6 +77,7 @@ impl Tree {
         let state = text(one, "state");
         let colour = verdict_style(&state);
         self.line(below, &format!("{}{ended}{call}{reason}", paint(colour, state)));
+        self.template_error(one, below);
         for line in text(one, "content").lines() {
             self.line(below, &format!("│ {}", paint(TEXT, line)));
         }
@@ -88,7 +89,8 @@ impl Tree {
         if item.is_null() {
             let due =
                 format!("the hourly limit is reached; the person is notified at {}", text(person_trace, "due_at"));
-            return self.line("", &paint(MUTED, due));
+            self.line("", &paint(MUTED, due));
+            return self.template_error(person_trace, "   ");
         }
         let state = if !item["dismissed_at"].is_null() {
             "dismissed"
@@ -99,6 +101,7 @@ impl Tree {
         };
         let head = format!("in the person's inbox {}, {state}", self.offset(&item["created_at"]));
         self.line("", &format!("{head} {}", paint(MUTED, text(item, "id"))));
+        self.template_error(person_trace, "   ");
         for line in text(item, "message").lines() {
             self.line("   ", &format!("│ {}", paint(TEXT, line)));
         }
@@ -110,6 +113,12 @@ impl Tree {
             let ended = self.offset(&delivery["ended_at"]);
             let ended = if ended.is_empty() { ended } else { format!(" {ended}") };
             self.line("   ", &format!("{to} {}{ended}{}", paint(colour, state), reason.unwrap_or_default()));
+        }
+    }
+
+    fn template_error(&mut self, of: &Value, below: &str) {
+        if let Some(error) = non_empty(of, "template_error") {
+            self.line(below, &paint(WRONG, format!("template failed: {error}; built-in form used")));
         }
     }
 
@@ -181,6 +190,7 @@ mod tests {
                 "reason": "shown to the agent", "content": "tool_fail: grep\u{1b}[31m", "agent": "main",
                 "created_at": "2026-01-03T15:30:02Z", "ended_at": "2026-01-03T15:31:02.250Z",
                 "states": ["pending", "injected", "persisted"],
+                "template_error": "line 1: a value is missing",
             }],
             "injections": [
                 {"call_id": "call_0", "agent": "main", "point": "after_tool", "at": "2026-01-03T15:30:02.100Z", "unseen": true},
@@ -193,13 +203,13 @@ mod tests {
                         "id": "n2", "message": "butler needs you:\nmay I?", "created_at": "2026-01-03T15:30:00Z",
                         "read_at": "2026-01-03T15:40:00Z", "dismissed_at": null,
                     },
-                    "due_at": null,
+                    "due_at": null, "template_error": "line 2: a value is missing",
                     "deliveries": [{
                         "channel": "email", "target": "ada@example.org", "state": "failed",
                         "reason": "refused at RCPT TO: 550 no such user", "ended_at": "2026-01-03T15:30:01.500Z",
                     }],
                 },
-                {"notification": null, "due_at": "2026-01-03T16:30:00Z", "deliveries": []},
+                {"notification": null, "due_at": "2026-01-03T16:30:00Z", "template_error": "it printed nothing"},
             ],
         });
         insta::assert_snapshot!(anstream::adapter::strip_str(&tree(&trace)));
