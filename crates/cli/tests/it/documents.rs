@@ -59,6 +59,7 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
     ("docs/agent-loop.md", "Lost answers and crashes", &["python"], PartOf(PYTHON_LOOP)),
     ("docs/agent-loop.md", "Parallel tool calls", &["python"], PartOf(PYTHON_LOOP)),
     ("docs/agent-loop.md", "Sub-agents", &["sh"], Play(Story::AgentLoop)),
+    ("docs/agent-loop.md", "Approach B: synthetic tool calls", &["sh", "text"], Play(Story::AgentLoop)),
     ("docs/configuration.md", "Running it for others", &["toml"], Configuration),
     ("docs/configuration.md", "Email", &["toml"], Configuration),
     ("docs/hub.md", "Why was the agent told?", &["sh", "text"], Play(Story::Walkthrough)),
@@ -74,18 +75,14 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
 
 const PYTHON_LOOP: &str = "examples/python-loop/loop.py";
 
-/// Document, beginning of the block, and why no test runs it.
+const LOOPS: &str = "make test-examples runs it, in tests/examples/loops.py";
+
+/// Document, beginning of the block, and why no test of this binary runs it.
 pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("README.md", "make run", "the test starts a hub of its own"),
     ("docs/agent-loop.md", "  the user's text, or a wake", "a picture"),
-    ("docs/agent-loop.md", "import json, os", "the hub has one system prompt for all styles"),
-    ("docs/agent-loop.md", "--- user", "the output of the block before"),
-    (
-        "docs/agent-loop.md",
-        "api GET 'conversations/chat/system_prompt?style",
-        "the hub has one system prompt for all styles",
-    ),
-    ("docs/agent-loop.md", "\"tool\":{\"function\"", "the output of the block before"),
+    ("docs/agent-loop.md", "import json, os", LOOPS),
+    ("docs/agent-loop.md", "--- user", LOOPS),
     ("docs/block.md", "<notifications id=", "a picture; the timelines of the core render such blocks"),
     (
         "docs/library.md",
@@ -108,11 +105,11 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("examples/openai-agents/README.md", "--- the model reads", "the output of the block before"),
     ("examples/openai-agents/README.md", "ada=$(bellwire token create", "belongs to the run of the example"),
     ("examples/openai-agents/README.md", "from bellwire import", "a sketch of run.py, which make test-examples runs"),
-    ("examples/python-loop/README.md", "token=$(bellwire token create", "needs a system prompt for each style"),
-    ("examples/python-loop/README.md", "--- butler: tool", "the output of the block before"),
-    ("examples/python-loop/README.md", "BELLWIRE_TOKEN=$token python3", "needs a system prompt for each style"),
-    ("examples/python-loop/README.md", "bellwire emit task.background", "needs the agent of the block before"),
-    ("examples/typescript-loop/README.md", "token=$(bellwire token create", "needs a system prompt for each style"),
+    ("examples/python-loop/README.md", "token=$(bellwire token create", LOOPS),
+    ("examples/python-loop/README.md", "--- butler: tool", LOOPS),
+    ("examples/python-loop/README.md", "BELLWIRE_TOKEN=$token python3", LOOPS),
+    ("examples/python-loop/README.md", "bellwire emit task.background", LOOPS),
+    ("examples/typescript-loop/README.md", "token=$(bellwire token create", LOOPS),
 ];
 
 impl Block {
