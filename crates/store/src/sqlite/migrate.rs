@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
         include_str!("../../migrations/sqlite/0023_conversations_by_user_and_use.sql"),
     ),
     ("0024_erased_users", include_str!("../../migrations/sqlite/0024_erased_users.sql")),
+    ("0025_brought_ids_by_id", include_str!("../../migrations/sqlite/0025_brought_ids_by_id.sql")),
 ];
 
 /// Applies the missing migrations, each in its own transaction. Returns their names.
