@@ -12,6 +12,7 @@ mod docs;
 mod drafts;
 mod error;
 mod event_list;
+mod event_lookup;
 mod events;
 mod field;
 mod health;

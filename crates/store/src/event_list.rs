@@ -58,6 +58,21 @@ pub struct ListedEvent {
     pub verdicts: Vec<Decision>,
 }
 
+/// An event that a sender published under its own id, as far as one needs to know to choose it among others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedEvent {
+    /// The event's own id.
+    pub event_id: EventId,
+    /// The owner.
+    pub owner: String,
+    /// The conversation it was for.
+    pub conversation_id: Option<String>,
+    /// The type.
+    pub kind: String,
+    /// When it was accepted.
+    pub accepted_at: Time,
+}
+
 impl EventQuery {
     pub(crate) fn matches(&self, row: &EventRow) -> bool {
         self.user_id.as_deref().is_none_or(|user| *row.owner == *user) && self.filter.matches(row)

@@ -37,7 +37,7 @@ pub use command::{
 pub use conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 pub use ended::Ended;
 pub use error::{ErrorKind, StoreError};
-pub use event_list::{EventFilter, EventQuery, ListedEvent};
+pub use event_list::{EventFilter, EventQuery, ListedEvent, NamedEvent};
 pub use hints::{HintEvent, HintReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
@@ -117,6 +117,9 @@ pub trait Store: People {
     /// The events that the caller may see, newest first, and the position of the next page. A page with a next one may have
     /// fewer events than asked for, or none: each reads a bounded number of rows.
     fn events(&self, caller: Caller, query: EventQuery) -> StoreFuture<'_, (Vec<ListedEvent>, Option<EventId>)>;
+    /// The events that any sender published under this client event id, the newest first, at most `limit`. Only for callers
+    /// that may see the events of every owner.
+    fn events_named(&self, client_event_id: String, limit: usize) -> StoreFuture<'_, Vec<NamedEvent>>;
     /// The trace of an event, by its id or by its client event id.
     fn trace(&self, caller: Caller, id: String) -> StoreFuture<'_, Trace>;
     /// Inserts or updates a token.

@@ -14,7 +14,7 @@ use crate::conversation_list::{ConversationQuery, ListedConversation};
 use crate::damage::Damage;
 use crate::erasing::user_digest;
 use crate::error::{ErrorKind, StoreError};
-use crate::event_list::{EventQuery, ListedEvent};
+use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, RowSource};
 use crate::packed_event::PackedEvent;
 use crate::refusals::NoRefusalCache;
@@ -386,6 +386,21 @@ impl Reader for Memory {
         let (key, first) = (ConversationKey::new(owner, conversation_id), crate::rows::first_injection(after));
         let rows = tables.injections.iter().filter(|(sequence, row)| *sequence >= first && row.key.is_in(&key));
         Ok(crate::rows::page(rows.map(|(sequence, row)| (*sequence, row.messages.clone())), after, limit))
+    }
+
+    async fn events_named(&self, client_event_id: &str, limit: usize) -> Result<Vec<NamedEvent>, StoreError> {
+        let tables = self.lock();
+        let mut rows: Vec<_> = tables.client_event_id.values().filter(|row| row.id == client_event_id).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.at, row.event_id)));
+        let events = rows.into_iter().take(limit).filter_map(|row| tables.events.get(&row.event_id));
+        let named = |row: &EventRow| NamedEvent {
+            event_id: row.event.id(),
+            owner: row.owner.to_string(),
+            conversation_id: row.event.conversation_id().map(str::to_owned),
+            kind: row.event.kind().to_string(),
+            accepted_at: row.accepted_at,
+        };
+        Ok(events.map(named).collect())
     }
 
     async fn trace(&self, token_owner: &str, id: &str) -> Result<Option<Trace>, StoreError> {

@@ -22,7 +22,7 @@ use crate::command::{
 use crate::conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 use crate::ended::Ended;
 use crate::error::StoreError;
-use crate::event_list::{EventQuery, ListedEvent};
+use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{OPEN_MAX, Publishing, open_since, pick_unambiguous};
 use crate::hints::HintReceiver;
 use crate::rows::ConversationKey;
@@ -63,6 +63,12 @@ pub trait Reader: PeopleReader + Send + Sync + 'static {
         after: i64,
         limit: usize,
     ) -> impl Future<Output = Result<(Vec<Message>, Option<i64>), StoreError>> + Send;
+    /// The events with this client event id, of all senders, the newest first.
+    fn events_named(
+        &self,
+        client_event_id: &str,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<NamedEvent>, StoreError>> + Send;
     /// The trace of an event, by its id or by the client event id of `token_owner`.
     fn trace(&self, token_owner: &str, id: &str) -> impl Future<Output = Result<Option<Trace>, StoreError>> + Send;
     /// The token with this secret.
@@ -166,6 +172,14 @@ impl<R: Reader> Store for SingleWriterStore<R> {
 
     fn events(&self, caller: Caller, query: EventQuery) -> StoreFuture<'_, (Vec<ListedEvent>, Option<EventId>)> {
         Box::pin(self.list_events(caller, query))
+    }
+
+    fn events_named(&self, client_event_id: String, limit: usize) -> StoreFuture<'_, Vec<NamedEvent>> {
+        Box::pin(async move {
+            let mut named = self.reader.events_named(&client_event_id, limit).await?;
+            named.retain(|event| !self.writer.erasing.has(&event.owner));
+            Ok(named)
+        })
     }
 
     fn trace(&self, caller: Caller, id: String) -> StoreFuture<'_, Trace> {

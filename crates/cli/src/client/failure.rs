@@ -60,7 +60,15 @@ fn refusal(body: &Value, status: StatusCode) -> String {
     let message = error["message"].as_str().unwrap_or("the hub gave no reason");
     let field = error["field"].as_str().map(|field| format!("{field}: ")).unwrap_or_default();
     let hint = error["hint"].as_str().map(|hint| format!("; try: {hint}")).unwrap_or_default();
-    crate::output::printable(&format!("{field}{message} ({status}){hint}"))
+    let candidates = error["candidates"].as_array().into_iter().flatten().map(candidate).collect::<String>();
+    crate::output::printable(&format!("{field}{message} ({status}){hint}{candidates}"))
+}
+
+/// A line about one of the events that have the id that was asked for.
+fn candidate(event: &Value) -> String {
+    let text = |key: &str| event[key].as_str().unwrap_or("-").to_owned();
+    let place = format!("user {}, conversation {}", text("user_id"), text("conversation_id"));
+    format!("\n  {}  {}  {place}, {}", text("event_id"), text("accepted_at"), text("type"))
 }
 
 /// The message for a request that failed below HTTP: DNS, TLS, connection, timeout.

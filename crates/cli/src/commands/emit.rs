@@ -99,7 +99,10 @@ fn explain(error: anyhow::Error) -> anyhow::Error {
 
 fn print_receipt(accepted: &Value) -> Result<()> {
     let mut out = anstream::stdout().lock();
-    writeln!(out, "{}", paint(STRONG, text(accepted, "id")))?;
+    let (id, event_id) = (text(accepted, "id"), text(accepted, "event_id"));
+    // With an id of its own, an event also has the hub's id, which is unique.
+    let own = if id == event_id { String::new() } else { format!("  {}", paint(MUTED, event_id)) };
+    writeln!(out, "{}{own}", paint(STRONG, id))?;
     for verdict in accepted["verdicts"].as_array().into_iter().flatten() {
         let word = text(verdict, "verdict");
         let colour = verdict_style(&word);

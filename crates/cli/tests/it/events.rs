@@ -98,3 +98,27 @@ fn a_notification_for_a_person_is_logged_without_its_text() {
     }
     assert!(!log.contains("delete it"), "{log}");
 }
+
+#[test]
+fn the_operator_traces_an_event_by_its_senders_id() {
+    let hub = Hub::start();
+    let emit = |user: &str| {
+        let payload = r#"{"tool_name": "grep"}"#;
+        let event = ["emit", "tool.call.failure", payload, "-c", "chat", "--severity", "error", "--id", "build-17"];
+        let token = hub.agent_token_of(user);
+        let output = hub.run(&[&event[..], &["--token", &token]].concat());
+        assert!(output.status.success(), "{}", shown(&output));
+        let first = text(&output.stdout).lines().next().expect("a line").to_owned();
+        first.strip_prefix("build-17  ").unwrap_or_else(|| panic!("no id of the hub: {first}")).to_owned()
+    };
+    let adas = emit("ada");
+    assert_eq!(hub.json(&["trace", "build-17", "--json"])["id"], adas);
+    let bobs = emit("bob");
+    let several = hub.run(&["trace", "build-17"]);
+    let said = text(&several.stderr);
+    assert_eq!(several.status.code(), Some(2), "{}", shown(&several));
+    for expected in ["2 events have this id", &adas, &bobs, "user ada, conversation chat, tool.call.failure"] {
+        assert!(said.contains(expected), "{expected}: {}", shown(&several));
+    }
+    assert_eq!(hub.json(&["trace", &bobs, "--json"])["id"], bobs);
+}

@@ -6,6 +6,7 @@ use bellwire_store::{ErrorKind, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::event_lookup::EventCandidate;
 use super::field::Rfc3339Time;
 use crate::usage::Exceeded;
 
@@ -34,6 +35,10 @@ struct ErrorDetail {
     /// What settled a notification before this button was pressed. Only in the 409 of a pressed button.
     #[serde(skip_serializing_if = "Option::is_none")]
     settled_by: Option<SettledBy>,
+    /// The events that have the id. Only in the 409 of an event's id that several senders have used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    candidates: Vec<EventCandidate>,
 }
 
 /// What settled a notification: the button that was pressed first, or its dismissal.
@@ -59,13 +64,20 @@ pub struct ApiError {
     pub(crate) field: Option<String>,
     pub(crate) hint: Option<String>,
     pub(crate) retry_after_seconds: Option<u64>,
-    pub(crate) settled_by: Option<Box<SettledBy>>,
+    pub(crate) conflict: Option<Box<Conflict>>,
+}
+
+/// What programs need to know about a conflict.
+#[derive(Clone, Debug)]
+pub(crate) enum Conflict {
+    Settled(SettledBy),
+    Ambiguous(Vec<EventCandidate>),
 }
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { status, code, message, field: None, hint: None, retry_after_seconds: None, settled_by: None }
+        Self { status, code, message, field: None, hint: None, retry_after_seconds: None, conflict: None }
     }
 
     /// The error for a status that middleware returned without a body of ours.
@@ -157,8 +169,12 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let kept = (self.status == StatusCode::NOT_FOUND).then(|| self.clone());
         let Self { code, message, field, hint, .. } = self;
-        let settled_by = self.settled_by.map(|settled| *settled);
-        let error = ErrorDetail { code, message, field, hint, settled_by };
+        let (settled_by, candidates) = match self.conflict.map(|conflict| *conflict) {
+            Some(Conflict::Settled(settled)) => (Some(settled), Vec::new()),
+            Some(Conflict::Ambiguous(candidates)) => (None, candidates),
+            None => (None, Vec::new()),
+        };
+        let error = ErrorDetail { code, message, field, hint, settled_by, candidates };
         let mut response = (self.status, Json(ErrorBody { error })).into_response();
         // The pipeline adds a hint to it.
         kept.map(|error| response.extensions_mut().insert(error));

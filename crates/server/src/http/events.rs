@@ -8,10 +8,12 @@ use bellwire_core::Time;
 use bellwire_store::{IdempotencyKey, IncomingEvent, PersonTrace, Publish, Receipt, Verdicts};
 use schemars::{JsonSchema, json_schema};
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::correlation::Correlation;
 use super::cost::Cost;
 use super::drafts::{ReceivedEvent, drafts};
+use super::event_lookup::trace_by_any_id;
 use super::field::PathId;
 use super::idempotency::idempotency_key_of;
 use super::new_event::{AddressedEvent, CloudEvent, example};
@@ -28,7 +30,7 @@ pub(super) use super::event_list::list;
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "events": [{
-        "id": "0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0", "filtered": 14,
+        "id": "build-17", "event_id": "0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0", "filtered": 14,
         "verdicts": [{
             "subscriber": "tool_failure", "conversation_id": "chat", "agent": "main", "verdict": "held",
             "reason": "held in a batch until 2026-01-03T15:30:02Z at the latest",
@@ -46,6 +48,8 @@ pub(super) struct PublishResponse {
 pub(super) struct PublishedEvent {
     /// The event's id: the client's own if it sent one, otherwise the hub's.
     id: String,
+    /// The hub's id of the event, which is unique.
+    event_id: Uuid,
     /// How many subscribers do not listen for its type.
     filtered: u32,
     /// The verdicts, one per conversation and listening subscriber.
@@ -115,7 +119,10 @@ pub(super) async fn trace(
     Extension(identity): Extension<Arc<Identity>>,
     PathId(id): PathId,
 ) -> Result<Json<TraceBody>, ApiError> {
-    let mut trace = hub.store.trace(identity.caller.clone(), id).await?;
+    let mut trace = match identity.scope {
+        Scope::Admin => trace_by_any_id(&hub, &identity.caller, id).await?,
+        _ => hub.store.trace(identity.caller.clone(), id).await?,
+    };
     if identity.scope == Scope::Agent {
         // An agent must not see the person's addresses or what the person has read.
         trace.person_traces.iter_mut().for_each(PersonTrace::redact_for_agents);
@@ -146,6 +153,7 @@ impl PublishedEvent {
     pub(super) fn of(receipt: Receipt, client_id: Option<String>) -> Self {
         Self {
             id: client_id.unwrap_or_else(|| receipt.event_id.to_string()),
+            event_id: receipt.event_id.0,
             filtered: receipt.filtered,
             verdicts: receipt.verdicts,
         }

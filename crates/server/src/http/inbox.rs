@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::body::Body;
-use super::error::SettledBy;
+use super::error::{Conflict, SettledBy};
 use super::field::{EnumText, PathId, Rfc3339Time};
 use super::idempotency::IdempotencyHeader;
 use super::path::{ButtonPath, ItemPath};
@@ -222,8 +222,9 @@ fn settled(Settlement { pressed, at }: Settlement) -> ApiError {
         (Some(label), "prompt") => format!("the button \"{label}\" was pressed at {at}; only one button can be"),
         _ => format!("this notification was dismissed at {at}; its buttons no longer work"),
     };
-    let settled_by = Some(Box::new(SettledBy { action, index, label, at: Rfc3339Time(at) }));
-    ApiError { settled_by, ..ApiError::new(StatusCode::CONFLICT, "conflict", message) }
+    let settled = SettledBy { action, index, label, at: Rfc3339Time(at) };
+    let conflict = Some(Box::new(Conflict::Settled(settled)));
+    ApiError { conflict, ..ApiError::new(StatusCode::CONFLICT, "conflict", message) }
 }
 
 /// Parses a cursor, which is the id of an item.

@@ -25,7 +25,7 @@ const ABOUT: &str = "The notification layer for AI agents: programs publish even
 
 /// The meaning of `{id}` by path prefix: (prefix, description, example).
 const IDS: [(&str, &str, &str); 9] = [
-    ("/v1/events/", "The event: the hub's id, or the client's own.", "build-17"),
+    ("/v1/events/", "The event: the hub's id (`event_id`), or the id its sender gave it.", "build-17"),
     ("/v1/conversations/", "The id of the conversation, chosen by its owner.", "chat"),
     ("/v1/tools/", "The tool's name.", "check_notifications"),
     ("/v1/subscribers/", "The subscriber.", "tool_failure"),

@@ -158,7 +158,7 @@ routes! {
             (Query<EventPage>) -> Json<List<ListedEventBody>>, or 404 409 => events::list;
         /// The trace of an event: its verdicts, notifications and injections
         GET "/v1/events/{id}" [Admin Agent User]
-            () -> Json<TraceBody> => events::trace;
+            () -> Json<TraceBody>, or 409 => events::trace;
     }
     "Conversations" {
         /// List conversations, the most recently used first

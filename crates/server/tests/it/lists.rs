@@ -128,3 +128,63 @@ async fn what_a_list_cannot_serve_is_named() {
     let (status, error) = hub.get(&hub.admin, "/v1/events?conversation_id=chat").await;
     assert_eq!(status, StatusCode::CONFLICT, "two people have it: {error}");
 }
+
+#[tokio::test]
+async fn an_admin_finds_an_event_by_its_senders_id_and_is_told_of_several() {
+    let hub = TestHub::start().await;
+    let send = async |user: &str, id: &str| {
+        let agent = hub.token("agent", user).await;
+        let mut event = failure("grep");
+        event["id"] = json!(id);
+        let (status, answer) = hub.post(&agent, "/v1/events", event).await;
+        assert_eq!((status, &answer["events"][0]["id"]), (StatusCode::ACCEPTED, &json!(id)), "{answer}");
+        (agent, answer["events"][0]["event_id"].as_str().unwrap().to_owned())
+    };
+    let (ada, first) = send("ada", "build-17").await;
+    for id in ["build-17", &first] {
+        for token in [&ada, &hub.admin] {
+            let (status, trace) = hub.get(token, &format!("/v1/events/{id}")).await;
+            assert_eq!((status, &trace["id"]), (StatusCode::OK, &json!(first)), "{id}: {trace}");
+        }
+    }
+    let (_, second) = send("bob", "build-17").await;
+    let (status, answer) = hub.get(&hub.admin, "/v1/events/build-17").await;
+    let error = &answer["error"];
+    assert_eq!((status, &error["code"]), (StatusCode::CONFLICT, &json!("conflict")), "{answer}");
+    assert_eq!(error["message"], "2 events have this id; ask with the event_id of the one you mean");
+    let candidates = error["candidates"].as_array().unwrap();
+    let ids: Vec<_> = candidates.iter().map(|one| one["event_id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 2);
+    assert!(ids.contains(&&*first) && ids.contains(&&*second), "{answer}");
+    assert!(candidates.iter().all(|one| one["conversation_id"] == "chat" && one["type"] == "tool.call.failure"));
+    let (_, own) = hub.get(&ada, "/v1/events/build-17").await;
+    assert_eq!(own["id"], json!(first), "a sender finds its own");
+
+    // The id of another event does not hide that event.
+    let (_, third) = send("mallory", &first).await;
+    assert_ne!(third, first);
+    assert_eq!(hub.get(&hub.admin, &format!("/v1/events/{first}")).await.1["id"], json!(first));
+    // An agent for everyone is no admin: it finds events by its own ids and by the hub's.
+    let anyone = hub.token("agent", "*").await;
+    assert_eq!(hub.get(&anyone, "/v1/events/build-17").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(hub.get(&hub.admin, "/v1/events/build-18").await.0, StatusCode::NOT_FOUND);
+    let (_, published) = hub.post(&ada, "/v1/events", failure("sed")).await;
+    assert_eq!(
+        published["events"][0]["id"], published["events"][0]["event_id"],
+        "without an own id both are the hub's"
+    );
+}
+
+#[tokio::test]
+async fn the_list_of_events_with_one_id_is_bounded() {
+    let hub = TestHub::start().await;
+    for number in 0..22 {
+        let agent = hub.token("agent", &format!("user-{number}")).await;
+        let mut event = failure("grep");
+        event["id"] = json!("1");
+        assert_eq!(hub.post(&agent, "/v1/events", event).await.0, StatusCode::ACCEPTED);
+    }
+    let (_, answer) = hub.get(&hub.admin, "/v1/events/1").await;
+    assert_eq!(answer["error"]["candidates"].as_array().map(Vec::len), Some(20));
+    assert!(answer["error"]["message"].as_str().unwrap().starts_with("more than 20 events have this id"), "{answer}");
+}

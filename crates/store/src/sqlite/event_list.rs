@@ -1,8 +1,8 @@
 //! Lists of events. Rows are numbered in the order in which they were accepted; a page reads them from the newest on, in
 //! chunks, until it is full or has read as much as a page may.
 
-use bellwire_core::EventId;
 use bellwire_core::event::TypePattern;
+use bellwire_core::{EventId, Time};
 use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
 
@@ -10,7 +10,7 @@ use super::prune::first_id_at;
 use super::read::{StoredVerdicts, column, events, uuid};
 use super::{failure, row_count};
 use crate::error::StoreError;
-use crate::event_list::{EventQuery, ListedEvent, PAGE_BYTES_MAX, SCANNED_MAX};
+use crate::event_list::{EventQuery, ListedEvent, NamedEvent, PAGE_BYTES_MAX, SCANNED_MAX};
 
 /// How many rows are read at once.
 const CHUNK: usize = 500;
@@ -37,6 +37,31 @@ struct Candidate {
     id: EventId,
     /// The size of its payload and verdicts.
     bytes: usize,
+}
+
+/// The rows are limited before they are joined, so that ids whose events were deleted cost no more than others.
+const NAMED: &str = "SELECT events.id, events.owner, events.conversation_id, events.type, events.accepted_at FROM \
+    (SELECT event_id, at FROM brought_ids WHERE id = $1 ORDER BY at DESC LIMIT $2) AS named \
+    CROSS JOIN events ON events.id = named.event_id ORDER BY named.at DESC";
+
+/// The events with this client event id, of all senders, the newest first.
+pub(super) async fn events_named(
+    connection: &mut SqliteConnection,
+    client_event_id: &str,
+    limit: usize,
+) -> Result<Vec<NamedEvent>, StoreError> {
+    let query = sqlx::query(NAMED).bind(client_event_id).bind(row_count(limit));
+    let rows = query.fetch_all(connection).await.map_err(failure)?;
+    let named = |row: &SqliteRow| {
+        Ok(NamedEvent {
+            event_id: EventId(uuid(row, 0)?),
+            owner: column(row, 1)?,
+            conversation_id: column(row, 2)?,
+            kind: column(row, 3)?,
+            accepted_at: Time::from_millis(column(row, 4)?),
+        })
+    };
+    rows.iter().map(named).collect()
 }
 
 /// A page of events, newest first, and the position of the next one.
@@ -163,4 +188,22 @@ fn fitting(candidates: &[Candidate], limit: usize) -> usize {
         bytes <= PAGE_BYTES_MAX
     });
     fits.count().max(1)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
+mod tests {
+    use super::super::migrate::MIGRATIONS;
+    use super::*;
+
+    #[test]
+    fn events_are_found_by_a_senders_id_through_indexes_only() {
+        let file = rusqlite::Connection::open_in_memory().unwrap();
+        MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
+        let mut plan = file.prepare(&format!("EXPLAIN QUERY PLAN {NAMED}")).unwrap();
+        let lines = plan.query_map(["build-17", "20"], |row| row.get::<_, String>(3)).unwrap();
+        let lines: Vec<String> = lines.map(Result::unwrap).collect();
+        assert!(lines.iter().any(|line| line.contains("brought_ids_by_id (id=?)")), "{lines:#?}");
+        assert!(!lines.iter().any(|line| line.starts_with("SCAN ") && !line.contains("named")), "{lines:#?}");
+    }
 }

@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Column as _, Decode, QueryBuilder, Row as _, Type};
 use uuid::Uuid;
 
 use super::conversation_list::conversation_page;
-use super::event_list::event_page;
+use super::event_list::{self, event_page};
 use super::mailbox_log::{self, DuePosition};
 use super::people_read::person_traces;
 use super::{Sqlite, SqliteWriter, damaged, failed, failure};
@@ -20,7 +20,7 @@ use crate::command::{IdempotencyKey, InjectionView, Message, NotificationView, S
 use crate::conversation_list::{ConversationQuery, ListedConversation};
 use crate::damage::{Damage, Found};
 use crate::error::StoreError;
-use crate::event_list::{EventQuery, ListedEvent};
+use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, RowSource};
 use crate::packed_event::PackedEvent;
 use crate::rows::{
@@ -362,6 +362,11 @@ impl Reader for Sqlite {
             |row: &SqliteRow| Ok((column(row, 0)?, parse_json(column(row, 1)?, "injections.system_messages_json")?));
         let rows: Result<Vec<_>, StoreError> = rows.iter().map(parse).collect();
         Ok(crate::rows::page(rows?.into_iter(), after, limit))
+    }
+
+    async fn events_named(&self, client_event_id: &str, limit: usize) -> Result<Vec<NamedEvent>, StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(failure)?;
+        event_list::events_named(&mut connection, client_event_id, limit).await
     }
 
     async fn trace(&self, token_owner: &str, id: &str) -> Result<Option<Trace>, StoreError> {

@@ -119,6 +119,27 @@ on_every_store! {
         assert_eq!(store.trace(Caller::user("ada"), id).await.unwrap().verdicts.len(), 2);
     }
 
+    async fn all_events_of_one_senders_id_are_listed_the_newest_first(backend: Backend) {
+        let brought = || Some(ClientEventId { id: "build-17".into(), content: [1; 16] });
+        let mut published = Vec::new();
+        for user in ["ada", "bob", "carol"] {
+            published.push(backend.publish_as(Caller::user(user), failure("grep"), brought()).await.unwrap().event_id);
+            backend.pass(1_000);
+        }
+        published.reverse();
+        let store = backend.store();
+        let named = store.events_named("build-17".into(), 10).await.unwrap();
+        assert_eq!(named.iter().map(|one| one.event_id).collect::<Vec<_>>(), published);
+        let newest = &named[0];
+        assert_eq!((&*newest.owner, newest.conversation_id.as_deref(), &*newest.kind), ("carol", Some("chat"), "tool.call.failure"));
+        assert_eq!(newest.accepted_at, Time::from_millis(START + 2_000));
+        assert_eq!(store.events_named("build-17".into(), 2).await.unwrap(), named[..2]);
+        assert!(store.events_named("build-18".into(), 2).await.unwrap().is_empty());
+        store.erase_user("bob".into()).await.unwrap();
+        let left = store.events_named("build-17".into(), 10).await.unwrap();
+        assert_eq!(left.iter().map(|one| &*one.owner).collect::<Vec<_>>(), ["carol", "ada"]);
+    }
+
     async fn an_event_is_also_found_by_the_name_its_sender_brought(backend: Backend) {
         let client_event_id = Some(ClientEventId { id: "build-17".into(), content: [1; 16] });
         backend.publish_as(Caller::user("ada"), failure("grep"), client_event_id).await.unwrap();
