@@ -25,11 +25,12 @@ fn without_a_terminal_a_person_is_erased_only_on_request() {
     let own = hub.user_token_of("ada");
     let refused = hub.run_with(&["erase", "ada"], "ada\n");
     assert!(has_data(&hub), "{}", shown(&refused));
+    let mistyped = hub.run(&["erase", "adda", "--yes"]);
     let erased = hub.run(&["erase", "ada", "--yes"]);
     assert!(!has_data(&hub), "{}", shown(&erased));
     let token = hub.run(&["inbox", "--token", &own]);
     assert_eq!(token.status.code(), Some(2), "the person's token is gone: {}", shown(&token));
-    assert_output!([&refused, &erased].map(shown).join("\n"));
+    assert_output!([&refused, &mistyped, &erased].map(shown).join("\n"));
 }
 
 #[test]
