@@ -1,8 +1,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, deliveries, demo, doctor, emit, inject, mcp, migrate, remind, serve, simulate, subscribers,
-    tail, token, trace,
+    completions, config, conversations, deliveries, demo, doctor, emit, erase, events, inbox, inject, mail, mcp,
+    migrate, remind, say, serve, settings, simulate, subscribers, tail, token, trace,
 };
 
 /// The notification layer for AI agents.
@@ -28,9 +28,16 @@ pub(crate) enum Command {
     Mcp(mcp::McpArgs),
     Tail(tail::TailArgs),
     Trace(trace::TraceArgs),
-    Token(token::TokenArgs),
-    Deliveries(deliveries::DeliveriesArgs),
+    Events(events::EventsArgs),
+    Conversations(conversations::ConversationsArgs),
+    Inbox(inbox::InboxArgs),
+    Say(say::SayArgs),
     Remind(remind::RemindArgs),
+    Settings(settings::SettingsArgs),
+    Deliveries(deliveries::DeliveriesArgs),
+    Mail(mail::MailArgs),
+    Token(token::TokenArgs),
+    Erase(erase::EraseArgs),
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
     Migrate(migrate::MigrateArgs),

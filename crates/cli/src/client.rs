@@ -31,10 +31,10 @@ const SILENCE_MAX: Duration = Duration::from_secs(45);
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
     /// The hub's address; by default the hub of this machine's data folder
-    #[arg(long, env = "BELLWIRE_URL", value_name = "URL")]
+    #[arg(long, global = true, env = "BELLWIRE_URL", value_name = "URL")]
     pub(crate) url: Option<String>,
     /// The token; by default the admin token of this machine's data folder
-    #[arg(long, env = "BELLWIRE_TOKEN", hide_env_values = true, value_name = "SECRET")]
+    #[arg(long, global = true, env = "BELLWIRE_TOKEN", hide_env_values = true, value_name = "SECRET")]
     pub(crate) token: Option<Secret>,
     #[command(flatten)]
     pub(crate) settings: Settings,
@@ -69,8 +69,13 @@ impl Connection {
         self.settings.load(Vec::new())?.config.data_dir.context("there is no data folder; say --data-dir")
     }
 
+    /// The token of the flag or the environment.
+    pub(crate) fn explicit_token(&self) -> Option<&Secret> {
+        self.token.as_ref().filter(|token| !token.reveal().is_empty())
+    }
+
     fn token(&self) -> Result<Secret> {
-        if let Some(token) = self.token.as_ref().filter(|token| !token.reveal().is_empty()) {
+        if let Some(token) = self.explicit_token() {
             return Ok(token.clone());
         }
         let dir = self.data_dir()?;
@@ -199,6 +204,13 @@ pub(crate) fn reachable(listen: SocketAddr) -> String {
 pub(crate) fn conversation_path(id: &str, call: &str, user: Option<&str>) -> String {
     let owner = user.map(|user| format!("?user_id={}", segment(user))).unwrap_or_default();
     format!("/v1/conversations/{}{call}{owner}", segment(id))
+}
+
+/// A path with the query parameters that have a value.
+pub(crate) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
+    let given = parameters.iter().filter_map(|(name, value)| Some(format!("{name}={}", segment((*value)?))));
+    let query: Vec<String> = given.collect();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) }
 }
 
 /// Percent-encodes a text as one path segment or query value.

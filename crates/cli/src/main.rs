@@ -1,6 +1,7 @@
 //! The `bellwire` binary: parses the arguments, runs the command, prints errors and sets the exit code.
 
 mod args;
+mod authority;
 mod client;
 mod commands;
 mod data_dir;
@@ -50,10 +51,17 @@ fn run(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Deliveries(deliveries) => commands::deliveries::run(&deliveries),
+        Command::Conversations(conversations) => commands::conversations::run(&conversations),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Emit(emit) => commands::emit::run(&emit),
+        Command::Erase(erase) => commands::erase::run(&erase),
+        Command::Events(events) => commands::events::run(&events),
+        Command::Inbox(inbox) => commands::inbox::run(&inbox),
         Command::Inject(inject) => commands::inject::run(&inject),
+        Command::Mail(mail) => commands::mail::run(&mail),
         Command::Mcp(mcp) => commands::mcp::run(&mcp),
+        Command::Say(say) => commands::say::run(&say),
+        Command::Settings(settings) => commands::settings::run(&settings),
         Command::Tail(tail) => commands::tail::run(&tail),
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Token(token) => commands::token::run(&token),

@@ -55,6 +55,32 @@ pub(crate) fn text(value: &Value, key: &str) -> String {
     printable(value[key].as_str().unwrap_or(""))
 }
 
+/// The same on one line, as a cell of a table.
+pub(crate) fn cell(value: &Value, key: &str) -> String {
+    text(value, key).replace(['\n', '\t'], " ")
+}
+
+/// A time of a JSON object without fractions of a second, so that columns stay aligned.
+pub(crate) fn seconds(value: &Value, key: &str) -> String {
+    let time = text(value, key);
+    match time.split_once('.') {
+        Some((whole, _)) => format!("{whole}Z"),
+        None => time,
+    }
+}
+
+/// The entries of a list that the hub answered.
+pub(crate) fn items(list: &Value) -> &[Value] {
+    list["items"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Says on standard error how to get the next page of a list, if there is one.
+pub(crate) fn say_next_page(list: &Value) {
+    if let Some(cursor) = list["next_cursor"].as_str() {
+        anstream::eprintln!("{}", paint(MUTED, format!("there are more: --cursor {}", printable(cursor))));
+    }
+}
+
 /// Prints a JSON value on one line.
 pub(crate) fn print_json(value: &Value) -> Result<bool> {
     let mut out = std::io::stdout().lock();

@@ -15,10 +15,10 @@ const FILE_NAME: &str = "bellwire.toml";
 #[derive(Args, Clone, Default)]
 pub(crate) struct Settings {
     /// The configuration file; by default bellwire.toml in your configuration folder, or in the system's
-    #[arg(long = "config", env = "BELLWIRE_CONFIG", value_name = "FILE")]
+    #[arg(long = "config", global = true, env = "BELLWIRE_CONFIG", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// The data folder; by default the platform's, such as ~/.local/share/bellwire
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
 

@@ -10,6 +10,7 @@ mod cost;
 mod deliveries;
 mod docs;
 mod drafts;
+mod email_test;
 mod error;
 mod event_list;
 mod event_lookup;
@@ -87,6 +88,8 @@ pub(crate) struct Parts {
     pub(crate) unsubscribe: crate::deliver::UnsubscribeLinks,
     /// Whether sending email is configured.
     pub(crate) mails: bool,
+    /// Sends test emails.
+    pub(crate) mail_tester: crate::deliver::email::MailTester,
     /// Caches refusals of the hourly limits, so that a repeated call does not reach the database.
     pub(crate) refusals: Arc<dyn RefusalCache>,
     /// Bounds how often rate-limited tool results carry notifications.

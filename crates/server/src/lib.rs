@@ -39,7 +39,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::auth::Authenticator;
 use crate::config::RetentionConfig;
-use crate::deliver::email::Smtp;
+use crate::deliver::email::{MailTester, Smtp};
 use crate::deliver::{MailSender, Outbox};
 use crate::folder::SubscriberFolder;
 use crate::http::{ConcurrencyLimits, Hub, Parts, TraceIds};
@@ -165,6 +165,8 @@ impl App {
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
             mails: smtp.is_some(),
+            // A test is answered before the request times out.
+            mail_tester: MailTester::new(smtp.clone(), config.email.clone(), config.limits.request_timeout() * 4 / 5),
             refusals,
             notification_throttle: tools::NotificationThrottle::default(),
             // Well before the timeout of the request.

@@ -37,9 +37,13 @@ pub(crate) struct EmitArgs {
     /// Your own id for it: an event that is sent twice takes effect once
     #[arg(long)]
     id: Option<String>,
+    /// Your own key for repeats: within the subscriber's dedupe window, events with the same key are shown once and counted
+    #[arg(long, value_name = "KEY")]
+    dedupe_key: Option<String>,
     /// Publish the events of a file instead, one JSON object per line; - reads standard input
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["kind", "payload", "conversation", "user", "agent", "source", "severity", "id"])]
+          conflicts_with_all = ["kind", "payload", "conversation", "user", "agent", "source", "severity", "id",
+                                "dedupe_key"])]
     ndjson: Option<String>,
     /// Print the JSON of the hub's response
     #[arg(long)]
@@ -83,6 +87,7 @@ impl EmitArgs {
             ("user_id", &self.user),
             ("agent", &self.agent),
             ("id", &self.id),
+            ("dedupe_key", &self.dedupe_key),
         ];
         event.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?)))));
         Ok(Value::Object(event))

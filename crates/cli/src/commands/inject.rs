@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::input;
 use crate::client::{Client, Connection, conversation_path};
-use crate::output::{MUTED, paint, print_json, printable};
+use crate::output::{MUTED, paint, print_json, printable, warn};
 
 /// Take an agent's pending notifications at an injection point and print the block
 #[derive(Args)]
@@ -32,6 +32,19 @@ pub(crate) struct InjectArgs {
     /// block, append or synthetic
     #[arg(long)]
     style: Option<String>,
+    /// The API format of synthetic messages, with --style synthetic: anthropic, openai_chat or openai_responses
+    #[arg(long)]
+    shape: Option<String>,
+    /// The largest number of items, 1 to 100 [default: 10]
+    #[arg(long, value_name = "N")]
+    max_items: Option<u32>,
+    /// The largest number of tokens, tags included, 64 to 100000 [default: 1000]
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u32>,
+    /// The id of an earlier injection whose answer never reached the model: its notifications become pending again; may be
+    /// given several times
+    #[arg(long, value_name = "CALL_ID")]
+    unseen: Vec<String>,
     /// Print the JSON of the hub's response
     #[arg(long)]
     json: bool,
@@ -56,17 +69,27 @@ pub(crate) fn run(arguments: &InjectArgs) -> Result<bool> {
     let number = |key: &str| answer[key].as_u64().unwrap_or(0);
     let counts = format!("{} shown, {} folded, {} pending", number("showing"), number("folded"), number("pending"));
     anstream::eprintln!("{}", paint(MUTED, counts));
+    for warning in answer["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        warn(warning);
+    }
     Ok(true)
 }
 
 impl InjectArgs {
     fn body(&self) -> Result<Value> {
         let mut body = json!({ "point": self.point, "call_id": self.call_id });
-        if let Some(agent) = &self.agent {
-            body["agent"] = json!(agent);
+        for (key, value) in [("agent", &self.agent), ("style", &self.style), ("shape", &self.shape)] {
+            if let Some(value) = value {
+                body[key] = json!(value);
+            }
         }
-        if let Some(style) = &self.style {
-            body["style"] = json!(style);
+        for (key, value) in [("max_items", self.max_items), ("max_tokens", self.max_tokens)] {
+            if let Some(value) = value {
+                body[key] = json!(value);
+            }
+        }
+        if !self.unseen.is_empty() {
+            body["unseen"] = json!(self.unseen);
         }
         if let Some(result) = &self.tool_result {
             body["tool_result"] = json!(input::text(result)?);

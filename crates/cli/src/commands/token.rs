@@ -7,7 +7,8 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::when;
-use crate::client::{Client, Connection, segment};
+use crate::authority;
+use crate::client::{Connection, segment};
 use crate::output::{STRONG, paint, print_json, printable, text};
 
 /// Create, list and revoke tokens
@@ -78,7 +79,7 @@ pub(crate) fn run(arguments: &TokenArgs) -> Result<bool> {
         TokenCommand::Create(create) => create.run(),
         TokenCommand::List(list) => list.run(),
         TokenCommand::Revoke(RevokeArgs { id, connection }) => {
-            Client::new(connection)?.call(Method::DELETE, &format!("/v1/tokens/{}", segment(id)), None)?;
+            authority::client(connection)?.call(Method::DELETE, &format!("/v1/tokens/{}", segment(id)), None)?;
             anstream::eprintln!("revoked {}", printable(id));
             Ok(true)
         }
@@ -98,7 +99,7 @@ impl CreateArgs {
         ];
         let mut body = Map::from_iter([("scope".to_owned(), json!(self.scope))]);
         body.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?)))));
-        let created = Client::new(&self.connection)?.post("/v1/tokens", &Value::Object(body))?;
+        let created = authority::client(&self.connection)?.post("/v1/tokens", &Value::Object(body))?;
         if self.json {
             return print_json(&created);
         }
@@ -111,7 +112,7 @@ impl CreateArgs {
 
 impl ListArgs {
     fn run(&self) -> Result<bool> {
-        let list = Client::new(&self.connection)?.get("/v1/tokens")?;
+        let list = authority::client(&self.connection)?.get("/v1/tokens")?;
         if self.json {
             return print_json(&list);
         }

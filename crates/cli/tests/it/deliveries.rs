@@ -1,58 +1,16 @@
 //! `bellwire deliveries` and `bellwire remind`.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
-
 use crate::hub::Hub;
+use crate::mail_server::MailServer;
 use crate::program::{assert_output, shown, text};
 
-/// A mail server that refuses every recipient permanently.
-fn refusing_server() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = listener.local_addr().expect("its address").port();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            let mut lines = BufReader::new(stream.try_clone().expect("a second handle")).lines().map_while(Result::ok);
-            let mut answer = |words: &str| stream.write_all(format!("{words}\r\n").as_bytes()).is_ok();
-            let mut goes_on = answer("220 here");
-            while let Some(line) = lines.next().filter(|_| goes_on) {
-                let refused = line.starts_with("RCPT");
-                goes_on = answer(if refused { "550 5.1.1 no such user" } else { "250 fine" }) && line != "QUIT";
-            }
-        }
-    });
-    port
-}
-
-/// A hub with that mail server and a user, ada, with an address.
+/// A hub whose mail server refuses every recipient permanently, and a user, ada, with an address.
 fn hub_with_a_dead_letter() -> Hub {
-    let home = tempfile::tempdir().expect("a folder");
-    let folder = home.path().join(".config/bellwire");
-    std::fs::create_dir_all(&folder).expect("the folder can be made");
-    let email = format!("[email]\nhost = \"127.0.0.1\"\nport = {}\ntls = \"none\"\n", refusing_server());
-    std::fs::write(folder.join("bellwire.toml"), email).expect("it can be written");
-    let hub = Hub::start_in(home, &["--port", "0"]);
-    let answer = set_address(&hub, "ada@example.org");
-    assert!(answer.contains("200 OK"), "{answer}");
+    let refuses = |line: &str| line.starts_with("RCPT").then(|| "550 5.1.1 no such user".to_owned());
+    let hub = Hub::configured(&MailServer::start(refuses).config());
+    let set = hub.run(&["settings", "set", "--email", "ada@example.org", "--user", "ada"]);
+    assert!(set.status.success(), "{}", shown(&set));
     hub
-}
-
-/// Sets ada's address over HTTP, because no command does.
-fn set_address(hub: &Hub, address: &str) -> String {
-    let token = hub.run(&["token", "create", "--scope", "user", "--user", "ada"]);
-    let body = format!("{{\"email\": {{\"enabled\": true, \"address\": \"{address}\"}}}}");
-    let host = hub.url.trim_start_matches("http://").trim_end_matches('/');
-    let mut stream = std::net::TcpStream::connect(host).expect("the hub listens");
-    let head = format!(
-        "PATCH /v1/users/ada/settings HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {}\r\ncontent-type: \
-         application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        text(&token.stdout).trim(),
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).expect("it can be sent");
-    let mut answer = String::new();
-    std::io::Read::read_to_string(&mut stream, &mut answer).expect("it answers");
-    answer
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub(crate) enum Story {
     Tools,
     AgentLoop,
     Subscribers,
+    /// With a mail server.
+    People,
 }
 
 use Check::{By, Configuration, PartOf, Play};
@@ -60,6 +62,11 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
     ("docs/agent-loop.md", "Parallel tool calls", &["python"], PartOf(PYTHON_LOOP)),
     ("docs/agent-loop.md", "Sub-agents", &["sh"], Play(Story::AgentLoop)),
     ("docs/agent-loop.md", "Approach B: synthetic tool calls", &["sh", "text"], Play(Story::AgentLoop)),
+    ("docs/cli.md", "Why was the agent not told?", &["sh", "text"], Play(Story::People)),
+    ("docs/cli.md", "A person's inbox", &["sh", "text"], Play(Story::People)),
+    ("docs/cli.md", "A person's settings", &["sh", "text"], Play(Story::People)),
+    ("docs/cli.md", "Does the hub send email?", &["sh", "text"], Play(Story::People)),
+    ("docs/cli.md", "Erasing a person", &["sh", "text"], Play(Story::People)),
     ("docs/configuration.md", "Running it for others", &["toml"], Configuration),
     ("docs/configuration.md", "Email", &["toml"], Configuration),
     ("docs/hub.md", "Why was the agent told?", &["sh", "text"], Play(Story::Walkthrough)),

@@ -122,3 +122,56 @@ fn the_operator_traces_an_event_by_its_senders_id() {
     }
     assert_eq!(hub.json(&["trace", &bobs, "--json"])["id"], bobs);
 }
+
+#[test]
+fn events_with_one_dedupe_key_are_shown_once() {
+    let hub = Hub::start();
+    let emit = |tool: &str, key: &[&str]| {
+        let payload = format!(r#"{{"tool_name": "{tool}", "error_type": "timeout"}}"#);
+        let event =
+            ["emit", "tool.call.failure", &payload, "-c", "chat", "--user", "ada", "--severity", "error", "--json"];
+        let answer = hub.json(&[&event[..], key].concat());
+        answer["events"][0]["verdicts"][0]["verdict"].clone()
+    };
+    assert_eq!(emit("search", &["--dedupe-key", "vault"]), "held");
+    assert_eq!(emit("write", &["--dedupe-key", "vault"]), "duplicate");
+    assert_eq!(emit("write", &["--dedupe-key", "disk"]), "held");
+    assert_eq!(emit("read", &[]), "held");
+    let both = hub.run(&["emit", "--ndjson", "-", "--dedupe-key", "vault"]);
+    assert!(text(&both.stderr).contains("cannot be used with"), "{}", shown(&both));
+}
+
+#[test]
+fn an_injection_is_limited_shaped_and_taken_back() {
+    let hub = Hub::start();
+    for task in ["b1", "b2", "b3"] {
+        let payload = format!(r#"{{"task_id": "{task}", "result_summary": "{}"}}"#, "all of it is done ".repeat(6));
+        let output =
+            hub.run(&["emit", "task.background.complete", &payload, "-c", "chat", "--user", "ada", "--source", task]);
+        assert!(output.status.success(), "{}", shown(&output));
+    }
+    let inject = |arguments: &[&str]| hub.json(&[&["inject", "chat", "turn_start", "--json"], arguments].concat());
+    let one = inject(&["call_1", "--max-items", "1"]);
+    assert_eq!((&one["showing"], &one["pending"]), (&1.into(), &2.into()), "{one}");
+    let again = inject(&["call_2", "--unseen", "call_1", "--max-tokens", "64"]);
+    assert_eq!(again["count"], 3, "the first is pending again: {again}");
+    assert!(again["showing"].as_u64() < Some(3), "64 tokens are few: {again}");
+    let openai = inject(&[
+        "call_3",
+        "--unseen",
+        "call_1",
+        "--unseen",
+        "call_2",
+        "--style",
+        "synthetic",
+        "--shape",
+        "openai_chat",
+    ]);
+    assert!(openai["messages"][0]["tool_calls"].is_array(), "{openai}");
+    let anthropic = inject(&["call_4", "--unseen", "call_3", "--style", "synthetic", "--shape", "anthropic"]);
+    assert_eq!(anthropic["messages"][0]["content"][0]["type"], "tool_use", "{anthropic}");
+    let unknown = hub.run(&["inject", "chat", "turn_start", "call_5", "--unseen", "never"]);
+    let wrong = hub.run(&["inject", "chat", "turn_start", "call_6", "--max-items", "0"]);
+    let shape = hub.run(&["inject", "chat", "turn_start", "call_7", "--style", "synthetic", "--shape", "gemini"]);
+    assert_output!([&unknown, &wrong, &shape].map(shown).join("\n"));
+}

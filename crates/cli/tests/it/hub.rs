@@ -1,6 +1,6 @@
 //! A hub as a child process.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use serde_json::Value;
@@ -26,6 +26,15 @@ impl Hub {
         let mut serve = command(home.path());
         serve.arg("serve").args(arguments);
         Self::started(home, serve)
+    }
+
+    /// A hub with this configuration file.
+    pub(crate) fn configured(file: &str) -> Self {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = home.path().join(".config/bellwire");
+        std::fs::create_dir_all(&folder).expect("the folder can be made");
+        std::fs::write(folder.join("bellwire.toml"), file).expect("it can be written");
+        Self::start_in(home, &["--port", "0"])
     }
 
     /// A hub that is started by a shell which has run this first, such as `ulimit -n 300`.
@@ -98,6 +107,32 @@ impl Hub {
         let output = self.run(&["token", "create", "--scope", "agent", "--user", user, "--origin", "butler"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout).trim().to_owned()
+    }
+
+    /// A token of this person's own.
+    pub(crate) fn user_token_of(&self, user: &str) -> String {
+        let output = self.run(&["token", "create", "--scope", "user", "--user", user]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).trim().to_owned()
+    }
+
+    /// Calls an agent's tool over HTTP, for which there is no command.
+    pub(crate) fn tool(&self, token: &str, name: &str, arguments: &Value) -> Value {
+        let host = self.url.trim_start_matches("http://");
+        let body = serde_json::json!({ "arguments": arguments }).to_string();
+        let request = format!(
+            "POST /v1/tools/{name} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\ncontent-type: \
+             application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = std::net::TcpStream::connect(host).expect("the hub listens");
+        stream.write_all(request.as_bytes()).expect("it can be sent");
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).expect("it answers");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let result: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"));
+        assert_eq!(result["success"], true, "{result}");
+        result
     }
 
     /// Stops the hub with SIGTERM; returns its home folder and the rest of its standard error.

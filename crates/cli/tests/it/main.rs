@@ -2,22 +2,29 @@
 
 mod documents;
 mod hub;
+mod mail_server;
 mod program;
 
+mod authority;
 mod commands;
 mod configuration;
 mod deliveries;
 mod demo;
 mod doctor;
+mod erase;
 mod events;
 mod help;
 #[cfg(target_os = "linux")]
 mod hostile;
+mod inbox;
+mod lists;
 mod logging;
+mod mail;
 mod mcp;
 mod readiness;
 mod refusals;
 mod serve;
+mod settings;
 mod tail;
 mod templates;
 mod tidy;

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::documents::{Block, Check, Story, blocks_with};
 use crate::hub::{Hub, terminate};
+use crate::mail_server::MailServer;
 use crate::program::{VARYING, root, text};
 
 #[test]
@@ -34,6 +35,11 @@ fn the_subscriber_of_the_guide_is_right() {
 }
 
 #[test]
+fn the_commands_for_people_work_as_printed() {
+    play(Story::People);
+}
+
+#[test]
 fn the_observed_call_is_accepted_as_printed() {
     let blocks = blocks_with(Check::By("walkthrough::the_observed_call_is_accepted_as_printed"));
     let [block] = &blocks[..] else { panic!("{blocks:?}") };
@@ -55,14 +61,17 @@ fn play(story: Story) {
         before.retain(|block| block.document == "README.md" && !block.body.contains("bellwire demo"));
         blocks.splice(..0, before);
     }
-    let hub = Hub::start();
+    let hub = match story {
+        Story::People => Hub::configured(&MailServer::start(|_| None).config()),
+        _ => Hub::start(),
+    };
     let shell = Shell::new(&hub);
     let files = blocks.iter().filter_map(|block| Some((block.file.as_ref()?, &block.body)));
     files.for_each(|(path, body)| shell.write(path, body));
     // `tail` never ends.
     let endless = blocks.iter().position(|block| block.body.starts_with("bellwire tail")).unwrap_or(blocks.len());
     let followed = blocks.split_off(endless);
-    let output = essential(&shell.run(&blocks.iter().map(|block| script(block)).collect::<String>()));
+    let output = essential(&shell.run(&blocks.iter().map(script).collect::<String>()));
     for block in blocks.iter().filter(|block| block.language == "text") {
         let expected = essential(&block.body);
         assert!(in_order(&expected, &output), "the guide promises\n{expected}\n\nbut the commands print\n{output}");

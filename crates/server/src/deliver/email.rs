@@ -52,3 +52,6 @@ pub use outcome::{SmtpOutcome, SmtpStep};
 
 mod smtp;
 pub use smtp::{SetupError, Smtp};
+
+mod mail_test;
+pub(crate) use mail_test::{MailTestReport, MailTester, TestedStep};

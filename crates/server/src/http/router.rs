@@ -14,6 +14,7 @@ use super::conversation_list::{ConversationPage, ListedConversationBody};
 use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
 use super::deliveries::{DeliveryBody, DeliveryPage};
 use super::docs::DocsPage;
+use super::email_test::{EmailTestBody, NewEmailTest};
 use super::event_list::{EventPage, ListedEventBody};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
@@ -32,11 +33,11 @@ use super::shape::{self, Accepted, Created, List, NoContent, ResponseShape, shap
 use super::stream::HintStream;
 use super::subscribers::{DryRun, DryRunResult, SubscriberBody};
 use super::system_prompt::{PromptQuery, SystemPrompt};
-use super::tokens::{CreatedToken, NewToken, TokenView};
+use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, not_found, openapi,
+    Hub, conversations, deliveries, docs, email_test, events, health, inbox, inject, mcp, metrics, not_found, openapi,
     person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
@@ -280,11 +281,17 @@ routes! {
         /// List all tokens, without secrets
         GET "/v1/tokens" [Admin]
             () -> Json<List<TokenView>> => tokens::list;
+        /// Get the token of the request: its scope, and the person and conversation it is bound to
+        GET "/v1/token" [Admin Agent User Ingest Daemon]
+            () -> Json<OwnToken> => tokens::current;
         /// Revoke a token; its streams end
         DELETE "/v1/tokens/{id}" [Admin]
             () -> NoContent, or 409 => tokens::revoke;
     }
     "The hub itself" {
+        /// Send one test email with the hub's settings, and report each step of the SMTP session
+        POST "/v1/email/test" [Admin]
+            (Body<NewEmailTest>) -> Json<EmailTestBody>, or 409 429 => email_test::send;
         /// The page of the unsubscribe link in a mail; it asks for confirmation and changes nothing
         GET "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 => unsubscribe::ask;

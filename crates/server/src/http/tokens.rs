@@ -99,6 +99,36 @@ pub(super) struct CreatedToken {
     view: TokenView,
 }
 
+/// The token of the request: what it may do, and what it is bound to.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "OwnToken")]
+pub(super) struct OwnToken {
+    /// Its id.
+    id: String,
+    /// The scope.
+    scope: EnumText<Scope>,
+    /// The person it is bound to; null if it is bound to no one person.
+    user_id: Option<String>,
+    /// The conversation it is bound to.
+    conversation_id: Option<String>,
+    /// The authenticated name that people see as the sender.
+    origin: Option<String>,
+    /// When it expires.
+    expires_at: Option<Rfc3339Time>,
+}
+
+/// The caller's own token, so that a client learns whose it is.
+pub(super) async fn current(Extension(identity): Extension<Arc<Identity>>) -> Result<Json<OwnToken>, ApiError> {
+    Ok(Json(OwnToken {
+        id: identity.token_id.clone(),
+        scope: EnumText(identity.scope),
+        user_id: identity.caller.user_id.clone(),
+        conversation_id: identity.caller.conversation_id.clone(),
+        origin: identity.origin.clone(),
+        expires_at: identity.expires_at.map(Rfc3339Time),
+    }))
+}
+
 /// Creates a token. Only this response contains its secret.
 pub(super) async fn create(
     State(hub): State<Hub>,

@@ -97,7 +97,10 @@ async fn no_route_reads_or_changes_another_users_data() {
         // Access over MCP is tested in mcp.rs. Creating a conversation creates Bob's own, even if Ada's has the same id: that is
         // tested below.
         let personal = |path: &str| {
-            !path.starts_with("/v1/subscribers") && !path.starts_with("/mcp") && path != "/v1/conversations/{id}/inject"
+            path != "/v1/token"
+                && !path.starts_with("/v1/subscribers")
+                && !path.starts_with("/mcp")
+                && path != "/v1/conversations/{id}/inject"
         };
         let publishes = |route: &&Route| (route.method, route.path) == ("POST", "/v1/events");
         let routes = ROUTES.iter().filter(|route| route.scopes.contains(&scope) && personal(route.path));
@@ -205,6 +208,24 @@ async fn a_secret_is_shown_once_and_never_listed() {
     assert!(!list.to_string().contains(&secret[3..]));
     let (status, answer) = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "agent", "origin": "x"})).await;
     assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::BAD_REQUEST, Some("user_id")));
+}
+
+#[tokio::test]
+async fn every_token_reads_what_it_is_bound_to_and_no_other() {
+    let hub = TestHub::start().await;
+    for scope in Scope::ALL {
+        let token = hub.token(scope.as_str(), "ada").await;
+        let (status, own) = hub.get(&token, "/v1/token").await;
+        assert_eq!((status, &own["scope"]), (StatusCode::OK, &json!(scope.as_str())), "{own}");
+        let bound = !matches!(scope, Scope::Admin | Scope::Daemon);
+        assert_eq!(own["user_id"], json!(bound.then_some("ada")), "{own}");
+        assert!(!own.to_string().contains(&token[3..]), "{own}");
+    }
+    let everyones = json!({"scope": "agent", "user_id": "*", "origin": "butler", "conversation_id": "chat"});
+    let (_, made) = hub.post(&hub.admin, "/v1/tokens", everyones).await;
+    let (_, own) = hub.get(made["token"].as_str().unwrap(), "/v1/token").await;
+    assert_eq!((&own["user_id"], &own["conversation_id"]), (&Value::Null, &json!("chat")), "{own}");
+    assert_eq!((&own["id"], &own["origin"]), (&made["id"], &json!("butler")), "{own}");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod config;
 mod deliveries;
 mod docs;
 mod email;
+mod email_test;
 mod erase;
 mod errors;
 mod events;

@@ -217,7 +217,9 @@ class Page(html.parser.HTMLParser):
     @classmethod
     def of(cls, message):
         page = cls()
-        page.feed(message.get_body(("html",)).get_content())
+        # A test email is plain text.
+        body = message.get_body(("html",))
+        page.feed(body.get_content() if body else "")
         page.close()
         return {"tags": page.tags, "links": page.links, "text": "".join(page.text)}
 

@@ -56,7 +56,8 @@ impl MailMessage {
     }
 }
 
-fn date(at: Time) -> String {
+/// The value of a `Date` header.
+pub(super) fn date(at: Time) -> String {
     // The printer refuses years without four digits; such a time is replaced by the epoch.
     let epoch = || "Thu, 1 Jan 1970 00:00:00 +0000".to_owned();
     rfc2822::to_string(&moment(at, TimeZone::UTC)).unwrap_or_else(|_| epoch())

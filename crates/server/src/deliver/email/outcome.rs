@@ -83,6 +83,19 @@ impl SmtpOutcome {
     }
 }
 
+impl SmtpOutcome {
+    /// The outcome with its texts changed.
+    pub(super) fn map_text(self, change: impl Fn(String) -> String) -> Self {
+        match self {
+            Self::Sent { reply } => Self::Sent { reply: change(reply) },
+            Self::Refused { step, code, enhanced, text } => Self::Refused { step, code, enhanced, text: change(text) },
+            Self::Misconfigured { reason } => Self::Misconfigured { reason: change(reason) },
+            Self::TryAgain { reason, retry_after } => Self::TryAgain { reason: change(reason), retry_after },
+            Self::Unknown { reason } => Self::Unknown { reason: change(reason) },
+        }
+    }
+}
+
 impl From<SmtpError> for SmtpOutcome {
     fn from(error: SmtpError) -> Self {
         let step = error.step;

@@ -70,14 +70,56 @@ impl Smtp {
     /// Sends the bytes of a message, once. Dropping this future closes the connection; if the final dot was already written,
     /// the outcome is unknown.
     pub async fn send(&self, from: &EmailAddress, to: &EmailAddress, message: &[u8]) -> SmtpOutcome {
-        let mut session = match self.open_session().await {
+        self.send_reporting(from, to, message, &mut Vec::new()).await
+    }
+
+    /// [`Self::send`], which also adds every step to `passed` as soon as it has succeeded. If this future is dropped,
+    /// `passed` has the steps until then.
+    pub async fn send_reporting(
+        &self,
+        from: &EmailAddress,
+        to: &EmailAddress,
+        message: &[u8],
+        passed: &mut Vec<SmtpStep>,
+    ) -> SmtpOutcome {
+        let outcome = self.attempt(from, to, message, passed).await;
+        // A server may repeat what it was sent, and outcomes are stored, logged and shown.
+        outcome.map_text(|text| match &self.credentials {
+            Some(credentials) => credentials.redact(text),
+            None => text,
+        })
+    }
+
+    /// The steps of an attempt with these settings, in order.
+    pub fn steps(&self) -> Vec<SmtpStep> {
+        let (before, after): (&[SmtpStep], &[SmtpStep]) = match self.mode {
+            EmailTls::Implicit => (&[SmtpStep::Tls], &[]),
+            EmailTls::Starttls => (&[], &[SmtpStep::StartTls, SmtpStep::Tls, SmtpStep::Hello]),
+            EmailTls::None => (&[], &[]),
+        };
+        let login: &[SmtpStep] = if self.credentials.is_some() { &[SmtpStep::Auth] } else { &[] };
+        let transmit = [SmtpStep::Sender, SmtpStep::Recipient, SmtpStep::Data, SmtpStep::Body, SmtpStep::Answer];
+        [&[SmtpStep::Connect], before, &[SmtpStep::Greeting, SmtpStep::Hello], after, login, &transmit].concat()
+    }
+
+    async fn attempt(
+        &self,
+        from: &EmailAddress,
+        to: &EmailAddress,
+        message: &[u8],
+        passed: &mut Vec<SmtpStep>,
+    ) -> SmtpOutcome {
+        let mut session = match self.open_session(passed).await {
             Ok(session) => session,
             Err(error) => return error.into(),
         };
-        let outcome = match self.transmit(&mut session, from, to, message).await {
+        let outcome = match self.transmit(&mut session, from, to, message, passed).await {
             Ok(reply) => SmtpOutcome::answered(&reply),
             Err(error) => error.into(),
         };
+        if matches!(outcome, SmtpOutcome::Sent { .. }) {
+            passed.push(SmtpStep::Answer);
+        }
         // The reply to QUIT does not matter, and recording the outcome must not wait for it.
         tokio::spawn(async move { drop(within(QUIT_MAX, SmtpStep::Answer, session.quit()).await) });
         outcome
@@ -91,25 +133,32 @@ impl Smtp {
     }
 
     /// Connects, encrypts as configured, sends EHLO and logs in.
-    async fn open_session(&self) -> Result<SmtpSession, SmtpError> {
+    async fn open_session(&self, passed: &mut Vec<SmtpStep>) -> Result<SmtpSession, SmtpError> {
         let socket = TcpStream::connect((self.host.as_str(), self.port));
         let socket = within(self.step_max, SmtpStep::Connect, socket).await?;
+        passed.push(SmtpStep::Connect);
         let hello = self.hello.clone().unwrap_or_else(|| address_literal(&socket));
         // Without this, Nagle's algorithm would delay small commands.
         socket.set_nodelay(true).map_err(|error| SmtpError::at(SmtpStep::Connect, SmtpErrorCause::Lost(error)))?;
         let mut session = SmtpSession::new(socket, self.step_max);
         if self.mode == EmailTls::Implicit {
             session = self.tls.encrypt(session).await?;
+            passed.push(SmtpStep::Tls);
         }
         session.answer(SmtpStep::Greeting).await?.expect(SmtpStep::Greeting, 220)?;
+        passed.push(SmtpStep::Greeting);
         let mut offers = session.hello(&hello).await?;
+        passed.push(SmtpStep::Hello);
         if self.mode == EmailTls::Starttls {
             session = self.tls.start(session, &offers).await?;
+            passed.extend([SmtpStep::StartTls, SmtpStep::Tls]);
             // An attacker may have forged the unencrypted list of extensions; only the second list counts.
             offers = session.hello(&hello).await?;
+            passed.push(SmtpStep::Hello);
         }
         if let Some(credentials) = &self.credentials {
             credentials.log_in(&mut session, &offers).await?;
+            passed.push(SmtpStep::Auth);
         }
         Ok(session)
     }
@@ -120,12 +169,17 @@ impl Smtp {
         from: &EmailAddress,
         to: &EmailAddress,
         message: &[u8],
+        passed: &mut Vec<SmtpStep>,
     ) -> Result<SmtpReply, SmtpError> {
         session.command(SmtpStep::Sender, &format!("MAIL FROM:<{from}>")).await?.expect(SmtpStep::Sender, 250)?;
+        passed.push(SmtpStep::Sender);
         let recipient = session.command(SmtpStep::Recipient, &format!("RCPT TO:<{to}>")).await?;
         recipient.expect_any(SmtpStep::Recipient, &[250, 251, 252])?;
+        passed.push(SmtpStep::Recipient);
         session.command(SmtpStep::Data, "DATA").await?.expect(SmtpStep::Data, 354)?;
+        passed.push(SmtpStep::Data);
         session.body(message).await?;
+        passed.push(SmtpStep::Body);
         session.end_of_body(self.answer_max).await
     }
 }

@@ -6,6 +6,9 @@ use super::SetupError;
 use super::session::{SmtpError, SmtpErrorCause, SmtpSession};
 use crate::config::{EmailConfig, Secret};
 
+/// The shortest beginning of a longer password that is removed from a text.
+const REDACTED_MIN: usize = 8;
+
 /// The user name and password for AUTH.
 #[derive(Clone)]
 pub(super) struct Credentials {
@@ -39,6 +42,22 @@ impl Credentials {
         }
     }
 
+    /// A text without the password, as it is and as it was sent. A text that was cut may end within it, so its beginnings
+    /// are removed too.
+    pub(super) fn redact(&self, mut text: String) -> String {
+        let password = self.password.reveal();
+        let both = format!("\0{}\0{password}", self.username);
+        for secret in [BASE64_STANDARD.encode(both), BASE64_STANDARD.encode(password), password.to_owned()] {
+            let ends = secret.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
+            let mut beginnings =
+                ends.map(|end| &secret[..end]).filter(|part| part.len() >= secret.len().min(REDACTED_MIN));
+            if let Some(found) = beginnings.find(|part| text.contains(*part)) {
+                text = text.replace(found, "[password]");
+            }
+        }
+        text
+    }
+
     /// Logs in with PLAIN, else LOGIN. Must be called after the connection is encrypted as configured.
     pub(super) async fn log_in(&self, session: &mut SmtpSession, offers: &[String]) -> Result<(), SmtpError> {
         let offered = offers.iter().find_map(|line| line.strip_prefix("AUTH")).unwrap_or_default();
@@ -62,5 +81,25 @@ impl Credentials {
             list => format!("the server offers AUTH {}, of which Bellwire knows none (PLAIN, LOGIN)", list.join(" ")),
         };
         Err(SmtpError::at(SmtpStep::Auth, SmtpErrorCause::Setup(reason)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_shows_the_password_in_any_form_it_was_sent_in() {
+        let credentials = Credentials { username: "bell".into(), password: Secret::new("correct horse") };
+        let sent = [
+            "correct horse".to_owned(),
+            BASE64_STANDARD.encode("correct horse"),
+            BASE64_STANDARD.encode("\0bell\0correct horse"),
+        ];
+        for form in sent {
+            assert_eq!(credentials.redact(format!("535 no: {form}!")), "535 no: [password]!");
+            assert_eq!(credentials.redact(format!("535 no: {}", &form[..form.len() - 3])), "535 no: [password]");
+        }
+        assert_eq!(credentials.redact("535 5.7.8 not correct".into()), "535 5.7.8 not correct");
     }
 }
