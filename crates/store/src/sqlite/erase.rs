@@ -346,7 +346,7 @@ mod tests {
             let numbers = format!("WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {events})");
             file.execute_batch(&format!(
                 "{numbers} INSERT INTO events SELECT CAST('{user}' || i AS BLOB), 't', 's', 'info', 1, '{{}}', NULL, 'c', \
-                    'main', NULL, NULL, 'other', '{user}', 1, 0, '[]' FROM n;
+                    'main', NULL, NULL, 'other', '{user}', 1, 0, '[]', NULL FROM n;
                  {numbers} INSERT INTO brought_ids SELECT 'admin', '{user}' || i, CAST('{user}' || i AS BLOB), x'', 1 FROM n;
                  {numbers} INSERT INTO superseded SELECT CAST('{user}' || i AS BLOB), 's', x'', 1 FROM n;
                  {numbers} INSERT INTO notifications SELECT CAST('{user}' || i AS BLOB), '{user}', 'c', 'main', 's', 'high', \

@@ -3,6 +3,7 @@
 
 use bellwire_core::event::TypePattern;
 use bellwire_core::{EventId, Time};
+use sha2::{Digest as _, Sha256};
 use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
 
@@ -39,10 +40,11 @@ struct Candidate {
     bytes: usize,
 }
 
-/// The rows are limited before they are joined, so that ids whose events were deleted cost no more than others.
+/// The rows are limited before they are joined, so that ids with the same hash cost no more than others.
 const NAMED: &str = "SELECT events.id, events.owner, events.conversation_id, events.type, events.accepted_at FROM \
-    (SELECT event_id, at FROM brought_ids WHERE id = $1 ORDER BY at DESC LIMIT $2) AS named \
-    CROSS JOIN events ON events.id = named.event_id ORDER BY named.at DESC";
+    (SELECT id FROM events WHERE client_id_hash = $1 ORDER BY id DESC LIMIT $2) AS named \
+    CROSS JOIN brought_ids ON brought_ids.event_id = named.id CROSS JOIN events ON events.id = named.id \
+    WHERE brought_ids.id = $3 ORDER BY named.id DESC";
 
 /// The events with this client event id, of all senders, the newest first.
 pub(super) async fn events_named(
@@ -50,7 +52,8 @@ pub(super) async fn events_named(
     client_event_id: &str,
     limit: usize,
 ) -> Result<Vec<NamedEvent>, StoreError> {
-    let query = sqlx::query(NAMED).bind(client_event_id).bind(row_count(limit));
+    let hash = client_id_hash(client_event_id);
+    let query = sqlx::query(NAMED).bind(&hash[..]).bind(row_count(limit)).bind(client_event_id);
     let rows = query.fetch_all(connection).await.map_err(failure)?;
     let named = |row: &SqliteRow| {
         Ok(NamedEvent {
@@ -62,6 +65,12 @@ pub(super) async fn events_named(
         })
     };
     rows.iter().map(named).collect()
+}
+
+/// The hash of a client event id, by which an index finds it.
+pub(super) fn client_id_hash(client_event_id: &str) -> [u8; 16] {
+    let hash: [u8; 32] = Sha256::digest(client_event_id.as_bytes()).into();
+    std::array::from_fn(|at| hash[at])
 }
 
 /// A page of events, newest first, and the position of the next one.
@@ -201,9 +210,11 @@ mod tests {
         let file = rusqlite::Connection::open_in_memory().unwrap();
         MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
         let mut plan = file.prepare(&format!("EXPLAIN QUERY PLAN {NAMED}")).unwrap();
-        let lines = plan.query_map(["build-17", "20"], |row| row.get::<_, String>(3)).unwrap();
+        let lines = plan.query_map(["hash", "20", "build-17"], |row| row.get::<_, String>(3)).unwrap();
         let lines: Vec<String> = lines.map(Result::unwrap).collect();
-        assert!(lines.iter().any(|line| line.contains("brought_ids_by_id (id=?)")), "{lines:#?}");
+        for index in ["events_by_client_id_hash (client_id_hash=?)", "brought_ids_by_event (event_id=?)"] {
+            assert!(lines.iter().any(|line| line.contains(index)), "{index}: {lines:#?}");
+        }
         assert!(!lines.iter().any(|line| line.starts_with("SCAN ") && !line.contains("named")), "{lines:#?}");
     }
 }

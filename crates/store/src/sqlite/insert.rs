@@ -1,9 +1,12 @@
 //! Inserts the rows of publishing and injecting, with cached prepared statements.
 
-use bellwire_core::Time;
+use std::collections::HashMap;
+
 use bellwire_core::notification::EndReason;
+use bellwire_core::{EventId, Time};
 use rusqlite::{Connection, params};
 
+use super::event_list::client_id_hash;
 use crate::rows::{Changes, ClientEventIdRow, ConversationRow, EventRow, InjectionRow, NotificationRow};
 
 pub(super) fn conversations<'a>(
@@ -33,11 +36,18 @@ pub(super) fn conversations<'a>(
     Ok(())
 }
 
-pub(super) fn events(connection: &Connection, rows: &[EventRow]) -> rusqlite::Result<()> {
+/// `client_ids` are those of the same commit: the hash of an event's client id is in its row.
+pub(super) fn events(
+    connection: &Connection,
+    rows: &[EventRow],
+    client_ids: &[ClientEventIdRow],
+) -> rusqlite::Result<()> {
+    let hashes: HashMap<EventId, [u8; 16]> =
+        client_ids.iter().map(|row| (row.event_id, client_id_hash(&row.id))).collect();
     let mut insert = connection.prepare_cached(
         "INSERT INTO events (id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
-         user_id, correlation_id, cause, owner, accepted_at, filtered, verdicts) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         user_id, correlation_id, cause, owner, accepted_at, filtered, verdicts, client_id_hash) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for row in rows {
         let event = &row.event;
@@ -58,6 +68,7 @@ pub(super) fn events(connection: &Connection, rows: &[EventRow]) -> rusqlite::Re
             row.accepted_at.as_millis(),
             row.filtered,
             row.verdicts.json().get(),
+            hashes.get(&event.id()),
         ])?;
     }
     Ok(())
@@ -143,7 +154,7 @@ pub(super) fn injections(connection: &Connection, rows: &[InjectionRow], latest:
 /// Inserts all rows that publishing and injecting write.
 pub(super) fn all(connection: &Connection, changes: &Changes, latest: i64) -> rusqlite::Result<()> {
     conversations(connection, changes.conversations.values())?;
-    events(connection, &changes.events)?;
+    events(connection, &changes.events, &changes.client_event_ids)?;
     client_event_id(connection, &changes.client_event_ids)?;
     notifications(connection, changes.notifications.values())?;
     injections(connection, &changes.injections, latest)

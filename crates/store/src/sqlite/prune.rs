@@ -116,7 +116,7 @@ mod tests {
         file.execute_batch(
             "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
              INSERT INTO events SELECT CAST('000' || i AS BLOB), 't', 's', 'info', 1, zeroblob(1024 * 1024), NULL, 'c', 'main', \
-                NULL, NULL, 'other', 'ada', 1, 0, '[]' FROM n;
+                NULL, NULL, 'other', 'ada', 1, 0, '[]', NULL FROM n;
              WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
              INSERT INTO injections (owner, conversation_id, agent, call_id, point, at, answer, taken, system_messages_json) \
                 SELECT 'ada', 'c', 'main', i, 'after_tool', 1, zeroblob(6 * 1024 * 1024), x'', '[1]' FROM n;",
