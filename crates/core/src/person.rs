@@ -31,6 +31,9 @@ pub use check::CheckNotifications;
 mod note;
 pub use note::NotifySelf;
 
+mod channel;
+pub use channel::ChannelName;
+
 mod settings;
 pub use settings::{
     EmailSettings, PersonSettings, QuietChange, QuietSettings, SettingsChange, TelegramSettings, ToastSettings,

@@ -4,8 +4,6 @@
 //! channel knows how to send. The start of an attempt is committed before the first byte is sent, so that after a crash
 //! no mail is sent twice that may have arrived.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +11,7 @@ use bellwire_store::{AttemptEnd, AttemptOutcome, AttemptStart, Claim, Purpose, S
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::channels::{Channels, OutboundMessage};
 use crate::{auth, clock};
 
 /// How often the store is polled in case a signal was missed.
@@ -20,22 +19,19 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often recording an outcome is tried: a short failure of the store must not lose the outcome of a sent mail.
 const RECORD_ATTEMPTS_MAX: usize = 5;
 
-/// Sends one claimed mail and returns the outcome. The code is set for a mail that confirms an address.
-pub type SendFn =
-    Arc<dyn Fn(Claim, Option<String>) -> Pin<Box<dyn Future<Output = AttemptOutcome> + Send>> + Send + Sync>;
-
-/// The worker. Clones share the store and the channel.
+/// The worker. Clones share the store and the channels.
 #[derive(Clone)]
 pub struct Outbox {
     store: Arc<dyn Store>,
-    send: SendFn,
+    channels: Channels,
     concurrency: usize,
 }
 
 impl Outbox {
-    /// A worker that sends with `send`, at most `concurrency` mails at once.
-    pub fn new(store: Arc<dyn Store>, send: SendFn, concurrency: usize) -> Self {
-        Self { store, send, concurrency }
+    /// A worker that sends through the configured channels, each within its own concurrency limit.
+    pub fn new(store: Arc<dyn Store>, channels: Channels) -> Self {
+        let concurrency = channels.configured().map(|channel| channel.sending().concurrency).sum();
+        Self { store, channels, concurrency }
     }
 
     /// Sends until `stopping` is true; then it claims nothing more and finishes the attempts it has started.
@@ -92,12 +88,18 @@ impl Outbox {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
-                tracing::warn!(%mail_id, %error, "could not record the start of an email attempt; the email will be claimed again");
+                tracing::warn!(%mail_id, %error, "could not record the start of a delivery attempt; the message will be claimed again");
                 return;
             }
         }
-        let outcome = (self.send)(claim, code).await;
-        tracing::info!(%mail_id, ?outcome, "email attempt finished");
+        let channel = claim.channel.as_str();
+        let outcome = match self.channels.get(channel) {
+            Some(channel) => channel.deliver(OutboundMessage::new(claim, code)).await,
+            None => {
+                AttemptOutcome::TryAgain { reason: format!("the hub has no channel {channel}"), retry_after_ms: None }
+            }
+        };
+        tracing::info!(%mail_id, channel, ?outcome, "delivery attempt finished");
         self.finish(AttemptEnd { mail_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
     }
 
@@ -106,11 +108,11 @@ impl Outbox {
             match self.store.finish(end.clone()).await {
                 Ok(true) => return,
                 Ok(false) => {
-                    tracing::warn!(mail_id = %end.mail_id, "the outcome of an email attempt was ignored: its claim had expired");
+                    tracing::warn!(mail_id = %end.mail_id, "the outcome of a delivery attempt was ignored: its claim had expired");
                     return;
                 }
                 Err(error) => {
-                    tracing::error!(mail_id = %end.mail_id, %error, attempt, "could not record the outcome of an email attempt");
+                    tracing::error!(mail_id = %end.mail_id, %error, attempt, "could not record the outcome of a delivery attempt");
                     tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }

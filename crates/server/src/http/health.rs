@@ -42,7 +42,9 @@ pub(super) async fn ready(State(hub): State<Hub>) -> Result<Json<Health>, ApiErr
     })?;
     // A delivery that cannot be read delays mail, but the hub still accepts events.
     let slow = match hub.store.oldest_delivery().await {
-        Ok(oldest_due) => oldest_due.filter(|_| hub.mails).and_then(|due| slow_mail(due, hub.store.now())),
+        Ok(oldest_due) => oldest_due
+            .filter(|_| hub.channels.configured().next().is_some())
+            .and_then(|due| slow_mail(due, hub.store.now())),
         Err(error) => Some(format!("deliveries cannot be read: {error}")),
     };
     let redis = hub.refusals.status().away.map(|_| REDIS_AWAY.to_owned());

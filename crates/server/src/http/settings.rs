@@ -18,7 +18,7 @@ use super::field::{PathId, SingleLineText};
 use super::idempotency::IdempotentBody;
 use super::{ApiError, Hub};
 use crate::auth::{self, Identity};
-use crate::deliver::email::EmailAddress;
+use crate::channels::email::EmailAddress;
 
 /// The maximum number of subscribers or origins in one patch.
 const NAMES_MAX: usize = 1000;
@@ -237,7 +237,7 @@ pub(super) async fn confirm(
     IdempotentBody { idempotency_key, body: confirmation }: IdempotentBody<Confirmation>,
 ) -> Result<Json<SettingsBody>, ApiError> {
     identity.check_user(&id)?;
-    if !hub.mails {
+    if !hub.channels.get("email").is_some_and(|channel| channel.status().is_configured()) {
         let message = "this hub sends no mail, so no code went out; its operator has to set up [email] first";
         return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
     }

@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{NotificationId, Randomness, Subscribers, Time};
-use bellwire_server::deliver::{Outbox, SendFn};
+use bellwire_server::channels::{OutboundContent, OutboundMessage};
+use bellwire_server::deliver::Outbox;
 use bellwire_store::{
-    AttemptOutcome, Caller, Claim, Clock, DeliveryState, MemoryStore, NotificationContent, NotificationDraft,
-    PeopleRules, Purpose, SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
+    AttemptOutcome, Caller, Clock, DeliveryState, MemoryStore, NotificationContent, NotificationDraft, PeopleRules,
+    SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
 };
+
+use crate::scripted_channel::scripted;
 
 /// A store with a simulated clock, and the messages that its outbox sends.
 pub(crate) struct Post {
@@ -111,13 +114,15 @@ impl Post {
 
     pub(crate) fn outbox(&self, outcome: AttemptOutcome) -> Outbox {
         let (sent, codes) = (self.sent.clone(), self.codes.clone());
-        let send: SendFn = Arc::new(move |claim, code| {
-            codes.lock().unwrap().extend(code);
-            sent.lock().unwrap().extend(texts(&claim));
+        let channels = scripted(move |message| {
+            match message.content {
+                OutboundContent::Code(code) => codes.lock().unwrap().push(code),
+                _ => sent.lock().unwrap().push(texts(&message)),
+            }
             let outcome = outcome.clone();
             Box::pin(async move { outcome })
         });
-        Outbox::new(self.store.clone(), send, 4)
+        Outbox::new(self.store.clone(), channels)
     }
 
     pub(crate) fn sent(&self) -> Vec<Vec<String>> {
@@ -130,10 +135,10 @@ impl Post {
     }
 }
 
-fn texts(claim: &Claim) -> Option<Vec<String>> {
-    match &claim.purpose {
-        Purpose::Notifications(items) => Some(items.iter().map(|item| item.message.clone()).collect()),
-        Purpose::Confirmation => None,
+fn texts(message: &OutboundMessage) -> Vec<String> {
+    match &message.content {
+        OutboundContent::Notifications(items) => items.iter().map(|item| item.message.clone()).collect(),
+        other => panic!("no notifications: {other:?}"),
     }
 }
 
@@ -208,12 +213,12 @@ async fn a_worker_that_dies_while_sending_leaves_an_unknown_outcome_and_no_secon
     post.tell("news").await;
     let (sent, asked) = (post.sent.clone(), Arc::new(tokio::sync::Notify::new()));
     let begun = asked.clone();
-    let hang: SendFn = Arc::new(move |claim, _| {
-        sent.lock().unwrap().extend(texts(&claim));
+    let hang = scripted(move |message| {
+        sent.lock().unwrap().push(texts(&message));
         begun.notify_one();
         Box::pin(std::future::pending())
     });
-    let dying = Outbox::new(post.store.clone(), hang, 1);
+    let dying = Outbox::new(post.store.clone(), hang);
     let worker = tokio::spawn(async move { dying.step().await });
     asked.notified().await;
     worker.abort();

@@ -28,7 +28,9 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<(bool, Option<AttemptOutcome>), StoreError> {
         let limit = match finish.outcome {
-            AttemptOutcome::Refused { .. } | AttemptOutcome::Unknown { .. } => FAILED_AT_ONCE + 1,
+            AttemptOutcome::Refused { .. } | AttemptOutcome::Unreachable { .. } | AttemptOutcome::Unknown { .. } => {
+                FAILED_AT_ONCE + 1
+            }
             AttemptOutcome::Sent | AttemptOutcome::TryAgain { .. } => usize::MAX,
         };
         let mut ours = self.attempt(finish.mail_id, finish.fence, DeliveryState::Started, limit, source).await?;
@@ -42,7 +44,9 @@ impl Executor {
                 self.settle(&ours, DeliveryState::Sent, None, None);
                 return Ok((true, None));
             }
-            AttemptOutcome::Refused { reason } => (DeliveryState::Failed, reason),
+            AttemptOutcome::Refused { reason } | AttemptOutcome::Unreachable { reason } => {
+                (DeliveryState::Failed, reason)
+            }
             AttemptOutcome::Unknown { reason } => (DeliveryState::Unknown, reason),
             AttemptOutcome::TryAgain { reason, retry_after_ms } => {
                 match self.rules.retry.next(attempts, now, retry_after_ms, finish.jitter) {

@@ -170,6 +170,12 @@ pub enum AttemptOutcome {
         /// The server's reason.
         reason: String,
     },
+    /// It was refused permanently because the target does not exist or the person has blocked the sender. Nothing more can
+    /// be sent there.
+    Unreachable {
+        /// The server's reason.
+        reason: String,
+    },
     /// It was not sent; a retry may succeed.
     TryAgain {
         /// Why it was not sent.
