@@ -32,12 +32,12 @@ mod note;
 pub use note::NotifySelf;
 
 mod channel;
-pub use channel::ChannelName;
+pub use channel::{ChannelChange, ChannelName, ChannelSettings};
 
 mod settings;
-pub use settings::{
-    EmailSettings, PersonSettings, QuietChange, QuietSettings, SettingsChange, TelegramSettings, ToastSettings,
-};
+pub use settings::{PersonSettings, QuietChange, QuietSettings, SettingsChange, ToastSettings};
+
+mod older_settings;
 
 mod sentence;
 

@@ -7,9 +7,8 @@
 //! No other part of the program names a channel. Planning, settings, outbox, readiness and failure notes ask the registry.
 
 mod channel;
-pub use channel::{
-    Channel, ChannelHub, ChannelStatus, ChannelTask, Grouping, OutboundContent, OutboundMessage, Sending,
-};
+pub use bellwire_store::Grouping;
+pub use channel::{Channel, ChannelHub, ChannelStatus, ChannelTask, OutboundContent, OutboundMessage, Sending};
 
 mod settings_shape;
 pub use settings_shape::{SettingsShape, TargetField, TargetKind, Verification, VerifiedField};
@@ -27,3 +26,5 @@ mod unsubscribe;
 pub use unsubscribe::UnsubscribeLinks;
 
 pub mod email;
+
+pub mod telegram;

@@ -2,6 +2,7 @@
 
 mod api_service;
 mod body;
+mod channel_settings;
 mod cloudevents;
 mod conversation_list;
 mod conversations;

@@ -382,12 +382,9 @@ async fn link_key(store: &dyn Store) -> Result<Vec<u8>, StartError> {
 
 /// The limits and channels of notifications to people.
 fn rules(config: &Config, channels: &Channels) -> PeopleRules {
-    let longest = channels.configured().map(|channel| channel.sending().attempt_max).max();
-    let attempt = longest.map(|longest| longest + ATTEMPT_MARGIN).unwrap_or_default();
     let own = |per_hour: u64| Some(per_hour).filter(|per_hour| *per_hour > 0);
     PeopleRules {
-        email: channels.configured().next().is_some(),
-        attempt_ms: u64::try_from(attempt.as_millis()).unwrap_or(u64::MAX),
+        channels: channels.rules(ATTEMPT_MARGIN),
         notifications_per_hour: config.limits.notifications_per_hour,
         reminders_per_hour: own(config.limits.reminders_per_hour),
         infos_per_hour: own(config.limits.infos_per_hour),

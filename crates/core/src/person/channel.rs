@@ -45,6 +45,42 @@ impl ChannelName {
     }
 }
 
+/// Whether and where a person is reached on one channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChannelSettings {
+    /// Whether the person wants messages on it.
+    pub enabled: bool,
+    /// The person's address in the channel.
+    pub target: Option<String>,
+    /// Whether the person has proven that the target is theirs.
+    pub verified: bool,
+}
+
+/// A change of the settings of one channel; `None` leaves a field as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChannelChange {
+    /// Whether the person wants messages on it.
+    pub enabled: Option<bool>,
+    /// The new target, in the channel's normal form; `Some(None)` removes it. A different target is not verified.
+    pub target: Option<Option<String>>,
+}
+
+impl ChannelSettings {
+    /// The target, if the channel is switched on and the target is verified.
+    pub fn usable_target(&self) -> Option<&str> {
+        self.target.as_deref().filter(|_| self.enabled && self.verified)
+    }
+
+    pub(super) fn apply(&mut self, change: &ChannelChange) {
+        if let Some(target) = &change.target {
+            self.verified &= *target == self.target;
+            self.target = target.clone();
+        }
+        self.enabled = change.enabled.unwrap_or(self.enabled);
+    }
+}
+
 impl Borrow<str> for ChannelName {
     fn borrow(&self) -> &str {
         &self.0

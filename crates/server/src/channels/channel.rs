@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::person::ChannelName;
-use bellwire_store::{AttemptOutcome, Claim, InboxItem, Purpose, Store};
+use bellwire_store::{AttemptOutcome, Claim, Grouping, InboxItem, Purpose, Store};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -71,15 +71,6 @@ pub struct Sending {
     pub concurrency: usize,
     /// The longest duration of one attempt. The lease of a started delivery is longer.
     pub attempt_max: Duration,
-}
-
-/// Which due notifications of one person may share a message.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Grouping {
-    /// All of them, as a digest.
-    Digest,
-    /// Those of one conversation. A toast with buttons is a message of its own, so that an answer belongs to one thing.
-    ByConversation,
 }
 
 /// Whether a channel can be used.
@@ -163,7 +154,7 @@ impl OutboundMessage {
             Purpose::Confirmation => OutboundContent::Code(code.unwrap_or_default()),
         };
         Self {
-            id: claim.mail_id,
+            id: claim.message_id,
             user_id: claim.user_id,
             target: claim.target,
             content,

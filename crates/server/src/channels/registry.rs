@@ -1,8 +1,14 @@
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::Channel;
+use bellwire_core::person::ChannelName;
+use bellwire_store::ChannelRules;
+
 use super::email::EmailChannel;
+use super::telegram::TelegramChannel;
+use super::{Channel, Verification};
 use crate::config::Config;
 
 /// All channels of a hub, in the order in which they are shown. Clones share the list.
@@ -21,7 +27,7 @@ pub struct ChannelError {
 impl Channels {
     /// The channels of this program, made from the configuration. A new channel adds one line here.
     pub fn of_config(config: &Config) -> Result<Vec<Arc<dyn Channel>>, ChannelError> {
-        Ok(vec![Arc::new(EmailChannel::new(&config.email)?)])
+        Ok(vec![Arc::new(EmailChannel::new(&config.email)?), Arc::new(TelegramChannel)])
     }
 
     /// A registry of these channels. Two of the same name are refused.
@@ -34,6 +40,22 @@ impl Channels {
             }
         }
         Ok(Self(channels.into()))
+    }
+
+    /// What the store has to know of the configured channels. `margin` = how much longer than an attempt its lease is.
+    pub(crate) fn rules(&self, margin: Duration) -> BTreeMap<ChannelName, ChannelRules> {
+        let rules = |channel: &Arc<dyn Channel>| {
+            let (shape, sending) = (channel.settings(), channel.sending());
+            let lease = sending.attempt_max + margin;
+            let rules = ChannelRules {
+                display_name: shape.display_name.to_owned(),
+                sends_codes: shape.verification == Verification::Code,
+                grouping: sending.grouping,
+                attempt_ms: u64::try_from(lease.as_millis()).unwrap_or(u64::MAX),
+            };
+            (channel.name(), rules)
+        };
+        self.configured().map(rules).collect()
     }
 
     /// The channel of this name, configured or not.

@@ -22,6 +22,8 @@ pub struct TargetField {
     pub description: &'static str,
     /// Its JSON type.
     pub kind: TargetKind,
+    /// A valid target, for the API description.
+    pub example: &'static str,
     /// Whether the person may set it. A new target must be verified again.
     pub is_writable: bool,
     /// Checks a target and returns its normal form. The error says what is wrong and what to write.

@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
+use bellwire_core::person::{ChannelChange, MessageType, QuietChange, SettingsChange};
 use bellwire_core::{NotificationId, Randomness, Subscribers, Time};
 use bellwire_server::channels::{OutboundContent, OutboundMessage};
 use bellwire_server::deliver::Outbox;
 use bellwire_store::{
-    AttemptOutcome, Caller, Clock, DeliveryState, MemoryStore, NotificationContent, NotificationDraft, PeopleRules,
-    SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
+    AttemptOutcome, Caller, ChannelRules, Clock, DeliveryState, MemoryStore, NotificationContent, NotificationDraft,
+    PeopleRules, SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
 };
 
-use crate::scripted_channel::scripted;
+use crate::scripted_channel::{email, scripted};
 
 /// A store with a simulated clock, and the messages that its outbox sends.
 pub(crate) struct Post {
@@ -41,8 +41,8 @@ impl Post {
 
     async fn store(clock: &Arc<AtomicI64>, folder: Option<&tempfile::TempDir>, per_hour: u64) -> Arc<dyn Store> {
         let read = clock.clone();
-        let people =
-            PeopleRules { email: true, notifications_per_hour: per_hour, attempt_ms: 60_000, ..PeopleRules::default() };
+        let people = PeopleRules { notifications_per_hour: per_hour, ..PeopleRules::default() };
+        let people = people.with_channel(email(), ChannelRules { attempt_ms: 60_000, ..ChannelRules::new("email") });
         let opening = StoreOptions {
             subscribers: Arc::new(Subscribers::bundled()),
             randomness: Randomness::repeatable(read.load(Ordering::SeqCst).unsigned_abs()),
@@ -66,16 +66,13 @@ impl Post {
 
     /// Ada sets an address and confirms it with the code sent there.
     pub(crate) async fn mail_to(&self, address: &str) {
-        let change = SettingsChange {
-            email_enabled: Some(true),
-            email_address: Some(Some(address.to_owned())),
-            ..SettingsChange::default()
-        };
-        self.change(change).await;
+        let change = ChannelChange { enabled: Some(true), target: Some(Some(address.to_owned())) };
+        self.change(SettingsChange::of_channel(email(), change)).await;
         assert_eq!(self.outbox(AttemptOutcome::Sent).step().await, 1);
         let code = self.codes.lock().unwrap().pop().expect("a code was mailed");
         let hash = bellwire_server::auth::hash(&code);
-        assert!(self.store.confirm_address("ada".into(), hash, None).await.unwrap().email.confirmed);
+        let settings = self.store.confirm_target("ada".into(), email(), hash, None).await.unwrap();
+        assert_eq!(settings.usable_target("email"), Some(address));
     }
 
     pub(crate) async fn change(&self, change: SettingsChange) {
@@ -199,7 +196,7 @@ async fn immediate_mail_is_durable_and_survives_a_crash_before_its_attempt() {
     let post = Post::open(true, "2026-01-03T12:00:00Z").await;
     post.tell("news").await;
     // A worker claims the delivery and dies: its lease expires and another worker sends it.
-    post.store.claim(1).await.unwrap();
+    post.store.claim(email(), 1).await.unwrap();
     let outbox = post.outbox(AttemptOutcome::Sent);
     assert_eq!(outbox.step().await, 0, "it is claimed");
     post.clock.fetch_add(60_000, Ordering::SeqCst);

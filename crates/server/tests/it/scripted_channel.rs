@@ -17,6 +17,7 @@ static SHAPE: SettingsShape = SettingsShape {
         description: "The address.",
         kind: TargetKind::Text { max: 254 },
         is_writable: true,
+        example: "ada@example.org",
         parse: |text| Ok(text.to_owned()),
     },
     verified: VerifiedField { name: "confirmed", description: "Whether it was confirmed." },
@@ -25,6 +26,11 @@ static SHAPE: SettingsShape = SettingsShape {
 
 /// A channel called `email` that hands each message to a function of the test, which returns the outcome.
 pub(crate) struct ScriptedChannel<F>(F);
+
+/// Its name.
+pub(crate) fn email() -> ChannelName {
+    ChannelName::parse("email").unwrap()
+}
 
 /// A registry with only this channel.
 pub(crate) fn scripted<F>(deliver: F) -> Channels
@@ -39,7 +45,7 @@ where
     F: Fn(OutboundMessage) -> BoxFuture<'static, AttemptOutcome> + Send + Sync + 'static,
 {
     fn name(&self) -> ChannelName {
-        ChannelName::parse("email").unwrap()
+        email()
     }
 
     fn settings(&self) -> &SettingsShape {

@@ -37,6 +37,7 @@ static SHAPE: SettingsShape = SettingsShape {
         description: "The address. The hub mails a code to it, and sends notifications only after the code was confirmed.",
         kind: TargetKind::Text { max: 254 },
         is_writable: true,
+        example: "ada@example.org",
         parse: |text| EmailAddress::parse(text).map(|address| address.to_string()),
     },
     verified: VerifiedField {
@@ -142,7 +143,7 @@ impl Channel for EmailChannel {
     fn status(&self) -> ChannelStatus {
         let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match (&self.smtp, failing) {
-            (None, _) => ChannelStatus::Off { fix: off() },
+            (None, _) => ChannelStatus::Off { fix: "set email.host".to_owned() },
             (Some(_), Some(reason)) => ChannelStatus::Failing { reason },
             (Some(_), None) => ChannelStatus::Ready,
         }

@@ -71,8 +71,8 @@ async fn one(server: &MailServer, case: &Case) {
 async fn is_told(post: &Post<'_>, case: &Case) {
     let name = case.name;
     let opening = match case.state {
-        "failed" => Some("A mail to you could not be delivered (ada@example.org): "),
-        "unknown" => Some("A mail to you may not have arrived (ada@example.org): "),
+        "failed" => Some("A message to you by email could not be delivered (ada@example.org): "),
+        "unknown" => Some("A message to you by email may not have arrived (ada@example.org): "),
         _ => None,
     };
     let inbox = post.inbox().await;
