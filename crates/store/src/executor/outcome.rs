@@ -39,6 +39,7 @@ impl Executor {
         }
         let now = self.context.now;
         let attempts = ours.iter().map(|one| one.attempts).max().unwrap_or(1);
+        let is_unreachable = matches!(finish.outcome, AttemptOutcome::Unreachable { .. });
         let (state, reason) = match finish.outcome {
             AttemptOutcome::Sent => {
                 self.settle(&ours, DeliveryState::Sent, None, None);
@@ -62,7 +63,12 @@ impl Executor {
         };
         let more = ours.len() > FAILED_AT_ONCE;
         ours.truncate(FAILED_AT_ONCE);
-        self.end_unsent(&ours, state, &reason, is_notified, source).await?;
+        let note = match (is_notified, is_unreachable) {
+            (true, _) => FailureNote::Given,
+            (false, true) => FailureNote::ChannelIsOff,
+            (false, false) => FailureNote::Failed,
+        };
+        self.end_unsent(&ours, state, &reason, note, source).await?;
         let rest = more.then_some(match state {
             DeliveryState::Unknown => AttemptOutcome::Unknown { reason },
             _ => AttemptOutcome::Refused { reason },
@@ -192,7 +198,8 @@ impl Executor {
             self.settle(&lapsed, DeliveryState::Waiting, None, Some(now));
         } else if self.is_readable(&lapsed[0].user_id, source).await? {
             let is_notified = notified.is_some() && notified == message;
-            self.end_unsent(&lapsed, DeliveryState::Unknown, reason, is_notified, source).await?;
+            let note = if is_notified { FailureNote::Given } else { FailureNote::Failed };
+            self.end_unsent(&lapsed, DeliveryState::Unknown, reason, note, source).await?;
         } else {
             // The person's rows are damaged, so no notification is possible. Other people's deliveries must go on.
             self.settle(&lapsed, DeliveryState::Unknown, Some(reason), None);
@@ -221,15 +228,15 @@ impl Executor {
         }
     }
 
-    /// Ends deliveries of one message as failed or unknown, adds a note to the person's inbox, and publishes an event to
-    /// each conversation that sent one of the notifications. Everything is loaded before anything is staged; if loading
+    /// Ends deliveries of one message as failed or unknown, adds a note to the person's inbox, switches the channel off if
+    /// its target cannot be reached, and publishes an event to each conversation that sent one of the notifications. Everything is loaded before anything is staged; if loading
     /// takes several steps, the loaded rows stay in memory.
     async fn end_unsent(
         &mut self,
         deliveries: &[Delivery],
         state: DeliveryState,
         reason: &str,
-        is_notified: bool,
+        note: FailureNote,
         source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let Some(first) = deliveries.first() else { return Ok(()) };
@@ -258,10 +265,12 @@ impl Executor {
         }
 
         self.settle(deliveries, state, Some(reason), None);
-        if !is_notified {
+        let is_off =
+            note == FailureNote::ChannelIsOff && self.switch_off(&first.user_id, &first.channel, &first.target);
+        if note != FailureNote::Given {
             let conversation = asking.first().and_then(|item| item.conversation_id.clone());
             let channel = self.rules.display_name(&first.channel);
-            let text = failure_note(channel, &first.target, state, reason);
+            let text = failure_note(channel, &first.target, state, is_off, reason);
             let note = InboxDraft::note(&first.user_id, conversation, text);
             // Notes have no hourly limit, so it is always admitted.
             let _ = self.admit(note, source).await?;
@@ -297,13 +306,28 @@ impl Executor {
     }
 }
 
+/// What the person is told in the inbox about a message that was not sent.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum FailureNote {
+    /// An earlier part of the same message has already told it.
+    Given,
+    /// That it failed.
+    Failed,
+    /// That it failed and that the channel is switched off, because the target cannot be reached.
+    ChannelIsOff,
+}
+
 /// The text of the inbox note about a failed or unknown message.
-fn failure_note(channel: &str, target: &str, state: DeliveryState, reason: &str) -> String {
+fn failure_note(channel: &str, target: &str, state: DeliveryState, is_off: bool, reason: &str) -> String {
     let what = match state {
         DeliveryState::Unknown => "may not have arrived",
         _ => "could not be delivered",
     };
-    let mut message = format!("A message to you by {channel} {what} ({target}): {reason}");
+    let off = match is_off {
+        true => format!(", and {channel} is now switched off in your settings"),
+        false => String::new(),
+    };
+    let mut message = format!("A message to you by {channel} {what}{off} ({target}): {reason}");
     if let Some((end, _)) = message.char_indices().nth(bellwire_core::person::MESSAGE_MAX - 1) {
         message.truncate(end);
         message.push('…');

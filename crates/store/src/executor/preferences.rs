@@ -1,7 +1,7 @@
 //! Changes to a person's settings, and the verification of a target by a code.
 
 use bellwire_core::Time;
-use bellwire_core::person::{ChannelName, PersonSettings};
+use bellwire_core::person::{ChannelName, ChannelSettings, PersonSettings};
 use uuid::Uuid;
 
 use super::people::HOUR_MS;
@@ -97,15 +97,19 @@ impl Executor {
         target: String,
         source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
-        let mut settings = self.person(&user_id, source).await?.settings.clone();
-        if let Some(settings_of_it) = settings.channels.get_mut(&channel)
-            && settings_of_it.target.as_ref() == Some(&target)
-            && settings_of_it.enabled
-        {
-            settings_of_it.enabled = false;
-            self.put_settings(&user_id, settings);
-        }
+        self.person(&user_id, source).await?;
+        self.switch_off(&user_id, &channel, &target);
         Ok(())
+    }
+
+    /// Switches a channel off for a person, who is loaded. False if it is off or the person has another target now.
+    pub(super) fn switch_off(&mut self, user_id: &str, channel: &ChannelName, target: &str) -> bool {
+        let mut settings = self.people[user_id].settings.clone();
+        let is_on = |one: &ChannelSettings| one.enabled && one.target.as_deref() == Some(target);
+        let Some(current) = settings.channels.get_mut(channel).filter(|one| is_on(one)) else { return false };
+        current.enabled = false;
+        self.put_settings(user_id, settings);
+        true
     }
 
     fn put_settings(&mut self, user_id: &str, settings: PersonSettings) {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use bellwire_core::InjectionPoint::TurnStart;
 use bellwire_core::person::{ChannelChange, ChannelName, ChannelSettings, QuietChange, SettingsChange};
 use bellwire_store::{
-    AttemptEnd, AttemptOutcome, AttemptStart, ChannelRules, Claim, Delivery, DeliveryState, Grouping,
-    NotificationDraft, PeopleRules, Purpose, SettingsRequest, WaitingDeliveries,
+    AttemptEnd, AttemptOutcome, AttemptStart, ChannelRules, Claim, Delivery, DeliveryState, Grouping, InboxItemKind,
+    InboxState, NotificationDraft, PeopleRules, Purpose, SettingsRequest, WaitingDeliveries,
 };
 use serde_json::json;
 use sqlx::ConnectOptions as _;
@@ -13,7 +14,7 @@ use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::backends::{Backend, email, with_email};
-use crate::notify::{message, toast, told};
+use crate::notify::{inbox, message, toast, told};
 
 fn pigeon() -> ChannelName {
     ChannelName::parse("pigeon").unwrap()
@@ -185,6 +186,57 @@ async fn a_channel_that_groups_by_conversation_sends_one_message_for_each_and_a_
         backend.pass(60_000 * 10);
         let again = backend.store().claim(pigeon(), 1).await.unwrap().remove(0);
         assert_eq!((again.message_id, texts(&again)), (one[0].message_id, vec!["1", "3"]));
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_target_switches_its_channel_off_and_the_person_and_the_agent_are_told() {
+    for backend in stores().await {
+        reach(&backend, "ada", email(), "ada@example.org").await;
+        reach(&backend, "ada", pigeon(), "roof 1").await;
+        told(&backend, message("news")).await;
+        let claim = backend.store().claim(email(), 1).await.unwrap().remove(0);
+        start(&backend, &claim).await;
+        told(&backend, message("more news")).await;
+        end(&backend, &claim, AttemptOutcome::Unreachable { reason: "no such mailbox".into() }).await;
+        let settings = backend.store().settings("ada".into()).await.unwrap();
+        let off = ChannelSettings { enabled: false, target: Some("ada@example.org".into()), verified: true };
+        assert_eq!(settings.channel("email"), off);
+        assert_eq!(settings.usable_target("pigeon"), Some("roof 1"), "the other channel stays on");
+        let note = inbox(&backend, InboxState::All).await.into_iter().find(|item| item.kind == InboxItemKind::Note);
+        let expected = "A message to you by email could not be delivered, and email is now switched off in your \
+                        settings (ada@example.org): no such mailbox";
+        assert_eq!(note.map(|note| note.message).as_deref(), Some(expected));
+        let block = backend.inject(TurnStart, "1").await.block;
+        assert!(block.contains("delivery_failed: email") && block.contains("no such mailbox"), "{block}");
+        assert!(!block.contains("ada@example.org"), "an agent sees no address: {block}");
+        // What already waited is not sent, and nothing more is planned there.
+        assert!(backend.store().claim(email(), 10).await.unwrap().is_empty());
+        told(&backend, message("even more")).await;
+        let mails = deliveries(&backend).await.into_iter().filter(|one| one.channel == email());
+        let states: Vec<_> = mails.map(|one| (one.state, one.reason.unwrap_or_default())).collect();
+        let expected = [
+            (DeliveryState::Skipped, "the channel is switched off".to_owned()),
+            (DeliveryState::Failed, "no such mailbox".to_owned()),
+        ];
+        assert_eq!(states, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_target_that_was_changed_meanwhile_stays_on_when_the_old_one_is_unreachable() {
+    for backend in stores().await {
+        reach(&backend, "ada", email(), "old@example.org").await;
+        told(&backend, message("news")).await;
+        let claim = backend.store().claim(email(), 1).await.unwrap().remove(0);
+        start(&backend, &claim).await;
+        reach(&backend, "ada", email(), "new@example.org").await;
+        end(&backend, &claim, AttemptOutcome::Unreachable { reason: "no such mailbox".into() }).await;
+        let settings = backend.store().settings("ada".into()).await.unwrap();
+        assert_eq!(settings.usable_target("email"), Some("new@example.org"));
+        let note = inbox(&backend, InboxState::All).await.into_iter().find(|item| item.kind == InboxItemKind::Note);
+        let expected = "A message to you by email could not be delivered (old@example.org): no such mailbox";
+        assert_eq!(note.map(|note| note.message).as_deref(), Some(expected));
     }
 }
 

@@ -175,16 +175,12 @@ async fn the_outbox_is_told_when_a_lease_ends() {
 #[tokio::test(start_paused = true)]
 async fn the_outbox_is_told_when_a_retry_is_due() {
     let hub = Virtual::open();
-    let change = bellwire_core::person::SettingsChange {
-        email_enabled: Some(true),
-        email_address: Some(Some("ada@example.org".into())),
-        ..Default::default()
-    };
+    let change = bellwire_core::person::SettingsChange { channels: email_to("ada@example.org"), ..Default::default() };
     hub.store.change_settings(bellwire_store::SettingsRequest { user_id: "ada".into(), change }).await.unwrap();
-    let Claim { mail_id, fence, .. } = hub.store.claim(1).await.unwrap().remove(0);
-    assert!(hub.store.start(AttemptStart { mail_id, fence, code: Some(vec![7]) }).await.unwrap());
+    let Claim { message_id, fence, .. } = hub.store.claim(email(), 1).await.unwrap().remove(0);
+    assert!(hub.store.start(AttemptStart { message_id, fence, code: Some(vec![7]) }).await.unwrap());
     let outcome = AttemptOutcome::TryAgain { reason: "greylisted".into(), retry_after_ms: Some(90_000) };
-    assert!(hub.store.finish(AttemptEnd { mail_id, fence, outcome, jitter: 0 }).await.unwrap());
+    assert!(hub.store.finish(AttemptEnd { message_id, fence, outcome, jitter: 0 }).await.unwrap());
     let mut changes = hub.store.outbox_changes();
     changes.mark_unchanged();
     let (waiting, _) = hub.store.deliveries(None, None, None, 1).await.unwrap();
@@ -192,7 +188,7 @@ async fn the_outbox_is_told_when_a_retry_is_due() {
     assert!(due >= 90_000, "the server asked for 90 s: {due} ms");
     let start = Instant::now();
     // An earlier ring is allowed, such as for the lease of the claim; there is nothing to claim then.
-    while hub.store.claim(1).await.unwrap().is_empty() {
+    while hub.store.claim(email(), 1).await.unwrap().is_empty() {
         changes.changed().await.unwrap();
     }
     let took = millis(start.elapsed());
