@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bellwire_core::person::{MessageType, SettingsChange};
+use bellwire_core::person::{ChannelChange, ChannelName, MessageType, SettingsChange};
 use bellwire_core::{Subscribers, Time};
 use bellwire_store::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Caller, Clock, NotificationContent, NotificationDraft, PeopleRules,
-    SettingsRequest, SqliteStore, Store, StoreOptions,
+    AttemptEnd, AttemptOutcome, AttemptStart, Caller, ChannelRules, Clock, NotificationContent, NotificationDraft,
+    PeopleRules, SettingsRequest, SqliteStore, Store, StoreOptions,
 };
 use tokio::task::JoinSet;
 
@@ -18,26 +18,27 @@ const CONCURRENCY: usize = 256;
 pub(crate) async fn add_people(folder: &Path, people: usize) {
     let store = open(folder).await;
     each(&store, people, |store, user_id| async move {
-        let change = SettingsChange {
-            email_enabled: Some(true),
-            email_address: Some(Some(format!("{user_id}@example.org"))),
-            ..SettingsChange::default()
-        };
+        let change = ChannelChange { enabled: Some(true), target: Some(Some(format!("{user_id}@example.org"))) };
+        let change = SettingsChange::of_channel(email(), change);
         store.change_settings(SettingsRequest { user_id, change }).await.expect("the settings are right");
     })
     .await;
     loop {
-        let claims = store.claim(CONCURRENCY).await.expect("the store answers");
+        let claims = store.claim(email(), CONCURRENCY).await.expect("the store answers");
         if claims.is_empty() {
             break;
         }
         for claim in claims {
-            let mail = AttemptStart { mail_id: claim.mail_id, fence: claim.fence, code: Some(b"code".to_vec()) };
+            let mail = AttemptStart { message_id: claim.message_id, fence: claim.fence, code: Some(b"code".to_vec()) };
             assert!(store.start(mail).await.expect("the store answers"));
-            let finish =
-                AttemptEnd { mail_id: claim.mail_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
+            let finish = AttemptEnd {
+                message_id: claim.message_id,
+                fence: claim.fence,
+                outcome: AttemptOutcome::Sent,
+                jitter: 0,
+            };
             assert!(store.finish(finish).await.expect("the store answers"));
-            store.confirm_address(claim.user_id, b"code".to_vec(), None).await.expect("the code fits");
+            store.confirm_target(claim.user_id, email(), b"code".to_vec(), None).await.expect("the code fits");
         }
     }
     store.close().await.expect("the store closes");
@@ -64,6 +65,10 @@ pub(crate) async fn queue_mail(folder: &Path, people: usize) {
     store.close().await.expect("the store closes");
 }
 
+fn email() -> ChannelName {
+    ChannelName::parse("email").expect("a name")
+}
+
 async fn open(folder: &Path) -> Arc<dyn Store> {
     let opening = StoreOptions {
         subscribers: Arc::new(Subscribers::bundled()),
@@ -71,7 +76,8 @@ async fn open(folder: &Path) -> Arc<dyn Store> {
         clock: Clock::set_by(now),
         timers: false,
         observer: None,
-        people: PeopleRules { email: true, notifications_per_hour: 10_000, ..PeopleRules::default() },
+        people: PeopleRules { notifications_per_hour: 10_000, ..PeopleRules::default() }
+            .with_channel(email(), ChannelRules::new("email")),
         sizes: bellwire_store::Sizes::default(),
     };
     Arc::new(SqliteStore::open(&folder.join("bellwire.db"), opening).await.expect("the store opens"))

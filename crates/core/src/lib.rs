@@ -70,5 +70,8 @@ pub mod timeline;
 pub use timeline::Timeline;
 
 pub mod person;
+
+pub mod notify;
+
 pub mod quiet;
 pub mod retry;

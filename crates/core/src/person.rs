@@ -31,10 +31,13 @@ pub use check::CheckNotifications;
 mod note;
 pub use note::NotifySelf;
 
+mod channel;
+pub use channel::{ChannelChange, ChannelName, ChannelSettings};
+
 mod settings;
-pub use settings::{
-    EmailSettings, PersonSettings, QuietChange, QuietSettings, SettingsChange, TelegramSettings, ToastSettings,
-};
+pub use settings::{PersonSettings, QuietChange, QuietSettings, SettingsChange, ToastSettings};
+
+mod older_settings;
 
 mod sentence;
 

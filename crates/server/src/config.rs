@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(config.retention, expected);
         let email = EmailConfig {
             port: 587,
-            from: crate::deliver::email::NamedAddress::parse("Bellwire <bellwire@localhost>").expect("a mailbox"),
+            from: crate::channels::email::NamedAddress::parse("Bellwire <bellwire@localhost>").expect("a mailbox"),
             step_seconds: 30,
             answer_seconds: 600,
             workers: 4,

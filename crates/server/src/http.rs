@@ -2,6 +2,7 @@
 
 mod api_service;
 mod body;
+mod channel_settings;
 mod cloudevents;
 mod conversation_list;
 mod conversations;
@@ -63,6 +64,7 @@ use bellwire_store::{RefusalCache, Store};
 use tokio::sync::broadcast;
 
 use crate::auth::Authenticator;
+use crate::channels::{Channels, UnsubscribeLinks};
 use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
 use crate::tools::NotificationThrottle;
@@ -85,11 +87,11 @@ pub(crate) struct Parts {
     /// Sends the id of each revoked token, so that its open streams end.
     pub(crate) revoked: broadcast::Sender<String>,
     /// Signs and verifies unsubscribe links.
-    pub(crate) unsubscribe: crate::deliver::UnsubscribeLinks,
-    /// Whether sending email is configured.
-    pub(crate) mails: bool,
-    /// Sends test emails.
-    pub(crate) mail_tester: crate::deliver::email::MailTester,
+    pub(crate) unsubscribe: UnsubscribeLinks,
+    /// The channels to people.
+    pub(crate) channels: Channels,
+    /// How long a test message may take: it is answered before the request times out.
+    pub(crate) channel_test_wait: std::time::Duration,
     /// Caches refusals of the hourly limits, so that a repeated call does not reach the database.
     pub(crate) refusals: Arc<dyn RefusalCache>,
     /// Bounds how often rate-limited tool results carry notifications.

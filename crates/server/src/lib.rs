@@ -4,6 +4,7 @@
 //! accepted. Everything that decides is in `bellwire-core`, everything that lasts in `bellwire-store`.
 
 pub mod auth;
+pub mod channels;
 pub mod clock;
 pub mod config;
 pub mod deliver;
@@ -38,9 +39,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
 use crate::auth::Authenticator;
+use crate::channels::{Channel, ChannelError, ChannelHub, Channels, UnsubscribeLinks};
 use crate::config::RetentionConfig;
-use crate::deliver::email::{MailTester, Smtp};
-use crate::deliver::{MailSender, Outbox};
+use crate::deliver::Outbox;
 use crate::folder::SubscriberFolder;
 use crate::http::{ConcurrencyLimits, Hub, Parts, TraceIds};
 use crate::metrics::Metrics;
@@ -65,7 +66,7 @@ pub struct App {
     /// The store. An embedding program may use it too.
     pub store: Arc<dyn Store>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
-    /// The outbox task, if email is configured.
+    /// The outbox task, if a channel is configured.
     outbox: Option<tokio::task::JoinHandle<()>>,
     supervisor: Supervisor,
 }
@@ -75,6 +76,20 @@ pub type Prepared = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 type Prepare<'a> = Box<dyn FnOnce(Arc<dyn Store>) -> LocalBoxFuture<'a, Prepared> + 'a>;
 type NewEndpoint = Box<dyn FnOnce(Hub, &config::Limits) -> mcp::Endpoint>;
 
+/// What the program that starts a hub adds to it.
+struct Additions<'a> {
+    endpoint: NewEndpoint,
+    prepare: Prepare<'a>,
+    channels: Vec<Arc<dyn Channel>>,
+}
+
+impl Default for Additions<'_> {
+    fn default() -> Self {
+        let endpoint: NewEndpoint = Box::new(|hub, limits| mcp::Endpoint::new(hub, limits, |server| server));
+        Self { endpoint, prepare: Box::new(|_| Box::pin(async { Ok(()) })), channels: Vec::new() }
+    }
+}
+
 impl App {
     /// Opens the store and serves requests until `shutdown` resolves. When this returns, the hub is ready.
     pub async fn start(
@@ -82,7 +97,7 @@ impl App {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Self, StartError> {
-        Self::assemble(config, listener, Box::pin(shutdown), own_endpoint(), Box::new(prepare_nothing)).await
+        Self::assemble(config, listener, Box::pin(shutdown), Additions::default()).await
     }
 
     /// Like [`App::start`], but runs `prepare` with the store before the hub serves requests.
@@ -96,7 +111,7 @@ impl App {
         F: Future<Output = Prepared> + 'a,
     {
         let prepare = Box::new(|store| -> LocalBoxFuture<'a, Prepared> { Box::pin(prepare(store)) });
-        Self::assemble(config, listener, Box::pin(shutdown), own_endpoint(), prepare).await
+        Self::assemble(config, listener, Box::pin(shutdown), Additions { prepare, ..Additions::default() }).await
     }
 
     /// Like [`App::start`], but MCP clients are served by the handler that `offer` creates from the hub's own.
@@ -107,7 +122,17 @@ impl App {
         offer: impl Fn(mcp::McpServer) -> H + Send + Sync + 'static,
     ) -> Result<Self, StartError> {
         let endpoint: NewEndpoint = Box::new(|hub, limits| mcp::Endpoint::new(hub, limits, offer));
-        Self::assemble(config, listener, Box::pin(shutdown), endpoint, Box::new(prepare_nothing)).await
+        Self::assemble(config, listener, Box::pin(shutdown), Additions { endpoint, ..Additions::default() }).await
+    }
+
+    /// Like [`App::start`], with channels of the embedding program after the hub's own.
+    pub async fn start_with_channels(
+        config: Config,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        channels: Vec<Arc<dyn Channel>>,
+    ) -> Result<Self, StartError> {
+        Self::assemble(config, listener, Box::pin(shutdown), Additions { channels, ..Additions::default() }).await
     }
 
     /// Boxed and not generic, so that the hub is compiled in this crate, once, and not in each program that starts one.
@@ -115,18 +140,16 @@ impl App {
         config: Config,
         listener: TcpListener,
         shutdown: BoxFuture<'static, ()>,
-        endpoint: NewEndpoint,
-        prepare: Prepare<'a>,
+        additions: Additions<'a>,
     ) -> LocalBoxFuture<'a, Result<Self, StartError>> {
-        Box::pin(Self::assemble_parts(config, listener, shutdown, endpoint, prepare))
+        Box::pin(Self::assemble_parts(config, listener, shutdown, additions))
     }
 
     async fn assemble_parts(
         config: Config,
         listener: TcpListener,
         shutdown: BoxFuture<'static, ()>,
-        endpoint: NewEndpoint,
-        prepare: Prepare<'_>,
+        additions: Additions<'_>,
     ) -> Result<Self, StartError> {
         let address = listener.local_addr().map_err(StartError::Listen)?;
         let mut folder = config.subscribers_dir.as_deref().map(SubscriberFolder::new);
@@ -135,8 +158,10 @@ impl App {
         let subscribers = first_subscribers(folder.as_mut())?;
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.clone();
-        let smtp = Smtp::new(&config.email).map_err(StartError::Email)?;
-        let people = rules(&config, smtp.as_ref());
+        let mut channels = Channels::of_config(&config).map_err(StartError::Channel)?;
+        channels.extend(additions.channels);
+        let channels = Channels::new(channels).map_err(StartError::Channel)?;
+        let people = rules(&config, &channels);
         let (stop, stopping) = watch::channel(false);
         let supervisor = Supervisor::new(stopping.clone());
         let refusals: Arc<dyn RefusalCache> = match config.data_dir {
@@ -146,13 +171,13 @@ impl App {
         let dir = config.data_dir.as_deref();
         let store = open_store(dir, subscribers.clone(), &metrics, (people, config.sizes), refusals.clone()).await?;
         tokio::spawn(watch_writer(store.ended(), supervisor.clone(), stop.subscribe()));
-        prepare(store.clone()).await.map_err(StartError::Prepare)?;
+        (additions.prepare)(store.clone()).await.map_err(StartError::Prepare)?;
         let subscribers_watch = watch::channel(subscribers);
         if let Some((folder, watched)) = folder.zip(watched) {
             let following = watch_subscribers(folder, watched, store.clone(), subscribers_watch.0, stop.subscribe());
             supervisor.spawn("the watcher of the subscriber folder", following);
         }
-        let unsubscribe = deliver::UnsubscribeLinks::new(link_key(&*store).await?);
+        let unsubscribe = UnsubscribeLinks::new(link_key(&*store).await?);
         let connection_limits = descriptors::connection_limits(&config.limits);
         let hub = Hub::new(Parts {
             store: store.clone(),
@@ -164,9 +189,8 @@ impl App {
             trace_ids: TraceIds::under(clock::random()),
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
-            mails: smtp.is_some(),
-            // A test is answered before the request times out.
-            mail_tester: MailTester::new(smtp.clone(), config.email.clone(), config.limits.request_timeout() * 4 / 5),
+            channels: channels.clone(),
+            channel_test_wait: config.limits.request_timeout() * 4 / 5,
             refusals,
             notification_throttle: tools::NotificationThrottle::default(),
             // Well before the timeout of the request.
@@ -176,13 +200,20 @@ impl App {
             supervisor: supervisor.clone(),
         });
         tokio::spawn(forget_erased_tokens(hub.clone(), stop.subscribe()));
-        let endpoint = endpoint(hub.clone(), &config.limits);
+        let endpoint = (additions.endpoint)(hub.clone(), &config.limits);
         let api = http::router::api(hub, &config, endpoint);
-        let outbox = smtp.map(|smtp| {
+        let channel_hub = ChannelHub {
+            store: store.clone(),
             // Without a public URL, unsubscribe links work only on this machine; a warning at start says so.
-            let hub = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
-            let mail_sender = MailSender { smtp, from: config.email.from.clone(), hub, unsubscribe };
-            let outbox = Outbox::new(store.clone(), mail_sender.into_send_fn(), config.email.workers);
+            public_url: config.public_url.clone().unwrap_or_else(|| format!("http://{address}")),
+            unsubscribe,
+            stopping: stop.subscribe(),
+        };
+        for task in channels.configured().flat_map(|channel| channel.start(channel_hub.clone())) {
+            supervisor.spawn(task.name, task.run);
+        }
+        let outbox = channels.configured().next().is_some().then(|| {
+            let outbox = Outbox::new(store.clone(), channels.clone());
             supervisor.spawn("the outbox", outbox.run(stop.subscribe()))
         });
         let retention = run_retention(store.clone(), config.retention.clone(), stop.subscribe());
@@ -221,7 +252,7 @@ impl App {
     async fn wait_for_stop(self) -> std::io::Result<()> {
         let served = self.serving.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         if let Some(mut outbox) = self.outbox {
-            // An SMTP server may take long to reply. An attempt that is aborted here is recorded as *unknown* at the
+            // A server may take long to reply. An attempt that is aborted here is recorded as *unknown* at the
             // next start.
             if tokio::time::timeout(STOP_GRACE, &mut outbox).await.is_err() {
                 outbox.abort();
@@ -233,14 +264,6 @@ impl App {
             None => served.and(closed),
         }
     }
-}
-
-fn own_endpoint() -> NewEndpoint {
-    Box::new(|hub, limits| mcp::Endpoint::new(hub, limits, |server| server))
-}
-
-fn prepare_nothing(_: Arc<dyn Store>) -> LocalBoxFuture<'static, Prepared> {
-    Box::pin(async { Ok(()) })
 }
 
 /// Creates a token directly in the store, such as the first admin token. Returns its secret.
@@ -273,8 +296,8 @@ pub enum StartError {
     Subscribers(std::io::Error),
     /// The store cannot be opened.
     Store(StoreError),
-    /// The email settings cannot be used.
-    Email(deliver::email::SetupError),
+    /// The settings of a channel cannot be used.
+    Channel(ChannelError),
     /// The Redis settings cannot be used.
     Redis(String),
     /// `prepare` of [`App::start_prepared`] failed.
@@ -288,7 +311,7 @@ impl std::fmt::Display for StartError {
             Self::DataFolder(error) => write!(f, "cannot make the data folder: {error}"),
             Self::Subscribers(error) => write!(f, "cannot read the folder of subscribers (subscribers.dir): {error}"),
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
-            Self::Email(error) => write!(f, "cannot send mail: {error}"),
+            Self::Channel(error) => write!(f, "{error}"),
             Self::Redis(error) => write!(f, "cannot use Redis: {error}"),
             Self::Prepare(error) => write!(f, "{error}"),
         }
@@ -358,12 +381,10 @@ async fn link_key(store: &dyn Store) -> Result<Vec<u8>, StartError> {
 }
 
 /// The limits and channels of notifications to people.
-fn rules(config: &Config, smtp: Option<&Smtp>) -> PeopleRules {
-    let attempt = smtp.map(|smtp| smtp.attempt_max() + ATTEMPT_MARGIN).unwrap_or_default();
+fn rules(config: &Config, channels: &Channels) -> PeopleRules {
     let own = |per_hour: u64| Some(per_hour).filter(|per_hour| *per_hour > 0);
     PeopleRules {
-        email: smtp.is_some(),
-        attempt_ms: u64::try_from(attempt.as_millis()).unwrap_or(u64::MAX),
+        channels: channels.rules(ATTEMPT_MARGIN),
         notifications_per_hour: config.limits.notifications_per_hour,
         reminders_per_hour: own(config.limits.reminders_per_hour),
         infos_per_hour: own(config.limits.infos_per_hour),

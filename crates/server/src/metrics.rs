@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::verdict::VerdictKind;
-use bellwire_store::{CommitReport, RefusalCacheStatus};
+use bellwire_store::{CommitReport, RefusalCacheStatus, WaitingDeliveries};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,6 +14,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+
+use crate::channels::{ChannelStatus, Channels};
 
 /// Every metric, and the registry that encodes them.
 pub(crate) struct Metrics {
@@ -37,8 +39,9 @@ pub(crate) struct Metrics {
     streams: Gauge,
     pending: Gauge,
     oldest_seconds: Gauge<f64, AtomicU64>,
-    outbox: Gauge,
-    outbox_late_seconds: Gauge<f64, AtomicU64>,
+    outbox: Family<ChannelLabels, Gauge>,
+    outbox_late_seconds: Family<ChannelLabels, Gauge<f64, AtomicU64>>,
+    channels_up: Family<ChannelLabels, Gauge>,
     refusals_recalled: Counter,
     refusals_failed: Counter,
     refusals_up: Gauge,
@@ -60,6 +63,11 @@ struct RouteLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct SubscriberLabels {
     subscriber: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ChannelLabels {
+    channel: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -91,8 +99,9 @@ impl Metrics {
             streams: Gauge::default(),
             pending: Gauge::default(),
             oldest_seconds: Gauge::default(),
-            outbox: Gauge::default(),
-            outbox_late_seconds: Gauge::default(),
+            outbox: Family::default(),
+            outbox_late_seconds: Family::default(),
+            channels_up: Family::default(),
             refusals_recalled: Counter::default(),
             refusals_failed: Counter::default(),
             refusals_up: Gauge::default(),
@@ -140,6 +149,8 @@ impl Metrics {
         let late = self.outbox_late_seconds.clone();
         let help = "How long the oldest delivery that is due has not been tried";
         registry.register_with_unit("deliveries_late", help, Unit::Seconds, late);
+        let help = "Whether a configured channel works, as far as the hub knows: 1 or 0";
+        registry.register("channel_up", help, self.channels_up.clone());
         let help = "Calls over an hourly limit that were refused from memory, or known by their idempotency key";
         registry.register("refusals_recalled", help, self.refusals_recalled.clone());
         let help = "How often the memory of refusals gave no answer, or none in time";
@@ -203,19 +214,35 @@ impl Metrics {
         StreamGuard(self.clone())
     }
 
-    /// The metrics in the text format of Prometheus. `(count, oldest)` of pending notifications and of waiting deliveries.
+    /// Sets the metrics of the configured channels, and of others that deliveries still wait on.
+    pub(crate) fn set_channels(&self, channels: &Channels, outbox: &[WaitingDeliveries], now: Time) {
+        self.outbox.clear();
+        self.outbox_late_seconds.clear();
+        self.channels_up.clear();
+        for channel in channels.configured() {
+            let labels = ChannelLabels { channel: channel.name().to_string() };
+            self.outbox.get_or_create(&labels).set(0);
+            self.outbox_late_seconds.get_or_create(&labels).set(0.0);
+            self.channels_up.get_or_create(&labels).set(i64::from(channel.status() == ChannelStatus::Ready));
+        }
+        for waiting in outbox {
+            let labels = ChannelLabels { channel: waiting.channel.to_string() };
+            self.outbox.get_or_create(&labels).set(i64::try_from(waiting.count).unwrap_or(i64::MAX));
+            let late = now.millis_since(waiting.oldest) as f64 / 1000.0;
+            self.outbox_late_seconds.get_or_create(&labels).set(late);
+        }
+    }
+
+    /// The metrics in the text format of Prometheus. `(count, oldest)` of pending notifications.
     pub(crate) fn write(
         &self,
         (pending, oldest): (usize, Option<Time>),
-        (outbox, due): (usize, Option<Time>),
         refusals: &RefusalCacheStatus,
         now: Time,
     ) -> String {
         self.refusals_recalled.inner().store(refusals.recalled, Ordering::Relaxed);
         self.refusals_failed.inner().store(refusals.failed, Ordering::Relaxed);
         self.refusals_up.set(i64::from(refusals.away.is_none()));
-        self.outbox.set(i64::try_from(outbox).unwrap_or(i64::MAX));
-        self.outbox_late_seconds.set(due.map_or(0.0, |due| now.millis_since(due) as f64 / 1000.0));
         self.pending.set(i64::try_from(pending).unwrap_or(i64::MAX));
         self.oldest_seconds.set(oldest.map_or(0.0, |oldest| now.millis_since(oldest) as f64 / 1000.0));
         let mut text = String::new();

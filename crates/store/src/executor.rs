@@ -186,7 +186,7 @@ pub(crate) struct Executor {
     hot_mailboxes: KeyedMap<MailboxKey, HotMailbox>,
     preferences: HashMap<Arc<str>, Arc<Preferences>>,
     people: HashMap<Arc<str>, people::Person>,
-    rules: PeopleRules,
+    rules: Arc<PeopleRules>,
     /// Events of the current command that the owner's person mailboxes must decide on too: owner, event, packed event.
     detected_events: Vec<(Arc<str>, Arc<Event>, PackedEvent)>,
     /// The damaged rows that timers and deliveries have skipped.
@@ -214,7 +214,7 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    pub(crate) fn new(subscribers: Arc<Subscribers>, mut randomness: Randomness, rules: PeopleRules) -> Self {
+    pub(crate) fn new(subscribers: Arc<Subscribers>, mut randomness: Randomness, rules: Arc<PeopleRules>) -> Self {
         let ids = Ids::seeded(u128::from_le_bytes(randomness.draw()));
         Self {
             context: MailboxContext::new(subscribers, ids),

@@ -15,7 +15,8 @@ mod rules;
 
 pub use allowance::{Allowance, Quota};
 pub use delivery::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Channel, Claim, Delivery, DeliveryContent, DeliveryState, Hold, Purpose,
+    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, DeliveryContent, DeliveryState, Hold, Purpose,
+    WaitingDeliveries,
 };
 pub use doorbell::Doorbell;
 pub use inbox::{
@@ -23,13 +24,13 @@ pub use inbox::{
     PressOutcome, PressResult, Settlement, Toast, ToastButton,
 };
 pub use requests::{NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest};
-pub use rules::PeopleRules;
+pub use rules::{ChannelRules, Grouping, PeopleRules};
 
 pub(crate) use command::PeopleCommand;
 pub(crate) use doorbell::Doorbells;
 pub(crate) use rows::{ConfirmationRow, LoadedPerson, PeopleChanges};
 
-use bellwire_core::person::PersonSettings;
+use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -113,19 +114,20 @@ pub trait People: Send + Sync {
     fn settings(&self, user_id: String) -> StoreFuture<'_, PersonSettings>;
     /// Changes the named settings. Held deliveries are planned again.
     fn change_settings(&self, change: SettingsRequest) -> StoreFuture<'_, PersonSettings>;
-    /// Confirms the address with the mailed code, which the caller has hashed.
-    fn confirm_address(
+    /// Verifies the person's target on a channel with the code that was sent to it, which the caller has hashed.
+    fn confirm_target(
         &self,
         user_id: String,
+        channel: ChannelName,
         code: Vec<u8>,
         idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, PersonSettings>;
-    /// Stops all mail to a person, by the unsubscribe link.
-    fn unsubscribe(&self, user_id: String, address: String) -> StoreFuture<'_, ()>;
-    /// Claims due deliveries, at most `limit` mails: all due deliveries of one person go into one mail.
-    fn claim(&self, limit: usize) -> StoreFuture<'_, Vec<Claim>>;
+    /// Switches a channel off for a person, by the unsubscribe link. Does nothing if the person has another target now.
+    fn unsubscribe(&self, user_id: String, channel: ChannelName, target: String) -> StoreFuture<'_, ()>;
+    /// Claims due deliveries of one channel as messages, at most `limit`.
+    fn claim(&self, channel: ChannelName, limit: usize) -> StoreFuture<'_, Vec<Claim>>;
     /// Records the start of an attempt. False = the claim has expired, and nothing may be sent.
-    fn start(&self, mail: AttemptStart) -> StoreFuture<'_, bool>;
+    fn start(&self, start: AttemptStart) -> StoreFuture<'_, bool>;
     /// Records the outcome of an attempt. False = the fence is outdated, and the outcome is ignored.
     fn finish(&self, finish: AttemptEnd) -> StoreFuture<'_, bool>;
     /// Deliveries of this person or of everyone, newest first, and the cursor of the next page.
@@ -154,10 +156,10 @@ pub trait People: Send + Sync {
     fn recall(&self, idempotency_key: IdempotencyKey) -> StoreFuture<'_, Option<String>>;
     /// The hub's secret of this name; if there is none yet, stores `fresh` and returns it.
     fn secret(&self, name: String, fresh: Vec<u8>) -> StoreFuture<'_, Vec<u8>>;
-    /// The number of waiting deliveries, and the earliest due time.
-    fn outbox(&self) -> StoreFuture<'_, (usize, Option<Time>)>;
-    /// The earliest due time of the waiting deliveries: one row of an index, however many wait.
-    fn oldest_delivery(&self) -> StoreFuture<'_, Option<Time>>;
+    /// The channels with waiting deliveries: their number, and the earliest due time.
+    fn outbox(&self) -> StoreFuture<'_, Vec<WaitingDeliveries>>;
+    /// The earliest due time of the deliveries that wait on a channel: one row of an index, however many wait.
+    fn oldest_delivery(&self, channel: ChannelName) -> StoreFuture<'_, Option<Time>>;
     /// Rings after every commit that changed this person's inbox; the reader then queries the changes.
     fn doorbell(&self, user_id: &str) -> Doorbell;
     /// Rings after every commit that changed a delivery.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bellwire_core::person::ChannelName;
 use bellwire_core::{EventId, NotificationId, Time};
 use uuid::Uuid;
 
@@ -277,11 +278,22 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
 
     async fn due_deliveries(
         &mut self,
+        channel: &ChannelName,
         now: Time,
         limit: usize,
         except: &BTreeSet<String>,
     ) -> Result<Found<Delivery>, StoreError> {
-        let found = self.backend.due_deliveries(now, limit, except).await;
+        let found = self.backend.due_deliveries(channel, now, limit, except).await;
+        self.found(found)
+    }
+
+    async fn waiting_on_channel(
+        &mut self,
+        user_id: &str,
+        channel: &ChannelName,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.waiting_on_channel(user_id, channel, limit).await;
         self.found(found)
     }
 
@@ -297,12 +309,12 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
 
     async fn attempt(
         &mut self,
-        mail_id: Uuid,
+        message_id: Uuid,
         fence: i64,
         state: DeliveryState,
         limit: usize,
     ) -> Result<Found<Delivery>, StoreError> {
-        let found = self.backend.attempt(mail_id, fence, state, limit).await;
+        let found = self.backend.attempt(message_id, fence, state, limit).await;
         self.found(found)
     }
 
@@ -316,13 +328,13 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
         self.found(found)
     }
 
-    async fn mails_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
-        let found = self.backend.mails_in_flight().await;
+    async fn messages_in_flight(&mut self, channel: &ChannelName) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
+        let found = self.backend.messages_in_flight(channel).await;
         self.list(found)
     }
 
-    async fn mail_deliveries(&mut self, user_id: &str, mail_id: Uuid) -> Result<Found<Delivery>, StoreError> {
-        let found = self.backend.mail_deliveries(user_id, mail_id).await;
+    async fn message_deliveries(&mut self, user_id: &str, message_id: Uuid) -> Result<Found<Delivery>, StoreError> {
+        let found = self.backend.message_deliveries(user_id, message_id).await;
         self.found(found)
     }
 
@@ -331,8 +343,12 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
         self.count(found, |count| *count)
     }
 
-    async fn confirmation(&mut self, user_id: &str) -> Result<Option<ConfirmationRow>, StoreError> {
-        let found = self.backend.confirmation(user_id).await;
+    async fn confirmation(
+        &mut self,
+        user_id: &str,
+        channel: &ChannelName,
+    ) -> Result<Option<ConfirmationRow>, StoreError> {
+        let found = self.backend.confirmation(user_id, channel).await;
         self.one(found)
     }
 

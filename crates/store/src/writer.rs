@@ -98,7 +98,7 @@ pub(crate) struct WriterHandle {
     /// The number of pending notifications.
     pub(crate) waiting: Arc<AtomicI64>,
     pub(crate) clock: Clock,
-    pub(crate) rules: PeopleRules,
+    pub(crate) rules: Arc<PeopleRules>,
     pub(crate) refusals: Arc<dyn RefusalCache>,
 }
 
@@ -144,6 +144,7 @@ pub(crate) fn make<B: Backend>(
         erasures.resume(user_id);
     }
     let waiting = Arc::new(AtomicI64::new(i64::try_from(backend.waiting()?).unwrap_or(i64::MAX)));
+    let rules = Arc::new(opening.people);
     let handle = WriterHandle {
         jobs,
         ended,
@@ -153,11 +154,11 @@ pub(crate) fn make<B: Backend>(
         erased,
         waiting: waiting.clone(),
         clock: opening.clock.clone(),
-        rules: opening.people,
+        rules: rules.clone(),
         refusals: refusals.clone(),
     };
     let cache_bytes = opening.sizes.mailbox_cache_bytes;
-    let mut executor = Executor::new(opening.subscribers, opening.randomness, opening.people).keeping(cache_bytes);
+    let mut executor = Executor::new(opening.subscribers, opening.randomness, rules.clone()).keeping(cache_bytes);
     executor.erasing = erasing.clone();
     let writer = Writer {
         executor,
@@ -167,10 +168,10 @@ pub(crate) fn make<B: Backend>(
         observer: opening.observer,
         hints: hints.clone(),
         doorbells: doorbells.clone(),
-        rules: opening.people,
+        rules,
         refusals,
         due: Time::ZERO,
-        mail_due: Time::ZERO,
+        delivery_due: Time::ZERO,
         unfinished: VecDeque::new(),
         probed: None,
         broken: None,
@@ -197,12 +198,12 @@ struct Writer<B> {
     observer: Option<Observer>,
     hints: Arc<HintRouter>,
     doorbells: Arc<Doorbells>,
-    rules: PeopleRules,
+    rules: Arc<PeopleRules>,
     refusals: Arc<dyn RefusalCache>,
     /// When the next mailbox or reminder is due, or earlier. A value that is too early costs one query.
     due: Time,
     /// When the next delivery is due or the next lease ends, or earlier. The outbox worker is then woken.
-    mail_due: Time,
+    delivery_due: Time,
     /// Commands that need another step, the oldest first.
     unfinished: VecDeque<Task>,
     /// The latest result of a probe or a failed commit, and its time.
@@ -281,7 +282,7 @@ impl<B: Backend> Writer<B> {
     /// How long to wait for commands before the clock is read again. None = wait without limit, because no automatic
     /// timer is set and no erasure is in progress.
     fn until_due(&self) -> Option<Duration> {
-        let due = self.due.min(self.mail_due);
+        let due = self.due.min(self.delivery_due);
         if !self.unfinished.is_empty() {
             return Some(Duration::ZERO);
         }
@@ -291,7 +292,7 @@ impl<B: Backend> Writer<B> {
     }
 
     fn is_due(&self) -> bool {
-        self.timers && self.due.min(self.mail_due) <= self.clock.now()
+        self.timers && self.due.min(self.delivery_due) <= self.clock.now()
     }
 
     /// Executes a group of jobs, in one commit if none fails. A failed job affects only its own caller: if it had
@@ -337,9 +338,9 @@ impl<B: Backend> Writer<B> {
             self.end(now, fired, &done).await;
             committed[step.jobs].fill(done);
         }
-        if self.timers && self.mail_due <= now {
+        if self.timers && self.delivery_due <= now {
             self.doorbells.ring_outbox();
-            self.mail_due = self.backend.next_delivery(now).await.unwrap_or_else(|_| now.plus(RETRY_MS));
+            self.delivery_due = self.backend.next_delivery(now).await.unwrap_or_else(|_| now.plus(RETRY_MS));
         }
         for (task, committed) in tasks.into_iter().zip(committed) {
             self.answer(task, committed);
@@ -457,7 +458,7 @@ impl<B: Backend> Writer<B> {
             return self.executor.roll_back();
         }
         self.due = self.due.min(self.executor.next_due());
-        self.mail_due = self.mail_due.min(self.executor.next_delivery());
+        self.delivery_due = self.delivery_due.min(self.executor.next_delivery());
         self.doorbells.ring(&self.executor.changes.people);
         self.tell_refusals();
         self.waiting.fetch_add(self.executor.changes.waiting, Ordering::SeqCst);

@@ -10,13 +10,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwire_core::Subscribers;
-use bellwire_store::{AttemptStart, Claim, People as _, PeopleRules, SqliteStore, Store as _, StoreOptions};
+use bellwire_core::person::ChannelName;
+use bellwire_store::{
+    AttemptStart, ChannelRules, Claim, People as _, PeopleRules, SqliteStore, Store as _, StoreOptions,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::client::{Call, Client, json};
 use crate::hub::{Hub, serve};
 use crate::peer::{MailServer, listener};
+
+fn email() -> ChannelName {
+    ChannelName::parse("email").expect("a name")
+}
 
 /// A hub, a person with a confirmed address, and a mail server.
 struct MailScenario {
@@ -113,7 +120,7 @@ impl MailScenario {
         assert_eq!(notes.len(), 1, "{inbox}");
         assert_eq!((&notes[0]["origin"], &notes[0]["conversation_id"]), (&json!("bellwire"), &json!("chat")));
         let said = notes[0]["message"].as_str().expect("a text");
-        assert!(said.starts_with("A mail to you may not have arrived (ada@example.org)"), "{said}");
+        assert!(said.starts_with("A message to you by email may not have arrived (ada@example.org)"), "{said}");
         let asked = json!({"point": "turn_start", "call_id": "turn"});
         let block = self.put("/v1/conversations/chat/inject", asked, Method::POST).await;
         let block = block["block"].as_str().expect("a block");
@@ -136,7 +143,7 @@ impl MailScenario {
             clock: bellwire_server::clock::system(),
             timers: false,
             observer: None,
-            people: PeopleRules { email: true, ..PeopleRules::default() },
+            people: PeopleRules::default().with_channel(email(), ChannelRules::new("email")),
             sizes: bellwire_store::Sizes::SMALL,
         };
         SqliteStore::open(&database(self.folder.path()), opening).await.expect("nobody serves it")
@@ -160,7 +167,7 @@ fn database(folder: &Path) -> std::path::PathBuf {
 }
 
 async fn claim(store: &SqliteStore) -> Claim {
-    let mut claims = store.claim(1).await.expect("it can be claimed");
+    let mut claims = store.claim(email(), 1).await.expect("it can be claimed");
     assert_eq!(claims.len(), 1, "{claims:?}");
     claims.remove(0)
 }
@@ -199,7 +206,7 @@ async fn killed_between_recording_an_attempt_and_its_first_byte_it_is_unknown_un
     let mut scenario = MailScenario::killed_before_a_claim().await;
     let store = scenario.worker().await;
     let claimed = claim(&store).await;
-    let mail = AttemptStart { mail_id: claimed.mail_id, fence: claimed.fence, code: None };
+    let mail = AttemptStart { message_id: claimed.message_id, fence: claimed.fence, code: None };
     assert!(store.start(mail).await.expect("it begins"));
     store.close().await.expect("it closes");
     scenario.restart();

@@ -1,10 +1,13 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use super::older_settings::StoredSettings;
+use super::{ChannelChange, ChannelName, ChannelSettings};
 use crate::event::excerpt;
 use crate::quiet::{QuietError, QuietHours};
 use crate::{Time, ValidationError};
 
-const ADDRESS_MAX: usize = 254;
 const MUTED_MAX: usize = 1000;
 const ORIGIN_MAX: usize = 128;
 
@@ -29,44 +32,18 @@ const ORIGIN_MAX: usize = 128;
 /// # Ok::<(), bellwire_core::ValidationError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(from = "StoredSettings")]
 pub struct PersonSettings {
     /// The ids of the subscribers switched off.
     pub disabled_subscribers: Vec<String>,
     /// Agents whose notifications go only to the inbox.
     pub muted_origins: Vec<String>,
-    /// Delivery by mail.
-    pub email: EmailSettings,
-    /// Delivery by Telegram.
-    pub telegram: TelegramSettings,
-    /// When mail is held back; `None` = never.
+    /// The channels that the person has set up. A missing one is off.
+    pub channels: BTreeMap<ChannelName, ChannelSettings>,
+    /// When nothing is sent; `None` = never.
     pub quiet_hours: Option<QuietSettings>,
     /// Display as toasts.
     pub toasts: ToastSettings,
-}
-
-/// Whether and where a person gets mail.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct EmailSettings {
-    /// Whether the person wants mail.
-    pub enabled: bool,
-    /// The recipient's address.
-    pub address: Option<String>,
-    /// Whether the person has entered a confirmation code mailed to this address.
-    pub confirmed: bool,
-}
-
-/// Whether and where a person gets Telegram messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TelegramSettings {
-    /// Whether the person wants messages.
-    pub enabled: bool,
-    /// The chat's id; `None` until the chat is paired.
-    pub chat_id: Option<i64>,
-    /// Whether the chat has been proven to be the person's.
-    pub paired: bool,
 }
 
 /// The daily hours in which nothing is sent, as entered.
@@ -101,12 +78,8 @@ pub struct SettingsChange {
     pub disabled_subscribers: Option<Vec<String>>,
     /// The new list of muted origins.
     pub muted_origins: Option<Vec<String>>,
-    /// Whether the person wants mail.
-    pub email_enabled: Option<bool>,
-    /// The new address; `Some(None)` removes it.
-    pub email_address: Option<Option<String>>,
-    /// Whether the person wants Telegram messages.
-    pub telegram_enabled: Option<bool>,
+    /// The channels to change. The caller has checked that they exist and has parsed their targets.
+    pub channels: BTreeMap<ChannelName, ChannelChange>,
     /// The new quiet hours; `Some(None)` removes them.
     pub quiet_hours: Option<Option<QuietChange>>,
     /// Whether the person wants toasts.
@@ -134,11 +107,9 @@ impl PersonSettings {
         if let Some(origins) = &change.muted_origins {
             next.muted_origins = muted(origins)?;
         }
-        if let Some(address) = &change.email_address {
-            next.email.move_to(address.as_deref().map(address_of).transpose()?);
+        for (name, change) in &change.channels {
+            next.channels.entry(name.clone()).or_default().apply(change);
         }
-        next.email.enabled = change.email_enabled.unwrap_or(next.email.enabled);
-        next.telegram.enabled = change.telegram_enabled.unwrap_or(next.telegram.enabled);
         next.toasts.enabled = change.toasts_enabled.unwrap_or(next.toasts.enabled);
         if let Some(quiet) = &change.quiet_hours {
             next.quiet_hours = quiet.as_ref().map(|quiet| quiet.over(self.quiet_hours.as_ref())).transpose()?;
@@ -146,10 +117,14 @@ impl PersonSettings {
         Ok(next)
     }
 
-    /// The address for mail, if mail is switched on and the address is confirmed.
-    pub fn mail_address(&self) -> Option<&str> {
-        let EmailSettings { enabled, address, confirmed } = &self.email;
-        address.as_deref().filter(|_| *enabled && *confirmed)
+    /// The settings of a channel; the default for one that the person has not set up.
+    pub fn channel(&self, name: &str) -> ChannelSettings {
+        self.channels.get(name).cloned().unwrap_or_default()
+    }
+
+    /// The person's target on a channel, if the channel is switched on and the target is verified.
+    pub fn usable_target(&self, name: &str) -> Option<&str> {
+        self.channels.get(name)?.usable_target()
     }
 
     /// Whether this origin's notifications go only to the inbox.
@@ -157,7 +132,7 @@ impl PersonSettings {
         self.muted_origins.iter().any(|muted| muted == origin)
     }
 
-    /// When mail may be sent again; `None` = now.
+    /// When messages may be sent again; `None` = now.
     pub fn quiet_until(&self, now: Time) -> Option<Time> {
         let QuietSettings { start, end, timezone } = self.quiet_hours.as_ref()?;
         // The values were validated when they were set. A zone that a later time zone database lacks holds nothing
@@ -166,11 +141,10 @@ impl PersonSettings {
     }
 }
 
-impl EmailSettings {
-    /// A different address must be confirmed again.
-    fn move_to(&mut self, address: Option<String>) {
-        self.confirmed &= address == self.address;
-        self.address = address;
+impl SettingsChange {
+    /// A change of one channel and nothing else.
+    pub fn of_channel(name: ChannelName, change: ChannelChange) -> Self {
+        Self { channels: BTreeMap::from([(name, change)]), ..Self::default() }
     }
 }
 
@@ -219,35 +193,17 @@ fn muted(origins: &[String]) -> Result<Vec<String>, ValidationError> {
     Ok(origins)
 }
 
-/// A single plain address: no display name, no comment, no list.
-fn address_of(text: &str) -> Result<String, ValidationError> {
-    let text = text.trim();
-    let label = |label: &str| {
-        !label.is_empty()
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.chars().all(|c| c.is_alphanumeric() || c == '-')
-    };
-    let plain = |c: char| !c.is_whitespace() && !c.is_control() && !"()<>[],;:\\\"@".contains(c);
-    let fits = text.len() <= ADDRESS_MAX
-        && text.rsplit_once('@').is_some_and(|(local, domain)| {
-            !local.is_empty() && local.chars().all(plain) && domain.split('.').all(label)
-        });
-    match fits {
-        true => Ok(text.to_owned()),
-        false => {
-            let message = format!("'{}' is not one address such as ada@example.org", excerpt(text));
-            Err(ValidationError::new("email.address", message))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn address(text: &str) -> SettingsChange {
-        SettingsChange { email_address: Some(Some(text.to_owned())), ..SettingsChange::default() }
+    fn pigeon() -> ChannelName {
+        ChannelName::parse("pigeon").expect("a name")
+    }
+
+    fn target(text: &str) -> SettingsChange {
+        let change = ChannelChange { target: Some(Some(text.to_owned())), ..ChannelChange::default() };
+        SettingsChange::of_channel(pigeon(), change)
     }
 
     #[test]
@@ -265,37 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn a_new_address_is_unconfirmed_and_the_same_one_stays_confirmed() {
-        let confirmed = EmailSettings { enabled: true, address: Some("ada@example.org".into()), confirmed: true };
-        let before = PersonSettings { email: confirmed, ..PersonSettings::default() };
-        assert_eq!(before.mail_address(), Some("ada@example.org"));
-        let same = before.apply(&address(" ada@example.org "));
-        assert!(same.is_ok_and(|same| same.email.confirmed));
-        let other = before.apply(&address("eve@example.org"));
-        assert!(other.is_ok_and(|other| !other.email.confirmed && other.mail_address().is_none()));
-        let off = SettingsChange { email_enabled: Some(false), ..SettingsChange::default() };
-        assert!(before.apply(&off).is_ok_and(|off| off.mail_address().is_none()));
-    }
-
-    #[test]
-    fn an_invalid_address_is_refused() {
-        for wrong in [
-            "",
-            "ada",
-            "ada@",
-            "@x.org",
-            "a b@x.org",
-            "a@x.org, b@x.org",
-            "A <a@x.org>",
-            "a@x.org\r\nBcc: b@x.org",
-            "a@-x.org",
-        ] {
-            let refused = PersonSettings::default().apply(&address(wrong));
-            assert!(refused.is_err_and(|refused| refused.field == "email.address"), "{wrong}");
-        }
-        for right in ["a@localhost", "ada.lovelace+bell@example.co.uk", "ünï@bücher.example"] {
-            assert!(PersonSettings::default().apply(&address(right)).is_ok(), "{right}");
-        }
+    fn a_new_target_is_unverified_and_the_same_one_stays_verified() {
+        let verified = ChannelSettings { enabled: true, target: Some("roof 1".into()), verified: true };
+        let before = PersonSettings { channels: BTreeMap::from([(pigeon(), verified)]), ..PersonSettings::default() };
+        assert_eq!(before.usable_target("pigeon"), Some("roof 1"));
+        assert_eq!(before.usable_target("owl"), None);
+        assert_eq!(before.apply(&target("roof 1")), Ok(before.clone()));
+        let other = before.apply(&target("roof 2")).expect("it is valid");
+        assert_eq!(other.channel("pigeon").target.as_deref(), Some("roof 2"));
+        assert_eq!(other.usable_target("pigeon"), None);
+        let off = ChannelChange { enabled: Some(false), ..ChannelChange::default() };
+        let off = before.apply(&SettingsChange::of_channel(pigeon(), off)).expect("it is valid");
+        assert_eq!(off.usable_target("pigeon"), None);
+        assert!(off.channel("pigeon").verified, "it can be switched on again");
     }
 
     #[test]

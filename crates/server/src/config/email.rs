@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use super::Secret;
-use crate::deliver::email::NamedAddress;
+use crate::channels::email::NamedAddress;
 
 /// The mail server for notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use axum::http::Uri;
 use toml::Value;
 
 use super::{Config, EmailTls, LogFormat, Secret};
-use crate::deliver::email::NamedAddress;
+use crate::channels::email::NamedAddress;
 
 /// One setting: its key, its allowed values, and its field of [`Config`].
 pub(super) struct Setting {

@@ -2,49 +2,50 @@
 //!
 //! It decides nothing. The store decides which deliveries are due, which are skipped, and when to retry or give up; the
 //! channel knows how to send. The start of an attempt is committed before the first byte is sent, so that after a crash
-//! no mail is sent twice that may have arrived.
+//! no message is sent twice that may have arrived.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwire_store::{AttemptEnd, AttemptOutcome, AttemptStart, Claim, Purpose, Store};
+use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::channels::{Channel, Channels, OutboundMessage};
 use crate::{auth, clock};
 
 /// How often the store is polled in case a signal was missed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How often recording an outcome is tried: a short failure of the store must not lose the outcome of a sent mail.
+/// How often recording an outcome is tried: a short failure of the store must not lose the outcome of a sent message.
 const RECORD_ATTEMPTS_MAX: usize = 5;
 
-/// Sends one claimed mail and returns the outcome. The code is set for a mail that confirms an address.
-pub type SendFn =
-    Arc<dyn Fn(Claim, Option<String>) -> Pin<Box<dyn Future<Output = AttemptOutcome> + Send>> + Send + Sync>;
-
-/// The worker. Clones share the store and the channel.
+/// The worker. Clones share the store and the channels.
 #[derive(Clone)]
 pub struct Outbox {
     store: Arc<dyn Store>,
-    send: SendFn,
-    concurrency: usize,
+    channels: Channels,
 }
 
 impl Outbox {
-    /// A worker that sends with `send`, at most `concurrency` mails at once.
-    pub fn new(store: Arc<dyn Store>, send: SendFn, concurrency: usize) -> Self {
-        Self { store, send, concurrency }
+    /// A worker that sends through the configured channels.
+    pub fn new(store: Arc<dyn Store>, channels: Channels) -> Self {
+        Self { store, channels }
     }
 
-    /// Sends until `stopping` is true; then it claims nothing more and finishes the attempts it has started.
-    pub async fn run(self, mut stopping: watch::Receiver<bool>) {
+    /// Sends until `stopping` is true; then it claims nothing more and finishes the attempts it has started. The channels do
+    /// not wait for each other.
+    pub async fn run(self, stopping: watch::Receiver<bool>) {
+        let sending = self.channels.configured().map(|channel| self.send_on(&**channel, stopping.clone()));
+        join_all(sending).await;
+    }
+
+    async fn send_on(&self, channel: &dyn Channel, mut stopping: watch::Receiver<bool>) {
         let mut changes = self.store.outbox_changes();
         let mut every = tokio::time::interval(POLL_INTERVAL);
         let mut sending = JoinSet::new();
         while !*stopping.borrow() {
-            if self.begin(&mut sending).await > 0 {
+            if self.begin(channel, &mut sending).await > 0 {
                 continue;
             }
             tokio::select! {
@@ -58,22 +59,27 @@ impl Outbox {
         while sending.join_next().await.is_some() {}
     }
 
-    /// Sends the deliveries that are due now, waits for them, and returns the number of mails.
+    /// Sends the deliveries that are due now, waits for them, and returns the number of messages.
     pub async fn step(&self) -> usize {
+        let mut begun = 0;
         let mut sending = JoinSet::new();
-        let begun = self.begin(&mut sending).await;
+        for channel in self.channels.configured() {
+            let mut of_channel = JoinSet::new();
+            begun += self.begin(&**channel, &mut of_channel).await;
+            sending.spawn(of_channel.join_all());
+        }
         while sending.join_next().await.is_some() {}
         begun
     }
 
-    /// Claims and starts as many mails as the concurrency limit allows.
-    async fn begin(&self, sending: &mut JoinSet<()>) -> usize {
-        let free = self.concurrency.saturating_sub(sending.len());
+    /// Claims and starts as many messages as the channel's concurrency limit allows.
+    async fn begin(&self, channel: &dyn Channel, sending: &mut JoinSet<()>) -> usize {
+        let free = channel.sending().concurrency.max(1).saturating_sub(sending.len());
         if free == 0 {
             return 0;
         }
-        let claims = self.store.claim(free).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "could not claim due deliveries; will retry");
+        let claims = self.store.claim(channel.name(), free).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, channel = %channel.name(), "could not claim due deliveries; will retry");
             Vec::new()
         });
         let begun = claims.len();
@@ -85,20 +91,26 @@ impl Outbox {
     }
 
     async fn deliver(&self, claim: Claim) {
-        let (mail_id, fence) = (claim.mail_id, claim.fence);
+        let (message_id, fence) = (claim.message_id, claim.fence);
         let code = (claim.purpose == Purpose::Confirmation).then(new_code);
-        let start = AttemptStart { mail_id, fence, code: code.as_deref().map(auth::hash) };
+        let start = AttemptStart { message_id, fence, code: code.as_deref().map(auth::hash) };
         match self.store.start(start).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
-                tracing::warn!(%mail_id, %error, "could not record the start of an email attempt; the email will be claimed again");
+                tracing::warn!(%message_id, %error, "could not record the start of a delivery attempt; the message will be claimed again");
                 return;
             }
         }
-        let outcome = (self.send)(claim, code).await;
-        tracing::info!(%mail_id, ?outcome, "email attempt finished");
-        self.finish(AttemptEnd { mail_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
+        let channel = claim.channel.clone();
+        let outcome = match self.channels.get(channel.as_str()) {
+            Some(channel) => channel.deliver(OutboundMessage::new(claim, code)).await,
+            None => {
+                AttemptOutcome::TryAgain { reason: format!("the hub has no channel {channel}"), retry_after_ms: None }
+            }
+        };
+        tracing::info!(%message_id, %channel, ?outcome, "delivery attempt finished");
+        self.finish(AttemptEnd { message_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
     }
 
     async fn finish(&self, end: AttemptEnd) {
@@ -106,11 +118,11 @@ impl Outbox {
             match self.store.finish(end.clone()).await {
                 Ok(true) => return,
                 Ok(false) => {
-                    tracing::warn!(mail_id = %end.mail_id, "the outcome of an email attempt was ignored: its claim had expired");
+                    tracing::warn!(message_id = %end.message_id, "the outcome of a delivery attempt was ignored: its claim had expired");
                     return;
                 }
                 Err(error) => {
-                    tracing::error!(mail_id = %end.mail_id, %error, attempt, "could not record the outcome of an email attempt");
+                    tracing::error!(message_id = %end.message_id, %error, attempt, "could not record the outcome of a delivery attempt");
                     tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }

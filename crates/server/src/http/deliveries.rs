@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_store::{Channel, Delivery, DeliveryState, Hold};
+use bellwire_store::{Delivery, DeliveryState, Hold};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -26,8 +26,8 @@ pub(super) struct DeliveryBody {
     notification_id: Option<Uuid>,
     /// The recipient.
     user_id: String,
-    /// The channel.
-    channel: EnumText<Channel>,
+    /// The name of the channel.
+    channel: String,
     /// The address in the channel.
     target: String,
     /// The state. `unknown`: it may have been sent, but no reply came; it is not retried automatically.
@@ -104,7 +104,7 @@ impl From<Delivery> for DeliveryBody {
             id: kept.id,
             notification_id: kept.content.notification_id().map(|id| id.0),
             user_id: kept.user_id,
-            channel: EnumText(kept.channel),
+            channel: kept.channel.to_string(),
             target: kept.target,
             state: EnumText(kept.state),
             reason: kept.reason.or_else(|| kept.held_by.map(reason_of)),

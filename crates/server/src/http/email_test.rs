@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::field::SingleLineText;
 use super::idempotency::IdempotentBody;
 use super::{ApiError, Hub};
+use crate::channels::{TestRefusal, TestReport, TestedStep};
 use crate::clock;
-use crate::deliver::email::{EmailAddress, MailTestReport, MessageId, TestedStep};
 use crate::usage::Exceeded;
 
 /// Where to send a test email.
@@ -63,18 +63,15 @@ pub(super) async fn send(
     State(hub): State<Hub>,
     IdempotentBody { idempotency_key, body: test }: IdempotentBody<NewEmailTest>,
 ) -> Result<Json<EmailTestBody>, ApiError> {
-    let to = EmailAddress::parse(test.address.0.trim()).map_err(|why| ApiError::invalid("address", why))?;
     if let Some(key) = &idempotency_key
         && let Some(stored) = hub.store.recall(key.clone()).await?
     {
         return first_answer(&stored);
     }
-    let id = uuid::Builder::from_random_bytes(clock::random()).into_uuid().to_string();
-    let id = MessageId::new(&id, hub.mail_tester.from()).map_err(|why| ApiError::invalid("address", why))?;
-    let report = hub.mail_tester.run(&id, &to, clock::now()).await.map_err(|retry_after_seconds| {
-        let message = "the hub sends five test emails at once, and then one a minute";
-        ApiError::from(Exceeded { message, retry_after_seconds })
-    })?;
+    let channel = hub.channels.get("email").ok_or_else(|| ApiError::not_found("channel"))?;
+    let id = uuid::Builder::from_random_bytes(clock::random()).into_uuid();
+    let target = test.address.0.trim().to_owned();
+    let report = channel.test(target, id, clock::now(), hub.channel_test_wait).await.map_err(refused)?;
     tracing::info!(outcome = report.outcome, "a test email was attempted");
     let body = EmailTestBody::from(report);
     let Some(key) = idempotency_key else { return Ok(Json(body)) };
@@ -82,13 +79,24 @@ pub(super) async fn send(
     first_answer(&hub.store.answer_once(key, body, None).await?)
 }
 
+fn refused(refusal: TestRefusal) -> ApiError {
+    match refusal {
+        TestRefusal::NoTest => ApiError::not_found("test"),
+        TestRefusal::InvalidTarget(why) => ApiError::invalid("address", why),
+        TestRefusal::TooMany(retry_after_seconds) => {
+            let message = "the hub sends five test emails at once, and then one a minute";
+            Exceeded { message, retry_after_seconds }.into()
+        }
+    }
+}
+
 fn first_answer(stored: &str) -> Result<Json<EmailTestBody>, ApiError> {
     let body = serde_json::from_str(stored).map_err(|_| ApiError::of_status(StatusCode::INTERNAL_SERVER_ERROR))?;
     Ok(Json(body))
 }
 
-impl From<MailTestReport> for EmailTestBody {
-    fn from(report: MailTestReport) -> Self {
+impl From<TestReport> for EmailTestBody {
+    fn from(report: TestReport) -> Self {
         let step = |TestedStep { step, result, detail }| EmailTestStep {
             step: step.to_owned(),
             result: result.to_owned(),

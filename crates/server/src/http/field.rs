@@ -63,11 +63,7 @@ pub(super) struct PathId(pub(super) String);
 impl<const MAX: usize> SingleLineText<MAX> {
     /// Validates the text; the error says what is allowed.
     pub(super) fn check(text: String) -> Result<Self, String> {
-        check_length(&text, MAX)?;
-        match text.chars().find(|c| c.is_control()) {
-            Some(control) => Err(format!("contains the control character {control:?}; leave it out")),
-            None => Ok(Self(text)),
-        }
+        check_single_line(&text, MAX).map(|()| Self(text))
     }
 }
 
@@ -88,6 +84,15 @@ impl<const MIN: u64, const MAX: u64> BoundedInteger<MIN, MAX> {
             true => Ok(Self(number)),
             false => Err(format!("is {number}; {MIN} to {MAX} is allowed")),
         }
+    }
+}
+
+/// Checks a text of 1 to `max` characters on one line; the error says what is allowed.
+pub(super) fn check_single_line(text: &str, max: usize) -> Result<(), String> {
+    check_length(text, max)?;
+    match text.chars().find(|c| c.is_control()) {
+        Some(control) => Err(format!("contains the control character {control:?}; leave it out")),
+        None => Ok(()),
     }
 }
 
@@ -240,7 +245,6 @@ impl_wire_enum! {
     bellwire_core::subscriber::Audience,
     bellwire_core::inject::Style,
     bellwire_core::inject::Shape,
-    bellwire_store::Channel,
     bellwire_store::DeliveryState,
     bellwire_store::InboxState,
     bellwire_store::InboxItemType,

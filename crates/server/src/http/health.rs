@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -6,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ApiError, Hub};
+use crate::channels::{Channel, ChannelStatus};
 
 /// A delivery that has been due for longer than this makes the hub `degraded`, in milliseconds.
 const OUTBOX_LATE_MS: u64 = 15 * 60_000;
@@ -22,12 +25,25 @@ pub(super) struct Health {
     /// The parts that do not work; the hub works without them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     degraded: Vec<String>,
+    /// The channels to people; only in the answer of `/readyz`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    channels: Vec<ChannelHealth>,
+}
+
+/// The health of a channel.
+#[derive(Serialize, JsonSchema)]
+struct ChannelHealth {
+    /// The name of the channel.
+    name: String,
+    /// `ready`, `failing`: the hub's log says why, or `off`: it is not configured.
+    #[schemars(extend("enum" = ["ready", "failing", "off"]))]
+    status: &'static str,
 }
 
 /// Liveness: fails after an essential task has died.
 pub(super) async fn live(State(hub): State<Hub>) -> Result<Json<Health>, ApiError> {
     check_essential_tasks(&hub)?;
-    Ok(Json(Health { status: "ok", degraded: Vec::new() }))
+    Ok(Json(Health { status: "ok", degraded: Vec::new(), channels: Vec::new() }))
 }
 
 /// Readiness: the hub can accept events, that is, the writer answers and a commit succeeds. Slow deliveries and a lost
@@ -40,13 +56,28 @@ pub(super) async fn ready(State(hub): State<Hub>) -> Result<Json<Health>, ApiErr
         }
         other => other,
     })?;
-    // A delivery that cannot be read delays mail, but the hub still accepts events.
-    let slow = match hub.store.oldest_delivery().await {
-        Ok(oldest_due) => oldest_due.filter(|_| hub.mails).and_then(|due| slow_mail(due, hub.store.now())),
-        Err(error) => Some(format!("deliveries cannot be read: {error}")),
+    let mut degraded = Vec::new();
+    for channel in hub.channels.configured() {
+        let (name, shown) = (channel.name(), channel.settings().display_name);
+        if matches!(channel.status(), ChannelStatus::Failing { .. }) {
+            degraded.push(format!("{shown} does not work: its settings or the server are wrong"));
+        }
+        // A delivery that cannot be read delays a channel, but the hub still accepts events.
+        degraded.extend(match hub.store.oldest_delivery(name).await {
+            Ok(oldest_due) => oldest_due.and_then(|due| slow(shown, due, hub.store.now())),
+            Err(error) => Some(format!("deliveries by {shown} cannot be read: {error}")),
+        });
+    }
+    degraded.extend(hub.refusals.status().away.map(|_| REDIS_AWAY.to_owned()));
+    let health = |channel: &Arc<dyn Channel>| ChannelHealth {
+        name: channel.name().to_string(),
+        status: match channel.status() {
+            ChannelStatus::Off { .. } => "off",
+            ChannelStatus::Ready => "ready",
+            ChannelStatus::Failing { .. } => "failing",
+        },
     };
-    let redis = hub.refusals.status().away.map(|_| REDIS_AWAY.to_owned());
-    Ok(Json(Health { status: "ready", degraded: slow.into_iter().chain(redis).collect() }))
+    Ok(Json(Health { status: "ready", degraded, channels: hub.channels.iter().map(health).collect() }))
 }
 
 fn check_essential_tasks(hub: &Hub) -> Result<(), ApiError> {
@@ -56,11 +87,11 @@ fn check_essential_tasks(hub: &Hub) -> Result<(), ApiError> {
     hub.supervisor.failure().map_or(Ok(()), |_| Err(failed()))
 }
 
-/// The `degraded` entry for deliveries that have been due for too long.
-fn slow_mail(oldest_due: Time, now: Time) -> Option<String> {
+/// The `degraded` entry for deliveries of a channel that have been due for too long.
+fn slow(channel: &str, oldest_due: Time, now: Time) -> Option<String> {
     let late = now.millis_since(oldest_due);
     let minutes = late / 60_000;
-    (late > OUTBOX_LATE_MS).then(|| format!("mail is slow: a delivery has been due for {minutes} minutes"))
+    (late > OUTBOX_LATE_MS).then(|| format!("{channel} is slow: a delivery has been due for {minutes} minutes"))
 }
 
 #[cfg(test)]
@@ -70,9 +101,9 @@ mod tests {
     #[test]
     fn a_late_delivery_is_reported_as_degraded() {
         let now = Time::from_millis(60 * 60_000);
-        assert_eq!(slow_mail(now, now), None);
-        assert_eq!(slow_mail(Time::from_millis(45 * 60_000), now), None);
-        let slow = slow_mail(Time::from_millis(40 * 60_000), now);
-        assert_eq!(slow.as_deref(), Some("mail is slow: a delivery has been due for 20 minutes"));
+        assert_eq!(slow("Pigeon", now, now), None);
+        assert_eq!(slow("Pigeon", Time::from_millis(45 * 60_000), now), None);
+        let late = slow("Pigeon", Time::from_millis(40 * 60_000), now);
+        assert_eq!(late.as_deref(), Some("Pigeon is slow: a delivery has been due for 20 minutes"));
     }
 }

@@ -37,7 +37,8 @@ pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiErro
         return Ok(MetricsPage(text.clone()));
     }
     let (waiting, outbox) = (hub.store.waiting().await?, hub.store.outbox().await?);
-    let text: Arc<str> = hub.metrics.write(waiting, outbox, &hub.refusals.status(), hub.store.now()).into();
+    hub.metrics.set_channels(&hub.channels, &outbox, hub.store.now());
+    let text: Arc<str> = hub.metrics.write(waiting, &hub.refusals.status(), hub.store.now()).into();
     *page = Some((Instant::now(), text.clone()));
     Ok(MetricsPage(text))
 }

@@ -10,13 +10,14 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::ApiError;
 use super::error::ErrorBody;
 use super::field::{ID_MAX, NO_CONTROLS};
 use super::path::OWNER;
 use super::router::{ROUTES, Route};
 use super::shape::{HandlerArgument, ResponseShape};
+use super::{ApiError, channel_settings};
 use crate::auth::Scope;
+use crate::channels::{Channels, Verification};
 
 const ABOUT: &str = "The notification layer for AI agents: programs publish events, and agents take notifications when \
     they can use them.\n\nEvery request except the probes needs `Authorization: Bearer TOKEN`. Errors are `{error: {code, \
@@ -37,7 +38,9 @@ const IDS: [(&str, &str, &str); 9] = [
 ];
 
 /// The other path parameters: (name, description, example).
-const NAMES: [(&str, &str, &str); 3] = [
+const NAMES: [(&str, &str, &str); 4] = [
+    // The registry replaces the example.
+    ("channel", "The name of the channel.", ""),
     ("nid", "The notification.", "0198c0de-0000-7000-8000-000000000000"),
     ("index", "The button, counted from 0.", "0"),
     ("signed", "The signed part of the link.", "AAAA"),
@@ -110,8 +113,8 @@ impl Operation<'_> {
     }
 }
 
-/// Generates the document for a hub with these subscribers.
-pub(super) fn document(subscribers: &Subscribers) -> Value {
+/// Generates the document for a hub with these subscribers and channels.
+pub(super) fn document(subscribers: &Subscribers, channels: &Channels) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
@@ -127,6 +130,10 @@ pub(super) fn document(subscribers: &Subscribers) -> Value {
     let mut schemas = requests.take_definitions(true);
     schemas.extend(answers.take_definitions(true));
     list_optional_subscribers(&mut schemas, subscribers);
+    channel_settings::describe(&mut schemas, channels);
+    for path in paths.values_mut() {
+        show_channels(path, &schemas, channels);
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -295,6 +302,28 @@ fn list_optional_subscribers(schemas: &mut Map<String, Value>, subscribers: &Sub
     let optional: Vec<&str> = subscribers.iter().filter(|one| !one.output.core).map(|one| one.id.as_str()).collect();
     let change = schemas.get_mut("SettingsChange").expect("the route table uses SettingsChange");
     change["properties"]["disabled_subscribers"]["items"] = json!({ "type": "string", "enum": optional });
+}
+
+/// Names the channels where a path has one, and repeats the examples of schemas that channels have completed.
+fn show_channels(part: &mut Value, schemas: &Map<String, Value>, channels: &Channels) {
+    if part["in"] == "path" && part["name"] == "channel" {
+        let confirmed = channels.iter().filter(|channel| channel.settings().verification == Verification::Code);
+        let names: Vec<String> = confirmed.map(|channel| channel.name().to_string()).collect();
+        part["example"] = json!(names.first());
+        part["schema"] = json!({ "type": "string", "enum": names });
+    }
+    if part["example"].is_object() {
+        let name = part["schema"]["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+        if let Some(example) = name.and_then(|name| schemas.get(name)).and_then(|schema| schema["examples"].get(0)) {
+            part["example"] = example.clone();
+        }
+        return;
+    }
+    match part {
+        Value::Object(fields) => fields.values_mut().for_each(|field| show_channels(field, schemas, channels)),
+        Value::Array(list) => list.iter_mut().for_each(|part| show_channels(part, schemas, channels)),
+        _ => {}
+    }
 }
 
 /// The serialized document.

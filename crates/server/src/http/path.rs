@@ -25,6 +25,12 @@ pub(super) struct ButtonPath {
     pub(super) index: usize,
 }
 
+/// A channel of a person: `/v1/users/{id}/{channel}/…`.
+pub(super) struct ChannelPath {
+    pub(super) user_id: String,
+    pub(super) channel: String,
+}
+
 /// A conversation: `/v1/conversations/{id}`, with its owner in `?user_id=`. A token that may act for every user needs the
 /// parameter if several users have a conversation of the same id. `identity` is then restricted to that owner.
 pub(super) struct ConversationPath {
@@ -93,6 +99,17 @@ impl<S: Send + Sync> FromRequestParts<S> for ButtonPath {
     }
 }
 
+impl<S: Send + Sync> FromRequestParts<S> for ChannelPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let path = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let Path((user_id, channel)) = path.map_err(|_| not_utf8())?;
+        let user = SingleLineText::<ID_MAX>::check(user_id).map_err(|message| ApiError::invalid("id", message))?;
+        Ok(Self { user_id: user.0, channel })
+    }
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for PathUuid {
     type Rejection = ApiError;
 
@@ -118,6 +135,9 @@ fn not_utf8() -> ApiError {
 }
 
 impl HandlerArgument for ConversationPath {
+    type Request = ();
+}
+impl HandlerArgument for ChannelPath {
     type Request = ();
 }
 impl HandlerArgument for ItemPath {

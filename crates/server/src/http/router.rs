@@ -112,7 +112,7 @@ impl Route {
 /// Endpoints for monitoring, reachable under every host name.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// The path of unsubscribe links in emails.
+/// The path of unsubscribe links.
 const SIGNED_LINK: &str = "/u/{signed}";
 
 /// Defines [`ROUTES`] and the router. A row has the summary; the method, path and scopes; the request and response types
@@ -267,8 +267,8 @@ routes! {
         /// Change a person's settings with a merge patch
         PATCH "/v1/users/{id}/settings" [Admin User]
             (Body<SettingsPatch>) -> Json<SettingsBody>, or 429 => settings::patch;
-        /// Confirm a person's address with the mailed code
-        POST "/v1/users/{id}/email/confirm" [Admin User]
+        /// Confirm a person's address on a channel with the code that was sent to it
+        POST "/v1/users/{id}/{channel}/confirm" [Admin User]
             (Body<Confirmation>) -> Json<SettingsBody>, or 409 => settings::confirm;
         /// Erase all data of a person; 404 if the hub has none
         DELETE "/v1/users/{id}" [Admin User]
@@ -292,10 +292,10 @@ routes! {
         /// Send one test email with the hub's settings, and report each step of the SMTP session
         POST "/v1/email/test" [Admin]
             (Body<NewEmailTest>) -> Json<EmailTestBody>, or 409 429 => email_test::send;
-        /// The page of the unsubscribe link in a mail; it asks for confirmation and changes nothing
+        /// The page of the unsubscribe link in a message; it asks for confirmation and changes nothing
         GET "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 => unsubscribe::ask;
-        /// Stop mail to the address that the link was mailed to
+        /// Stop messages to the address that the link was sent to
         POST "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 500 503 507 => unsubscribe::act;
         /// Liveness: the process is alive
@@ -317,7 +317,7 @@ routes! {
 }
 
 pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
-    let description = openapi::document(&hub.subscribers());
+    let description = openapi::document(&hub.subscribers(), &hub.channels);
     let pipeline = Arc::new(RequestPipeline::new(hub.clone(), config));
     let docs = DocsPage::of(&description);
     let state = RouterState(Arc::new(RouterStateParts {

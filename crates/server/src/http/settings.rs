@@ -1,6 +1,5 @@
-//! The endpoints and wire types of a person's settings. The core validates the values.
+//! The endpoints and wire types of a person's settings. The core validates the values, and the channels their targets.
 
-use std::fmt;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -10,15 +9,17 @@ use bellwire_core::person;
 use bellwire_core::subscriber::{Preferences, Subscribers};
 use bellwire_store::SettingsRequest;
 use schemars::JsonSchema;
-use serde::de::{Deserializer, Error as _};
+use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::body::{Body, Object};
 use super::field::{PathId, SingleLineText};
 use super::idempotency::IdempotentBody;
-use super::{ApiError, Hub};
+use super::path::ChannelPath;
+use super::{ApiError, Hub, channel_settings};
 use crate::auth::{self, Identity};
-use crate::deliver::email::EmailAddress;
+use crate::channels::{ChannelStatus, Channels, Verification};
 
 /// The maximum number of subscribers or origins in one patch.
 const NAMES_MAX: usize = 1000;
@@ -27,8 +28,6 @@ const NAMES_MAX: usize = 1000;
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "disabled_subscribers": ["source_stale"], "muted_origins": [],
-    "email": { "enabled": true, "address": "ada@example.org", "confirmed": true },
-    "telegram": { "enabled": false, "chat_id": null, "paired": false },
     "quiet_hours": { "start": "22:00", "end": "07:00", "timezone": "Europe/Berlin" }, "toasts": { "enabled": true },
 }]))]
 #[schemars(rename = "Settings")]
@@ -37,38 +36,16 @@ pub(super) struct SettingsBody {
     disabled_subscribers: Vec<String>,
     /// Muted origins: their notifications go to the inbox only.
     muted_origins: Vec<String>,
-    email: EmailBody,
-    telegram: Telegram,
-    /// The hours in which no mail is sent; null = none.
+    /// An object for each channel.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    channels: Map<String, Value>,
+    /// The hours in which nothing is sent; null = none.
     quiet_hours: Option<QuietHoursBody>,
     toasts: Toasts,
 }
 
-/// Email.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "EmailSettings")]
-struct EmailBody {
-    /// Whether it is enabled.
-    enabled: bool,
-    /// The address.
-    address: Option<String>,
-    /// Whether the address was confirmed with the mailed code.
-    confirmed: bool,
-}
-
-/// Telegram.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "TelegramSettings")]
-struct Telegram {
-    /// Whether it is enabled.
-    enabled: bool,
-    /// The id of the chat, if it is known.
-    chat_id: Option<i64>,
-    /// Whether the chat was confirmed to be the person's.
-    paired: bool,
-}
-
-/// The hours in which no mail is sent.
+/// The hours in which nothing is sent.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "QuietHours")]
 struct QuietHoursBody {
@@ -90,8 +67,7 @@ struct Toasts {
 
 /// A JSON merge patch: omitted fields stay unchanged, null resets a field to its default.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{ "disabled_subscribers": ["source_stale"], "email": { "enabled": true } }]))]
+#[schemars(extend("examples" = [{ "disabled_subscribers": ["source_stale"] }]))]
 #[schemars(rename = "SettingsChange")]
 pub(super) struct SettingsPatch {
     /// The ids of all disabled subscribers; replaces the list. A core subscriber cannot be disabled.
@@ -102,13 +78,11 @@ pub(super) struct SettingsPatch {
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<Vec<SingleLineText<128>>>", length(max = NAMES_MAX))]
     muted_origins: Option<Option<Vec<SingleLineText<128>>>>,
-    #[serde(default, deserialize_with = "null_is_some")]
-    #[schemars(with = "Option<EmailChange>")]
-    email: Option<Option<Object<EmailChange>>>,
-    #[serde(default, deserialize_with = "null_is_some")]
-    #[schemars(with = "Option<TelegramChange>")]
-    telegram: Option<Option<Object<TelegramChange>>>,
-    /// The hours in which no mail is sent; null = none.
+    /// All other fields: the channels. A field that is no channel is refused.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    channels: Map<String, Value>,
+    /// The hours in which nothing is sent; null = none.
     #[serde(default, deserialize_with = "null_is_some")]
     #[schemars(with = "Option<QuietHoursChange>")]
     quiet_hours: Option<Option<Object<QuietHoursChange>>>,
@@ -117,43 +91,7 @@ pub(super) struct SettingsPatch {
     toasts: Option<Option<Object<ToastsChange>>>,
 }
 
-/// Email.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct EmailChange {
-    /// Whether it is enabled.
-    #[serde(default, deserialize_with = "null_is_some")]
-    #[schemars(with = "Option<bool>")]
-    enabled: Option<Option<bool>>,
-    /// The address. The hub mails a code to it, and sends notifications only after the code was confirmed.
-    #[serde(default, deserialize_with = "null_is_some")]
-    #[schemars(with = "Option<SingleLineText<254>>")]
-    address: Option<Option<SingleLineText<254>>>,
-    #[serde(default)]
-    #[schemars(skip)]
-    #[allow(dead_code, reason = "it is there to be refused by name")]
-    confirmed: ReadOnly,
-}
-
-/// Telegram.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct TelegramChange {
-    /// Whether it is enabled.
-    #[serde(default, deserialize_with = "null_is_some")]
-    #[schemars(with = "Option<bool>")]
-    enabled: Option<Option<bool>>,
-    #[serde(default)]
-    #[schemars(skip)]
-    #[allow(dead_code, reason = "it is there to be refused by name")]
-    chat_id: ReadOnly,
-    #[serde(default)]
-    #[schemars(skip)]
-    #[allow(dead_code, reason = "it is there to be refused by name")]
-    paired: ReadOnly,
-}
-
-/// The hours in which no mail is sent. Omitted fields stay unchanged; the first time, all three are required.
+/// The hours in which nothing is sent. Omitted fields stay unchanged; the first time, all three are required.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QuietHoursChange {
@@ -181,30 +119,13 @@ struct ToastsChange {
     enabled: Option<Option<bool>>,
 }
 
-/// The code that was mailed to an address.
+/// The code that was sent to a target.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "code": "493017" }]))]
 pub(super) struct Confirmation {
-    /// The code from the mail.
+    /// The code from the message.
     code: SingleLineText<64>,
-}
-
-/// A field that requests may not set; deserializing it fails.
-#[derive(Default)]
-struct ReadOnly;
-
-impl<'de> Deserialize<'de> for ReadOnly {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        serde::de::IgnoredAny::deserialize(deserializer)?;
-        Err(D::Error::custom("is read-only; leave it out"))
-    }
-}
-
-impl fmt::Debug for ReadOnly {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("read-only")
-    }
 }
 
 /// A person's settings.
@@ -214,7 +135,7 @@ pub(super) async fn get(
     PathId(id): PathId,
 ) -> Result<Json<SettingsBody>, ApiError> {
     identity.check_user(&id)?;
-    Ok(Json(hub.store.settings(id).await?.into()))
+    Ok(Json(SettingsBody::new(hub.store.settings(id).await?, &hub.channels)))
 }
 
 /// Merges the patch into the settings. Disabling a core or unknown subscriber is refused.
@@ -225,38 +146,41 @@ pub(super) async fn patch(
     Body(change): Body<SettingsPatch>,
 ) -> Result<Json<SettingsBody>, ApiError> {
     identity.check_user(&id)?;
-    let change = change.into_core(&hub.subscribers())?;
-    Ok(Json(hub.store.change_settings(SettingsRequest { user_id: id, change }).await?.into()))
+    let change = change.into_core(&hub.subscribers(), &hub.channels)?;
+    let changed = hub.store.change_settings(SettingsRequest { user_id: id, change }).await?;
+    Ok(Json(SettingsBody::new(changed, &hub.channels)))
 }
 
-/// Confirms the user's email address with the code that was sent to it.
+/// Verifies the user's target on a channel with the code that was sent to it.
 pub(super) async fn confirm(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
-    PathId(id): PathId,
+    ChannelPath { user_id, channel }: ChannelPath,
     IdempotentBody { idempotency_key, body: confirmation }: IdempotentBody<Confirmation>,
 ) -> Result<Json<SettingsBody>, ApiError> {
-    identity.check_user(&id)?;
-    if !hub.mails {
-        let message = "this hub sends no mail, so no code went out; its operator has to set up [email] first";
-        return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
+    identity.check_user(&user_id)?;
+    let channel = hub.channels.get(&channel).filter(|one| one.settings().verification == Verification::Code);
+    let channel = channel.ok_or_else(|| ApiError::not_found("channel"))?;
+    let name = channel.name();
+    let conflict = |message: String| ApiError::new(StatusCode::CONFLICT, "conflict", message);
+    if let ChannelStatus::Off { fix } = channel.status() {
+        let shown = channel.settings().display_name;
+        let message = format!("this hub does not send {shown}, so no code was sent; its operator has to {fix} first");
+        return Err(conflict(message));
     }
-    let settings = hub.store.confirm_address(id, auth::hash(confirmation.code.0.trim()), idempotency_key).await?;
-    match settings.email.confirmed {
-        true => Ok(Json(settings.into())),
-        false => Err(ApiError::new(StatusCode::CONFLICT, "conflict", "this is not the code that was mailed")),
+    let code = auth::hash(confirmation.code.0.trim());
+    let settings = hub.store.confirm_target(user_id, name.clone(), code, idempotency_key).await?;
+    match settings.channel(name.as_str()).verified {
+        true => Ok(Json(SettingsBody::new(settings, &hub.channels))),
+        false => Err(conflict("this is not the code that was sent".to_owned())),
     }
-}
-
-/// Checks that the SMTP client can use the address; otherwise the confirmation mail would fail later.
-fn mailable(line: SingleLineText<254>) -> Result<String, ApiError> {
-    let text = line.0.trim().to_owned();
-    EmailAddress::parse(&text).map_err(|why| ApiError::invalid("email.address", why))?;
-    Ok(text)
 }
 
 impl SettingsPatch {
-    fn into_core(self, subscribers: &Subscribers) -> Result<person::SettingsChange, ApiError> {
+    /// The fields that are no channels.
+    const OTHERS: [&str; 4] = ["disabled_subscribers", "muted_origins", "quiet_hours", "toasts"];
+
+    fn into_core(self, subscribers: &Subscribers, channels: &Channels) -> Result<person::SettingsChange, ApiError> {
         let disabled = self.disabled_subscribers.map(|ids| disabled(subscribers, &ids.unwrap_or_default()));
         let names = |names: Option<Vec<SingleLineText<128>>>| {
             names.unwrap_or_default().into_iter().map(|line| line.0).collect()
@@ -264,21 +188,10 @@ impl SettingsPatch {
         let mut change = person::SettingsChange {
             disabled_subscribers: disabled.transpose()?,
             muted_origins: self.muted_origins.map(names),
+            channels: channel_settings::changes(self.channels, &Self::OTHERS, channels)?,
             ..person::SettingsChange::default()
         };
-        // In a merge patch null restores the default: no email, no address, no Telegram, toasts on.
-        match self.email {
-            Some(Some(Object(email))) => {
-                change.email_enabled = email.enabled.map(Option::unwrap_or_default);
-                change.email_address = email.address.map(|line| line.map(mailable).transpose()).transpose()?;
-            }
-            Some(None) => (change.email_enabled, change.email_address) = (Some(false), Some(None)),
-            None => {}
-        }
-        change.telegram_enabled = match self.telegram {
-            Some(Some(Object(telegram))) => telegram.enabled.map(Option::unwrap_or_default),
-            telegram => telegram.map(|_| false),
-        };
+        // In a merge patch null restores the default: toasts are on.
         change.toasts_enabled = match self.toasts {
             Some(Some(Object(toasts))) => toasts.enabled.map(|enabled| enabled.unwrap_or(true)),
             toasts => toasts.map(|_| true),
@@ -294,23 +207,19 @@ impl From<QuietHoursChange> for person::QuietChange {
     }
 }
 
-impl From<person::PersonSettings> for SettingsBody {
-    fn from(settings: person::PersonSettings) -> Self {
-        let person::PersonSettings { disabled_subscribers, muted_origins, email, telegram, quiet_hours, toasts } =
-            settings;
-        let person::EmailSettings { enabled, address, confirmed } = email;
+impl SettingsBody {
+    fn new(settings: person::PersonSettings, channels: &Channels) -> Self {
         let quiet = |quiet: person::QuietSettings| QuietHoursBody {
             start: quiet.start,
             end: quiet.end,
             timezone: quiet.timezone,
         };
         Self {
-            disabled_subscribers,
-            muted_origins,
-            email: EmailBody { enabled, address, confirmed },
-            telegram: Telegram { enabled: telegram.enabled, chat_id: telegram.chat_id, paired: telegram.paired },
-            quiet_hours: quiet_hours.map(quiet),
-            toasts: Toasts { enabled: toasts.enabled },
+            channels: channel_settings::bodies(&settings, channels),
+            disabled_subscribers: settings.disabled_subscribers,
+            muted_origins: settings.muted_origins,
+            quiet_hours: settings.quiet_hours.map(quiet),
+            toasts: Toasts { enabled: settings.toasts.enabled },
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The unsubscribe link in emails. GET shows a page with a button and only POST unsubscribes, because mail scanners follow
-//! links.
+//! The unsubscribe link in messages. GET shows a page with a button and only POST unsubscribes, because scanners of messages
+//! follow links.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -12,10 +12,10 @@ use super::{ApiError, Hub, shape};
 /// A small HTML page that loads nothing.
 pub(super) struct HtmlPage(&'static str);
 
-const ASK: &str = "<h1>Stop these mails?</h1><p>Notifications stay in your inbox.</p>\
-                   <form method=\"post\"><button>Stop mails to this address</button></form>";
+const ASK: &str = "<h1>Stop these messages?</h1><p>Notifications stay in your inbox.</p>\
+                   <form method=\"post\"><button>Stop messages to this address</button></form>";
 const DONE: &str =
-    "<h1>Done</h1><p>No more mail is sent to this address. You can switch it on again in your settings.</p>";
+    "<h1>Done</h1><p>No more messages are sent to this address. You can switch them on again in your settings.</p>";
 
 impl IntoResponse for HtmlPage {
     fn into_response(self) -> Response {
@@ -50,13 +50,14 @@ pub(super) async fn ask(State(hub): State<Hub>, SignedPath(signed): SignedPath) 
     Ok(HtmlPage(ASK))
 }
 
-/// Stops email to the address that the link was sent to. It succeeds also when repeated, and for an address that is no
+/// Stops messages to the address that the link was sent to. It succeeds also when repeated, and for an address that is no
 /// longer in use.
 pub(super) async fn act(State(hub): State<Hub>, SignedPath(signed): SignedPath) -> Result<HtmlPage, ApiError> {
     let (user_id, hash) = hub.unsubscribe.read(&signed).ok_or_else(|| ApiError::not_found("link"))?;
-    let address = hub.store.settings(user_id.clone()).await?.email.address;
-    if let Some(address) = address.filter(|address| hash.is(address)) {
-        hub.store.unsubscribe(user_id, address).await?;
+    for (channel, settings) in hub.store.settings(user_id.clone()).await?.channels {
+        if let Some(target) = settings.target.filter(|target| hash.is(target)) {
+            hub.store.unsubscribe(user_id.clone(), channel, target).await?;
+        }
     }
     Ok(HtmlPage(DONE))
 }

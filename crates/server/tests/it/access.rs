@@ -47,7 +47,10 @@ impl Theirs {
             path if path.starts_with("/v1/subscribers/") => "tool_failure",
             _ => "ada",
         };
-        path.replace("{id}", id).replace("{nid}", &self.notification).replace("{index}", "0")
+        path.replace("{id}", id)
+            .replace("{nid}", &self.notification)
+            .replace("{index}", "0")
+            .replace("{channel}", "email")
     }
 }
 
@@ -113,7 +116,7 @@ async fn no_route_reads_or_changes_another_users_data() {
                 "/v1/reminders" if route.method == "POST" => {
                     json!({"message": "Pay me", "in_minutes": 5, "user_id": "ada"})
                 }
-                "/v1/users/{id}/email/confirm" => json!({"code": "123456"}),
+                "/v1/users/{id}/{channel}/confirm" => json!({"code": "123456"}),
                 _ => json!({}),
             };
             let (status, answer) =

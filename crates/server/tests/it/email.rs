@@ -1,7 +1,7 @@
 //! The SMTP client against a real server that can be made to misbehave.
 
 use bellwire_core::Time;
-use bellwire_server::deliver::email::{
+use bellwire_server::channels::email::{
     Content, EmailAddress, Link, Links, MailItem, MailItemKind, MailMessage, MessageId, NamedAddress,
 };
 
@@ -28,6 +28,7 @@ pub(crate) fn mail(content: Content) -> MailMessage {
         to: EmailAddress::parse("ada@example.org").expect("an address"),
         at: at(),
         zone: None,
+        in_reply_to: None,
         content,
         links: Links { inbox: link("inbox"), unsubscribe: link("u/signed") },
     }

@@ -122,7 +122,7 @@ async fn notifications_are_mailed_until_the_person_unsubscribes() {
     assert_eq!(post.deliveries().await.len(), 1, "nothing more was planned");
     assert_eq!(server.received("x").len(), 2);
     let metrics = reqwest::get(format!("{}/metrics", hub.base)).await.unwrap().text().await.unwrap();
-    assert!(metrics.contains("bellwire_deliveries_waiting 0"), "{metrics}");
+    assert!(metrics.contains("bellwire_deliveries_waiting{channel=\"email\"} 0"), "{metrics}");
     post.hub.stop().await;
 }
 

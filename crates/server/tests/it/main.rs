@@ -31,6 +31,7 @@ mod person_stream;
 mod redis_server;
 mod reference_bugs;
 mod reminders;
+mod scripted_channel;
 mod settings;
 mod stalled_readers;
 mod stream;

@@ -3,13 +3,16 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
+use bellwire_core::person::{ChannelChange, MessageType, QuietChange, SettingsChange};
 use bellwire_core::{NotificationId, Randomness, Subscribers, Time};
-use bellwire_server::deliver::{Outbox, SendFn};
+use bellwire_server::channels::{OutboundContent, OutboundMessage};
+use bellwire_server::deliver::Outbox;
 use bellwire_store::{
-    AttemptOutcome, Caller, Claim, Clock, DeliveryState, MemoryStore, NotificationContent, NotificationDraft,
-    PeopleRules, Purpose, SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
+    AttemptOutcome, Caller, ChannelRules, Clock, DeliveryState, MemoryStore, NotificationContent, NotificationDraft,
+    PeopleRules, SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
 };
+
+use crate::scripted_channel::{email, scripted};
 
 /// A store with a simulated clock, and the messages that its outbox sends.
 pub(crate) struct Post {
@@ -38,8 +41,8 @@ impl Post {
 
     async fn store(clock: &Arc<AtomicI64>, folder: Option<&tempfile::TempDir>, per_hour: u64) -> Arc<dyn Store> {
         let read = clock.clone();
-        let people =
-            PeopleRules { email: true, notifications_per_hour: per_hour, attempt_ms: 60_000, ..PeopleRules::default() };
+        let people = PeopleRules { notifications_per_hour: per_hour, ..PeopleRules::default() };
+        let people = people.with_channel(email(), ChannelRules { attempt_ms: 60_000, ..ChannelRules::new("email") });
         let opening = StoreOptions {
             subscribers: Arc::new(Subscribers::bundled()),
             randomness: Randomness::repeatable(read.load(Ordering::SeqCst).unsigned_abs()),
@@ -63,16 +66,13 @@ impl Post {
 
     /// Ada sets an address and confirms it with the code sent there.
     pub(crate) async fn mail_to(&self, address: &str) {
-        let change = SettingsChange {
-            email_enabled: Some(true),
-            email_address: Some(Some(address.to_owned())),
-            ..SettingsChange::default()
-        };
-        self.change(change).await;
+        let change = ChannelChange { enabled: Some(true), target: Some(Some(address.to_owned())) };
+        self.change(SettingsChange::of_channel(email(), change)).await;
         assert_eq!(self.outbox(AttemptOutcome::Sent).step().await, 1);
         let code = self.codes.lock().unwrap().pop().expect("a code was mailed");
         let hash = bellwire_server::auth::hash(&code);
-        assert!(self.store.confirm_address("ada".into(), hash, None).await.unwrap().email.confirmed);
+        let settings = self.store.confirm_target("ada".into(), email(), hash, None).await.unwrap();
+        assert_eq!(settings.usable_target("email"), Some(address));
     }
 
     pub(crate) async fn change(&self, change: SettingsChange) {
@@ -111,13 +111,15 @@ impl Post {
 
     pub(crate) fn outbox(&self, outcome: AttemptOutcome) -> Outbox {
         let (sent, codes) = (self.sent.clone(), self.codes.clone());
-        let send: SendFn = Arc::new(move |claim, code| {
-            codes.lock().unwrap().extend(code);
-            sent.lock().unwrap().extend(texts(&claim));
+        let channels = scripted(move |message| {
+            match message.content {
+                OutboundContent::Code(code) => codes.lock().unwrap().push(code),
+                _ => sent.lock().unwrap().push(texts(&message)),
+            }
             let outcome = outcome.clone();
             Box::pin(async move { outcome })
         });
-        Outbox::new(self.store.clone(), send, 4)
+        Outbox::new(self.store.clone(), channels)
     }
 
     pub(crate) fn sent(&self) -> Vec<Vec<String>> {
@@ -130,10 +132,10 @@ impl Post {
     }
 }
 
-fn texts(claim: &Claim) -> Option<Vec<String>> {
-    match &claim.purpose {
-        Purpose::Notifications(items) => Some(items.iter().map(|item| item.message.clone()).collect()),
-        Purpose::Confirmation => None,
+fn texts(message: &OutboundMessage) -> Vec<String> {
+    match &message.content {
+        OutboundContent::Notifications(items) => items.iter().map(|item| item.message.clone()).collect(),
+        other => panic!("no notifications: {other:?}"),
     }
 }
 
@@ -194,7 +196,7 @@ async fn immediate_mail_is_durable_and_survives_a_crash_before_its_attempt() {
     let post = Post::open(true, "2026-01-03T12:00:00Z").await;
     post.tell("news").await;
     // A worker claims the delivery and dies: its lease expires and another worker sends it.
-    post.store.claim(1).await.unwrap();
+    post.store.claim(email(), 1).await.unwrap();
     let outbox = post.outbox(AttemptOutcome::Sent);
     assert_eq!(outbox.step().await, 0, "it is claimed");
     post.clock.fetch_add(60_000, Ordering::SeqCst);
@@ -208,12 +210,12 @@ async fn a_worker_that_dies_while_sending_leaves_an_unknown_outcome_and_no_secon
     post.tell("news").await;
     let (sent, asked) = (post.sent.clone(), Arc::new(tokio::sync::Notify::new()));
     let begun = asked.clone();
-    let hang: SendFn = Arc::new(move |claim, _| {
-        sent.lock().unwrap().extend(texts(&claim));
+    let hang = scripted(move |message| {
+        sent.lock().unwrap().push(texts(&message));
         begun.notify_one();
         Box::pin(std::future::pending())
     });
-    let dying = Outbox::new(post.store.clone(), hang, 1);
+    let dying = Outbox::new(post.store.clone(), hang);
     let worker = tokio::spawn(async move { dying.step().await });
     asked.notified().await;
     worker.abort();

@@ -248,7 +248,7 @@ async fn an_unsubscribe_link_asks_first_and_a_forged_one_is_refused() {
     patch(&hub, &ada, json!({"email": {"enabled": true, "address": "ada@example.org"}})).await;
     let key = hub.store().secret("unsubscribe".into(), vec![1; 32]).await.unwrap();
     let link = |address: &str| {
-        let signed = bellwire_server::deliver::UnsubscribeLinks::new(key.clone()).sign("ada", address);
+        let signed = bellwire_server::channels::UnsubscribeLinks::new(key.clone()).sign("ada", address);
         format!("{}/u/{signed}", hub.base)
     };
     let enabled = || async { hub.get(&ada, "/v1/users/ada/settings").await.1["email"]["enabled"].clone() };

@@ -126,7 +126,8 @@ mod tests {
 
     #[tokio::test]
     async fn few_mailboxes_of_many_events_go_too_the_oldest_first() -> Result<(), Box<dyn std::error::Error>> {
-        let post = Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default());
+        let post =
+            Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default().into());
         let mut post = post.keeping(CACHE_BYTES);
         let mut rows = Memory::default();
         post.set_now(Time::from_millis(1_000));
@@ -147,7 +148,7 @@ mod tests {
     async fn a_command_that_needs_another_step_keeps_its_own_mailboxes_and_no_others()
     -> Result<(), Box<dyn std::error::Error>> {
         let mut executor =
-            Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default())
+            Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default().into())
                 .keeping(CACHE_BYTES);
         let mut rows = Memory::default();
         executor.set_now(Time::from_millis(1_000));

@@ -1,50 +1,70 @@
-//! Deliveries: planned with the notification, claimed by a worker as one mail, and ended with the outcome of the
+//! Deliveries: planned with the notification, claimed by a worker as part of a message, and ended with the outcome of the
 //! attempt.
 //!
 //! Every claim increments the fence. An outcome with an older fence is ignored, so two workers never both decide. The
 //! start of an attempt is committed before anything is sent. If the lease ends before the start, the delivery waits
-//! again; if it ends after the start, the mail may have been sent, so the state is *unknown* and there is no automatic
+//! again; if it ends after the start, the message may have been sent, so the state is *unknown* and there is no automatic
 //! retry.
 
 use std::collections::BTreeMap;
 
+use bellwire_core::person::ChannelName;
 use uuid::Uuid;
 
 use super::{Executor, RowSource};
 use crate::error::StoreError;
-use crate::people::{AttemptStart, Channel, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, InboxItemKind};
+use crate::people::{AttemptStart, Delivery, DeliveryContent, DeliveryState, Hold, InboxItem, InboxItemKind};
 
 /// How many waiting deliveries of one person a query reads.
 pub(super) const PAGE: usize = 1_000;
 
 impl Executor {
-    /// Plans the deliveries of a new notification. Muted origins and the hub's own notes have none.
+    /// Plans the deliveries of a new notification: one on each configured channel that the person has switched on and
+    /// verified. Muted origins and the hub's own notes have none.
     pub(super) fn plan(&mut self, item: &InboxItem, muted: bool) {
-        if muted || item.kind == InboxItemKind::Note || !self.rules.email {
+        if muted || item.kind == InboxItemKind::Note {
             return;
         }
         let now = self.context.now;
-        let settings = &self.people[item.user_id.as_str()].settings;
-        let Some(target) = settings.mail_address().map(str::to_owned) else { return };
-        let until = settings.quiet_until(now);
-        let delivery = Delivery {
+        let rules = self.rules.clone();
+        for channel in rules.channels.keys() {
+            let settings = &self.people[item.user_id.as_str()].settings;
+            let Some(target) = settings.usable_target(channel.as_str()).map(str::to_owned) else { continue };
+            let until = settings.quiet_until(now);
+            let content = DeliveryContent::Notification(item.id);
+            let planned = self.new_delivery(&item.user_id, channel, target, content);
+            let delivery =
+                Delivery { held_by: until.map(|_| Hold::QuietHours), not_before: until.unwrap_or(now), ..planned };
+            self.changes.people.deliveries.insert(delivery.id, delivery);
+        }
+    }
+
+    /// A delivery that is due now.
+    pub(super) fn new_delivery(
+        &mut self,
+        user_id: &str,
+        channel: &ChannelName,
+        target: String,
+        content: DeliveryContent,
+    ) -> Delivery {
+        let now = self.context.now;
+        Delivery {
             id: self.context.ids.next(now),
-            content: DeliveryContent::Notification(item.id),
-            user_id: item.user_id.clone(),
-            channel: Channel::Email,
+            content,
+            user_id: user_id.to_owned(),
+            channel: channel.clone(),
             target,
             state: DeliveryState::Waiting,
-            held_by: until.map(|_| Hold::QuietHours),
+            held_by: None,
             reason: None,
             attempts: 0,
-            not_before: until.unwrap_or(now),
+            not_before: now,
             lease_until: None,
             fence: 0,
-            mail_id: None,
+            message_id: None,
             created_at: now,
             ended_at: None,
-        };
-        self.changes.people.deliveries.insert(delivery.id, delivery);
+        }
     }
 
     /// Replans deliveries that quiet hours hold, after the quiet hours have changed, one page per call. Returns the id
@@ -71,33 +91,33 @@ impl Executor {
     }
 
     /// Records the start of an attempt, if the claim is still valid.
-    pub(crate) async fn start(&mut self, mail: AttemptStart, source: &mut impl RowSource) -> Result<bool, StoreError> {
+    pub(crate) async fn start(&mut self, start: AttemptStart, source: &mut impl RowSource) -> Result<bool, StoreError> {
         let now = self.context.now;
-        let ours = self.attempt(mail.mail_id, mail.fence, DeliveryState::Claimed, usize::MAX, source).await?;
+        let ours = self.attempt(start.message_id, start.fence, DeliveryState::Claimed, usize::MAX, source).await?;
         for mut delivery in ours.iter().cloned() {
-            if let (DeliveryContent::ConfirmationCode, Some(code)) = (delivery.content, mail.code.clone()) {
+            if let (DeliveryContent::ConfirmationCode, Some(code)) = (delivery.content, start.code.clone()) {
                 self.keep_code(&delivery, code);
             }
             delivery.state = DeliveryState::Started;
             delivery.attempts += 1;
-            delivery.lease_until = Some(now.plus(self.rules.attempt_ms));
+            delivery.lease_until = Some(now.plus(self.rules.attempt_ms(&delivery.channel)));
             self.changes.people.deliveries.insert(delivery.id, delivery);
         }
         Ok(!ours.is_empty())
     }
 
-    /// The deliveries of a mail with this fence and state, about `limit` of them.
+    /// The deliveries of a message with this fence and state, about `limit` of them.
     pub(super) async fn attempt(
         &mut self,
-        mail_id: Uuid,
+        message_id: Uuid,
         fence: i64,
         state: DeliveryState,
         limit: usize,
         source: &mut impl RowSource,
     ) -> Result<Vec<Delivery>, StoreError> {
-        let stored = source.attempt(mail_id, fence, state, limit).await?;
+        let stored = source.attempt(message_id, fence, state, limit).await?;
         let stored = self.damage.readable(stored);
-        let ours = |one: &Delivery| one.mail_id == Some(mail_id) && one.fence == fence && one.state == state;
+        let ours = |one: &Delivery| one.message_id == Some(message_id) && one.fence == fence && one.state == state;
         Ok(self.with_commit_changes(stored, ours).into_iter().filter(ours).collect())
     }
 

@@ -14,11 +14,11 @@ use crate::error::{ErrorKind, StoreError};
 use crate::people::{AttemptEnd, AttemptOutcome, Delivery, DeliveryState, InboxItem};
 use crate::rows::MailboxKey;
 
-/// How many deliveries of a failed mail are ended in one step. Each may publish an event to a conversation.
+/// How many deliveries of a failed message are ended in one step. Each may publish an event to a conversation.
 const FAILED_AT_ONCE: usize = 100;
 
 impl Executor {
-    /// Records the outcome of an attempt, unless its fence is outdated. For a large mail that failed, this ends only a
+    /// Records the outcome of an attempt, unless its fence is outdated. For a large message that failed, this ends only a
     /// part; then the second value is the outcome for the rest. `is_notified` = an earlier part has already notified
     /// the person.
     pub(crate) async fn finish(
@@ -28,21 +28,26 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<(bool, Option<AttemptOutcome>), StoreError> {
         let limit = match finish.outcome {
-            AttemptOutcome::Refused { .. } | AttemptOutcome::Unknown { .. } => FAILED_AT_ONCE + 1,
+            AttemptOutcome::Refused { .. } | AttemptOutcome::Unreachable { .. } | AttemptOutcome::Unknown { .. } => {
+                FAILED_AT_ONCE + 1
+            }
             AttemptOutcome::Sent | AttemptOutcome::TryAgain { .. } => usize::MAX,
         };
-        let mut ours = self.attempt(finish.mail_id, finish.fence, DeliveryState::Started, limit, source).await?;
+        let mut ours = self.attempt(finish.message_id, finish.fence, DeliveryState::Started, limit, source).await?;
         if ours.is_empty() {
             return Ok((is_notified, None));
         }
         let now = self.context.now;
         let attempts = ours.iter().map(|one| one.attempts).max().unwrap_or(1);
+        let is_unreachable = matches!(finish.outcome, AttemptOutcome::Unreachable { .. });
         let (state, reason) = match finish.outcome {
             AttemptOutcome::Sent => {
                 self.settle(&ours, DeliveryState::Sent, None, None);
                 return Ok((true, None));
             }
-            AttemptOutcome::Refused { reason } => (DeliveryState::Failed, reason),
+            AttemptOutcome::Refused { reason } | AttemptOutcome::Unreachable { reason } => {
+                (DeliveryState::Failed, reason)
+            }
             AttemptOutcome::Unknown { reason } => (DeliveryState::Unknown, reason),
             AttemptOutcome::TryAgain { reason, retry_after_ms } => {
                 match self.rules.retry.next(attempts, now, retry_after_ms, finish.jitter) {
@@ -58,7 +63,12 @@ impl Executor {
         };
         let more = ours.len() > FAILED_AT_ONCE;
         ours.truncate(FAILED_AT_ONCE);
-        self.end_unsent(&ours, state, &reason, is_notified, source).await?;
+        let note = match (is_notified, is_unreachable) {
+            (true, _) => FailureNote::Given,
+            (false, true) => FailureNote::ChannelIsOff,
+            (false, false) => FailureNote::Failed,
+        };
+        self.end_unsent(&ours, state, &reason, note, source).await?;
         let rest = more.then_some(match state {
             DeliveryState::Unknown => AttemptOutcome::Unknown { reason },
             _ => AttemptOutcome::Refused { reason },
@@ -84,14 +94,14 @@ impl Executor {
                 format!("this delivery is {}; only one that has failed can be retried", delivery.state.as_str());
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
-        let mail_id = self.mail_id_for_retry(&delivery, source).await?;
+        let message_id = self.message_id_for_retry(&delivery, source).await?;
         let delivery = Delivery {
             state: DeliveryState::Waiting,
             held_by: None,
             reason: None,
             attempts: 0,
             not_before: self.context.now,
-            mail_id,
+            message_id,
             ended_at: None,
             ..delivery
         };
@@ -134,22 +144,22 @@ impl Executor {
         Ok(self.changes.people.deliveries[&id].clone())
     }
 
-    /// The mail id for a retry. A mail that may have arrived keeps its id, so that the recipient's server can recognize
-    /// a copy. Any other gets a new one, and so does one delivery of several in a mail: one mail id must not stand for
+    /// The message id for a retry. A message that may have arrived keeps its id, so that the recipient's server can recognize
+    /// a copy. Any other gets a new one, and so does one delivery of several in a message: one id must not stand for
     /// two texts.
-    async fn mail_id_for_retry(
+    async fn message_id_for_retry(
         &mut self,
         delivery: &Delivery,
         source: &mut impl RowSource,
     ) -> Result<Option<Uuid>, StoreError> {
-        let Some(mail_id) = delivery.mail_id.filter(|_| delivery.state == DeliveryState::Unknown) else {
+        let Some(message_id) = delivery.message_id.filter(|_| delivery.state == DeliveryState::Unknown) else {
             return Ok(None);
         };
-        let in_it = |one: &Delivery| one.mail_id == Some(mail_id);
-        let stored = source.mail_deliveries(&delivery.user_id, mail_id).await?;
+        let in_it = |one: &Delivery| one.message_id == Some(message_id);
+        let stored = source.message_deliveries(&delivery.user_id, message_id).await?;
         let stored = self.damage.readable(stored);
         let alone = self.with_commit_changes(stored, in_it).into_iter().all(|one| one.id == delivery.id);
-        Ok(alone.then_some(mail_id))
+        Ok(alone.then_some(message_id))
     }
 
     async fn own_delivery(
@@ -169,8 +179,8 @@ impl Executor {
     }
 
     /// Handles deliveries whose lease has ended. A claimed one waits again. A started one may have been sent, so its
-    /// state becomes *unknown*. One call handles a part of one mail and returns the mail's id; then there may be more.
-    /// `notified` = the mail whose person an earlier part has already notified.
+    /// state becomes *unknown*. One call handles a part of one message and returns its id; then there may be more.
+    /// `notified` = the message whose person an earlier part has already notified.
     pub(crate) async fn settle_leases(
         &mut self,
         notified: Option<Uuid>,
@@ -181,19 +191,20 @@ impl Executor {
         let lapsed = self.damage.readable(lapsed);
         let mut lapsed = self.with_commit_changes(lapsed, |_| false);
         lapsed.retain(|one| one.has_lapsed(now));
-        let Some((mail, state)) = lapsed.first().map(|one| (one.mail_id, one.state)) else { return Ok(None) };
-        lapsed.retain(|one| one.mail_id == mail && one.state == state);
+        let Some((message, state)) = lapsed.first().map(|one| (one.message_id, one.state)) else { return Ok(None) };
+        lapsed.retain(|one| one.message_id == message && one.state == state);
         let reason = "the hub stopped while it was being sent";
         if state == DeliveryState::Claimed {
             self.settle(&lapsed, DeliveryState::Waiting, None, Some(now));
         } else if self.is_readable(&lapsed[0].user_id, source).await? {
-            let is_notified = notified.is_some() && notified == mail;
-            self.end_unsent(&lapsed, DeliveryState::Unknown, reason, is_notified, source).await?;
+            let is_notified = notified.is_some() && notified == message;
+            let note = if is_notified { FailureNote::Given } else { FailureNote::Failed };
+            self.end_unsent(&lapsed, DeliveryState::Unknown, reason, note, source).await?;
         } else {
             // The person's rows are damaged, so no notification is possible. Other people's deliveries must go on.
             self.settle(&lapsed, DeliveryState::Unknown, Some(reason), None);
         }
-        Ok(Some(mail.unwrap_or_default()))
+        Ok(Some(message.unwrap_or_default()))
     }
 
     pub(super) fn settle(
@@ -217,15 +228,15 @@ impl Executor {
         }
     }
 
-    /// Ends deliveries of one mail as failed or unknown, adds a note to the person's inbox, and publishes an event to
-    /// each conversation that sent one of the notifications. Everything is loaded before anything is staged; if loading
+    /// Ends deliveries of one message as failed or unknown, adds a note to the person's inbox, switches the channel off if
+    /// its target cannot be reached, and publishes an event to each conversation that sent one of the notifications. Everything is loaded before anything is staged; if loading
     /// takes several steps, the loaded rows stay in memory.
     async fn end_unsent(
         &mut self,
         deliveries: &[Delivery],
         state: DeliveryState,
         reason: &str,
-        is_notified: bool,
+        note: FailureNote,
         source: &mut impl RowSource,
     ) -> Result<(), StoreError> {
         let Some(first) = deliveries.first() else { return Ok(()) };
@@ -254,9 +265,13 @@ impl Executor {
         }
 
         self.settle(deliveries, state, Some(reason), None);
-        if !is_notified {
+        let is_off =
+            note == FailureNote::ChannelIsOff && self.switch_off(&first.user_id, &first.channel, &first.target);
+        if note != FailureNote::Given {
             let conversation = asking.first().and_then(|item| item.conversation_id.clone());
-            let note = InboxDraft::note(&first.user_id, conversation, failure_note(first, state, reason));
+            let channel = self.rules.display_name(&first.channel);
+            let text = failure_note(channel, &first.target, state, is_off, reason);
+            let note = InboxDraft::note(&first.user_id, conversation, text);
             // Notes have no hourly limit, so it is always admitted.
             let _ = self.admit(note, source).await?;
         }
@@ -291,13 +306,28 @@ impl Executor {
     }
 }
 
-/// The text of the inbox note about a failed or unknown mail.
-fn failure_note(delivery: &Delivery, state: DeliveryState, reason: &str) -> String {
+/// What the person is told in the inbox about a message that was not sent.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum FailureNote {
+    /// An earlier part of the same message has already told it.
+    Given,
+    /// That it failed.
+    Failed,
+    /// That it failed and that the channel is switched off, because the target cannot be reached.
+    ChannelIsOff,
+}
+
+/// The text of the inbox note about a failed or unknown message.
+fn failure_note(channel: &str, target: &str, state: DeliveryState, is_off: bool, reason: &str) -> String {
     let what = match state {
-        DeliveryState::Unknown => "A mail to you may not have arrived",
-        _ => "A mail to you could not be delivered",
+        DeliveryState::Unknown => "may not have arrived",
+        _ => "could not be delivered",
     };
-    let mut message = format!("{what} ({}): {reason}", delivery.target);
+    let off = match is_off {
+        true => format!(", and {channel} is now switched off in your settings"),
+        false => String::new(),
+    };
+    let mut message = format!("A message to you by {channel} {what}{off} ({target}): {reason}");
     if let Some((end, _)) = message.char_indices().nth(bellwire_core::person::MESSAGE_MAX - 1) {
         message.truncate(end);
         message.push('…');

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bellwire_core::event::HUB;
-use bellwire_core::person::PersonSettings;
+use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
@@ -54,9 +54,10 @@ pub(crate) trait PeopleRowSource {
         except: &BTreeSet<String>,
     ) -> impl Future<Output = Result<Found<Reminder>, StoreError>> + Send;
     fn delivery(&mut self, id: Uuid) -> impl Future<Output = Result<Option<Delivery>, StoreError>> + Send;
-    /// The due rows, oldest first, without those of the people in `except`.
+    /// The due rows of a channel, oldest first, without those of the people in `except`.
     fn due_deliveries(
         &mut self,
+        channel: &ChannelName,
         now: Time,
         limit: usize,
         except: &BTreeSet<String>,
@@ -68,10 +69,17 @@ pub(crate) trait PeopleRowSource {
         after: Uuid,
         limit: usize,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
-    /// The deliveries of a mail with this fence and state, ordered by id; at most `limit`.
+    /// The person's waiting deliveries on a channel, due or not, ordered by id; at most `limit`.
+    fn waiting_on_channel(
+        &mut self,
+        user_id: &str,
+        channel: &ChannelName,
+        limit: usize,
+    ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
+    /// The deliveries of a message with this fence and state, ordered by id; at most `limit`.
     fn attempt(
         &mut self,
-        mail_id: Uuid,
+        message_id: Uuid,
         fence: i64,
         state: DeliveryState,
         limit: usize,
@@ -83,19 +91,23 @@ pub(crate) trait PeopleRowSource {
         limit: usize,
         except: &BTreeSet<String>,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
-    /// The claimed and started mails: recipient and mail id, each once.
-    fn mails_in_flight(&mut self) -> impl Future<Output = Result<Vec<(String, Option<Uuid>)>, StoreError>> + Send;
-    /// All deliveries of this mail.
-    fn mail_deliveries(
+    /// The claimed and started messages of a channel: recipient and message id, each once.
+    fn messages_in_flight(
+        &mut self,
+        channel: &ChannelName,
+    ) -> impl Future<Output = Result<Vec<(String, Option<Uuid>)>, StoreError>> + Send;
+    /// All deliveries of this message.
+    fn message_deliveries(
         &mut self,
         user_id: &str,
-        mail_id: Uuid,
+        message_id: Uuid,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
     /// The number of confirmation codes planned for this person since then.
     fn codes_since(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<usize, StoreError>> + Send;
     fn confirmation(
         &mut self,
         user_id: &str,
+        channel: &ChannelName,
     ) -> impl Future<Output = Result<Option<ConfirmationRow>, StoreError>> + Send;
     fn secret(&mut self, name: &str) -> impl Future<Output = Result<Option<Vec<u8>>, StoreError>> + Send;
 }
@@ -191,7 +203,7 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<Result<NotificationId, Time>, StoreError> {
         let now = self.context.now;
-        let rules = self.rules;
+        let rules = self.rules.clone();
         let person = self.person(&draft.user_id, source).await?;
         let quota = rules.allowance(draft.kind, draft.item_type);
         let quota = quota.and_then(|allowance| rules.quota_of(&draft.user_id, allowance));

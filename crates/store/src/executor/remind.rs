@@ -283,7 +283,7 @@ mod tests {
     #[tokio::test]
     async fn a_person_who_is_asked_again_and_again_costs_no_memory() -> Result<(), Box<dyn std::error::Error>> {
         let (mut post, mut rows) = (
-            Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default()),
+            Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default().into()),
             Memory::default(),
         );
         post.set_now(Time::from_millis(1_000));

@@ -129,7 +129,7 @@ mod tests {
     async fn due_rows_of_a_person_who_is_being_erased_take_no_place_of_others() -> Result<(), Box<dyn std::error::Error>>
     {
         let mut executor =
-            Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default());
+            Executor::new(Subscribers::bundled().into(), Randomness::repeatable(1), PeopleRules::default().into());
         let mut rows = Memory::default();
         for (at, user, conversations) in [(1_000, "ada", 40), (2_000, "bob", 1)] {
             executor.set_now(Time::from_millis(at));

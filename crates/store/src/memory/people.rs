@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bellwire_core::person::PersonSettings;
+use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, InboxChange, InboxItem, InboxQuery,
-    LoadedPerson, PeopleChanges, PersonTrace, Reminder,
+    LoadedPerson, PeopleChanges, PersonTrace, Reminder, WaitingDeliveries,
 };
 use crate::single_writer::PeopleReader;
 
@@ -23,7 +23,7 @@ pub(super) struct PeopleTables {
     positions: HashMap<Arc<str>, i64>,
     deliveries: BTreeMap<Uuid, Delivery>,
     reminders: BTreeMap<Uuid, Reminder>,
-    confirmations: HashMap<Arc<str>, ConfirmationRow>,
+    confirmations: HashMap<(Arc<str>, ChannelName), ConfirmationRow>,
     secrets: HashMap<String, Vec<u8>>,
 }
 
@@ -34,10 +34,10 @@ impl PeopleTables {
         self.deliveries.extend(changes.deliveries.iter().map(|(id, row)| (*id, row.clone())));
         self.reminders.extend(changes.reminders.iter().map(|(id, row)| (*id, row.clone())));
         self.secrets.extend(changes.secrets.iter().map(|(name, secret)| (name.clone(), secret.clone())));
-        for (user, row) in &changes.confirmations {
+        for (key, row) in &changes.confirmations {
             match row {
-                Some(row) => drop(self.confirmations.insert(user.clone(), row.clone())),
-                None => drop(self.confirmations.remove(user)),
+                Some(row) => drop(self.confirmations.insert(key.clone(), row.clone())),
+                None => drop(self.confirmations.remove(key)),
             }
         }
     }
@@ -67,7 +67,7 @@ impl PeopleTables {
         self.positions.remove(user);
         self.deliveries.retain(|_, row| row.user_id != user);
         self.reminders.retain(|_, row| row.user_id != user);
-        self.confirmations.remove(user);
+        self.confirmations.retain(|(owner, _), _| **owner != *user);
     }
 
     /// Deletes items read before this time, and deliveries and reminders that ended before it.
@@ -186,13 +186,14 @@ impl PeopleRowSource for Memory {
 
     async fn due_deliveries(
         &mut self,
+        channel: &ChannelName,
         now: Time,
         limit: usize,
         except: &BTreeSet<String>,
     ) -> Result<Found<Delivery>, StoreError> {
         let tables = self.lock();
-        let due = tables.people.waiting().filter(|row| row.not_before <= now && !except.contains(&row.user_id));
-        let mut due: Vec<Delivery> = due.cloned().collect();
+        let due = tables.people.waiting().filter(|row| row.channel == *channel && row.not_before <= now);
+        let mut due: Vec<Delivery> = due.filter(|row| !except.contains(&row.user_id)).cloned().collect();
         due.sort_by_key(|row| (row.not_before, row.id));
         due.truncate(limit);
         Ok(due.into())
@@ -209,15 +210,26 @@ impl PeopleRowSource for Memory {
         Ok(theirs.take(limit).cloned().collect::<Vec<_>>().into())
     }
 
+    async fn waiting_on_channel(
+        &mut self,
+        user_id: &str,
+        channel: &ChannelName,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let tables = self.lock();
+        let theirs = tables.people.waiting().filter(|row| row.user_id == user_id && row.channel == *channel);
+        Ok(theirs.take(limit).cloned().collect::<Vec<_>>().into())
+    }
+
     async fn attempt(
         &mut self,
-        mail_id: Uuid,
+        message_id: Uuid,
         fence: i64,
         state: DeliveryState,
         limit: usize,
     ) -> Result<Found<Delivery>, StoreError> {
         let tables = self.lock();
-        let ours = |row: &&Delivery| row.mail_id == Some(mail_id) && row.fence == fence && row.state == state;
+        let ours = |row: &&Delivery| row.message_id == Some(message_id) && row.fence == fence && row.state == state;
         Ok(tables.people.deliveries.values().filter(ours).take(limit).cloned().collect::<Vec<_>>().into())
     }
 
@@ -234,15 +246,15 @@ impl PeopleRowSource for Memory {
         Ok(lapsed.into_iter().take(limit).cloned().collect::<Vec<_>>().into())
     }
 
-    async fn mails_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
+    async fn messages_in_flight(&mut self, channel: &ChannelName) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
         let tables = self.lock();
-        let leased = tables.people.deliveries.values().filter(|row| row.is_leased());
-        let mails: BTreeSet<_> = leased.map(|row| (row.user_id.clone(), row.mail_id)).collect();
-        Ok(mails.into_iter().collect())
+        let leased = tables.people.deliveries.values().filter(|row| row.channel == *channel && row.is_leased());
+        let messages: BTreeSet<_> = leased.map(|row| (row.user_id.clone(), row.message_id)).collect();
+        Ok(messages.into_iter().collect())
     }
 
-    async fn mail_deliveries(&mut self, user_id: &str, mail_id: Uuid) -> Result<Found<Delivery>, StoreError> {
-        let is_in_it = |row: &&Delivery| row.user_id == user_id && row.mail_id == Some(mail_id);
+    async fn message_deliveries(&mut self, user_id: &str, message_id: Uuid) -> Result<Found<Delivery>, StoreError> {
+        let is_in_it = |row: &&Delivery| row.user_id == user_id && row.message_id == Some(message_id);
         Ok(self.lock().people.deliveries.values().filter(is_in_it).cloned().collect::<Vec<_>>().into())
     }
 
@@ -252,8 +264,12 @@ impl PeopleRowSource for Memory {
         Ok(codes.filter(|row| row.user_id == user_id && row.created_at > since).count())
     }
 
-    async fn confirmation(&mut self, user_id: &str) -> Result<Option<ConfirmationRow>, StoreError> {
-        Ok(self.lock().people.confirmations.get(user_id).cloned())
+    async fn confirmation(
+        &mut self,
+        user_id: &str,
+        channel: &ChannelName,
+    ) -> Result<Option<ConfirmationRow>, StoreError> {
+        Ok(self.lock().people.confirmations.get(&(user_id.into(), channel.clone())).cloned())
     }
 
     async fn secret(&mut self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -319,13 +335,19 @@ impl PeopleReader for Memory {
         Ok(wanted.filter(|row| before.is_none_or(|before| row.id < before)).take(limit).cloned().collect())
     }
 
-    async fn outbox(&self) -> Result<(usize, Option<Time>), StoreError> {
+    async fn outbox(&self) -> Result<Vec<WaitingDeliveries>, StoreError> {
         let tables = self.lock();
-        let waiting: Vec<Time> = tables.people.waiting().map(|row| row.not_before).collect();
-        Ok((waiting.len(), waiting.into_iter().min()))
+        let mut channels: BTreeMap<ChannelName, (usize, Time)> = BTreeMap::new();
+        for row in tables.people.waiting() {
+            let (count, oldest) = channels.entry(row.channel.clone()).or_insert((0, row.not_before));
+            (*count, *oldest) = (*count + 1, row.not_before.min(*oldest));
+        }
+        let waiting = |(channel, (count, oldest))| WaitingDeliveries { channel, count, oldest };
+        Ok(channels.into_iter().map(waiting).collect())
     }
 
-    async fn oldest_delivery(&self) -> Result<Option<Time>, StoreError> {
-        Ok(self.lock().people.waiting().map(|row| row.not_before).min())
+    async fn oldest_delivery(&self, channel: &ChannelName) -> Result<Option<Time>, StoreError> {
+        let tables = self.lock();
+        Ok(tables.people.waiting().filter(|row| row.channel == *channel).map(|row| row.not_before).min())
     }
 }

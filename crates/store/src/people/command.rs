@@ -1,5 +1,5 @@
 use bellwire_core::NotificationId;
-use bellwire_core::person::PersonSettings;
+use bellwire_core::person::{ChannelName, PersonSettings};
 use uuid::Uuid;
 
 use super::{
@@ -53,11 +53,11 @@ people_commands! {
     CancelReminder(user_id: Option<String>, id: Uuid) -> () => cancel_reminder;
     ChangeSettings(change: Box<SettingsRequest>) -> (PersonSettings, Option<Uuid>) => change_settings;
     PlanAnew(user_id: String, after: Uuid) -> Option<Uuid> => replan;
-    ConfirmAddress(user_id: String, code: Vec<u8>, idempotency_key: Option<IdempotencyKey>) -> PersonSettings => confirm_address;
-    Unsubscribe(user_id: String, address: String) -> () => unsubscribe;
+    ConfirmTarget(user_id: String, channel: ChannelName, code: Vec<u8>, idempotency_key: Option<IdempotencyKey>) -> PersonSettings => confirm_target;
+    Unsubscribe(user_id: String, channel: ChannelName, target: String) -> () => unsubscribe;
     SettleLeases(notified: Option<Uuid>) -> Option<Uuid> => settle_leases;
-    Claim(limit: usize) -> (Vec<Claim>, bool) => claim;
-    Start(mail: AttemptStart) -> bool => start;
+    Claim(channel: ChannelName, limit: usize) -> (Vec<Claim>, bool) => claim;
+    Start(start: AttemptStart) -> bool => start;
     AttemptEnd(finish: AttemptEnd, is_notified: bool) -> (bool, Option<AttemptOutcome>) => finish;
     RetryDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => retry_delivery;
     Recall(idempotency_key: IdempotencyKey) -> Option<String> => known_answer;

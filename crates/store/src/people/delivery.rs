@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
+use bellwire_core::person::ChannelName;
 use bellwire_core::{NotificationId, Time};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 use super::InboxItem;
@@ -17,7 +19,8 @@ pub struct Delivery {
     /// The recipient.
     pub user_id: String,
     /// The channel.
-    pub channel: Channel,
+    #[serde(deserialize_with = "channel_of_any_version")]
+    pub channel: ChannelName,
     /// The address in the channel.
     pub target: String,
     /// The current state.
@@ -34,9 +37,9 @@ pub struct Delivery {
     pub lease_until: Option<Time>,
     /// Incremented by every claim. An outcome reported with an older fence is ignored.
     pub fence: i64,
-    /// The id of the mail it is part of; the same on every attempt.
+    /// The id of the message it is part of; the same on every attempt.
     #[serde(rename = "letter_id")]
-    pub mail_id: Option<Uuid>,
+    pub message_id: Option<Uuid>,
     /// When it was planned.
     pub created_at: Time,
     /// When it ended.
@@ -50,15 +53,6 @@ pub enum DeliveryContent {
     Notification(NotificationId),
     /// The code that confirms the address.
     ConfirmationCode,
-}
-
-/// The channel of a delivery.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Channel {
-    /// Mail.
-    Email,
-    /// Telegram.
-    Telegram,
 }
 
 /// Why a waiting delivery is held.
@@ -90,7 +84,6 @@ pub enum DeliveryState {
 }
 
 words! {
-    Channel { Email = "email", Telegram = "telegram", }
     Hold { QuietHours = "quiet_hours", }
     DeliveryState {
         Waiting = "waiting",
@@ -104,17 +97,17 @@ words! {
     }
 }
 
-/// A mail claimed by a worker: one or more deliveries to one person.
+/// A message claimed by a worker: one or more deliveries to one person and target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The id of the mail, the same on every attempt.
-    pub mail_id: Uuid,
+    /// The id of the message, the same on every attempt.
+    pub message_id: Uuid,
     /// The fence of this claim.
     pub fence: i64,
     /// The recipient.
     pub user_id: String,
     /// The channel.
-    pub channel: Channel,
+    pub channel: ChannelName,
     /// The address in the channel.
     pub target: String,
     /// The content.
@@ -123,11 +116,11 @@ pub struct Claim {
     pub titles: BTreeMap<String, String>,
     /// The recipient's time zone, by its IANA name.
     pub timezone: Option<String>,
-    /// When the mail was first claimed: its date on every attempt.
+    /// When the message was first claimed: its date on every attempt.
     pub created_at: Time,
 }
 
-/// The content of a mail.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// These notifications, oldest first.
@@ -136,11 +129,22 @@ pub enum Purpose {
     Confirmation,
 }
 
+/// The waiting deliveries of one channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingDeliveries {
+    /// The channel.
+    pub channel: ChannelName,
+    /// How many wait.
+    pub count: usize,
+    /// The earliest time at which one may be sent.
+    pub oldest: Time,
+}
+
 /// The start of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptStart {
-    /// The id of the mail.
-    pub mail_id: Uuid,
+    /// The id of the message.
+    pub message_id: Uuid,
     /// The fence of the claim.
     pub fence: i64,
     /// The hash of the code in it, if it confirms an address.
@@ -150,8 +154,8 @@ pub struct AttemptStart {
 /// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptEnd {
-    /// The id of the mail.
-    pub mail_id: Uuid,
+    /// The id of the message.
+    pub message_id: Uuid,
     /// The fence of the claim.
     pub fence: i64,
     /// The outcome.
@@ -170,6 +174,12 @@ pub enum AttemptOutcome {
         /// The server's reason.
         reason: String,
     },
+    /// It was refused permanently because the target does not exist or the person has blocked the sender. Nothing more can
+    /// be sent there.
+    Unreachable {
+        /// The server's reason.
+        reason: String,
+    },
     /// It was not sent; a retry may succeed.
     TryAgain {
         /// Why it was not sent.
@@ -182,6 +192,12 @@ pub enum AttemptOutcome {
         /// What happened.
         reason: String,
     },
+}
+
+/// Remembered answers of earlier versions have the channel with a capital letter.
+fn channel_of_any_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ChannelName, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    ChannelName::parse(&name.to_ascii_lowercase()).map_err(D::Error::custom)
 }
 
 impl DeliveryContent {
@@ -222,5 +238,22 @@ impl Delivery {
     /// Whether that lease has ended.
     pub(crate) fn has_lapsed(&self, now: Time) -> bool {
         self.is_leased() && self.lease_until.is_none_or(|until| until <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remembered_answer_of_an_earlier_version_is_read() {
+        let older = r#"{"id": "0198c0de-0000-7000-8000-000000000000", "content": "ConfirmationCode", "user_id": "ada",
+            "channel": "Email", "target": "ada@example.org", "state": "Waiting", "held_by": null, "reason": null,
+            "attempts": 0, "not_before": 5, "lease_until": null, "fence": 0, "letter_id": null, "created_at": 5,
+            "ended_at": null}"#;
+        let delivery: Delivery = serde_json::from_str(older).expect("an older answer");
+        assert_eq!(delivery.channel.as_str(), "email");
+        let again = serde_json::to_string(&delivery).expect("it is JSON");
+        assert_eq!(serde_json::from_str::<Delivery>(&again).expect("an answer of this version"), delivery);
     }
 }

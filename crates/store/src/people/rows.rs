@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwire_core::person::PersonSettings;
+use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
@@ -17,8 +17,8 @@ pub(crate) struct PeopleChanges {
     pub(crate) positions: BTreeMap<Arc<str>, i64>,
     pub(crate) deliveries: BTreeMap<Uuid, Delivery>,
     pub(crate) reminders: BTreeMap<Uuid, Reminder>,
-    /// None = the code is used up.
-    pub(crate) confirmations: BTreeMap<Arc<str>, Option<ConfirmationRow>>,
+    /// By person and channel; none = the code is used up.
+    pub(crate) confirmations: BTreeMap<(Arc<str>, ChannelName), Option<ConfirmationRow>>,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
     /// The quotas for which a call was refused, each with the time it is used up until. Not a row: the inbox rows imply it.
     pub(crate) refused: BTreeMap<Quota, Time>,
@@ -41,10 +41,10 @@ impl PeopleChanges {
     }
 }
 
-/// The hash of the code that was mailed to an address.
+/// The hash of the code that was sent to a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfirmationRow {
-    pub(crate) address: String,
+    pub(crate) target: String,
     pub(crate) code: Vec<u8>,
     pub(crate) expires_at: Time,
     pub(crate) tries: i64,

@@ -1,7 +1,13 @@
+use std::collections::BTreeMap;
+
+use bellwire_core::person::ChannelName;
 use bellwire_core::retry::RetryPolicy;
 
+/// The lease of a started attempt, unless the channel says otherwise: a server may take ten minutes to reply.
+const ATTEMPT_MS: u64 = 15 * 60_000;
+
 /// The limits and channels of notifications to people.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeopleRules {
     /// How many notifications one person may get within any 60 minutes.
     pub notifications_per_hour: u64,
@@ -13,14 +19,64 @@ pub struct PeopleRules {
     pub warnings_per_hour: Option<u64>,
     /// How many toasts one person may get within any 60 minutes.
     pub toasts_per_hour: u64,
-    /// Whether email is configured; if not, no mail is planned.
-    pub email: bool,
+    /// The configured channels. Nothing is planned on any other.
+    pub channels: BTreeMap<ChannelName, ChannelRules>,
     /// The retry schedule of failed deliveries.
     pub retry: RetryPolicy,
     /// The lease of a claim until the attempt starts.
     pub claim_ms: u64,
-    /// The lease of a started attempt; longer than the sum of its timeouts.
+}
+
+/// How deliveries of one channel are planned and claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelRules {
+    /// The name that people read in notes.
+    pub display_name: String,
+    /// Whether a new target is verified by a code that is sent to it.
+    pub sends_codes: bool,
+    /// Which notifications may share a message.
+    pub grouping: Grouping,
+    /// The lease of a started attempt; longer than the longest attempt.
     pub attempt_ms: u64,
+}
+
+/// Which due notifications of one person may share a message.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// All of them, as a digest.
+    Digest,
+    /// Those of one conversation. A toast with buttons is a message of its own, so that an answer belongs to one thing.
+    ByConversation,
+}
+
+impl PeopleRules {
+    /// Adds a channel.
+    pub fn with_channel(mut self, name: ChannelName, rules: ChannelRules) -> Self {
+        self.channels.insert(name, rules);
+        self
+    }
+
+    /// The lease of a started attempt on a channel.
+    pub(crate) fn attempt_ms(&self, channel: &ChannelName) -> u64 {
+        self.channels.get(channel).map_or(ATTEMPT_MS, |rules| rules.attempt_ms)
+    }
+
+    /// The name of a channel that people read.
+    pub(crate) fn display_name<'a>(&'a self, channel: &'a ChannelName) -> &'a str {
+        self.channels.get(channel).map_or(channel.as_str(), |rules| &rules.display_name)
+    }
+}
+
+impl ChannelRules {
+    /// A channel that sends digests and verifies targets by codes.
+    pub fn new(display_name: &str) -> Self {
+        Self {
+            display_name: display_name.to_owned(),
+            sends_codes: true,
+            grouping: Grouping::Digest,
+            attempt_ms: ATTEMPT_MS,
+        }
+    }
 }
 
 impl Default for PeopleRules {
@@ -31,11 +87,9 @@ impl Default for PeopleRules {
             infos_per_hour: None,
             warnings_per_hour: None,
             toasts_per_hour: 60,
-            email: false,
+            channels: BTreeMap::new(),
             retry: RetryPolicy::default(),
             claim_ms: 60_000,
-            // A mail server may take ten minutes to reply to the final dot.
-            attempt_ms: 15 * 60_000,
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::future::Future;
 
-use bellwire_core::person::PersonSettings;
+use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::people::{
     AttemptEnd, AttemptStart, Catchup, Claim, Delivery, DeliveryState, Doorbell, InboxItem, InboxQuery, NewReminder,
-    NotificationDraft, People, PeopleCommand, PressOutcome, Reminder, SendResult, SettingsRequest,
+    NotificationDraft, People, PeopleCommand, PressOutcome, Reminder, SendResult, SettingsRequest, WaitingDeliveries,
 };
 use crate::reply::PendingReply;
 use crate::writer::Job;
@@ -50,10 +50,10 @@ pub trait PeopleReader {
         before: Option<Uuid>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
-    /// The number of waiting deliveries, and the earliest due time.
-    fn outbox(&self) -> impl Future<Output = Result<(usize, Option<Time>), StoreError>> + Send;
-    /// The earliest due time of the waiting deliveries.
-    fn oldest_delivery(&self) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
+    /// The channels with waiting deliveries, by name.
+    fn outbox(&self) -> impl Future<Output = Result<Vec<WaitingDeliveries>, StoreError>> + Send;
+    /// The earliest due time of the deliveries that wait on a channel.
+    fn oldest_delivery(&self, channel: &ChannelName) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
 }
 
 impl<R: Reader> SingleWriterStore<R> {
@@ -174,30 +174,31 @@ impl<R: Reader> People for SingleWriterStore<R> {
         })
     }
 
-    fn confirm_address(
+    fn confirm_target(
         &self,
         user_id: String,
+        channel: ChannelName,
         code: Vec<u8>,
         idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, PersonSettings> {
-        self.command(|reply| PeopleCommand::ConfirmAddress { user_id, code, idempotency_key, reply })
+        self.command(|reply| PeopleCommand::ConfirmTarget { user_id, channel, code, idempotency_key, reply })
     }
 
-    fn unsubscribe(&self, user_id: String, address: String) -> StoreFuture<'_, ()> {
-        self.command(|reply| PeopleCommand::Unsubscribe { user_id, address, reply })
+    fn unsubscribe(&self, user_id: String, channel: ChannelName, target: String) -> StoreFuture<'_, ()> {
+        self.command(|reply| PeopleCommand::Unsubscribe { user_id, channel, target, reply })
     }
 
-    fn claim(&self, limit: usize) -> StoreFuture<'_, Vec<Claim>> {
+    fn claim(&self, channel: ChannelName, limit: usize) -> StoreFuture<'_, Vec<Claim>> {
         Box::pin(async move {
             let mut notified = None;
             // Other commands run between two steps.
-            while let Some(mail) = self.command(|reply| PeopleCommand::SettleLeases { notified, reply }).await? {
-                notified = Some(mail);
+            while let Some(settled) = self.command(|reply| PeopleCommand::SettleLeases { notified, reply }).await? {
+                notified = Some(settled);
             }
             let mut claims = Vec::new();
             loop {
-                let limit = limit - claims.len();
-                match self.command(|reply| PeopleCommand::Claim { limit, reply }).await {
+                let (channel, limit) = (channel.clone(), limit - claims.len());
+                match self.command(|reply| PeopleCommand::Claim { channel, limit, reply }).await {
                     Ok((more_claims, more)) => {
                         claims.extend(more_claims);
                         if !more {
@@ -212,8 +213,8 @@ impl<R: Reader> People for SingleWriterStore<R> {
         })
     }
 
-    fn start(&self, mail: AttemptStart) -> StoreFuture<'_, bool> {
-        self.command(|reply| PeopleCommand::Start { mail, reply })
+    fn start(&self, start: AttemptStart) -> StoreFuture<'_, bool> {
+        self.command(|reply| PeopleCommand::Start { start, reply })
     }
 
     fn finish(&self, finish: AttemptEnd) -> StoreFuture<'_, bool> {
@@ -270,12 +271,12 @@ impl<R: Reader> People for SingleWriterStore<R> {
         self.command(|reply| PeopleCommand::Secret { name, fresh, reply })
     }
 
-    fn outbox(&self) -> StoreFuture<'_, (usize, Option<Time>)> {
+    fn outbox(&self) -> StoreFuture<'_, Vec<WaitingDeliveries>> {
         Box::pin(self.reader.outbox())
     }
 
-    fn oldest_delivery(&self) -> StoreFuture<'_, Option<Time>> {
-        Box::pin(self.reader.oldest_delivery())
+    fn oldest_delivery(&self, channel: ChannelName) -> StoreFuture<'_, Option<Time>> {
+        Box::pin(async move { self.reader.oldest_delivery(&channel).await })
     }
 
     fn doorbell(&self, user_id: &str) -> Doorbell {

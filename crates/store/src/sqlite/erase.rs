@@ -363,7 +363,7 @@ mod tests {
                  {numbers} INSERT INTO conversations (id, user_id, registered, boundary, created_at, seen_at) \
                     SELECT 'c' || i, '{user}', 0, '', 1, 1 FROM n;
                  INSERT INTO user_settings (user_id, updated_at) VALUES ('{user}', 1);
-                 INSERT INTO confirmations VALUES ('{user}', '', x'', 1, 1);
+                 INSERT INTO confirmations VALUES ('{user}', 'x', '', x'', 1, 1);
                  INSERT INTO inbox_positions VALUES ('{user}', 1);"
             ))
             .unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bellwire_core::person::PersonSettings;
+use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
 use sqlx::{Connection as _, QueryBuilder};
@@ -14,8 +14,8 @@ use crate::damage::Found;
 use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
-    Catchup, Channel, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, Hold, InboxChange, InboxItem,
-    InboxItemKind, InboxItemType, InboxQuery, InboxState, LoadedPerson, PersonTrace, Reminder,
+    Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, Hold, InboxChange, InboxItem, InboxItemKind,
+    InboxItemType, InboxQuery, InboxState, LoadedPerson, PersonTrace, Reminder, WaitingDeliveries,
 };
 use crate::single_writer::PeopleReader;
 
@@ -126,13 +126,15 @@ impl PeopleRowSource for SqliteWriter {
 
     async fn due_deliveries(
         &mut self,
+        channel: &ChannelName,
         now: Time,
         limit: usize,
         except: &BTreeSet<String>,
     ) -> Result<Found<Delivery>, StoreError> {
         let query = |limit: usize| {
             let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-            sql.push("state = 'waiting' AND not_before <= ").push_bind(now.as_millis());
+            sql.push("state = 'waiting' AND channel = ").push_bind(channel.as_str());
+            sql.push(" AND not_before <= ").push_bind(now.as_millis());
             push_except(&mut sql, except);
             sql.push(" ORDER BY not_before, id LIMIT ").push_bind(row_count(limit));
             sql
@@ -153,15 +155,28 @@ impl PeopleRowSource for SqliteWriter {
         found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
+    async fn waiting_on_channel(
+        &mut self,
+        user_id: &str,
+        channel: &ChannelName,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        sql.push("state = 'waiting' AND user_id = ").push_bind(user_id);
+        sql.push(" AND channel = ").push_bind(channel.as_str());
+        sql.push(" ORDER BY id LIMIT ").push_bind(row_count(limit));
+        found(sql, &mut self.reading, "deliveries", delivery).await
+    }
+
     async fn attempt(
         &mut self,
-        mail_id: Uuid,
+        message_id: Uuid,
         fence: i64,
         state: DeliveryState,
         limit: usize,
     ) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-        sql.push("letter_id = ").push_bind(mail_id.as_bytes().to_vec()).push(" AND fence = ").push_bind(fence);
+        sql.push("letter_id = ").push_bind(message_id.as_bytes().to_vec()).push(" AND fence = ").push_bind(fence);
         sql.push(" AND +state = ").push_bind(state.as_str()).push(" ORDER BY id LIMIT ").push_bind(row_count(limit));
         found(sql, &mut self.reading, "deliveries", delivery).await
     }
@@ -183,17 +198,18 @@ impl PeopleRowSource for SqliteWriter {
         oldest(&mut self.reading, limit, "deliveries", query, delivery).await
     }
 
-    async fn mails_in_flight(&mut self) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
-        let sql = "SELECT DISTINCT user_id, letter_id FROM deliveries WHERE state IN ('claimed', 'started')";
-        let rows = sqlx::query(sql).fetch_all(&mut self.reading).await.map_err(failure)?;
+    async fn messages_in_flight(&mut self, channel: &ChannelName) -> Result<Vec<(String, Option<Uuid>)>, StoreError> {
+        let sql = "SELECT DISTINCT user_id, letter_id FROM deliveries WHERE state IN ('claimed', 'started') \
+                   AND channel = $1";
+        let rows = sqlx::query(sql).bind(channel.as_str()).fetch_all(&mut self.reading).await.map_err(failure)?;
         // A damaged row is reported when its lease ends; here it is only not counted.
         Ok(rows.iter().filter_map(|row| Some((column(row, 0).ok()?, optional(row, 1).ok()?))).collect())
     }
 
-    async fn mail_deliveries(&mut self, user_id: &str, mail_id: Uuid) -> Result<Found<Delivery>, StoreError> {
+    async fn message_deliveries(&mut self, user_id: &str, message_id: Uuid) -> Result<Found<Delivery>, StoreError> {
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-        // The plus keeps SQLite from using the index on user_id: a mail has few deliveries, a person many.
-        sql.push("+user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(mail_id.as_bytes().to_vec());
+        // The plus keeps SQLite from using the index on user_id: a message has few deliveries, a person many.
+        sql.push("+user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(message_id.as_bytes().to_vec());
         found(sql, &mut self.reading, "deliveries", delivery).await
     }
 
@@ -204,12 +220,17 @@ impl PeopleRowSource for SqliteWriter {
         Ok(usize::try_from(column::<i64>(&row, 0)?).unwrap_or(0))
     }
 
-    async fn confirmation(&mut self, user_id: &str) -> Result<Option<ConfirmationRow>, StoreError> {
-        let row = sqlx::query("SELECT address, code, expires_at, tries FROM confirmations WHERE user_id = $1");
-        let row = row.bind(user_id).fetch_optional(&mut self.reading).await.map_err(failure)?;
+    async fn confirmation(
+        &mut self,
+        user_id: &str,
+        channel: &ChannelName,
+    ) -> Result<Option<ConfirmationRow>, StoreError> {
+        let sql = "SELECT target, code, expires_at, tries FROM confirmations WHERE user_id = $1 AND channel = $2";
+        let row = sqlx::query(sql).bind(user_id).bind(channel.as_str());
+        let row = row.fetch_optional(&mut self.reading).await.map_err(failure)?;
         let Some(row) = &row else { return Ok(None) };
         Ok(Some(ConfirmationRow {
-            address: column(row, 0)?,
+            target: column(row, 0)?,
             code: column(row, 1)?,
             expires_at: Time::from_millis(column(row, 2)?),
             tries: column(row, 3)?,
@@ -314,16 +335,23 @@ impl PeopleReader for Sqlite {
         all(sql, &mut *self.pool.acquire().await.map_err(failure)?, delivery).await
     }
 
-    async fn outbox(&self) -> Result<(usize, Option<Time>), StoreError> {
-        let row = sqlx::query("SELECT COUNT(*), MIN(not_before) FROM deliveries WHERE state = 'waiting'");
-        let row = row.fetch_one(&self.pool).await.map_err(failure)?;
-        let waiting = usize::try_from(column::<i64>(&row, 0)?).unwrap_or(0);
-        Ok((waiting, column::<Option<i64>>(&row, 1)?.map(Time::from_millis)))
+    async fn outbox(&self) -> Result<Vec<WaitingDeliveries>, StoreError> {
+        let sql = "SELECT channel, COUNT(*), MIN(not_before) FROM deliveries WHERE state = 'waiting' GROUP BY channel";
+        let rows = sqlx::query(sql).fetch_all(&self.pool).await.map_err(failure)?;
+        let waiting = |row: &SqliteRow| {
+            Ok::<_, StoreError>(WaitingDeliveries {
+                channel: channel(row, 0)?,
+                count: usize::try_from(column::<i64>(row, 1)?).unwrap_or(0),
+                oldest: Time::from_millis(column(row, 2)?),
+            })
+        };
+        // A damaged name is reported when its delivery is due; here it is only not counted.
+        Ok(rows.iter().filter_map(|row| waiting(row).ok()).collect())
     }
 
-    async fn oldest_delivery(&self) -> Result<Option<Time>, StoreError> {
-        let row = sqlx::query("SELECT MIN(not_before) FROM deliveries WHERE state = 'waiting'");
-        let row = row.fetch_one(&self.pool).await.map_err(failure)?;
+    async fn oldest_delivery(&self, channel: &ChannelName) -> Result<Option<Time>, StoreError> {
+        let row = sqlx::query("SELECT MIN(not_before) FROM deliveries WHERE state = 'waiting' AND channel = $1");
+        let row = row.bind(channel.as_str()).fetch_one(&self.pool).await.map_err(failure)?;
         Ok(column::<Option<i64>>(&row, 0)?.map(Time::from_millis))
     }
 }
@@ -469,7 +497,7 @@ fn delivery(row: &SqliteRow) -> Result<Delivery, StoreError> {
         id: uuid(row, 0)?,
         content: DeliveryContent::of_row(optional(row, 1)?.map(NotificationId)),
         user_id: column(row, 2)?,
-        channel: Channel::parse(column(row, 3)?).ok_or_else(|| damaged("deliveries.channel"))?,
+        channel: channel(row, 3)?,
         target: column(row, 4)?,
         state: DeliveryState::parse(column(row, 5)?).ok_or_else(|| damaged("deliveries.state"))?,
         reason: column(row, 6)?,
@@ -477,11 +505,15 @@ fn delivery(row: &SqliteRow) -> Result<Delivery, StoreError> {
         not_before: Time::from_millis(column(row, 8)?),
         lease_until: time(row, 9)?,
         fence: column(row, 10)?,
-        mail_id: optional(row, 11)?,
+        message_id: optional(row, 11)?,
         created_at: Time::from_millis(column(row, 12)?),
         ended_at: time(row, 13)?,
         held_by: held_by(column(row, 14)?)?,
     })
+}
+
+fn channel(row: &SqliteRow, index: usize) -> Result<ChannelName, StoreError> {
+    ChannelName::parse(column(row, index)?).map_err(|_| damaged("deliveries.channel"))
 }
 
 fn held_by(code: Option<&str>) -> Result<Option<Hold>, StoreError> {

@@ -97,7 +97,7 @@ fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Res
             row.not_before.as_millis(),
             row.lease_until.map(Time::as_millis),
             row.fence,
-            row.mail_id.as_ref().map(|id| id.as_bytes()),
+            row.message_id.as_ref().map(|id| id.as_bytes()),
             row.created_at.as_millis(),
             row.ended_at.map(Time::as_millis),
             row.held_by.map(Hold::as_str),
@@ -137,16 +137,17 @@ fn reminders(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Resu
 }
 
 fn confirmations(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
-    for (user, row) in &changes.confirmations {
+    for ((user, channel), row) in &changes.confirmations {
         let Some(row) = row else {
-            connection.execute("DELETE FROM confirmations WHERE user_id = ?1", params![user])?;
+            let sql = "DELETE FROM confirmations WHERE user_id = ?1 AND channel = ?2";
+            connection.execute(sql, params![user, channel.as_str()])?;
             continue;
         };
         connection.execute(
-            "INSERT INTO confirmations (user_id, address, code, expires_at, tries) VALUES (?, ?, ?, ?, ?) \
-             ON CONFLICT (user_id) DO UPDATE SET address = excluded.address, code = excluded.code, \
+            "INSERT INTO confirmations (user_id, channel, target, code, expires_at, tries) VALUES (?, ?, ?, ?, ?, ?) \
+             ON CONFLICT (user_id, channel) DO UPDATE SET target = excluded.target, code = excluded.code, \
              expires_at = excluded.expires_at, tries = excluded.tries",
-            params![user, row.address, row.code, row.expires_at.as_millis(), row.tries],
+            params![user, channel.as_str(), row.target, row.code, row.expires_at.as_millis(), row.tries],
         )?;
     }
     Ok(())

@@ -40,7 +40,7 @@ impl Job {
     pub(super) fn shares_up_to(&self) -> usize {
         match self {
             Self::Publish(publishing, _) if publishing.is_large() => STEP_WORK / 3,
-            // A mail with a thousand notifications is most of a step.
+            // A message with a thousand notifications is most of a step.
             Self::People(PeopleCommand::Claim { .. }) => STEP_WORK / 10,
             Self::Tick(_) => STEP_WORK / 10,
             _ => STEP_WORK,

@@ -1,14 +1,16 @@
 //! The stores under test, and a clock they all read.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bellwire_core::event::AgentName;
+use bellwire_core::person::{ChannelChange, ChannelName};
 use bellwire_core::{Event, Inject, InjectionPoint, Randomness, Severity, Subscribers, Time};
 use bellwire_store::{
-    Caller, ClientEventId, Clock, IncomingEvent, InjectCommand, InjectResult, MemoryStore, Observer, PeopleRules,
-    Publish, Receipt, SqliteStore, Store, StoreError, StoreOptions,
+    Caller, ChannelRules, ClientEventId, Clock, IncomingEvent, InjectCommand, InjectResult, MemoryStore, Observer,
+    PeopleRules, Publish, Receipt, SqliteStore, Store, StoreError, StoreOptions,
 };
 use serde_json::{Value, json};
 
@@ -105,7 +107,7 @@ impl Backend {
             clock: Clock::set_by(move || Time::from_millis(clock.load(Ordering::SeqCst))),
             timers: false,
             observer: self.observer.clone(),
-            people: self.rules,
+            people: self.rules.clone(),
             sizes: bellwire_store::Sizes::SMALL,
         }
     }
@@ -143,9 +145,29 @@ impl Backend {
     }
 }
 
+/// The channel of most tests.
+pub(crate) fn email() -> ChannelName {
+    ChannelName::parse("email").unwrap()
+}
+
+/// Rules of a hub that can send mail.
+pub(crate) fn with_email() -> PeopleRules {
+    PeopleRules::default().with_channel(email(), ChannelRules::new("email"))
+}
+
+/// A change of the address.
+pub(crate) fn email_address(address: impl Into<String>) -> BTreeMap<ChannelName, ChannelChange> {
+    BTreeMap::from([(email(), ChannelChange { enabled: None, target: Some(Some(address.into())) })])
+}
+
+/// A change of the address that switches mail on.
+pub(crate) fn email_to(address: impl Into<String>) -> BTreeMap<ChannelName, ChannelChange> {
+    BTreeMap::from([(email(), ChannelChange { enabled: Some(true), target: Some(Some(address.into())) })])
+}
+
 /// Five messages an hour, and mail can be sent.
 fn rules() -> PeopleRules {
-    PeopleRules { notifications_per_hour: 5, email: true, ..PeopleRules::default() }
+    PeopleRules { notifications_per_hour: 5, ..with_email() }
 }
 
 pub(crate) fn inject_command(point: InjectionPoint, call_id: &str) -> InjectCommand {

@@ -17,7 +17,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::time::Instant;
 
-use crate::backends::{Backend, START, event, failure};
+use crate::backends::{Backend, START, email, email_to, event, failure, with_email};
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -35,7 +35,7 @@ impl Virtual {
         let (set, start) = (Arc::new(AtomicI64::new(0)), Instant::now());
         let offset = set.clone();
         let wall = move || Time::from_millis(START + offset.load(Ordering::SeqCst)).plus(millis(start.elapsed()));
-        let people = PeopleRules { notifications_per_hour: 1, email: true, ..PeopleRules::default() };
+        let people = PeopleRules { notifications_per_hour: 1, ..with_email() };
         let clock = Clock::new(wall, move || start.elapsed());
         Self { store: MemoryStore::open(StoreOptions { timers: true, ..opening(clock, people) }), set }
     }
@@ -159,13 +159,9 @@ async fn a_wall_clock_that_is_set_forward_makes_timers_due_at_once() {
 #[tokio::test(start_paused = true)]
 async fn the_outbox_is_told_when_a_lease_ends() {
     let hub = Virtual::open();
-    let change = bellwire_core::person::SettingsChange {
-        email_enabled: Some(true),
-        email_address: Some(Some("ada@example.org".into())),
-        ..Default::default()
-    };
+    let change = bellwire_core::person::SettingsChange { channels: email_to("ada@example.org"), ..Default::default() };
     hub.store.change_settings(bellwire_store::SettingsRequest { user_id: "ada".into(), change }).await.unwrap();
-    assert_eq!(hub.store.claim(1).await.unwrap().len(), 1);
+    assert_eq!(hub.store.claim(email(), 1).await.unwrap().len(), 1);
     let mut changes = hub.store.outbox_changes();
     changes.mark_unchanged();
     let start = Instant::now();
@@ -173,22 +169,18 @@ async fn the_outbox_is_told_when_a_lease_ends() {
     let took = millis(start.elapsed());
     let lease = PeopleRules::default().claim_ms;
     assert!((lease..=lease + LATE_MS).contains(&took), "a lease of {lease} ms ended after {took} ms");
-    assert_eq!(hub.store.claim(1).await.unwrap().len(), 1, "it can be claimed again");
+    assert_eq!(hub.store.claim(email(), 1).await.unwrap().len(), 1, "it can be claimed again");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_outbox_is_told_when_a_retry_is_due() {
     let hub = Virtual::open();
-    let change = bellwire_core::person::SettingsChange {
-        email_enabled: Some(true),
-        email_address: Some(Some("ada@example.org".into())),
-        ..Default::default()
-    };
+    let change = bellwire_core::person::SettingsChange { channels: email_to("ada@example.org"), ..Default::default() };
     hub.store.change_settings(bellwire_store::SettingsRequest { user_id: "ada".into(), change }).await.unwrap();
-    let Claim { mail_id, fence, .. } = hub.store.claim(1).await.unwrap().remove(0);
-    assert!(hub.store.start(AttemptStart { mail_id, fence, code: Some(vec![7]) }).await.unwrap());
+    let Claim { message_id, fence, .. } = hub.store.claim(email(), 1).await.unwrap().remove(0);
+    assert!(hub.store.start(AttemptStart { message_id, fence, code: Some(vec![7]) }).await.unwrap());
     let outcome = AttemptOutcome::TryAgain { reason: "greylisted".into(), retry_after_ms: Some(90_000) };
-    assert!(hub.store.finish(AttemptEnd { mail_id, fence, outcome, jitter: 0 }).await.unwrap());
+    assert!(hub.store.finish(AttemptEnd { message_id, fence, outcome, jitter: 0 }).await.unwrap());
     let mut changes = hub.store.outbox_changes();
     changes.mark_unchanged();
     let (waiting, _) = hub.store.deliveries(None, None, None, 1).await.unwrap();
@@ -196,7 +188,7 @@ async fn the_outbox_is_told_when_a_retry_is_due() {
     assert!(due >= 90_000, "the server asked for 90 s: {due} ms");
     let start = Instant::now();
     // An earlier ring is allowed, such as for the lease of the claim; there is nothing to claim then.
-    while hub.store.claim(1).await.unwrap().is_empty() {
+    while hub.store.claim(email(), 1).await.unwrap().is_empty() {
         changes.changed().await.unwrap();
     }
     let took = millis(start.elapsed());
@@ -243,7 +235,7 @@ async fn in_real_time_a_timer_that_fires_does_not_delay_the_next_one() {
 
 #[tokio::test]
 async fn after_a_restart_with_the_clock_set_back_rows_from_the_future_count_as_now() {
-    let people = PeopleRules { notifications_per_hour: 1, email: true, ..PeopleRules::default() };
+    let people = PeopleRules { notifications_per_hour: 1, ..with_email() };
     let mut backend = Backend::sqlite_with(people).await;
     backend.pass(3 * DAY_MS);
     let receipt = backend.publish(failure("grep")).await;

@@ -14,7 +14,7 @@ use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::backends::{Backend, event, failure, inject_command};
+use crate::backends::{Backend, email, event, failure, inject_command, with_email};
 use crate::delivery_order::{mails, tell};
 
 /// The columns that commands and timers read, each with a table in which Ada has rows. Every one is filled with a text
@@ -145,8 +145,8 @@ async fn ask_everything(backend: &Backend, user: &str) -> Vec<Result<(), StoreEr
         store.read_all(id.clone(), None).await.map(drop),
         store.reminders(Some(id.clone()), None, 10).await.map(drop),
         store.deliveries(Some(id.clone()), None, None, 10).await.map(drop),
-        store.confirm_address(id.clone(), b"wrong".to_vec(), None).await.map(drop),
-        store.unsubscribe(id.clone(), "other@example.org".into()).await,
+        store.confirm_target(id.clone(), email(), b"wrong".to_vec(), None).await.map(drop),
+        store.unsubscribe(id.clone(), email(), "other@example.org".into()).await,
         store.token_by_secret(user.as_bytes().to_vec()).await.map(drop),
     ]
 }
@@ -174,7 +174,7 @@ fn damage(table: &str, column: &str, value: &str) -> String {
 
 /// Ada and Bob with the same things going on; the mailboxes are in their table, where they can be damaged.
 async fn template() -> Backend {
-    let rules = PeopleRules { notifications_per_hour: 1_000, email: true, ..PeopleRules::default() };
+    let rules = PeopleRules { notifications_per_hour: 1_000, ..with_email() };
     let mut backend = Backend::sqlite_with(rules).await;
     for user in ["ada", "bob"] {
         mails(&backend, user).await;
@@ -190,7 +190,7 @@ async fn template() -> Backend {
 }
 
 async fn bobs_claim(backend: &Backend) -> Vec<Claim> {
-    let claims = backend.store().claim(10).await.expect("damage stops no delivery");
+    let claims = backend.store().claim(email(), 10).await.expect("damage stops no delivery");
     claims.into_iter().filter(|claim| claim.user_id == "bob").collect()
 }
 
@@ -256,7 +256,7 @@ async fn each_damaged_row_is_counted_once_and_found_by_an_inspection() {
     backend.pass(120_000);
     let look = async || {
         backend.store().tick().await.unwrap();
-        backend.store().claim(10).await.unwrap();
+        backend.store().claim(email(), 10).await.unwrap();
         counted.load(Ordering::SeqCst)
     };
     let first = look().await;

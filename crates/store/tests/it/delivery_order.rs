@@ -6,14 +6,14 @@ use bellwire_store::{
     PeopleRules, Purpose, SendResult, SettingsRequest,
 };
 
-use crate::backends::Backend;
+use crate::backends::{Backend, email, email_to, with_email};
 
 const MANY: usize = 100;
 
 /// Stores where people may be told as much as there is to tell.
 async fn stores() -> [Backend; 2] {
-    let rules = PeopleRules { notifications_per_hour: 10_000, email: true, ..PeopleRules::default() };
-    [Backend::memory_with(rules).await, Backend::sqlite_with(rules).await]
+    let rules = PeopleRules { notifications_per_hour: 10_000, ..with_email() };
+    [Backend::memory_with(rules.clone()).await, Backend::sqlite_with(rules).await]
 }
 
 async fn change(backend: &Backend, user: &str, change: SettingsChange) {
@@ -22,14 +22,21 @@ async fn change(backend: &Backend, user: &str, change: SettingsChange) {
 
 /// This person reads mail.
 pub(crate) async fn mails(backend: &Backend, user: &str) {
-    let address = Some(Some(format!("{user}@example.org")));
-    let email = SettingsChange { email_enabled: Some(true), email_address: address, ..SettingsChange::default() };
-    change(backend, user, email).await;
+    let wanted = SettingsChange { channels: email_to(format!("{user}@example.org")), ..SettingsChange::default() };
+    change(backend, user, wanted).await;
     let claim = one(backend).await;
     assert_eq!((claim.user_id.as_str(), &claim.purpose), (user, &Purpose::Confirmation));
     start(backend, &claim).await;
     assert!(finish(backend, &claim, AttemptOutcome::Sent).await);
-    assert!(backend.store().confirm_address(user.into(), b"code".to_vec(), None).await.unwrap().email.confirmed);
+    assert!(
+        backend
+            .store()
+            .confirm_target(user.into(), email(), b"code".to_vec(), None)
+            .await
+            .unwrap()
+            .channel("email")
+            .verified
+    );
 }
 
 pub(crate) async fn tell(backend: &Backend, user: &str, text: &str) {
@@ -47,19 +54,19 @@ pub(crate) async fn tell(backend: &Backend, user: &str, text: &str) {
 
 /// Claims one mail.
 async fn one(backend: &Backend) -> Claim {
-    let mut claims = backend.store().claim(1).await.unwrap();
+    let mut claims = backend.store().claim(email(), 1).await.unwrap();
     assert_eq!(claims.len(), 1);
     claims.remove(0)
 }
 
 async fn start(backend: &Backend, claim: &Claim) {
     let code = (claim.purpose == Purpose::Confirmation).then(|| b"code".to_vec());
-    let mail = AttemptStart { mail_id: claim.mail_id, fence: claim.fence, code };
+    let mail = AttemptStart { message_id: claim.message_id, fence: claim.fence, code };
     assert!(backend.store().start(mail).await.unwrap());
 }
 
 async fn finish(backend: &Backend, claim: &Claim, outcome: AttemptOutcome) -> bool {
-    let finish = AttemptEnd { mail_id: claim.mail_id, fence: claim.fence, outcome, jitter: 0 };
+    let finish = AttemptEnd { message_id: claim.message_id, fence: claim.fence, outcome, jitter: 0 };
     backend.store().finish(finish).await.unwrap()
 }
 
@@ -104,9 +111,9 @@ async fn a_digest_that_is_tried_again_carries_all_that_it_carried() {
         let read = first_item(&first);
         backend.store().mark("ada".into(), read, true).await.unwrap();
         let again = one(&backend).await;
-        assert_eq!((again.mail_id, again.fence), (first.mail_id, first.fence + 1));
+        assert_eq!((again.message_id, again.fence), (first.message_id, first.fence + 1));
         assert_eq!(texts(&again), texts(&first)[1..]);
-        assert!(backend.store().claim(10).await.unwrap().is_empty(), "no part of it is claimed besides");
+        assert!(backend.store().claim(email(), 10).await.unwrap().is_empty(), "no part of it is claimed besides");
         start(&backend, &again).await;
         assert!(finish(&backend, &again, AttemptOutcome::Sent).await);
         assert_eq!(in_state(&backend, DeliveryState::Sent).await, MANY - 1, "what was in the mail, and nothing else");

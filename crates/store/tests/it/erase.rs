@@ -16,7 +16,7 @@ use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
-use crate::backends::{Backend, START, on_every_store};
+use crate::backends::{Backend, START, email_to, on_every_store};
 
 /// In every text about the person, and in nothing else.
 const MARK: &str = "lovelace-1815";
@@ -70,11 +70,7 @@ async fn live(backend: &Backend, user: &str, events: usize) {
         .answer_once(idempotency_key("one"), format!("{mark} {}", "y".repeat(2_000)), Some(user.into()))
         .await
         .unwrap();
-    let change = SettingsChange {
-        email_enabled: Some(true),
-        email_address: Some(Some(format!("{mark}@example.org"))),
-        ..SettingsChange::default()
-    };
+    let change = SettingsChange { channels: email_to(format!("{mark}@example.org")), ..SettingsChange::default() };
     store.change_settings(SettingsRequest { user_id: user.into(), change }).await.unwrap();
     for number in 0..4 {
         let message = format!("{mark} {number} {}", "z".repeat(number * 900));

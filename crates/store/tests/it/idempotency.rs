@@ -2,7 +2,7 @@ use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_store::{Caller, ClientEventId, DeliveryState, ErrorKind, IdempotencyKey, IncomingEvent, Publish};
 use serde_json::json;
 
-use crate::backends::{Backend, failure, on_every_store};
+use crate::backends::{Backend, email, failure, on_every_store};
 use crate::notify::{message, toast, told};
 use crate::outbox::{claim, finish, mail_to, only, start};
 
@@ -118,7 +118,7 @@ on_every_store! {
         let again = backend.store().retry_delivery(None, failed.id, Some(idempotency_key("retry", 1))).await.unwrap();
         assert_eq!(again, first, "the first answer");
         assert_eq!(only(&backend).await, failed, "and nothing is sent once more");
-        assert!(backend.store().claim(10).await.unwrap().is_empty());
+        assert!(backend.store().claim(email(), 10).await.unwrap().is_empty());
         let conflict = backend.store().retry_delivery(None, failed.id, Some(idempotency_key("retry", 2))).await.unwrap_err();
         assert_eq!(conflict.kind, ErrorKind::Conflict);
     }

@@ -4,6 +4,7 @@
 
 mod backends;
 
+mod channels;
 mod clock;
 mod concurrency;
 mod crash;

@@ -9,7 +9,7 @@ use bellwire_core::subscriber::{SubscriberFile, Subscribers};
 use bellwire_store::{Caller, Claim, InboxState, Purpose};
 use serde_json::json;
 
-use crate::backends::{Backend, on_every_store};
+use crate::backends::{Backend, email, on_every_store};
 use crate::notify::inbox;
 use crate::outbox::mail_to;
 use crate::settings::change;
@@ -94,7 +94,7 @@ on_every_store! {
         backend.pass(2_000);
         backend.store().tick().await.unwrap();
         assert_eq!(told(&backend).await.len(), 2, "the inbox has both");
-        let mailed = backend.store().claim(10).await.unwrap();
+        let mailed = backend.store().claim(email(), 10).await.unwrap();
         let [Claim { purpose: Purpose::Notifications(items), .. }] = &mailed[..] else { panic!("{mailed:?}") };
         let origins: Vec<&str> = items.iter().map(|item| item.origin.as_str()).collect();
         assert_eq!(origins, ["gardener"], "muting goes by the origin alone");

@@ -5,10 +5,10 @@ use bellwire_core::Time;
 use bellwire_core::person::{QuietChange, SettingsChange};
 use bellwire_store::{
     AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, DeliveryState, ErrorKind, Hold, InboxItemKind,
-    InboxState, NotificationDraft, Purpose,
+    InboxState, NotificationDraft, Purpose, WaitingDeliveries,
 };
 
-use crate::backends::{Backend, on_every_store};
+use crate::backends::{Backend, email, email_address, email_to, on_every_store};
 use crate::notify::{inbox, message, told};
 use crate::settings::change;
 
@@ -16,18 +16,14 @@ const CODE: &[u8] = b"a hash";
 
 /// Ada reads mail at this address, and has shown that she does.
 pub(crate) async fn mail_to(backend: &Backend, address: &str) {
-    let wanted = SettingsChange {
-        email_enabled: Some(true),
-        email_address: Some(Some(address.to_owned())),
-        ..SettingsChange::default()
-    };
+    let wanted = SettingsChange { channels: email_to(address), ..SettingsChange::default() };
     change(backend, wanted).await.unwrap();
     let claim = claim(backend).await;
     assert_eq!((claim.target.as_str(), &claim.purpose), (address, &Purpose::Confirmation));
     assert!(start(backend, &claim).await);
     assert!(finish(backend, &claim, AttemptOutcome::Sent).await);
-    let settings = backend.store().confirm_address("ada".into(), CODE.to_vec(), None).await.unwrap();
-    assert!(settings.email.confirmed);
+    let settings = backend.store().confirm_target("ada".into(), email(), CODE.to_vec(), None).await.unwrap();
+    assert!(settings.channel("email").verified);
 }
 
 async fn quiet(backend: &Backend, start: &str, end: &str, timezone: &str) {
@@ -37,7 +33,7 @@ async fn quiet(backend: &Backend, start: &str, end: &str, timezone: &str) {
 }
 
 async fn claims(backend: &Backend) -> Vec<Claim> {
-    backend.store().claim(10).await.unwrap()
+    backend.store().claim(email(), 10).await.unwrap()
 }
 
 pub(crate) async fn claim(backend: &Backend) -> Claim {
@@ -48,11 +44,11 @@ pub(crate) async fn claim(backend: &Backend) -> Claim {
 
 pub(crate) async fn start(backend: &Backend, claim: &Claim) -> bool {
     let code = (claim.purpose == Purpose::Confirmation).then(|| CODE.to_vec());
-    backend.store().start(AttemptStart { mail_id: claim.mail_id, fence: claim.fence, code }).await.unwrap()
+    backend.store().start(AttemptStart { message_id: claim.message_id, fence: claim.fence, code }).await.unwrap()
 }
 
 pub(crate) async fn finish(backend: &Backend, claim: &Claim, outcome: AttemptOutcome) -> bool {
-    let finish = AttemptEnd { mail_id: claim.mail_id, fence: claim.fence, outcome, jitter: 0 };
+    let finish = AttemptEnd { message_id: claim.message_id, fence: claim.fence, outcome, jitter: 0 };
     backend.store().finish(finish).await.unwrap()
 }
 
@@ -78,8 +74,7 @@ on_every_store! {
     async fn mail_is_planned_only_where_it_is_wanted_and_the_address_is_confirmed(backend: Backend) {
         told(&backend, message("before")).await;
         let wanted = SettingsChange {
-            email_enabled: Some(true),
-            email_address: Some(Some("ada@example.org".into())),
+            channels: email_to("ada@example.org"),
             ..SettingsChange::default()
         };
         change(&backend, wanted).await.unwrap();
@@ -119,7 +114,7 @@ on_every_store! {
             backend.restart().await;
         }
         let quick = claim(&backend).await;
-        assert_eq!((quick.mail_id, quick.fence), (slow.mail_id, slow.fence + 1), "the same mail, a later claim");
+        assert_eq!((quick.message_id, quick.fence), (slow.message_id, slow.fence + 1), "the same mail, a later claim");
         assert!(!start(&backend, &slow).await, "the first worker is too late");
         assert!(start(&backend, &quick).await);
         assert!(!finish(&backend, &slow, AttemptOutcome::Refused { reason: "no".into() }).await);
@@ -153,7 +148,7 @@ on_every_store! {
             async move {
                 assert!(start(backend, &mail).await);
                 assert!(finish(backend, &mail, outcome).await);
-                mail.mail_id
+                mail.message_id
             }
         };
         told(&backend, message("alone")).await;
@@ -172,7 +167,7 @@ on_every_store! {
         backend.store().retry_delivery(None, unknown[0].id, None).await.unwrap();
         let one = claim(&backend).await;
         assert_eq!(texts(&one).len(), 1);
-        assert_ne!(one.mail_id, both, "the same name must not stand for another text");
+        assert_ne!(one.message_id, both, "the same name must not stand for another text");
     }
 
     async fn a_mail_has_the_titles_of_its_conversations(backend: Backend) {
@@ -197,14 +192,14 @@ on_every_store! {
         backend.pass(5_000);
         let both = claims(&backend).await;
         assert_eq!(both.len(), 2, "what was tried stays as it was: {both:?}");
-        let second = both.iter().find(|claim| claim.mail_id == first.mail_id).unwrap();
+        let second = both.iter().find(|claim| claim.message_id == first.message_id).unwrap();
         assert_eq!((texts(second), second.created_at), (vec!["news"], first.created_at));
         assert!(start(&backend, second).await);
         assert!(finish(&backend, second, AttemptOutcome::TryAgain { reason: "busy".into(), retry_after_ms: Some(3_600_000) }).await);
         backend.pass(3_599_999);
-        assert!(claims(&backend).await.iter().all(|claim| claim.mail_id != first.mail_id), "as long as it was asked to");
+        assert!(claims(&backend).await.iter().all(|claim| claim.message_id != first.message_id), "as long as it was asked to");
         backend.pass(1);
-        assert!(claims(&backend).await.iter().any(|claim| claim.mail_id == first.mail_id));
+        assert!(claims(&backend).await.iter().any(|claim| claim.message_id == first.message_id));
     }
 
     async fn a_refused_delivery_fails_and_is_reported_to_person_and_agent(backend: Backend) {
@@ -270,7 +265,7 @@ on_every_store! {
     async fn a_changed_address_gets_nothing_that_was_meant_for_the_old_one(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         told(&backend, message("for the old address")).await;
-        let moved = SettingsChange { email_address: Some(Some("ada@example.net".into())), ..SettingsChange::default() };
+        let moved = SettingsChange { channels: email_address("ada@example.net"), ..SettingsChange::default() };
         change(&backend, moved).await.unwrap();
         let claims = claims(&backend).await;
         assert!(claims.iter().all(|claim| claim.purpose == Purpose::Confirmation), "{claims:?}");
@@ -313,7 +308,7 @@ on_every_store! {
 
     async fn a_code_confirms_once_can_be_guessed_five_times_and_not_asked_for_without_end(backend: Backend) {
         let address = |number: usize| SettingsChange {
-            email_address: Some(Some(format!("ada{number}@example.org"))),
+            channels: email_address(format!("ada{number}@example.org")),
             ..SettingsChange::default()
         };
         change(&backend, address(0)).await.unwrap();
@@ -322,10 +317,10 @@ on_every_store! {
         finish(&backend, &mail, AttemptOutcome::Sent).await;
         let store = backend.store();
         for _ in 0..5 {
-            let guess = store.confirm_address("ada".into(), b"wrong".to_vec(), None).await.unwrap();
-            assert!(!guess.email.confirmed);
+            let guess = store.confirm_target("ada".into(), email(), b"wrong".to_vec(), None).await.unwrap();
+            assert!(!guess.channel("email").verified);
         }
-        let right = store.confirm_address("ada".into(), CODE.to_vec(), None).await.unwrap_err();
+        let right = store.confirm_target("ada".into(), email(), CODE.to_vec(), None).await.unwrap_err();
         assert_eq!(right.kind, ErrorKind::Conflict, "five wrong guesses use it up");
         for number in 1..5 {
             change(&backend, address(number)).await.unwrap();
@@ -338,24 +333,25 @@ on_every_store! {
     async fn an_old_mail_unsubscribes_its_own_address_and_no_other(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         let store = backend.store();
-        store.unsubscribe("ada".into(), "old@example.org".into()).await.unwrap();
-        assert!(store.settings("ada".into()).await.unwrap().email.enabled);
-        store.unsubscribe("ada".into(), "ada@example.org".into()).await.unwrap();
-        store.unsubscribe("ada".into(), "ada@example.org".into()).await.unwrap();
-        assert!(!store.settings("ada".into()).await.unwrap().email.enabled);
+        store.unsubscribe("ada".into(), email(), "old@example.org".into()).await.unwrap();
+        assert!(store.settings("ada".into()).await.unwrap().channel("email").enabled);
+        store.unsubscribe("ada".into(), email(), "ada@example.org".into()).await.unwrap();
+        store.unsubscribe("ada".into(), email(), "ada@example.org".into()).await.unwrap();
+        assert!(!store.settings("ada".into()).await.unwrap().channel("email").enabled);
         told(&backend, message("news")).await;
         assert!(deliveries(&backend).await.is_empty());
     }
 
     async fn the_outbox_tells_its_age(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
-        assert_eq!(backend.store().outbox().await.unwrap(), (0, None));
-        assert_eq!(backend.store().oldest_delivery().await.unwrap(), None);
+        assert_eq!(backend.store().outbox().await.unwrap(), []);
+        assert_eq!(backend.store().oldest_delivery(email()).await.unwrap(), None);
         let at: Time = backend.now();
         told(&backend, message("news")).await;
         backend.pass(60_000);
-        assert_eq!(backend.store().outbox().await.unwrap(), (1, Some(at)));
-        assert_eq!(backend.store().oldest_delivery().await.unwrap(), Some(at));
+        let waiting = WaitingDeliveries { channel: email(), count: 1, oldest: at };
+        assert_eq!(backend.store().outbox().await.unwrap(), [waiting]);
+        assert_eq!(backend.store().oldest_delivery(email()).await.unwrap(), Some(at));
     }
 
     async fn an_erased_person_is_sent_nothing_more(backend: Backend) {
@@ -376,7 +372,7 @@ async fn opening_the_store_ends_the_leases_of_the_previous_process() {
     let before = claim(&backend).await;
     backend.restart().await;
     let again = claim(&backend).await;
-    assert_eq!((again.mail_id, again.fence), (before.mail_id, before.fence + 1), "it goes back at once");
+    assert_eq!((again.message_id, again.fence), (before.message_id, before.fence + 1), "it goes back at once");
     assert!(start(&backend, &again).await);
     backend.restart().await;
     assert!(claims(&backend).await.is_empty(), "it may have been sent");

@@ -406,7 +406,7 @@ async fn a_redis_that_is_not_there_costs_no_call_any_time() {
 #[tokio::test]
 async fn a_type_with_a_cap_of_its_own_is_counted_apart_and_survives_a_restart() {
     let rules = PeopleRules { notifications_per_hour: 2, warnings_per_hour: Some(1), ..PeopleRules::default() };
-    for mut backend in [Backend::memory_with(rules).await, Backend::sqlite_with(rules).await] {
+    for mut backend in [Backend::memory_with(rules.clone()).await, Backend::sqlite_with(rules).await] {
         let of = |kind| draft(NotificationContent::Message { kind, message: "news".into() });
         let expected = [
             (MessageType::Warning, true),

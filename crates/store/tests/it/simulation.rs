@@ -24,7 +24,7 @@ use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::backends::{Backend, event, inject_command};
+use crate::backends::{Backend, email, email_to, event, inject_command};
 
 const SEEDS: u64 = 2;
 const COMMANDS: u64 = 250;
@@ -253,15 +253,12 @@ impl Command {
 /// An address that is confirmed at once: the code is the one its attempt started with.
 async fn mail_to(backend: &Backend, address: &str, fault: &Fault) -> Result<PersonSettings, StoreError> {
     let store = backend.store();
-    let change = SettingsChange {
-        email_enabled: Some(true),
-        email_address: Some(Some(address.to_owned())),
-        ..SettingsChange::default()
-    };
+    let change = SettingsChange { channels: email_to(address), ..SettingsChange::default() };
     let change = SettingsRequest { user_id: "ada".into(), change };
     fault.step(backend, async || store.change_settings(change.clone()).await).await?;
     deliver(backend, &bellwire_store::AttemptOutcome::Sent, fault).await?;
-    match fault.step(backend, async || store.confirm_address("ada".into(), b"code".to_vec(), None).await).await {
+    match fault.step(backend, async || store.confirm_target("ada".into(), email(), b"code".to_vec(), None).await).await
+    {
         Err(error) if error.kind == ErrorKind::Conflict => store.settings("ada".into()).await,
         settled => settled,
     }
@@ -296,12 +293,12 @@ async fn deliver(
     fault: &Fault,
 ) -> Result<Vec<Delivery>, StoreError> {
     let store = backend.store();
-    for claim in fault.step(backend, async || store.claim(10).await).await? {
-        let (mail_id, fence) = (claim.mail_id, claim.fence);
+    for claim in fault.step(backend, async || store.claim(email(), 10).await).await? {
+        let (message_id, fence) = (claim.message_id, claim.fence);
         let code = (claim.purpose == Purpose::Confirmation).then(|| b"code".to_vec());
-        let start = async || store.start(AttemptStart { mail_id, fence, code: code.clone() }).await;
+        let start = async || store.start(AttemptStart { message_id, fence, code: code.clone() }).await;
         fault.step(backend, start).await?;
-        let finish = async || store.finish(AttemptEnd { mail_id, fence, outcome: outcome.clone(), jitter: 0 }).await;
+        let finish = async || store.finish(AttemptEnd { message_id, fence, outcome: outcome.clone(), jitter: 0 }).await;
         fault.step(backend, finish).await?;
     }
     Ok(store.deliveries(Some("ada".into()), None, None, 100).await?.0)

@@ -8,14 +8,14 @@ use bellwire_core::event::AgentName;
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Inject, Severity};
 use bellwire_store::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Caller, ClientEventId, CommitReport, DeliveryState, ErrorKind,
-    IdempotencyKey, InboxItemKind, InboxItemType, InboxQuery, InboxState, IncomingEvent, InjectCommand,
+    AttemptEnd, AttemptOutcome, AttemptStart, Caller, ChannelRules, ClientEventId, CommitReport, DeliveryState,
+    ErrorKind, IdempotencyKey, InboxItemKind, InboxItemType, InboxQuery, InboxState, IncomingEvent, InjectCommand,
     NotificationContent, NotificationDraft, PeopleRules, Publish, Purpose, SettingsRequest, SqliteStore, Store,
     StoreOptions,
 };
 use serde_json::json;
 
-use crate::backends::{Backend, event, failure, inject_command, on_every_store};
+use crate::backends::{Backend, email, email_to, event, failure, inject_command, on_every_store, with_email};
 use crate::outbox::mail_to;
 
 /// The most that one step may do.
@@ -226,7 +226,7 @@ async fn views_of_full_mailboxes_read_a_few_rows_each_and_are_reported() {
 #[tokio::test]
 async fn everything_unread_is_read_in_small_steps() {
     let rules = PeopleRules { notifications_per_hour: 100_000, ..PeopleRules::default() };
-    for mut backend in [Backend::memory_with(rules).await, Backend::sqlite_with(rules).await] {
+    for mut backend in [Backend::memory_with(rules.clone()).await, Backend::sqlite_with(rules).await] {
         let reports = Reports::of(&mut backend).await;
         let mut sending = tokio::task::JoinSet::new();
         for number in 0..2_500 {
@@ -299,28 +299,27 @@ async fn after_a_pause_overdue_mailboxes_are_handled_in_small_steps_between_requ
 
 #[tokio::test]
 async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps() {
-    let rules = PeopleRules { notifications_per_hour: 100_000, email: true, ..PeopleRules::default() };
-    for mut backend in [Backend::memory_with(rules).await, Backend::sqlite_with(rules).await] {
+    let rules = PeopleRules { notifications_per_hour: 100_000, ..with_email() };
+    for mut backend in [Backend::memory_with(rules.clone()).await, Backend::sqlite_with(rules).await] {
         let reports = Reports::of(&mut backend).await;
         let store = backend.store();
         let address = SettingsChange {
-            email_enabled: Some(true),
-            email_address: Some(Some("ada@example.org".into())),
+            channels: email_to("ada@example.org"),
             quiet_hours: Some(Some(quiet("14:00", "23:00"))),
             ..SettingsChange::default()
         };
         store.change_settings(SettingsRequest { user_id: "ada".into(), change: address }).await.unwrap();
-        let code = store.claim(1).await.unwrap().remove(0);
-        let mail = AttemptStart { mail_id: code.mail_id, fence: code.fence, code: Some(vec![7]) };
+        let code = store.claim(email(), 1).await.unwrap().remove(0);
+        let mail = AttemptStart { message_id: code.message_id, fence: code.fence, code: Some(vec![7]) };
         assert!(store.start(mail).await.unwrap());
-        store.confirm_address("ada".into(), vec![7], None).await.unwrap();
+        store.confirm_target("ada".into(), email(), vec![7], None).await.unwrap();
         let mut sending = tokio::task::JoinSet::new();
         for number in 0..2_500 {
             let (store, draft) = (backend.store(), message(number));
             sending.spawn(async move { store.send(draft).await.unwrap() });
         }
         sending.join_all().await;
-        assert!(store.claim(4).await.unwrap().is_empty(), "quiet hours hold it back");
+        assert!(store.claim(email(), 4).await.unwrap().is_empty(), "quiet hours hold it back");
         reports.check("2500 messages in quiet hours");
         let none = SettingsChange { quiet_hours: Some(None), ..SettingsChange::default() };
         store.change_settings(SettingsRequest { user_id: "ada".into(), change: none }).await.unwrap();
@@ -328,14 +327,21 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
         assert!(steps >= 3, "{steps} steps");
         let mut claimed = 0;
         for _ in 0..5 {
-            for claim in store.claim(4).await.unwrap() {
+            for claim in store.claim(email(), 4).await.unwrap() {
                 let Purpose::Notifications(items) = &claim.purpose else { panic!("{claim:?}") };
                 claimed += items.len();
                 assert!(
-                    store.start(AttemptStart { mail_id: claim.mail_id, fence: claim.fence, code: None }).await.unwrap()
+                    store
+                        .start(AttemptStart { message_id: claim.message_id, fence: claim.fence, code: None })
+                        .await
+                        .unwrap()
                 );
-                let finish =
-                    AttemptEnd { mail_id: claim.mail_id, fence: claim.fence, outcome: AttemptOutcome::Sent, jitter: 0 };
+                let finish = AttemptEnd {
+                    message_id: claim.message_id,
+                    fence: claim.fence,
+                    outcome: AttemptOutcome::Sent,
+                    jitter: 0,
+                };
                 assert!(store.finish(finish).await.unwrap());
             }
         }
@@ -347,7 +353,7 @@ async fn mail_that_quiet_hours_held_back_is_planned_and_claimed_in_small_steps()
 #[tokio::test]
 async fn a_mail_of_many_notifications_fails_in_small_steps_and_its_person_is_told_once() {
     const MESSAGES: usize = 250;
-    let rules = PeopleRules { notifications_per_hour: 100_000, email: true, ..PeopleRules::default() };
+    let rules = PeopleRules { notifications_per_hour: 100_000, ..with_email() };
     let mut backend = Backend::sqlite_with(rules).await;
     hundred_full_mailboxes(&backend).await;
     mail_to(&backend, "ada@example.org").await;
@@ -356,17 +362,17 @@ async fn a_mail_of_many_notifications_fails_in_small_steps_and_its_person_is_tol
             let conversation_id = Some(format!("chat-{}", number % 100));
             backend.store().send(NotificationDraft { conversation_id, ..message(number) }).await.unwrap();
         }
-        let claim = backend.store().claim(1).await.unwrap().remove(0);
+        let claim = backend.store().claim(email(), 1).await.unwrap().remove(0);
         assert!(matches!(&claim.purpose, Purpose::Notifications(items) if items.len() == MESSAGES), "{claim:?}");
-        let (mail_id, fence) = (claim.mail_id, claim.fence);
-        assert!(backend.store().start(AttemptStart { mail_id, fence, code: None }).await.unwrap());
+        let (message_id, fence) = (claim.message_id, claim.fence);
+        assert!(backend.store().start(AttemptStart { message_id, fence, code: None }).await.unwrap());
         let reports = Reports::of(&mut backend).await;
         if is_lost {
-            backend.pass(i64::try_from(rules.attempt_ms).unwrap());
-            assert!(backend.store().claim(4).await.unwrap().is_empty());
+            backend.pass(i64::try_from(ChannelRules::new("email").attempt_ms).unwrap());
+            assert!(backend.store().claim(email(), 4).await.unwrap().is_empty());
         } else {
             let outcome = AttemptOutcome::Refused { reason: "no such mailbox".into() };
-            let finish = AttemptEnd { mail_id, fence, outcome, jitter: 0 };
+            let finish = AttemptEnd { message_id, fence, outcome, jitter: 0 };
             assert!(backend.store().finish(finish.clone()).await.unwrap());
             assert!(!backend.store().finish(finish).await.unwrap(), "it is over");
         }

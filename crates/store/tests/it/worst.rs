@@ -11,13 +11,12 @@ use bellwire_store::{
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
-use crate::backends::Backend;
+use crate::backends::{Backend, email, with_email};
 use crate::delivery_order::mails;
 use crate::work::Reports;
 
 /// As many notifications as there are to tell, and mail.
-const RULES: fn() -> PeopleRules =
-    || PeopleRules { notifications_per_hour: 100_000, email: true, ..PeopleRules::default() };
+const RULES: fn() -> PeopleRules = || PeopleRules { notifications_per_hour: 100_000, ..with_email() };
 
 fn message(user: &str, conversation: usize) -> NotificationDraft {
     NotificationDraft {
@@ -66,16 +65,16 @@ async fn several_large_mails_are_claimed_whole_and_in_small_steps() {
         reports.take();
         let mut sent = BTreeSet::new();
         loop {
-            let claims = backend.store().claim(4).await.unwrap();
+            let claims = backend.store().claim(email(), 4).await.unwrap();
             reports.check("a claim of several large mails");
             if claims.is_empty() {
                 break;
             }
             for claim in claims {
-                let (mail_id, fence) = (claim.mail_id, claim.fence);
-                assert!(backend.store().start(AttemptStart { mail_id, fence, code: None }).await.unwrap());
+                let (message_id, fence) = (claim.message_id, claim.fence);
+                assert!(backend.store().start(AttemptStart { message_id, fence, code: None }).await.unwrap());
                 let outcome = AttemptOutcome::Sent;
-                assert!(backend.store().finish(AttemptEnd { mail_id, fence, outcome, jitter: 0 }).await.unwrap());
+                assert!(backend.store().finish(AttemptEnd { message_id, fence, outcome, jitter: 0 }).await.unwrap());
                 reports.check("the attempt of a large mail");
                 let Purpose::Notifications(items) = claim.purpose else { panic!("no notification is in it") };
                 assert!(items.iter().all(|item| sent.insert(item.id)), "each is sent once");

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bellwire_server::channels::Channels;
 use bellwire_server::config::{LoadedConfig, RedisConfig};
 use bellwire_store::RedisRefusalCache;
 
@@ -30,8 +31,15 @@ pub(super) fn check(loaded: &LoadedConfig) -> Vec<CheckResult> {
         }
     }
     results.extend(subscribers(loaded.config.subscribers_dir.as_deref()));
+    results.extend(channels(loaded));
     results.extend(redis(&loaded.config.redis));
     results
+}
+
+/// Whether the settings of the channels can be used, such as the files they name.
+fn channels(loaded: &LoadedConfig) -> Option<CheckResult> {
+    let error = Channels::of_config(&loaded.config).err()?;
+    Some(CheckResult::fail("channels", error.to_string(), format!("correct the settings of [{}]", error.channel)))
 }
 
 /// Whether the configured Redis answers. A hub works without it, so an unreachable one is only a warning.

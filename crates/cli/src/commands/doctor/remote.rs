@@ -40,18 +40,40 @@ pub(super) fn check(connection: &Connection, loaded: Option<&LoadedConfig>) -> V
 
 fn running(client: &Client, connection: &Connection, headers: &HeaderMap, dir: Option<&Path>) -> Vec<CheckResult> {
     let mut results = vec![CheckResult::ok("hub", format!("{} lives", client.url()))];
-    results.push(match client.get("/readyz") {
-        Ok(health) => match health["degraded"][0].as_str() {
-            Some(why) => CheckResult::warn("readiness", format!("it can accept, but {why}"), "its log says why"),
-            None => CheckResult::ok("readiness", "it can accept"),
-        },
+    match client.get("/readyz") {
+        Ok(health) => results.extend(readiness(&health)),
         Err(error) => {
-            CheckResult::fail("readiness", format!("{error:#}"), "its log says why; is there space on its disk?")
+            let fix = "its log says why; is there space on its disk?";
+            results.push(CheckResult::fail("readiness", format!("{error:#}"), fix));
         }
-    });
+    }
     results.push(version(client, dir));
     results.extend(clock(headers, Timestamp::now()));
     results.extend(token(connection));
+    results
+}
+
+/// What the hub says about itself: a warning for each part that does not work, and the status of every channel.
+fn readiness(health: &Value) -> Vec<CheckResult> {
+    let list = |field: &str| health[field].as_array().map(Vec::as_slice).unwrap_or_default();
+    let degraded = list("degraded").iter().filter_map(Value::as_str);
+    let mut results: Vec<CheckResult> = degraded
+        .map(|why| CheckResult::warn("readiness", format!("it can accept, but {why}"), "its log says why"))
+        .collect();
+    if results.is_empty() {
+        results.push(CheckResult::ok("readiness", "it can accept"));
+    }
+    let status = |channel: &Value| {
+        let word = match channel["status"].as_str()? {
+            "off" => "not configured",
+            other => other,
+        };
+        Some(format!("{} is {word}", channel["name"].as_str()?))
+    };
+    let channels: Vec<String> = list("channels").iter().filter_map(status).collect();
+    if !channels.is_empty() {
+        results.push(CheckResult::ok("channels", channels.join(", ")));
+    }
     results
 }
 

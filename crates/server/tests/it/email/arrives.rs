@@ -1,5 +1,5 @@
+use bellwire_server::channels::email::{Content, MailItem, MailItemKind, SmtpOutcome};
 use bellwire_server::config::{EmailConfig, EmailTls, Secret};
-use bellwire_server::deliver::email::{Content, MailItem, MailItemKind, SmtpOutcome};
 use serde_json::{Value, json};
 
 use super::peer::{MailServer, listener, smtp, unencrypted};

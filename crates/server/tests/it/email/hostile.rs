@@ -1,5 +1,5 @@
 use bellwire_core::person::{clean, one_line};
-use bellwire_server::deliver::email::{Content, MailItem, MailItemKind, MailMessage, NamedAddress, SmtpOutcome};
+use bellwire_server::channels::email::{Content, MailItem, MailItemKind, MailMessage, NamedAddress, SmtpOutcome};
 use serde_json::{Value, json};
 
 use super::peer::{MailServer, listener};

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
+use bellwire_server::channels::email::{EmailAddress, SmtpOutcome, SmtpStep};
 use bellwire_server::config::{EmailConfig, EmailTls, Secret};
-use bellwire_server::deliver::email::{EmailAddress, SmtpOutcome, SmtpStep};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 

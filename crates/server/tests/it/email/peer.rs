@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use bellwire_server::Config;
+use bellwire_server::channels::email::Smtp;
 use bellwire_server::config::{EmailConfig, EmailTls};
-use bellwire_server::deliver::email::Smtp;
 use serde_json::{Value, json};
 
 /// An SMTP server on the loopback interface, with a port for each fault. Dropping it stops the server.

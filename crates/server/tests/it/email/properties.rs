@@ -1,5 +1,5 @@
 use bellwire_core::person::one_line;
-use bellwire_server::deliver::email::{
+use bellwire_server::channels::email::{
     Content, EmailAddress, MailItem, MailItemKind, MailMessage, NamedAddress, compose,
 };
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
+use bellwire_server::channels::email::{Smtp, SmtpOutcome};
 use bellwire_server::config::{EmailConfig, EmailTls, Secret};
-use bellwire_server::deliver::email::{Smtp, SmtpOutcome};
 use serde_json::json;
 
 use super::note;

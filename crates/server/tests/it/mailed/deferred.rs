@@ -142,7 +142,7 @@ async fn deliveries_to_a_changed_or_disabled_address_are_skipped() {
     send(&off.hub, &off.agent, "for nobody").await;
     off.change(json!({"email": {"enabled": false}})).await;
     off.change(json!({"quiet_hours": null})).await;
-    assert_eq!(off.until("skipped", 0).await["reason"], "mail is switched off");
+    assert_eq!(off.until("skipped", 0).await["reason"], "the channel is switched off");
     assert_eq!((server.received("x").len(), server.received("y").len()), (2, 1));
 }
 

@@ -2,8 +2,8 @@
 //! events of the stream, the agent's block. It must stay data everywhere.
 
 use bellwire_core::person::{clean, one_line};
+use bellwire_server::channels::email::NamedAddress;
 use bellwire_server::config::EmailConfig;
-use bellwire_server::deliver::email::NamedAddress;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

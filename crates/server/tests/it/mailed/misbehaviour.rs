@@ -31,6 +31,11 @@ fn case(name: &'static str, state: &'static str, attempts: u64, copies: usize, r
 }
 
 impl Case {
+    /// Whether the server says that the address does not exist.
+    fn is_gone(&self) -> bool {
+        self.reason.contains("5.1.1")
+    }
+
     /// The port accepts the confirmation mail and then has this fault.
     fn by(self, at: &str, deed: &str, more: Value) -> Self {
         let mut fault = json!({"at": at, "do": deed, "after": 1});
@@ -71,8 +76,12 @@ async fn one(server: &MailServer, case: &Case) {
 async fn is_told(post: &Post<'_>, case: &Case) {
     let name = case.name;
     let opening = match case.state {
-        "failed" => Some("A mail to you could not be delivered (ada@example.org): "),
-        "unknown" => Some("A mail to you may not have arrived (ada@example.org): "),
+        "failed" if case.is_gone() => Some(
+            "A message to you by email could not be delivered, and email is now switched off in your settings \
+             (ada@example.org): ",
+        ),
+        "failed" => Some("A message to you by email could not be delivered (ada@example.org): "),
+        "unknown" => Some("A message to you by email may not have arrived (ada@example.org): "),
         _ => None,
     };
     let inbox = post.inbox().await;
@@ -88,6 +97,9 @@ async fn is_told(post: &Post<'_>, case: &Case) {
     assert_eq!((&note["origin"], &note["conversation_id"]), (&json!("bellwire"), &json!("chat")), "{name}");
     assert!(block.contains(case.reason), "{name}: the agent reads why: {block}");
     assert!(block.contains("email (Buy milk) - "), "{name}: and of which: {block}");
+    let (_, settings) = post.hub.get(&post.ada, "/v1/users/ada/settings").await;
+    assert_eq!(settings["email"]["enabled"], !case.is_gone(), "{name}: only a missing mailbox switches mail off");
+    assert_eq!(settings["email"]["confirmed"], true, "{name}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use bellwire_core::Time;
-use bellwire_core::person::SettingsChange;
+use bellwire_core::person::{ChannelChange, SettingsChange};
 use bellwire_store::{AttemptOutcome, DeliveryState};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use crate::email::peer::{MailServer, listener};
 use crate::mailed;
 use crate::outbox::{Post, time};
 use crate::people::{send, tool};
+use crate::scripted_channel::email;
 
 /// There, the text became the subject unescaped, and the mail had neither `Date` nor `Message-ID`.
 #[tokio::test]
@@ -65,7 +66,8 @@ async fn held_mail_is_not_sent_after_a_read_a_dismissal_or_disabling_mail() {
     let (dismissed, id) = held().await;
     dismissed.store.dismiss("ada".into(), id).await.unwrap();
     let (off, _) = held().await;
-    off.change(SettingsChange { email_enabled: Some(false), ..SettingsChange::default() }).await;
+    let switched_off = ChannelChange { enabled: Some(false), target: None };
+    off.change(SettingsChange::of_channel(email(), switched_off)).await;
     let (moved, _) = held().await;
     moved.quiet("22:00", "09:00", "UTC").await;
     for (post, state) in [

@@ -9,6 +9,10 @@ use super::{EmailAddress, NamedAddress};
 const LINK_MAX: usize = 900;
 /// The longest id before the @ of a Message-ID.
 const ID_MAX: usize = 128;
+/// The longest Message-ID from outside, in bytes: it must fit into one header line of 998.
+const FOREIGN_ID_MAX: usize = 900;
+/// How many characters of an invalid text an error repeats.
+const SHOWN_MAX: usize = 60;
 /// The longest origin, source, title or conversation name, in characters.
 const NAME_MAX: usize = 100;
 
@@ -25,6 +29,8 @@ pub struct MailMessage {
     pub at: Time,
     /// The recipient's time zone, by its IANA name; none or an unknown one = UTC.
     pub zone: Option<String>,
+    /// The mail that this one answers.
+    pub in_reply_to: Option<MessageId>,
     /// The body.
     pub content: Content,
     /// The links at the end; a confirmation has none.
@@ -75,6 +81,8 @@ pub enum MailItemKind {
     Warning,
     /// Something failed.
     Error,
+    /// A message that an agent sends directly to an address.
+    Message,
 }
 
 /// The links at the end of a mail.
@@ -139,6 +147,7 @@ impl MailItemKind {
             Self::Success => "Success",
             Self::Warning => "Warning",
             Self::Error => "Error",
+            Self::Message => "Message",
         }
     }
 }
@@ -194,6 +203,27 @@ impl MessageId {
         }
         Ok(Self(format!("<{id}@{}>", from.domain())))
     }
+
+    /// Parses the Message-ID of a mail from outside, `<left@right>`, in the form without quotes (RFC 5322, 3.6.4).
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let is_atom = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(c);
+        let is_literal = |right: &str| {
+            let inside = right.strip_prefix('[').and_then(|right| right.strip_suffix(']'));
+            inside.is_some_and(|inside| inside.chars().all(|c| c.is_ascii_graphic() && !"[]\\<>".contains(c)))
+        };
+        let parts = text.strip_prefix('<').and_then(|text| text.strip_suffix('>')?.split_once('@'));
+        let fits = parts.is_some_and(|(left, right)| {
+            let is_right = !right.is_empty() && (right.chars().all(is_atom) || is_literal(right));
+            !left.is_empty() && left.chars().all(is_atom) && is_right
+        });
+        match fits && text.len() <= FOREIGN_ID_MAX {
+            true => Ok(Self(text.to_owned())),
+            false => {
+                let shown: String = text.chars().take(SHOWN_MAX).flat_map(char::escape_debug).collect();
+                Err(format!("'{shown}' is not one Message-ID such as <id@example.org>"))
+            }
+        }
+    }
 }
 
 impl fmt::Display for MessageId {
@@ -231,6 +261,19 @@ mod tests {
         assert_eq!(MessageId::new("019a-1", &from).map(|id| id.to_string()), Ok("<019a-1@example.org>".to_owned()));
         for id in ["", "a b", "a>\r\nBcc: x", "é", ".a", "a..b", &"x".repeat(129)] {
             assert!(MessageId::new(id, &from).is_err(), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_message_id_from_outside_is_exactly_one_and_cannot_break_out_of_its_header() {
+        for id in ["<a@b>", "<CAF+x=_1.2@mail.gmail.com>", "<20261116.1@[127.0.0.1]>", "<a..b@c>"] {
+            assert_eq!(MessageId::parse(id).map(|id| id.to_string()), Ok(id.to_owned()));
+        }
+        let long = format!("<{}@b>", "x".repeat(900));
+        for id in
+            ["", "a@b", "<a>", "<@b>", "<a@>", "<a@b", "<a@b> <c@d>", "<a@b>\r\nBcc: x", "<a b@c>", "<é@b>", &long]
+        {
+            assert!(MessageId::parse(id).is_err(), "{id}");
         }
     }
 

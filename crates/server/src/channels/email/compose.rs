@@ -37,6 +37,10 @@ fn headers(mail: &MailMessage, subject: &str) -> String {
         .known("Message-ID", &mail.message_id.to_string())
         // Asks automatic responders not to reply (RFC 3834).
         .known("Auto-Submitted", "auto-generated");
+    if let Some(answered) = &mail.in_reply_to {
+        let answered = answered.to_string();
+        headers = headers.known("In-Reply-To", &answered).known("References", &answered);
+    }
     if let Some(link) = mail.links().unsubscribe {
         headers = headers
             .known("List-Unsubscribe", &format!("<{}>", link.as_str()))

@@ -5,7 +5,7 @@ use bellwire_core::person::one_line;
 use minijinja::{AutoEscape, Environment, Value};
 
 use super::mail_message::{Content, Link, MailItem, MailMessage};
-use super::plain::{CONFIRM, CONFIRM_NOT, ITEMS_MAX, REASON, more};
+use super::plain::{CONFIRM, CONFIRM_NOT, ITEMS_MAX, more, reason};
 
 const NAME: &str = "mail_message";
 
@@ -37,7 +37,7 @@ pub(super) fn html(mail: &MailMessage, subject: &str) -> String {
         ("code", Value::from(code)),
         ("confirm", Value::from(CONFIRM)),
         ("confirm_not", Value::from(CONFIRM_NOT)),
-        ("reason", Value::from(REASON.trim_end())),
+        ("reason", Value::from(reason(mail))),
         ("inbox", Value::from(link(links.inbox))),
         ("unsubscribe", Value::from(link(links.unsubscribe))),
     ]);

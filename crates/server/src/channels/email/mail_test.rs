@@ -4,9 +4,11 @@
 use std::time::{Duration, Instant};
 
 use bellwire_core::Time;
+use uuid::Uuid;
 
 use super::header::Headers;
 use super::{EmailAddress, MessageId, NamedAddress, Smtp, SmtpOutcome, SmtpStep};
+use crate::channels::{TestRefusal, TestReport, TestedStep};
 use crate::config::{EmailConfig, EmailTls};
 use crate::rate::{Rate, TokenBucket};
 
@@ -18,67 +20,34 @@ const TEXT: &str = "This is a test email of Bellwire. If you can read it, the hu
                     Bellwire, because its operator asked for a test.\r\n";
 
 /// Sends test emails with the hub's own settings.
-pub(crate) struct MailTester {
+pub(super) struct MailTester {
     /// None = email is off.
     smtp: Option<Smtp>,
     settings: EmailConfig,
-    /// How long a test may take. A delivery waits longer for a slow server.
-    wait: Duration,
     used: TokenBucket,
 }
 
-/// What became of a test email.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct MailTestReport {
-    /// `accepted`, `refused`, `misconfigured`, `not_sent` or `unknown`.
-    pub(crate) outcome: &'static str,
-    /// The outcome in words.
-    pub(crate) message: String,
-    /// Every step, in order.
-    pub(crate) steps: Vec<TestedStep>,
-}
-
-/// The result of one step.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TestedStep {
-    pub(crate) step: &'static str,
-    /// `ok`, `failed`, `unknown`, `skipped` (not configured) or `not_reached`.
-    pub(crate) result: &'static str,
-    pub(crate) detail: Option<String>,
-}
-
 impl MailTester {
-    pub(crate) fn new(smtp: Option<Smtp>, settings: EmailConfig, wait: Duration) -> Self {
-        Self { smtp, settings, wait, used: TokenBucket::default() }
+    pub(super) fn new(smtp: Option<Smtp>, settings: EmailConfig) -> Self {
+        Self { smtp, settings, used: TokenBucket::default() }
     }
 
-    /// Sends a test email, or returns after how many seconds the next one is allowed.
-    pub(crate) async fn run(&self, id: &MessageId, to: &EmailAddress, at: Time) -> Result<MailTestReport, u64> {
+    /// Sends a test email within `wait`; a delivery waits longer for a slow server.
+    pub(super) async fn run(&self, to: &str, id: Uuid, at: Time, wait: Duration) -> Result<TestReport, TestRefusal> {
+        let from = &self.settings.from;
+        let to = EmailAddress::parse(to).map_err(TestRefusal::InvalidTarget)?;
+        let id = MessageId::new(&id.to_string(), &from.address).map_err(TestRefusal::InvalidTarget)?;
         let Some(smtp) = &self.smtp else { return Ok(not_configured()) };
-        self.used.take(RATE, COST, Instant::now())?;
-        let message = message(&self.settings.from, to, id, at);
+        self.used.take(RATE, COST, Instant::now()).map_err(TestRefusal::TooMany)?;
+        let message = message(from, &to, &id, at);
         let (plan, mut passed) = (smtp.steps(), Vec::new());
-        let sending = smtp.send_reporting(&self.settings.from.address, to, &message, &mut passed);
-        let outcome = tokio::time::timeout(self.wait, sending).await;
-        let outcome = outcome.unwrap_or_else(|_| self.too_slow(plan[passed.len().min(plan.len() - 1)]));
+        let sending = smtp.send_reporting(&from.address, &to, &message, &mut passed);
+        let outcome = tokio::time::timeout(wait, sending).await;
+        let outcome = outcome.unwrap_or_else(|_| too_slow(plan[passed.len().min(plan.len() - 1)], wait));
         Ok(self.report(&outcome, &plan, passed.len()))
     }
 
-    /// The sender's address, for the message id.
-    pub(crate) fn from(&self) -> &EmailAddress {
-        &self.settings.from.address
-    }
-
-    /// The outcome of a test that was ended in this step. Only after the final dot may the mail have been sent.
-    fn too_slow(&self, step: SmtpStep) -> SmtpOutcome {
-        let reason = format!("no answer within {} s at {step}; a delivery waits longer", self.wait.as_secs());
-        match step {
-            SmtpStep::Answer => SmtpOutcome::Unknown { reason },
-            _ => SmtpOutcome::TryAgain { reason, retry_after: None },
-        }
-    }
-
-    fn report(&self, outcome: &SmtpOutcome, plan: &[SmtpStep], passed: usize) -> MailTestReport {
+    fn report(&self, outcome: &SmtpOutcome, plan: &[SmtpStep], passed: usize) -> TestReport {
         let (word, failed) = match outcome {
             SmtpOutcome::Sent { .. } => ("accepted", "ok"),
             SmtpOutcome::Refused { .. } => ("refused", "failed"),
@@ -98,7 +67,7 @@ impl MailTester {
         };
         let configured = TestedStep { step: CONFIGURATION, result: "ok", detail: Some(self.configuration()) };
         let steps = std::iter::once(configured).chain(self.groups(outcome).map(tested)).collect();
-        MailTestReport { outcome: word, message: outcome.to_string(), steps }
+        TestReport { outcome: word, message: outcome.to_string(), steps }
     }
 
     fn configuration(&self) -> String {
@@ -128,6 +97,15 @@ impl MailTester {
     }
 }
 
+/// The outcome of a test that was ended in this step. Only after the final dot may the mail have been sent.
+fn too_slow(step: SmtpStep, wait: Duration) -> SmtpOutcome {
+    let reason = format!("no answer within {} s at {step}; a delivery waits longer", wait.as_secs());
+    match step {
+        SmtpStep::Answer => SmtpOutcome::Unknown { reason },
+        _ => SmtpOutcome::TryAgain { reason, retry_after: None },
+    }
+}
+
 const CONFIGURATION: &str = "configuration";
 
 /// The step of a report that an SMTP step belongs to.
@@ -141,10 +119,10 @@ fn group(step: SmtpStep) -> &'static str {
     }
 }
 
-fn not_configured() -> MailTestReport {
+fn not_configured() -> TestReport {
     let message = "email.host is empty, so this hub sends no email; set [email] in its configuration and restart it";
     let step = TestedStep { step: CONFIGURATION, result: "failed", detail: Some(message.to_owned()) };
-    MailTestReport { outcome: "misconfigured", message: message.to_owned(), steps: vec![step] }
+    TestReport { outcome: "misconfigured", message: message.to_owned(), steps: vec![step] }
 }
 
 fn message(from: &NamedAddress, to: &EmailAddress, id: &MessageId, at: Time) -> Vec<u8> {

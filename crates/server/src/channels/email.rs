@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use bellwire_core::Time;
-//! use bellwire_server::deliver::email::{EmailAddress, Content, MailItem, MailItemKind, MailMessage, Links, NamedAddress, MessageId, compose};
+//! use bellwire_server::channels::email::{EmailAddress, Content, MailItem, MailItemKind, MailMessage, Links, NamedAddress, MessageId, compose};
 //!
 //! let from = NamedAddress::parse("Bellwire <bell@example.org>")?;
 //! let at: Time = "2026-11-15T21:00:00Z".parse().map_err(|_| "a time")?;
@@ -20,6 +20,7 @@
 //!     from,
 //!     at,
 //!     zone: None,
+//!     in_reply_to: None,
 //!     content: Content::Notification { item, subject: None },
 //!     links: Links::default(),
 //! };
@@ -54,4 +55,6 @@ mod smtp;
 pub use smtp::{SetupError, Smtp};
 
 mod mail_test;
-pub(crate) use mail_test::{MailTestReport, MailTester, TestedStep};
+
+mod channel;
+pub use channel::EmailChannel;

@@ -1,6 +1,6 @@
 use bellwire_core::person::one_line;
 
-use super::mail_message::{Content, MailItem, MailMessage};
+use super::mail_message::{Content, MailItem, MailItemKind, MailMessage};
 
 /// The prefix of every line of an agent's text. The hub's own lines never begin with it, so that an agent's text cannot imitate
 /// them.
@@ -10,7 +10,8 @@ const FRAME: &str = "| ";
 pub(super) const ITEMS_MAX: usize = 50;
 
 // Texts that the plain and the HTML part share.
-pub(super) const REASON: &str = "Sent by Bellwire, because email is on in your notification settings.\n";
+const REASON: &str = "Sent by Bellwire, because email is on in your notification settings.";
+const NO_REASON: &str = "Sent by Bellwire.";
 pub(super) const CONFIRM: &str =
     "Somebody wants notifications from Bellwire at this address. If it was you, this is the code:";
 pub(super) const CONFIRM_NOT: &str = "If it was not you, do nothing: without the code no further mail comes.";
@@ -29,11 +30,23 @@ pub(super) fn plain(mail: &MailMessage) -> String {
             text.push_str(&format!("{label}: {}\n", link.as_str()));
         }
     }
-    text.push_str(match mail.content {
-        Content::Confirmation { .. } => "Sent by Bellwire.\n",
-        _ => REASON,
-    });
+    text.push_str(reason(mail));
+    text.push('\n');
     text
+}
+
+/// Why the person gets this mail. A confirmation, and a direct message to an address without a person, follow from no
+/// settings.
+pub(super) fn reason(mail: &MailMessage) -> &'static str {
+    match &mail.content {
+        Content::Confirmation { .. } => NO_REASON,
+        Content::Notification { item, .. }
+            if item.kind == MailItemKind::Message && mail.links.unsubscribe.is_none() =>
+        {
+            NO_REASON
+        }
+        _ => REASON,
+    }
 }
 
 fn one(item: &MailItem, mail: &MailMessage) -> String {

@@ -17,7 +17,7 @@ const SHOWN_MAX: usize = 60;
 /// The domain is kept in its ASCII form, so that every server understands it.
 ///
 /// ```
-/// use bellwire_server::deliver::email::EmailAddress;
+/// use bellwire_server::channels::email::EmailAddress;
 ///
 /// assert_eq!(EmailAddress::parse("Ada@Bücher.example")?.to_string(), "Ada@xn--bcher-kva.example");
 /// assert!(EmailAddress::parse("ada@example.org, eve@example.org").is_err());
