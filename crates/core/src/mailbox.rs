@@ -106,7 +106,8 @@ pub enum Input<'a> {
     /// An event arrived.
     Event(&'a Event),
     /// Notifications of earlier injections that the model never saw: they become pending again and keep their age. The
-    /// injection that reports them follows in the same transaction.
+    /// injection that reports them follows, in the same transaction or in a later one. If they come in several inputs,
+    /// those of the newest injection come first.
     Return(Vec<Notification>),
     /// An agent reached an injection point and takes its notifications.
     Inject(InjectInput<'a>),

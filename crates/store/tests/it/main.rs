@@ -37,5 +37,6 @@ mod simulation;
 mod timers;
 mod tokens;
 mod trace;
+mod unseen;
 mod work;
 mod worst;

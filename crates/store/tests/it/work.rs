@@ -30,8 +30,12 @@ impl Reports {
     pub(crate) async fn of(backend: &mut Backend) -> Self {
         let reports = Self::default();
         let kept = reports.clone();
-        backend.observe(Arc::new(move |report| kept.0.lock().unwrap().push(report.clone()))).await;
+        backend.observe(Arc::new(move |report| kept.add(report))).await;
         reports
+    }
+
+    pub(crate) fn add(&self, report: &CommitReport) {
+        self.0.lock().unwrap().push(report.clone());
     }
 
     pub(crate) fn take(&self) -> Vec<CommitReport> {
