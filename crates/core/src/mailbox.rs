@@ -254,6 +254,18 @@ impl Mailbox {
         timers.into_iter().min().unwrap_or(Time::NEVER)
     }
 
+    /// The number of batches, repeat windows and notifications whose timer is due. Every input handles them first, so a
+    /// driver that feeds many mailboxes in one transaction can tell how much it will write.
+    pub fn timers_due(&self, now: Time) -> usize {
+        let now = self.now.max(now);
+        if self.next_timer > now {
+            return 0;
+        }
+        let batches = self.batches.0.iter().filter(|batch| batch.due <= now).count();
+        let windows = self.dedupe.unreported().filter(|window| window.closes <= now).count();
+        batches + windows + self.pending.iter().filter(|notification| notification.expires <= now).count()
+    }
+
     /// The pending notifications, ordered by `sequence` (the order in which they were opened).
     pub fn pending(&self) -> &[Notification] {
         &self.pending

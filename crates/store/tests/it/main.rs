@@ -19,6 +19,7 @@ mod neighbours;
 mod notify;
 mod origins;
 mod outbox;
+mod overdue;
 mod ownership;
 mod paging;
 mod parts;

@@ -57,7 +57,7 @@ fn task(number: usize) -> Event {
     event("task.background.completed", Severity::Info, json!({ "task_id": number, "task": "backup" }))
 }
 
-fn to_person(number: usize) -> Event {
+pub(crate) fn to_person(number: usize) -> Event {
     Event::new("task.background.completed", "runner", Severity::Info, json!({ "task_id": number }))
         .unwrap()
         .for_person("ada")
@@ -70,7 +70,7 @@ async fn publish(store: &dyn Store, events: Vec<Event>) -> usize {
 }
 
 /// A hundred conversations of one person, each with a full mailbox.
-async fn hundred_full_mailboxes(backend: &Backend) {
+pub(crate) async fn hundred_full_mailboxes(backend: &Backend) {
     let store = backend.store();
     for number in 0..100 {
         store.put_conversation(Caller::anyone(), format!("chat-{number}"), "ada".into(), None).await.unwrap();
