@@ -106,7 +106,8 @@ pub enum Input<'a> {
     /// An event arrived.
     Event(&'a Event),
     /// Notifications of earlier injections that the model never saw: they become pending again and keep their age. The
-    /// injection that reports them follows in the same transaction.
+    /// injection that reports them follows, in the same transaction or in a later one. If they come in several inputs,
+    /// those of the newest injection come first.
     Return(Vec<Notification>),
     /// An agent reached an injection point and takes its notifications.
     Inject(InjectInput<'a>),
@@ -251,6 +252,18 @@ impl Mailbox {
     pub fn wakes_at(&self) -> Time {
         let timers = [self.batches.next_due(), self.next_expiry(), self.dedupe.next_close(), self.next_wake_at()];
         timers.into_iter().min().unwrap_or(Time::NEVER)
+    }
+
+    /// The number of batches, repeat windows and notifications whose timer is due. Every input handles them first, so a
+    /// driver that feeds many mailboxes in one transaction can tell how much it will write.
+    pub fn timers_due(&self, now: Time) -> usize {
+        let now = self.now.max(now);
+        if self.next_timer > now {
+            return 0;
+        }
+        let batches = self.batches.0.iter().filter(|batch| batch.due <= now).count();
+        let windows = self.dedupe.unreported().filter(|window| window.closes <= now).count();
+        batches + windows + self.pending.iter().filter(|notification| notification.expires <= now).count()
     }
 
     /// The pending notifications, ordered by `sequence` (the order in which they were opened).

@@ -21,6 +21,7 @@ mod remind;
 mod repeats;
 mod staged;
 mod timers;
+mod unseen;
 
 pub(crate) use conversation::pick_unambiguous;
 use hot_mailbox::HotMailbox;
@@ -57,6 +58,8 @@ use crate::writer::Pruned;
 const OPEN_MS: u64 = 24 * 60 * 60 * 1000;
 /// The maximum number of events that one query loads.
 const EVENTS_AT_ONCE: usize = 500;
+/// How many rows a command must still be allowed to read in this step before it stages its first change.
+const READS_TO_STAGE: usize = 700;
 /// The maximum number of open conversations that one event for a person reaches.
 pub(crate) const OPEN_MAX: usize = 100;
 
@@ -70,6 +73,10 @@ pub(crate) trait RowSource: PeopleRowSource {
     /// Whether the current command has used up the rows it may read in one step.
     fn is_spent(&self) -> bool {
         false
+    }
+    /// How many more rows the current command may read in this step.
+    fn reads_left(&self) -> usize {
+        usize::MAX
     }
     /// How many rows were read in this step.
     fn rows_read(&self) -> usize {
@@ -266,6 +273,7 @@ impl Executor {
             self.changes.notifications.extend(waiting);
             self.changes.mailbox_rows.push((key, hot_mailbox.build_rows()));
         }
+        self.changes.pending_rows = 0;
     }
 
     /// Called after a successful commit. Clears the changes and returns the hints to send.
@@ -409,9 +417,22 @@ impl Executor {
     /// Stops the current command if its read budget of this step is used up. The loaded rows stay in memory. The
     /// command is decided again in a later step, which reads the rest.
     fn check_budget(&mut self, source: &impl RowSource) -> Result<(), StoreError> {
-        if !source.is_spent() {
-            return Ok(());
+        match source.is_spent() {
+            true => self.stop_for_this_step(),
+            false => Ok(()),
         }
+    }
+
+    /// Stops the current command before its first change if it has read so much that its last reads may exceed the
+    /// budget. A command that stops after a change is rolled back with the rows it loaded, and reads them all again.
+    fn check_room(&mut self, source: &impl RowSource) -> Result<(), StoreError> {
+        match source.reads_left() < READS_TO_STAGE {
+            true => self.stop_for_this_step(),
+            false => Ok(()),
+        }
+    }
+
+    fn stop_for_this_step(&mut self) -> Result<(), StoreError> {
         self.unfinished = true;
         Err(StoreError::new(ErrorKind::Retry, "the command needs another step"))
     }
@@ -497,7 +518,7 @@ impl Executor {
                     }
                 }
                 Effect::Waiting(id) => {
-                    hot_mailbox.wait(id);
+                    self.changes.pending_rows += usize::from(hot_mailbox.wait(id));
                     moved = true;
                 }
                 Effect::Ended(notification, end_reason) => {

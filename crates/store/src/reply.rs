@@ -21,9 +21,15 @@ impl<T> PendingReply<T> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Drops the held answer, because the command needs another step.
-    pub(crate) fn release(&mut self) {
-        self.held = None;
+    /// Holds the answer, if there is one. `None` = the command has staged a part of its work and needs another step.
+    pub(crate) fn hold_if_complete(&mut self, decided: Result<Option<T>, StoreError>) -> Result<(), StoreError> {
+        match decided.transpose() {
+            Some(decided) => self.hold(decided),
+            None => {
+                self.held = None;
+                Ok(())
+            }
+        }
     }
 
     pub(crate) fn is_held(&self) -> bool {

@@ -161,6 +161,8 @@ pub(crate) struct Changes {
     pub(crate) mailboxes: Vec<MailboxKey>,
     pub(crate) mailbox_rows: Vec<(MailboxKey, MailboxRow)>,
     pub(crate) notifications: BTreeMap<NotificationId, NotificationRow>,
+    /// The number of rows of pending notifications that will be added to `notifications` before the commit.
+    pub(crate) pending_rows: usize,
     pub(crate) injections: Vec<InjectionRow>,
     pub(crate) unseen: Vec<(MailboxKey, String)>,
     pub(crate) settings: BTreeMap<String, (PersonSettings, Time)>,
@@ -204,6 +206,7 @@ impl Changes {
             self.superseded.len(),
             self.mailboxes.len().max(self.mailbox_rows.len()),
             self.notifications.len(),
+            self.pending_rows,
             self.injections.len(),
             self.unseen.len(),
         ];

@@ -134,6 +134,10 @@ impl<B: Backend> RowSource for Counted<B> {
         self.read >= self.read_max
     }
 
+    fn reads_left(&self) -> usize {
+        self.read_max.saturating_sub(self.read)
+    }
+
     fn rows_read(&self) -> usize {
         self.read
     }
@@ -194,7 +198,8 @@ impl<B: Backend> RowSource for Counted<B> {
 
     async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
         let found = self.backend.injection(key, call_id).await;
-        self.one(found)
+        // The row contains the notifications that the call took.
+        self.count(found, |row| row.as_ref().map_or(1, |row| 1 + row.taken.len()))
     }
 
     async fn events(&mut self, ids: &[EventId]) -> Result<Vec<(EventId, PackedEvent)>, StoreError> {

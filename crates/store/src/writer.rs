@@ -409,7 +409,7 @@ impl<B: Backend> Writer<B> {
                         State::Decided
                     }
                 },
-                Job::Publish(_, reply) if !reply.is_held() => State::Part,
+                job if !job.has_answer() => State::Part,
                 _ => State::Decided,
             };
             if task.state != State::Decided {
@@ -507,14 +507,8 @@ impl<B: Backend> Writer<B> {
         }
         let (executor, backend) = (&mut self.executor, &mut self.backend);
         match job {
-            Job::Publish(publishing, reply) => match executor.publish(publishing, backend).await {
-                Ok(None) => {
-                    reply.release();
-                    Ok(())
-                }
-                decided => reply.hold(decided.map(Option::unwrap_or_default)),
-            },
-            Job::Inject(command, reply) => reply.hold(executor.inject(command, backend).await),
+            Job::Publish(publishing, reply) => reply.hold_if_complete(executor.publish(publishing, backend).await),
+            Job::Inject(command, reply) => reply.hold_if_complete(executor.inject(command, backend).await),
             Job::PutConversation(caller, id, user, title, reply) => {
                 reply.hold(executor.put_conversation(caller, id, user, title.clone(), backend).await)
             }

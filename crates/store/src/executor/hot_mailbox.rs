@@ -89,15 +89,16 @@ impl HotMailbox {
             self.change(changes);
             self.waiting = self.mailbox.pending().iter().map(|one| one.id).collect();
             self.waiting.sort();
+            changes.pending_rows += self.waiting.len();
         }
     }
 
-    /// Records that a notification became pending or changed. Its row is built once per commit.
-    pub(super) fn wait(&mut self, id: NotificationId) {
+    /// Records that a notification became pending or changed. Its row is built once per commit. False = it was recorded
+    /// before.
+    pub(super) fn wait(&mut self, id: NotificationId) -> bool {
         // Ids are ordered by time, so it is almost always appended.
-        if let Err(at) = self.waiting.binary_search(&id) {
-            self.waiting.insert(at, id);
-        }
+        let at = self.waiting.binary_search(&id);
+        at.map_err(|at| self.waiting.insert(at, id)).is_err()
     }
 
     /// The answer to this call, if it is among the recent ones.
@@ -114,6 +115,18 @@ impl HotMailbox {
         self.calls.add(&row.call_id);
         self.answers.retain(|known| known.call_id != row.call_id);
         self.answers.push(row);
+    }
+
+    /// Keeps an answer that was read from the database.
+    pub(super) fn keep_answer(&mut self, row: InjectionRow) {
+        self.answers.push(row);
+    }
+
+    /// Marks an answer in memory as unseen. Its notifications are pending again.
+    pub(super) fn mark_unseen(&mut self, call_id: &str) {
+        if let Some(row) = self.answers.iter_mut().find(|row| row.call_id == call_id) {
+            (row.unseen, row.taken) = (true, Vec::new());
+        }
     }
 
     /// Its approximate memory, in bytes.

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use bellwire_core::mailbox::InjectInput;
-use bellwire_core::notification::Notification;
 use bellwire_core::{Event, Injection, Input};
 
 use super::{DrainedEffects, Executor, RowSource};
@@ -11,23 +10,25 @@ use crate::packed_event::PackedEvent;
 use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
 
 impl Executor {
-    /// Answers an injection, or replays the answer of the same call id.
+    /// Answers an injection, or replays the answer of the same call id. `None` = it has taken back a part of the answers
+    /// that it reports as unseen, and there are more.
     pub(crate) async fn inject(
         &mut self,
         command: &InjectCommand,
         source: &mut impl RowSource,
-    ) -> Result<InjectResult, StoreError> {
+    ) -> Result<Option<InjectResult>, StoreError> {
         let (conversation, key) = self.mailbox_of(command, source).await?;
         let key = self.load_mailbox(&key, source).await?;
         if let Some(row) = self.injection(&key, &command.request.call_id, source).await? {
-            return replay(&row, command);
+            return replay(&row, command).map(Some);
         }
         if command.unsure && self.sub_agent_works(&conversation) {
-            return Ok(InjectResult::withheld(self.hot_mailboxes[&key].mailbox.pending().len()));
+            return Ok(Some(InjectResult::withheld(self.hot_mailboxes[&key].mailbox.pending().len())));
         }
         self.load_events(&key, source).await?;
+        self.check_room(source)?;
         let observed = self.observed(command)?;
-        let mut warnings = self.take_unseen(&key, &command.unseen, source).await?;
+        let Some(mut warnings) = self.take_unseen(&key, &command.unseen, source).await? else { return Ok(None) };
         self.touch_last_seen(&conversation);
         warnings.extend(self.boundary_warning(&conversation));
         let boundary = self.conversations[&conversation].row.boundary.clone();
@@ -50,7 +51,7 @@ impl Executor {
         }
         let result = self.store_answer(&key, command, observed, drained, warnings)?;
         self.publish_detected(command.caller.origin.as_deref(), source).await?;
-        Ok(result)
+        Ok(Some(result))
     }
 
     /// The conversation and the mailbox of the calling agent. A caller bound to a person creates the conversation with
@@ -102,70 +103,6 @@ impl Executor {
         };
         let packed = PackedEvent::of(&event);
         Ok(Some((Arc::new(event), packed)))
-    }
-
-    /// Requeues the notifications of answers that the model never saw, within the mailbox's bound. Those call ids
-    /// cannot be used again. Returns a warning for each unknown call id.
-    async fn take_unseen(
-        &mut self,
-        key: &MailboxKey,
-        call_ids: &[String],
-        source: &mut impl RowSource,
-    ) -> Result<Vec<String>, StoreError> {
-        let (mut rows, mut returned, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, call_id) in call_ids.iter().enumerate() {
-            match self.injection(key, call_id, source).await? {
-                None => warnings.push(format!("unseen[{at}]: no answer is known under this call_id")),
-                Some(row) if row.unseen || rows.iter().any(|known: &InjectionRow| known.call_id == *call_id) => {}
-                Some(mut row) => {
-                    returned.append(&mut row.taken);
-                    rows.push(InjectionRow { unseen: true, ..row });
-                }
-            }
-        }
-        if !returned.is_empty() {
-            self.requeue_unseen(key, returned, source).await?;
-        }
-        for row in rows {
-            self.changes.unseen.push((key.clone(), row.call_id.clone()));
-            self.hot_mailboxes.get_mut(key).expect("it was loaded before").remember(row);
-        }
-        Ok(warnings)
-    }
-
-    /// Requeues notifications on a copy of the mailbox, then loads their events, which are no longer in memory. Loading
-    /// may take several steps; the mailbox changes only when it is complete.
-    async fn requeue_unseen(
-        &mut self,
-        key: &MailboxKey,
-        returned: Vec<Notification>,
-        source: &mut impl RowSource,
-    ) -> Result<(), StoreError> {
-        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded before");
-        let mut mailbox = hot_mailbox.mailbox.clone();
-        let handled = mailbox.handle(Input::Return(returned), &mut self.context);
-        handled.map_err(|refused| StoreError::new(ErrorKind::Full, refused.to_string()))?;
-        let mut wanted = hot_mailbox.lacking(mailbox.events_to_show());
-        // Events of the current commit are not in the database yet.
-        for row in &self.changes.events {
-            if let Ok(at) = wanted.binary_search(&row.event.id()) {
-                hot_mailbox.event_cache.keep(wanted.remove(at), row.packed.clone());
-            }
-        }
-        if let Err(stopped) = self.load(key, &wanted, source).await {
-            // Drop the effects of this step, so that the next command does not find them.
-            while self.context.poll().is_some() {}
-            // Keep the loaded events for the next step, even if the mailbox handles other inputs before it.
-            let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded before");
-            hot_mailbox.event_cache.pin(mailbox.events_to_show());
-            return Err(stopped);
-        }
-        let hot_mailbox = self.hot_mailboxes.get_mut(key).expect("it was loaded before");
-        hot_mailbox.change(&mut self.changes);
-        hot_mailbox.mailbox = mailbox;
-        hot_mailbox.event_cache.pin(std::iter::empty());
-        self.changes.handled += 1;
-        Ok(())
     }
 
     /// Stores the answer under its call id, with its system messages.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Executor, OPEN_MAX, RowSource, open_since};
 use crate::command::{Caller, ClientEventId, IdempotencyKey, IncomingEvent, Publish, Receipt};
 use crate::error::{ErrorKind, StoreError};
+use crate::keys::KeyedMap;
 use crate::rows::{ClientEventIdRow, ConversationKey, EventRow, MailboxKey};
 use crate::verdicts::{Decision, Verdicts};
 
@@ -15,6 +16,8 @@ use crate::verdicts::{Decision, Verdicts};
 const REACHED_MAX: usize = 5_000;
 /// After this much work, a part of a call is committed and other commands get their turn.
 const PART_WORK: usize = 2_000;
+/// If more timers are due in the mailboxes that a call reaches, they are handled before its events.
+const OVERDUE_MAX: usize = 500;
 
 /// A publish call and its progress.
 pub(crate) struct Publishing {
@@ -185,6 +188,9 @@ impl Executor {
             }
         }
         let planned_before = self.prepare_all(publishing, source).await?;
+        if self.fire_overdue(publishing, source).await? {
+            return Ok(None);
+        }
         let Publishing {
             publish: Publish { caller, events, idempotency_key }, committed, part, plans, holds_key, ..
         } = publishing;
@@ -298,13 +304,54 @@ impl Executor {
             for key in &mut address.mailboxes {
                 *key = self.load_mailbox(key, source).await?;
             }
-            let tells = self.context.subscribers.reaches_person(incoming.event.kind());
-            if let Some(origin) = caller.origin.as_deref().filter(|_| tells) {
-                self.load_mailbox(&MailboxKey::of_person(&address.owner, origin), source).await?;
-                self.person(&address.owner, source).await?;
+            if let Some(key) = self.persons_mailbox(caller, incoming, address) {
+                self.load_mailbox(&key, source).await?;
+                self.person(key.owner(), source).await?;
             }
         }
         Ok(planned_before)
+    }
+
+    /// The person's mailbox that decides on an event too, if a subscriber notifies people of its type.
+    fn persons_mailbox(&self, caller: &Caller, incoming: &IncomingEvent, address: &EventTargets) -> Option<MailboxKey> {
+        let tells = self.context.subscribers.reaches_person(incoming.event.kind());
+        let origin = caller.origin.as_deref().filter(|_| tells)?;
+        Some(MailboxKey::of_person(&address.owner, origin))
+    }
+
+    /// Fires the timers of the loaded mailboxes that the rest of the call reaches, if many are due. A mailbox that was
+    /// not used for a day may end 200 notifications, and one event reaches a hundred mailboxes. True = this was a part. No
+    /// event is decided in it, so that a small call is not divided because of the timers.
+    async fn fire_overdue(&mut self, publishing: &Publishing, source: &mut impl RowSource) -> Result<bool, StoreError> {
+        let overdue = self.overdue_mailboxes(publishing);
+        let due: usize = overdue.iter().map(|(_, due)| due).sum();
+        if due <= OVERDUE_MAX {
+            return Ok(false);
+        }
+        self.check_room(source)?;
+        for (key, _) in overdue {
+            self.let_time_pass(&key, source).await?;
+            if self.changes.work() + source.rows_read() >= PART_WORK {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The mailboxes that the rest of the call reaches and that have due timers, with the number of these.
+    fn overdue_mailboxes(&self, publishing: &Publishing) -> Vec<(MailboxKey, usize)> {
+        let Publishing { publish: Publish { caller, events, .. }, committed, plans, .. } = publishing;
+        let (mut overdue, mut seen) = (Vec::new(), KeyedMap::default());
+        for (plan, incoming) in plans.iter().zip(&events[committed.receipts.len()..]) {
+            let EventPlan::New(address) = plan else { continue };
+            for key in address.mailboxes.iter().cloned().chain(self.persons_mailbox(caller, incoming, address)) {
+                let due = self.hot_mailboxes.get(&key).map_or(0, |one| one.mailbox.timers_due(self.context.now));
+                if due > 0 && seen.insert(key.clone(), ()).is_none() {
+                    overdue.push((key, due));
+                }
+            }
+        }
+        overdue
     }
 
     async fn prepare(

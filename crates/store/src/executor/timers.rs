@@ -52,7 +52,11 @@ impl Executor {
         Ok(more)
     }
 
-    async fn let_time_pass(&mut self, key: &MailboxKey, source: &mut impl RowSource) -> Result<(), StoreError> {
+    pub(super) async fn let_time_pass(
+        &mut self,
+        key: &MailboxKey,
+        source: &mut impl RowSource,
+    ) -> Result<(), StoreError> {
         self.load_mailbox(key, source).await?;
         if key.origin().is_some() {
             self.person(key.owner(), source).await?;

@@ -42,8 +42,19 @@ impl Job {
             Self::Publish(publishing, _) if publishing.is_large() => STEP_WORK / 3,
             // A message with a thousand notifications is most of a step.
             Self::People(PeopleCommand::Claim { .. }) => STEP_WORK / 10,
+            // It takes back answers with hundreds of notifications each.
+            Self::Inject(command, _) if !command.unseen.is_empty() => STEP_WORK / 10,
             Self::Tick(_) => STEP_WORK / 10,
             _ => STEP_WORK,
+        }
+    }
+
+    /// Whether its answer is decided. A publish or an injection that has staged only a part of its work has none yet.
+    pub(super) fn has_answer(&self) -> bool {
+        match self {
+            Self::Publish(_, reply) => reply.is_held(),
+            Self::Inject(_, reply) => reply.is_held(),
+            _ => true,
         }
     }
 

@@ -17,31 +17,46 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::mpsc;
 
 use crate::backends::{Backend, event, failure, inject_command};
+use crate::work::Reports;
 
-type Publishing = Pin<Box<dyn Future<Output = Result<Vec<Receipt>, StoreError>>>>;
+/// A command that is asked and not yet answered.
+pub(crate) type Asked<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// A SQLite store whose writer can be held, so that what is asked meanwhile becomes one group.
 pub(crate) struct Held {
     pub(crate) backend: Backend,
     gate: Arc<Mutex<()>>,
     commits: mpsc::UnboundedReceiver<()>,
+    pub(crate) reports: Reports,
 }
 
 impl Held {
     pub(crate) async fn open() -> Self {
         let (mut backend, gate) = (Backend::sqlite().await, Arc::new(Mutex::new(())));
         let (seen, commits) = mpsc::unbounded_channel();
-        let at_gate = gate.clone();
-        let observer: Observer = Arc::new(move |_: &CommitReport| {
+        let (at_gate, reports) = (gate.clone(), Reports::default());
+        let kept = reports.clone();
+        let observer: Observer = Arc::new(move |report: &CommitReport| {
+            kept.add(report);
             let _ = seen.send(());
             drop(at_gate.lock());
         });
         backend.observe(observer).await;
-        Self { backend, gate, commits }
+        Self { backend, gate, commits, reports }
+    }
+
+    /// Publishes all of them in one group.
+    async fn publish_together(&mut self, asked: Vec<Publish>) -> Vec<Result<Vec<Receipt>, StoreError>> {
+        let publish = |one: Publish| -> Asked<_> {
+            let store: Arc<dyn Store> = self.backend.store();
+            Box::pin(async move { store.publish(one).await })
+        };
+        let asked = asked.into_iter().map(publish).collect();
+        self.together(asked).await
     }
 
     /// Sends all of them while the writer is held, lets it go, and waits for their answers.
-    pub(crate) async fn together(&mut self, asked: Vec<Publish>) -> Vec<Result<Vec<Receipt>, StoreError>> {
+    pub(crate) async fn together<T: 'static>(&mut self, asked: Vec<Asked<T>>) -> Vec<T> {
         while self.commits.try_recv().is_ok() {}
         let mut held = Some(self.gate.lock().unwrap());
         let store = self.backend.store();
@@ -53,12 +68,8 @@ impl Held {
             self.commits.poll_recv(context)
         });
         reached.await;
-        let publish = |one: Publish| -> Publishing {
-            let store: Arc<dyn Store> = self.backend.store();
-            Box::pin(async move { store.publish(one).await })
-        };
-        let mut asked: Vec<(Publishing, Option<_>)> = asked.into_iter().map(|one| (publish(one), None)).collect();
-        std::future::poll_fn(move |context| {
+        let mut asked: Vec<(Asked<T>, Option<T>)> = asked.into_iter().map(|one| (one, None)).collect();
+        let all = std::future::poll_fn(move |context| {
             for (future, answer) in asked.iter_mut().filter(|(_, answer)| answer.is_none()) {
                 if let Poll::Ready(answered) = future.as_mut().poll(context) {
                     *answer = Some(answered);
@@ -69,8 +80,9 @@ impl Held {
                 true => Poll::Ready(asked.iter_mut().filter_map(|(_, answer)| answer.take()).collect()),
                 false => Poll::Pending,
             }
-        })
-        .await
+        });
+        // Otherwise Tokio would stop after 128 sends, and the writer would be let go before the others are sent.
+        tokio::task::unconstrained(all).await
     }
 
     pub(crate) async fn sql(&self, sql: &str) {
@@ -105,7 +117,7 @@ async fn a_command_that_fails_after_it_began_to_decide_fails_alone_and_leaves_no
     let poisoned = publish("ada", vec![failure("poisoned"), asks("And now?")]);
     let after = publish("ada", vec![failure("after")]);
     let bob = |tool: &str| publish("bob", vec![failure(tool)]);
-    let answers = held.together(vec![bob("one"), before, poisoned, after, bob("two")]).await;
+    let answers = held.publish_together(vec![bob("one"), before, poisoned, after, bob("two")]).await;
     assert_eq!(kinds(&answers), [None, None, Some(ErrorKind::Damaged), None, None], "{answers:?}");
     let block = held.backend.inject(AfterTool, "c1").await.block;
     assert!(block.contains("before") && block.contains("after") && !block.contains("poisoned"), "{block}");
@@ -130,7 +142,7 @@ async fn a_damaged_remembered_answer_fails_the_repeat_alone_every_time() {
     for round in 0..3 {
         let neighbours = (0..20).map(|number| publish("bob", vec![failure(&format!("{round}_{number}"))]));
         let asked = neighbours.chain([named()]).collect();
-        let answers = held.together(asked).await;
+        let answers = held.publish_together(asked).await;
         let (poisoned, neighbours) = answers.split_last().unwrap();
         assert_eq!(poisoned.as_ref().unwrap_err().kind, ErrorKind::Damaged);
         assert!(neighbours.iter().all(Result::is_ok), "{neighbours:?}");
@@ -149,7 +161,7 @@ async fn a_command_whose_rows_the_database_refuses_fails_alone() {
     let neighbour = |number: usize| publish("ada", vec![failure(&format!("tool_{number}"))]);
     let mut asked: Vec<Publish> = (0..9).map(neighbour).collect();
     asked.insert(4, poisoned);
-    let answers = held.together(asked).await;
+    let answers = held.publish_together(asked).await;
     let failed: Vec<usize> = (0..10).filter(|at| answers[*at].is_err()).collect();
     assert_eq!(failed, [4], "{answers:?}");
     let block = held.backend.inject(AfterTool, "c1").await.block;

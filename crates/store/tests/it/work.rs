@@ -30,8 +30,12 @@ impl Reports {
     pub(crate) async fn of(backend: &mut Backend) -> Self {
         let reports = Self::default();
         let kept = reports.clone();
-        backend.observe(Arc::new(move |report| kept.0.lock().unwrap().push(report.clone()))).await;
+        backend.observe(Arc::new(move |report| kept.add(report))).await;
         reports
+    }
+
+    pub(crate) fn add(&self, report: &CommitReport) {
+        self.0.lock().unwrap().push(report.clone());
     }
 
     pub(crate) fn take(&self) -> Vec<CommitReport> {
@@ -53,7 +57,7 @@ fn task(number: usize) -> Event {
     event("task.background.completed", Severity::Info, json!({ "task_id": number, "task": "backup" }))
 }
 
-fn to_person(number: usize) -> Event {
+pub(crate) fn to_person(number: usize) -> Event {
     Event::new("task.background.completed", "runner", Severity::Info, json!({ "task_id": number }))
         .unwrap()
         .for_person("ada")
@@ -66,7 +70,7 @@ async fn publish(store: &dyn Store, events: Vec<Event>) -> usize {
 }
 
 /// A hundred conversations of one person, each with a full mailbox.
-async fn hundred_full_mailboxes(backend: &Backend) {
+pub(crate) async fn hundred_full_mailboxes(backend: &Backend) {
     let store = backend.store();
     for number in 0..100 {
         store.put_conversation(Caller::anyone(), format!("chat-{number}"), "ada".into(), None).await.unwrap();
