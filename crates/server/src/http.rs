@@ -41,6 +41,7 @@ mod subscribers;
 mod tokens;
 mod tools;
 mod trace;
+mod type_suggestions;
 mod unsubscribe;
 mod users;
 
