@@ -103,6 +103,9 @@ pub struct Decision {
     /// How many repeats have been counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub repeats: Option<u32>,
+    /// What the sender of the event should know.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hint: Option<Arc<str>>,
 }
 
 impl Decision {
@@ -121,6 +124,7 @@ impl Decision {
             notification_id: verdict.notification().map(|id| id.0),
             of,
             repeats,
+            hint: None,
         }
     }
 
@@ -135,6 +139,12 @@ impl Decision {
         Self { subscriber: subscriber.shared(), reason: reason.into(), ..Self::filtered(String::new()) }
     }
 
+    /// The verdict on an event whose type no subscriber listens for.
+    pub(crate) fn no_listener(hint: Option<Arc<str>>) -> Self {
+        let reason = "no_listener: no subscriber listens for this type";
+        Self { reason: reason.into(), hint, ..Self::filtered(String::new()) }
+    }
+
     /// The verdict on an event for a person that does not reach any of their conversations, or not all.
     pub(crate) fn filtered(reason: String) -> Self {
         Self {
@@ -147,6 +157,7 @@ impl Decision {
             notification_id: None,
             of: None,
             repeats: None,
+            hint: None,
         }
     }
 }

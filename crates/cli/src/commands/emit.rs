@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::input;
 use crate::client::{Client, Connection, HubRefused};
-use crate::output::{MUTED, STRONG, paint, print_json, text, verdict_style};
+use crate::output::{MUTED, STRONG, WAITS, paint, print_json, text, verdict_style};
 
 /// Publish an event and print its verdicts
 #[derive(Args)]
@@ -55,6 +55,8 @@ pub(crate) struct EmitArgs {
 const NOT_FOUND: u16 = 404;
 /// The hub's limit of events per request.
 const BATCH_MAX: usize = 1000;
+/// The most different hints that are printed for a file.
+const HINTS_MAX: usize = 5;
 
 pub(crate) fn run(arguments: &EmitArgs) -> Result<bool> {
     if let Some(path) = &arguments.ndjson {
@@ -113,6 +115,9 @@ fn print_receipt(accepted: &Value) -> Result<()> {
         let colour = verdict_style(&word);
         let padded = paint(colour, format!("{word:10}"));
         writeln!(out, "  {padded} {:16} {}", text(verdict, "subscriber"), text(verdict, "reason"))?;
+        if verdict["hint"].is_string() {
+            writeln!(out, "  {:27} {}", "", paint(WAITS, format!("hint: {}", text(verdict, "hint"))))?;
+        }
     }
     let filtered = accepted["filtered"].as_u64().unwrap_or(0);
     writeln!(out, "  {}", paint(MUTED, format!("{filtered} other subscribers do not listen for it")))?;
@@ -141,7 +146,7 @@ fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
         bail!("{path} has no events; write one JSON object per line");
     }
     let client = Client::new(&arguments.connection)?;
-    let (mut published, mut verdicts) = (0, BTreeMap::<String, usize>::new());
+    let (mut published, mut verdicts, mut hints) = (0, BTreeMap::<String, usize>::new(), BTreeSet::new());
     for batch in lines.chunks(BATCH_MAX) {
         let body: Vec<&str> = batch.iter().map(|(_, line)| *line).collect();
         let answer = client.send(Method::POST, "/v1/events", Some(("application/x-ndjson", body.join("\n"))));
@@ -154,6 +159,9 @@ fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
         published += events.len();
         for verdict in events.iter().filter_map(|event| event["verdicts"].as_array()).flatten() {
             *verdicts.entry(text(verdict, "verdict")).or_default() += 1;
+            if verdict["hint"].is_string() && hints.len() < HINTS_MAX {
+                hints.insert(format!("{}; {}", text(verdict, "reason"), text(verdict, "hint")));
+            }
         }
     }
     let verdicts: Vec<String> = verdicts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
@@ -163,5 +171,6 @@ fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
         true => anstream::eprintln!("{published} {events} published: {told}"),
         false => anstream::println!("{published} {events} published: {told}"),
     }
+    hints.iter().for_each(|hint| anstream::eprintln!("{}", paint(WAITS, format!("hint: {hint}"))));
     Ok(true)
 }
