@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::when;
 use crate::client::{Client, Connection, with_query};
-use crate::output::{MUTED, STRONG, cell, items, paint, print_json, say_next_page, seconds, text, verdict_style};
+use crate::output::{
+    MUTED, STRONG, WAITS, cell, items, paint, print_json, say_next_page, seconds, text, verdict_style,
+};
 
 /// How many pages are read to find the events. The hub reads at most 5,000 stored events for a page, so one can be short.
 const PAGES_MAX: usize = 40;
@@ -121,6 +123,9 @@ fn entry(event: &Value) -> String {
             false => format!(" (in {})", cell(verdict, "conversation_id")),
         };
         lines += &format!("  {word} {:16} {}{at}\n", cell(verdict, "subscriber"), cell(verdict, "reason"));
+        if verdict["hint"].is_string() {
+            lines += &format!("  {:27} {}\n", "", paint(WAITS, format!("hint: {}", cell(verdict, "hint"))));
+        }
     }
     lines
 }

@@ -16,6 +16,7 @@ fn events_answer_why_an_agent_was_not_told_without_an_id() {
     emit(&hub, &["tool.call.failure", FAILURE, "-c", "chat", "--user", "ada", "--severity", "info"]);
     emit(&hub, &["tool.call.failure", FAILURE, "-c", "chat", "--user", "ada", "--severity", "error"]);
     emit(&hub, &["deploy.started", "{}", "-c", "ops", "--user", "bob", "--source", "ci"]);
+    emit(&hub, &["tool.call.failed", FAILURE, "-c", "side", "--user", "carl"]);
     let list = hub.run(&["events"]);
     let filtered = hub.run(&["events", "--conversation", "chat", "--verdict", "filtered", "--since", "1h"]);
     let count = |arguments: &[&str]| {
