@@ -196,7 +196,7 @@ async fn a_refused_password_is_retried_and_the_mail_is_sent_once_it_is_right() {
 
 #[tokio::test]
 async fn a_failed_delivery_is_listed_and_retried_once_per_idempotency_key() {
-    let fault = json!([{"at": "rcpt", "do": "550 5.1.1 no such user", "after": 1, "times": 1}]);
+    let fault = json!([{"at": "rcpt", "do": "550 5.7.1 not now", "after": 1, "times": 1}]);
     let server = MailServer::start(&[listener("x", fault)]);
     let post = Post::open(&server, "x").await;
     send(&post.hub, &post.agent, "Buy milk").await;
