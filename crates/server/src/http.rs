@@ -3,6 +3,7 @@
 mod api_service;
 mod body;
 mod channel_settings;
+mod channel_test;
 mod cloudevents;
 mod conversation_list;
 mod conversations;
@@ -11,7 +12,6 @@ mod cost;
 mod deliveries;
 mod docs;
 mod drafts;
-mod email_test;
 mod error;
 mod event_list;
 mod event_lookup;

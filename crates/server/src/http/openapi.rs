@@ -17,7 +17,7 @@ use super::router::{ROUTES, Route};
 use super::shape::{HandlerArgument, ResponseShape};
 use super::{ApiError, channel_settings};
 use crate::auth::Scope;
-use crate::channels::{Channels, Verification};
+use crate::channels::Channels;
 
 const ABOUT: &str = "The notification layer for AI agents: programs publish events, and agents take notifications when \
     they can use them.\n\nEvery request except the probes needs `Authorization: Bearer TOKEN`. Errors are `{error: {code, \
@@ -307,8 +307,7 @@ fn list_optional_subscribers(schemas: &mut Map<String, Value>, subscribers: &Sub
 /// Names the channels where a path has one, and repeats the examples of schemas that channels have completed.
 fn show_channels(part: &mut Value, schemas: &Map<String, Value>, channels: &Channels) {
     if part["in"] == "path" && part["name"] == "channel" {
-        let confirmed = channels.iter().filter(|channel| channel.settings().verification == Verification::Code);
-        let names: Vec<String> = confirmed.map(|channel| channel.name().to_string()).collect();
+        let names: Vec<String> = channels.iter().map(|channel| channel.name().to_string()).collect();
         part["example"] = json!(names.first());
         part["schema"] = json!({ "type": "string", "enum": names });
     }

@@ -31,6 +31,9 @@ pub(super) struct ChannelPath {
     pub(super) channel: String,
 }
 
+/// A channel of the hub: `/v1/{channel}/…`.
+pub(super) struct PathChannel(pub(super) String);
+
 /// A conversation: `/v1/conversations/{id}`, with its owner in `?user_id=`. A token that may act for every user needs the
 /// parameter if several users have a conversation of the same id. `identity` is then restricted to that owner.
 pub(super) struct ConversationPath {
@@ -110,6 +113,15 @@ impl<S: Send + Sync> FromRequestParts<S> for ChannelPath {
     }
 }
 
+impl<S: Send + Sync> FromRequestParts<S> for PathChannel {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        path.map(|Path(channel)| Self(channel)).map_err(|_| ApiError::not_found("channel"))
+    }
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for PathUuid {
     type Rejection = ApiError;
 
@@ -138,6 +150,9 @@ impl HandlerArgument for ConversationPath {
     type Request = ();
 }
 impl HandlerArgument for ChannelPath {
+    type Request = ();
+}
+impl HandlerArgument for PathChannel {
     type Request = ();
 }
 impl HandlerArgument for ItemPath {

@@ -10,11 +10,11 @@ use axum::{Json, Router};
 
 use super::api_service::Api;
 use super::body::Body;
+use super::channel_test::{ChannelTestBody, NewChannelTest};
 use super::conversation_list::{ConversationPage, ListedConversationBody};
 use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
 use super::deliveries::{DeliveryBody, DeliveryPage};
 use super::docs::DocsPage;
-use super::email_test::{EmailTestBody, NewEmailTest};
 use super::event_list::{EventPage, ListedEventBody};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
@@ -37,8 +37,8 @@ use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, conversations, deliveries, docs, email_test, events, health, inbox, inject, mcp, metrics, not_found, openapi,
-    person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
+    Hub, channel_test, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, not_found,
+    openapi, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -289,9 +289,9 @@ routes! {
             () -> NoContent, or 409 => tokens::revoke;
     }
     "The hub itself" {
-        /// Send one test email with the hub's settings, and report each step of the SMTP session
-        POST "/v1/email/test" [Admin]
-            (Body<NewEmailTest>) -> Json<EmailTestBody>, or 409 429 => email_test::send;
+        /// Send one test message on a channel with the hub's settings, and report each step
+        POST "/v1/{channel}/test" [Admin]
+            (Body<NewChannelTest>) -> Json<ChannelTestBody>, or 409 429 => channel_test::send;
         /// The page of the unsubscribe link in a message; it asks for confirmation and changes nothing
         GET "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 => unsubscribe::ask;
