@@ -52,7 +52,7 @@ test-web: ## The hub's pages in a real browser
 	scripts/test-web
 
 .PHONY: openapi
-openapi: ## Write docs/openapi.json and the table of docs/tokens.md anew
+openapi: ## Write docs/openapi.json and the tables of docs/tokens.md and docs/events.md anew
 	BELLWIRE_UPDATE_OPENAPI=1 $(CARGO) test --quiet --package bellwire-server --test it -- openapi::the_description docs::the_table
 
 .PHONY: lint

@@ -411,7 +411,7 @@ impl Conversation {
         let (mut updates, mut first_unmatched, mut answer) = (Vec::new(), None, None);
         while let Some(effect) = self.context.poll() {
             match effect {
-                Effect::Verdict { event, subscriber, verdict } => {
+                Effect::Verdict { event, subscriber, verdict, .. } => {
                     updates.push(ConversationUpdate::Decided(event, subscriber, verdict))
                 }
                 Effect::Decided { unmatched, .. } => first_unmatched = first_unmatched.or(Some(unmatched)),

@@ -123,6 +123,8 @@ pub enum Effect {
         subscriber: SubscriberId,
         /// The decision.
         verdict: Verdict,
+        /// What its sender should know, such as that no field of the payload is shown.
+        hint: Option<Arc<str>>,
     },
     /// Every verdict of this event has been emitted; `unmatched` subscribers do not listen for its type.
     Decided {
@@ -344,7 +346,9 @@ impl Mailbox {
             }
             let verdict = self.decide(subscriber, event, &mut pressure, context);
             suppressed |= verdict == Verdict::Suppressed;
-            context.emit(Effect::Verdict { event: event.id(), subscriber: subscriber.id.clone(), verdict });
+            let is_accepted = verdict.notification().is_some();
+            let hint = is_accepted.then(|| subscriber.field_hints.of(event.payload(), person)).flatten();
+            context.emit(Effect::Verdict { event: event.id(), subscriber: subscriber.id.clone(), verdict, hint });
         }
         if suppressed {
             self.count_storm(event, context);

@@ -6,6 +6,7 @@
 mod block;
 mod boundary;
 mod builtin;
+mod fields;
 mod filters;
 pub mod guard;
 mod language;

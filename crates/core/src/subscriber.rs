@@ -5,11 +5,13 @@
 //! those that listen for an event's type.
 
 mod bundled;
+mod field_hint;
 mod file;
 mod key;
 mod set;
 
 pub use bundled::bundled_files;
+use field_hint::FieldHints;
 pub use file::{FILE_MAX, FileError, FindTemplate, SubscriberFile};
 pub use key::KeyPattern;
 pub(crate) use key::write_text;
@@ -52,6 +54,7 @@ pub struct Subscriber {
     pub template: Template,
     /// Renders its notifications for people, as plain text.
     pub template_user: Option<Template>,
+    pub(crate) field_hints: FieldHints,
 }
 
 /// A subscriber's rules for batches and duplicates.

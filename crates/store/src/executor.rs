@@ -461,8 +461,8 @@ impl Executor {
         let mut detected: Vec<EventRow> = Vec::new();
         while let Some(effect) = self.context.poll() {
             match effect {
-                Effect::Verdict { event, subscriber, verdict } => {
-                    let decision = Decision::new(&subscriber, key, &verdict);
+                Effect::Verdict { event, subscriber, verdict, hint } => {
+                    let decision = Decision { hint, ..Decision::new(&subscriber, key, &verdict) };
                     match detected.iter_mut().find(|row| row.event.id() == event) {
                         Some(row) => Arc::make_mut(&mut row.verdicts).extend([decision]),
                         None => {

@@ -103,6 +103,9 @@ pub struct Decision {
     /// How many repeats have been counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub repeats: Option<u32>,
+    /// What the sender of the event should know.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hint: Option<Arc<str>>,
 }
 
 impl Decision {
@@ -121,6 +124,7 @@ impl Decision {
             notification_id: verdict.notification().map(|id| id.0),
             of,
             repeats,
+            hint: None,
         }
     }
 
@@ -147,6 +151,7 @@ impl Decision {
             notification_id: None,
             of: None,
             repeats: None,
+            hint: None,
         }
     }
 }

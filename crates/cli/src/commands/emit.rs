@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::input;
 use crate::client::{Client, Connection, HubRefused};
-use crate::output::{MUTED, STRONG, paint, print_json, text, verdict_style};
+use crate::output::{MUTED, STRONG, WAITS, paint, print_json, text, verdict_style};
 
 /// Publish an event and print its verdicts
 #[derive(Args)]
@@ -113,6 +113,9 @@ fn print_receipt(accepted: &Value) -> Result<()> {
         let colour = verdict_style(&word);
         let padded = paint(colour, format!("{word:10}"));
         writeln!(out, "  {padded} {:16} {}", text(verdict, "subscriber"), text(verdict, "reason"))?;
+        if verdict["hint"].is_string() {
+            writeln!(out, "  {:27} {}", "", paint(WAITS, format!("hint: {}", text(verdict, "hint"))))?;
+        }
     }
     let filtered = accepted["filtered"].as_u64().unwrap_or(0);
     writeln!(out, "  {}", paint(MUTED, format!("{filtered} other subscribers do not listen for it")))?;

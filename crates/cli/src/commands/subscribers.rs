@@ -1,5 +1,7 @@
 mod check;
 mod sample;
+mod show;
+mod words;
 
 pub(crate) use check::check_folder;
 
@@ -9,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use bellwire_core::subscriber::{Audience, Subscriber};
+use bellwire_core::subscriber::{Audience, Subscriber, Subscribers};
 use bellwire_core::{Event, EventDraft, Ids};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use self::check::{render_checked, render_for_person};
-use self::sample::{sample_time, samples};
+use self::sample::{as_json, sample_time, samples};
 use super::folder;
 use crate::output::{MUTED, STRONG, WRONG, printable};
 
@@ -44,9 +46,21 @@ enum SubscribersCommand {
         /// The folder; templates are found relative to it
         dir: PathBuf,
     },
+    /// Show what a subscriber listens for, its settings in words, the payload fields it shows, and a sample event with
+    /// the text it becomes
+    Show {
+        /// The subscriber's id
+        id: String,
+        /// Add (or replace by id) the subscribers of this folder
+        #[arg(long, value_name = "DIR")]
+        subscribers: Option<PathBuf>,
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
     /// Render events with the templates of a subscriber, for the agent and for the person
     ///
-    /// Without --event, made-up events of its first type are used.
+    /// Without --event, a made-up event of its first type is used, and printed.
     Test {
         /// The subscriber's id
         id: String,
@@ -67,6 +81,7 @@ pub(crate) fn run(arguments: &SubscribersArgs) -> Result<bool> {
     match &arguments.command {
         SubscribersCommand::List { subscribers, json } => list(subscribers.as_deref(), *json),
         SubscribersCommand::Check { dir } => check(dir),
+        SubscribersCommand::Show { id, subscribers, json } => show::run(id, subscribers.as_deref(), *json),
         SubscribersCommand::Test { id, events, subscribers, json } => test(id, events, subscribers.as_deref(), *json),
     }
 }
@@ -125,13 +140,10 @@ fn check(dir: &Path) -> Result<bool> {
     Ok(checked.problems.is_empty())
 }
 
-fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result<bool> {
+fn test(id: &str, given: &[String], dir: Option<&Path>, print_json: bool) -> Result<bool> {
     let (subscribers, errors) = folder::subscribers(dir)?;
     folder::warn(&errors);
-    let Some(one) = subscribers.find(id) else {
-        let known: Vec<&str> = subscribers.iter().map(|one| one.id.as_str()).collect();
-        bail!("there is no subscriber '{id}'; there are {}", known.join(", "));
-    };
+    let one = find(&subscribers, id)?;
     let events = match given.is_empty() {
         true => samples(one, 1),
         false => given.iter().map(|text| parse_event(text)).collect::<Result<_>>()?,
@@ -139,15 +151,20 @@ fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result
     for event in events.iter().filter(|event| !one.listens_for(event.kind())) {
         anstream::eprintln!("note: '{id}' does not listen for {}; worded all the same", event.kind());
     }
+    for event in events.iter().filter(|_| given.is_empty() && !print_json) {
+        anstream::eprintln!("{}sample event: {}{}", MUTED.render(), as_json(event), MUTED.render_reset());
+    }
     let failed = |name: &str, problem: String| anyhow::anyhow!("the {name} fails: {problem}");
     let text = render_checked(one, &events).map_err(|problem| failed("template", problem))?.to_toon();
     let for_person = render_for_person(one, &events).transpose().map_err(|problem| failed("template_user", problem))?;
     let mut out = anstream::stdout().lock();
     let (agent, person) = (printable(&text), for_person.as_deref().map(printable));
     match person {
-        _ if as_json => {
+        _ if print_json => {
+            let sample = given.is_empty().then(|| events.iter().map(|event| as_json(event)).collect::<Vec<_>>());
             let texts = json!({
                 "subscriber": id, "content": text, "content_user": for_person, "events": events.len(),
+                "sample_events": sample,
             });
             writeln!(out, "{texts}")?;
         }
@@ -160,6 +177,15 @@ fn test(id: &str, given: &[String], dir: Option<&Path>, as_json: bool) -> Result
     let sizes: Vec<String> = toon.into_iter().chain(plain).collect();
     anstream::eprintln!("{}{} event(s), {}{}", MUTED.render(), events.len(), sizes.join(" and "), MUTED.render_reset());
     Ok(errors.is_empty())
+}
+
+/// The subscriber with this id; the error names the nearest id, or all.
+fn find<'a>(subscribers: &'a Subscribers, id: &str) -> Result<&'a Arc<Subscriber>> {
+    let known: Vec<&str> = subscribers.iter().map(|one| one.id.as_str()).collect();
+    subscribers.find(id).with_context(|| match bellwire_core::nearest(id, known.iter().copied()) {
+        Some(near) => format!("there is no subscriber '{id}'; did you mean {near}?"),
+        None => format!("there is no subscriber '{id}'; there are {}", known.join(", ")),
+    })
 }
 
 fn parse_event(text: &str) -> Result<Arc<Event>> {

@@ -124,7 +124,7 @@ fn a_subscriber_for_people_shows_both_texts_and_both_templates_are_checked() {
     let mut said = transcript(&["subscribers", "test", "ci", "--subscribers", path], "");
     said += &transcript(&["subscribers", "test", "ci", "--json", "--subscribers", path], "");
     said += &transcript(&["subscribers", "test", "needs_you"], "");
-    write("ci.user.j2", "{{ events[0].payload.nothing }}\n");
+    write("ci.user.j2", "{{ events[0].payload.task_id.nothing }}\n");
     said += &transcript(&["subscribers", "test", "ci", "--subscribers", path], "");
     said += &transcript(&["subscribers", "check", path], "");
     insta::assert_snapshot!(said.replace(path, "DIR"));
@@ -138,5 +138,56 @@ fn an_event_that_is_wrong_is_refused_by_field() {
 
 #[test]
 fn an_unknown_subscriber_is_refused_with_the_known_ones() {
-    insta::assert_snapshot!(transcript(&["subscribers", "test", "tool_failures"], ""));
+    let said = ["tool_failures", "weather"].map(|id| transcript(&["subscribers", "test", id], ""));
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn a_subscriber_is_shown_in_words_with_its_fields_and_a_sample() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it is written");
+    write(
+        "ci.toml",
+        "[subscriber]\nid = \"ci\"\nname = \"CI\"\ndescription = \"Failed builds\"\nversion = \"1.0.0\"\n[events]\n\
+         types = [\"ci.build.failed\"]\nseverity_filter = \"warning\"\nsources = [\"github\", \"jenkins\"]\n[output]\n\
+         priority = \"high\"\ninject_at = \"after_tool\"\naudience = \"both\"\ntemplate = \"ci.j2\"\n",
+    );
+    write(
+        "ci.j2",
+        "build: {{ events[0].payload.job|default(\"?\") }} {{ events[0].payload.runs|plural(\"run\", \"runs\") }}",
+    );
+    let path = folder.path().to_str().expect("the path is text");
+    let mut said = String::new();
+    for id in ["tool_failure", "budget_warning", "budget_exceeded", "needs_you", "turn_summary", "user_message"] {
+        said += &transcript(&["subscribers", "show", id], "");
+    }
+    said += &transcript(&["subscribers", "show", "ci", "--subscribers", path], "");
+    // The folder's subscriber has another template, so the bundled one's table does not say what it shows.
+    let own = std::fs::read_to_string(crate::program::root().join("subscribers/tool_failure.toml")).expect("a file");
+    write("tool_failure.toml", &own.replace("templates/tool_failure.toon.j2", "own.j2"));
+    write(
+        "own.j2",
+        "failed: {{ events[0].payload.tool_name|default(\"?\") }} {{ events[0].payload.host|default(\"?\") }}",
+    );
+    said += &transcript(&["subscribers", "show", "tool_failure", "--subscribers", path], "");
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn every_bundled_subscriber_can_be_shown_as_json_with_the_text_of_its_sample() {
+    let list: serde_json::Value =
+        serde_json::from_slice(&bellwire(&["subscribers", "list", "--json"], "").stdout).expect("JSON");
+    for one in list["items"].as_array().expect("items") {
+        let id = one["id"].as_str().expect("an id");
+        let shown = bellwire(&["subscribers", "show", id, "--json"], "").stdout;
+        let shown: serde_json::Value = serde_json::from_slice(&shown).expect("JSON");
+        assert_eq!(shown["subscriber"]["id"], id);
+        assert!(shown["content"].is_string() || shown["content_user"].is_string(), "{shown}");
+        assert!(shown["sample_event"]["payload"].is_object(), "{shown}");
+    }
+}
+
+#[test]
+fn a_made_up_event_is_printed() {
+    insta::assert_snapshot!(transcript(&["subscribers", "test", "source_stale"], ""));
 }

@@ -69,6 +69,7 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
     ("docs/cli.md", "Erasing a person", &["sh", "text"], Play(Story::People)),
     ("docs/configuration.md", "Running it for others", &["toml"], Configuration),
     ("docs/configuration.md", "Email", &["toml"], Configuration),
+    ("docs/events.md", "Examples", &["json"], By("walkthrough::every_example_event_is_published_and_shown")),
     ("docs/hub.md", "Why was the agent told?", &["sh", "text"], Play(Story::Walkthrough)),
     ("docs/library.md", "A timeline", &["text"], By("tidy::the_guide_shows_what_the_first_timeline_prints")),
     ("docs/subscribers.md", "Writing a subscriber", &["toml", "sh", "text"], Play(Story::Subscribers)),

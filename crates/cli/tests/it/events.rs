@@ -22,6 +22,24 @@ fn an_event_goes_in_a_block_comes_out_and_a_trace_tells_why() {
 }
 
 #[test]
+fn a_payload_without_any_shown_field_gets_a_hint() {
+    let hub = Hub::start();
+    let token = hub.agent_token();
+    let emit = |payload: &str, id: &str| {
+        run_ok(
+            &hub,
+            &token,
+            &["emit", "tool.call.failure", payload, "-c", "chat", "--severity", "error", "--id", id],
+            "",
+        )
+    };
+    let mut said = emit(r#"{"tool": "grep", "error": "no such file"}"#, "wrong");
+    said += &run_ok(&hub, &token, &["trace", "wrong"], "");
+    said += &emit(r#"{"tool": "grep", "error_type": "NotFound"}"#, "right");
+    assert_output!(said);
+}
+
+#[test]
 fn a_payload_may_come_from_standard_input_or_a_file() {
     let hub = Hub::start();
     let token = hub.agent_token();

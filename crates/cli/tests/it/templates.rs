@@ -68,7 +68,7 @@ fn doctor_and_check_agree_on_every_folder() {
     std::fs::create_dir(&folder).expect("a folder");
     agree("holds no *.toml file", "warn");
     write_subscriber(&folder, "build: {{ events[0].payload.job }}\n");
-    agree("its template fails on a batch of 1: line 1: a value is missing", "fail");
+    agree("its template fails if a field is missing: line 1: a value is missing", "fail");
     write_subscriber(&folder, "{% if %}\n");
     agree("ci.j2:1: syntax error", "fail");
     write_subscriber(&folder, "build: {{ events[0].payload.job|default(\"?\") }}\n");

@@ -52,6 +52,27 @@ fn the_observed_call_is_accepted_as_printed() {
     assert!(answer.contains("tool_fail: search HTTPError - 502 from the search service"), "{answer}");
 }
 
+#[test]
+fn every_example_event_is_published_and_shown() {
+    let blocks = blocks_with(Check::By("walkthrough::every_example_event_is_published_and_shown"));
+    let [block] = &blocks[..] else { panic!("{blocks:?}") };
+    let hub = Hub::start();
+    let token = hub.agent_token();
+    let output = hub.run_with(&["emit", "--ndjson", "-", "--json", "--token", &token], &block.body);
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let events = answer["events"].as_array().expect("events");
+    assert_eq!(events.len(), block.body.lines().count());
+    for (event, line) in events.iter().zip(block.body.lines()) {
+        let verdicts = event["verdicts"].as_array().expect("verdicts");
+        let silent = ["tool.call.pending", "agent.turn."].iter().any(|kind| line.contains(kind));
+        assert_eq!(verdicts.is_empty(), silent, "{line}: {event}");
+        assert!(
+            verdicts.iter().all(|one| one["notification_id"].is_string() && one["hint"].is_null()),
+            "{line}: {event}"
+        );
+    }
+}
+
 /// Runs the commands of a story in one shell and checks that their output contains the text blocks.
 fn play(story: Story) {
     let mut blocks = blocks_with(Check::Play(story));

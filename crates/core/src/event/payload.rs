@@ -41,6 +41,14 @@ impl Payload {
         Ok(Self(map))
     }
 
+    /// The fields of which the first one found is an event's message.
+    pub(crate) const MESSAGE_FIELDS: [&str; 3] = ["message", "error_message", "text"];
+
+    /// Whether one of these fields is there and not null. Does not allocate.
+    pub(crate) fn has_any(&self, fields: &[Box<str>]) -> bool {
+        fields.iter().any(|field| self.get(field).is_some_and(|value| !value.is_null()))
+    }
+
     /// A payload made by this crate, known to be within the limits.
     pub(crate) fn known(map: Map<String, Value>) -> Self {
         Self(map)
@@ -86,7 +94,7 @@ impl Payload {
     }
 
     fn said(&self) -> Option<&str> {
-        ["message", "error_message", "text"].into_iter().find_map(|key| self.0.get(key)?.as_str())
+        Self::MESSAGE_FIELDS.into_iter().find_map(|key| self.0.get(key)?.as_str())
     }
 
     /// A keyed hash of the content, independent of the order of keys. Does not allocate.

@@ -34,7 +34,8 @@ impl Mailbox {
                 }
                 false => Verdict::Filtered(Filter::NotWaiting),
             };
-            context.emit(Effect::Verdict { event: measured.id(), subscriber: subscriber.id.clone(), verdict });
+            let (event, subscriber) = (measured.id(), subscriber.id.clone());
+            context.emit(Effect::Verdict { event, subscriber, verdict, hint: None });
         }
         let unmatched = (subscribers.len() - listening) as u32;
         context.emit(Effect::Decided { event: measured.id(), unmatched });

@@ -34,15 +34,25 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
         return whole(format!("contains the control character {control:?}"));
     }
     let mut uses = Uses::default();
-    let mut starts: Vec<usize> =
-        ["{%", "{{"].iter().flat_map(|open| source.match_indices(open)).map(|(at, _)| at).collect();
-    starts.sort_unstable();
-    for at in starts {
+    for at in starts(source) {
         let tag = Tag::read(&source[at..]);
         let checked = tag.and_then(|tag| tag.check(&mut uses)).and_then(|()| uses.check());
         checked.map_err(|message| TemplateError { line: source[..at].matches('\n').count() + 1, message })?;
     }
     Ok(())
+}
+
+/// The tags of a checked template, in order.
+pub(super) fn tags(source: &str) -> impl Iterator<Item = Tag<'_>> {
+    starts(source).into_iter().filter_map(|at| Tag::read(&source[at..]).ok())
+}
+
+/// Where tags begin.
+fn starts(source: &str) -> Vec<usize> {
+    let mut starts: Vec<usize> =
+        ["{%", "{{"].iter().flat_map(|open| source.match_indices(open)).map(|(at, _)| at).collect();
+    starts.sort_unstable();
+    starts
 }
 
 /// Counts the constructs that may be used only a few times.
@@ -65,10 +75,11 @@ impl Uses {
 }
 
 #[derive(Copy, Clone, Debug, PartialEq)]
-enum TemplateToken<'a> {
+pub(super) enum TemplateToken<'a> {
     Name(&'a str),
     Number,
-    Text,
+    /// A string literal with its quotes.
+    Text(&'a str),
     Sign(char),
 }
 
@@ -84,9 +95,9 @@ enum Bracket {
 }
 
 /// The tokens of one tag.
-struct Tag<'a> {
-    is_block: bool,
-    tokens: Vec<TemplateToken<'a>>,
+pub(super) struct Tag<'a> {
+    pub(super) is_block: bool,
+    pub(super) tokens: Vec<TemplateToken<'a>>,
 }
 
 impl<'a> Tag<'a> {
@@ -183,7 +194,7 @@ impl<'a> Tag<'a> {
         let before = at.checked_sub(1).map(|before| self.tokens[before]);
         let behind_value = match before {
             Some(Name(name)) => !KEYWORDS.contains(&name),
-            Some(Number | Text | Sign(')' | ']')) => true,
+            Some(Number | Text(_) | Sign(')' | ']')) => true,
             _ => false,
         };
         match (self.tokens[at], behind_value) {
@@ -213,7 +224,7 @@ impl<'a> Tag<'a> {
 
 fn may_stand_in_list(token: &TemplateToken<'_>) -> bool {
     match token {
-        Text | Number | Sign(',' | '-' | ']') => true,
+        Text(_) | Number | Sign(',' | '-' | ']') => true,
         Name(word) => CONSTANTS.contains(word),
         Sign(_) => false,
     }
@@ -225,7 +236,10 @@ fn next_token(text: &str) -> Option<(TemplateToken<'_>, &str)> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let word_end = text.find(|c| !is_word(c)).unwrap_or(text.len());
     Some(match first {
-        '"' | '\'' => (Text, &text[text_end(text)?..]),
+        '"' | '\'' => {
+            let (text, rest) = text.split_at(text_end(text)?);
+            (Text(text), rest)
+        }
         '0'..='9' => (Number, after_number(text, word_end)),
         c if is_word(c) => (Name(&text[..word_end]), &text[word_end..]),
         c => (Sign(c), &text[c.len_utf8()..]),

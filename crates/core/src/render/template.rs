@@ -14,7 +14,7 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use super::render_budget::RenderBudget;
 use super::toon::Document;
 use super::view::EventView;
-use super::{filters, language, marked};
+use super::{fields, filters, language, marked};
 use crate::event::{Event, cut};
 use crate::subscriber::Subscriber;
 
@@ -33,6 +33,7 @@ const LINE_MAX: usize = 120;
 #[derive(Clone)]
 pub struct Template {
     environment: Arc<Environment<'static>>,
+    fields: Option<Arc<[Box<str>]>>,
 }
 
 /// What is wrong with a template, and where.
@@ -73,7 +74,13 @@ impl Template {
         environment
             .add_template_owned(NAME, source.to_owned())
             .map_err(|error| TemplateError { line: error.line().unwrap_or(0), message: describe(&error) })?;
-        Ok(Self { environment: Arc::new(environment) })
+        let fields = fields::payload_fields(language::tags(source)).map(Into::into);
+        Ok(Self { environment: Arc::new(environment), fields })
+    }
+
+    /// The payload fields that it reads, in the order of their first use; `None` = possibly all of them.
+    pub fn payload_fields(&self) -> Option<&Arc<[Box<str>]>> {
+        self.fields.as_ref()
     }
 
     /// Renders these events as a TOON document; the error says why the template failed.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::field_hint::FieldHints;
 use super::{
     Activation, Audience, Batching, InjectionPoint, KeyPattern, OutputRules, Priority, Subscriber, SubscriberId,
     TTL_DEFAULT_MS,
@@ -132,7 +133,7 @@ impl RawFile {
             Severity::parse(text).map_err(|error| error.message)
         })?;
         let id = check.value("subscriber.id", &self.subscriber.id, SubscriberId::parse)?;
-        Ok(Subscriber {
+        let mut subscriber = Subscriber {
             key: id.key(),
             id,
             name: check.length("subscriber.name", &self.subscriber.name, 100)?,
@@ -145,7 +146,11 @@ impl RawFile {
             output: self.output.checked(check)?,
             template: check.template("output.template", &self.output.template, template)?,
             template_user: self.output.template_user(check, template)?,
-        })
+            field_hints: FieldHints::default(),
+        };
+        let Subscriber { id, template, template_user, .. } = &subscriber;
+        subscriber.field_hints = FieldHints::new(id, template, template_user.as_ref());
+        Ok(subscriber)
     }
 }
 

@@ -168,7 +168,7 @@ impl Writes {
         let mut writes = Self::default();
         while let Some(effect) = context.poll() {
             match effect {
-                Effect::Verdict { event, subscriber, verdict } => {
+                Effect::Verdict { event, subscriber, verdict, .. } => {
                     writes.updates.push(ConversationUpdate::Decided(event, subscriber, verdict));
                 }
                 Effect::Decided { unmatched, .. } => writes.unmatched = writes.unmatched.or(Some(unmatched)),

@@ -107,7 +107,7 @@ impl Person {
         self.mailbox.handle(input, &mut self.context).expect("no message is sent to a person");
         while let Some(effect) = self.context.poll() {
             match effect {
-                Effect::Verdict { event, subscriber, verdict } => self.decided((subscriber, event), verdict),
+                Effect::Verdict { event, subscriber, verdict, .. } => self.decided((subscriber, event), verdict),
                 Effect::Superseded { event, subscriber, .. } => {
                     let older = (subscriber, event);
                     assert!(self.held.remove(&older).is_some(), "{older:?} was superseded and was not held");

@@ -45,6 +45,9 @@ pub(super) struct VerdictBody {
     /// How many repeats there have been.
     #[serde(skip_serializing_if = "Option::is_none")]
     repeats: Option<u32>,
+    /// What the sender of the event should know, such as that no field of its payload is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<Arc<str>>,
 }
 
 /// The trace of an event, as far as its rows are still stored.
@@ -203,6 +206,7 @@ impl From<Decision> for VerdictBody {
             notification_id: decision.notification_id,
             of: decision.of,
             repeats: decision.repeats,
+            hint: decision.hint,
         }
     }
 }

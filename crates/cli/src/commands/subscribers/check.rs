@@ -9,7 +9,7 @@ use bellwire_core::subscriber::{Audience, Subscriber};
 use bellwire_core::{Boundary, Event};
 use serde_json::Value;
 
-use super::sample::samples;
+use super::sample::{samples, sparse};
 use crate::commands::folder;
 
 /// What a folder of subscribers holds, and what is wrong with it.
@@ -20,7 +20,7 @@ pub(crate) struct FolderCheck {
     pub(crate) problems: Vec<String>,
 }
 
-/// Loads every file of a folder and renders sample events with its templates, once one event and once a full batch.
+/// Loads every file of a folder and renders sample events with its templates.
 pub(crate) fn check_folder(dir: &Path) -> Result<FolderCheck> {
     let (good, errors) = folder::read(dir)?;
     let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -28,15 +28,23 @@ pub(crate) fn check_folder(dir: &Path) -> Result<FolderCheck> {
     Ok(FolderCheck { files: good.len() + errors.len(), problems })
 }
 
-/// The first failure of a template on one sample event or on a full batch of them.
+/// The first failure of a template on one sample event, on a full batch of them, or on an event that lacks fields.
 fn template_problem(one: &Subscriber) -> Option<String> {
-    [1, one.batching.max_size].into_iter().find_map(|count| {
-        let events = samples(one, count);
-        let problem = |name: &str, problem: String| format!("its {name} fails on a batch of {count}: {problem}");
-        let agent = render_checked(one, &events).err().map(|error| problem("template", error));
-        let person = || render_for_person(one, &events)?.err().map(|error| problem("template_user", error));
-        agent.or_else(person)
-    })
+    let of_batch = |count: usize| {
+        let (name, error) = first_error(one, &samples(one, count))?;
+        Some(format!("its {name} fails on a batch of {count}: {error}"))
+    };
+    let of_sparse = || {
+        let (name, error) = first_error(one, &[sparse(one)?])?;
+        Some(format!("its {name} fails if a field is missing: {error}"))
+    };
+    of_batch(1).or_else(|| of_batch(one.batching.max_size)).or_else(of_sparse)
+}
+
+/// Which template fails on these events, and why.
+pub(super) fn first_error(one: &Subscriber, events: &[Arc<Event>]) -> Option<(&'static str, String)> {
+    let agent = render_checked(one, events).err().map(|error| ("template", error));
+    agent.or_else(|| render_for_person(one, events)?.err().map(|error| ("template_user", error)))
 }
 
 /// The text that a person would get; `None` if the subscriber is for agents only.

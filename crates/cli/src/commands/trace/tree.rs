@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use bellwire_core::Time;
 use serde_json::Value;
 
-use crate::output::{MUTED, STRONG, TEXT, WRONG, paint, printable, text, verdict_style};
+use crate::output::{MUTED, STRONG, TEXT, WAITS, WRONG, paint, printable, text, verdict_style};
 
 /// A trace as a text tree. Times are seconds after the event was accepted.
 pub(crate) fn tree(trace: &Value) -> String {
@@ -51,6 +51,9 @@ impl Tree {
         let place = if place.is_empty() { place } else { format!(" in {place}") };
         let head = format!("{}{place} {}", text(verdict, "subscriber"), paint(colour, word));
         self.line(branch, &format!("{head}: {}", text(verdict, "reason")));
+        if let Some(hint) = non_empty(verdict, "hint") {
+            self.line(below, &paint(WAITS, format!("hint: {hint}")));
+        }
         let same = |one: &&Value| ["subscriber", "conversation_id", "agent"].iter().all(|key| one[key] == verdict[key]);
         if let Some(progress) = list(trace, "progress").iter().find(same) {
             self.states(progress, below);
@@ -178,7 +181,7 @@ mod tests {
                 {"subscriber": "audit", "agent": "main", "verdict": "filtered", "reason": "severity error is below"},
                 {
                     "subscriber": "tool_failure", "agent": "main", "verdict": "held", "reason": "in a batch",
-                    "notification_id": "n1",
+                    "notification_id": "n1", "hint": "no field is shown",
                 },
             ],
             "progress": [
