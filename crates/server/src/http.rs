@@ -45,6 +45,7 @@ mod system_prompt;
 mod tokens;
 mod tools;
 mod trace;
+mod type_suggestions;
 mod unsubscribe;
 mod users;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwire_core::conversation::ObservedCall;
 use bellwire_core::event::{AgentName, OPERATOR, PERSON};
 use bellwire_core::render::Boundary;
-use bellwire_core::{Event, EventId, Inject, Injection, NotificationId, Time};
+use bellwire_core::{Event, EventId, EventType, Inject, Injection, NotificationId, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -97,13 +97,24 @@ pub struct IncomingEvent {
     pub(crate) event: Arc<Event>,
     pub(crate) client_event_id: Option<ClientEventId>,
     pub(crate) packed: PackedEvent,
+    pub(crate) hint: Option<Arc<str>>,
 }
 
 impl IncomingEvent {
     /// An event, whose id the store will set, and its client event id. It is packed here, on the caller's thread, to spare
     /// the writer.
     pub fn new(event: Event, client_event_id: Option<ClientEventId>) -> Self {
-        Self { packed: PackedEvent::of(&event), event: Arc::new(event), client_event_id }
+        Self { packed: PackedEvent::of(&event), event: Arc::new(event), client_event_id, hint: None }
+    }
+
+    /// The event's type.
+    pub fn kind(&self) -> &EventType {
+        self.event.kind()
+    }
+
+    /// Sets advice for the sender, for the case that no subscriber listens for the type.
+    pub fn with_hint(self, hint: Option<Arc<str>>) -> Self {
+        Self { hint, ..self }
     }
 
     /// Sets the event's id. A command that is decided a second time sets new ids.

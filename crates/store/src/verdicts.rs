@@ -139,6 +139,12 @@ impl Decision {
         Self { subscriber: subscriber.shared(), reason: reason.into(), ..Self::filtered(String::new()) }
     }
 
+    /// The verdict on an event whose type no subscriber listens for.
+    pub(crate) fn no_listener(hint: Option<Arc<str>>) -> Self {
+        let reason = "no_listener: no subscriber listens for this type";
+        Self { reason: reason.into(), hint, ..Self::filtered(String::new()) }
+    }
+
     /// The verdict on an event for a person that does not reach any of their conversations, or not all.
     pub(crate) fn filtered(reason: String) -> Self {
         Self {

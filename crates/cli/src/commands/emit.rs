@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail};
@@ -55,6 +55,8 @@ pub(crate) struct EmitArgs {
 const NOT_FOUND: u16 = 404;
 /// The hub's limit of events per request.
 const BATCH_MAX: usize = 1000;
+/// The most different hints that are printed for a file.
+const HINTS_MAX: usize = 5;
 
 pub(crate) fn run(arguments: &EmitArgs) -> Result<bool> {
     if let Some(path) = &arguments.ndjson {
@@ -144,7 +146,7 @@ fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
         bail!("{path} has no events; write one JSON object per line");
     }
     let client = Client::new(&arguments.connection)?;
-    let (mut published, mut verdicts) = (0, BTreeMap::<String, usize>::new());
+    let (mut published, mut verdicts, mut hints) = (0, BTreeMap::<String, usize>::new(), BTreeSet::new());
     for batch in lines.chunks(BATCH_MAX) {
         let body: Vec<&str> = batch.iter().map(|(_, line)| *line).collect();
         let answer = client.send(Method::POST, "/v1/events", Some(("application/x-ndjson", body.join("\n"))));
@@ -157,6 +159,9 @@ fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
         published += events.len();
         for verdict in events.iter().filter_map(|event| event["verdicts"].as_array()).flatten() {
             *verdicts.entry(text(verdict, "verdict")).or_default() += 1;
+            if verdict["hint"].is_string() && hints.len() < HINTS_MAX {
+                hints.insert(format!("{}; {}", text(verdict, "reason"), text(verdict, "hint")));
+            }
         }
     }
     let verdicts: Vec<String> = verdicts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
@@ -166,5 +171,6 @@ fn publish_lines(arguments: &EmitArgs, path: &str) -> Result<bool> {
         true => anstream::eprintln!("{published} {events} published: {told}"),
         false => anstream::println!("{published} {events} published: {told}"),
     }
+    hints.iter().for_each(|hint| anstream::eprintln!("{}", paint(WAITS, format!("hint: {hint}"))));
     Ok(true)
 }

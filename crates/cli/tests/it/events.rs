@@ -40,6 +40,19 @@ fn a_payload_without_any_shown_field_gets_a_hint() {
 }
 
 #[test]
+fn a_mistyped_event_type_is_named_with_the_nearest_known_one() {
+    let hub = Hub::start();
+    let token = hub.agent_token();
+    let mut said = run_ok(&hub, &token, &["emit", "tool.call.failed", FAILURE, "-c", "chat", "--id", "typo"], "");
+    said += &run_ok(&hub, &token, &["trace", "typo"], "");
+    let lines = ["tool.call.failed", "tool.call.failed", "source.file.changd"].map(|kind| {
+        format!(r#"{{"type":"{kind}","source":"ci","severity":"info","conversation_id":"chat","payload":{{}}}}"#)
+    });
+    said += &run_ok(&hub, &token, &["emit", "--ndjson", "-"], &lines.join("\n"));
+    assert_output!(said);
+}
+
+#[test]
 fn a_payload_may_come_from_standard_input_or_a_file() {
     let hub = Hub::start();
     let token = hub.agent_token();

@@ -3,7 +3,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{FileError, FindTemplate, Subscriber, SubscriberFile, SubscriberId, SubscriberKey, bundled_files};
-use crate::event::{EventType, TypePattern};
+use crate::event::{EventType, KnownType, TypePattern};
 
 /// The loaded subscribers, in id order, with an index by event type.
 ///
@@ -135,6 +135,12 @@ impl Subscribers {
     /// Whether any subscriber notifies people, and not only agents, of this event type.
     pub fn reaches_person(&self, kind: &EventType) -> bool {
         self.listening(kind).any(|subscriber| subscriber.output.audience.includes(true))
+    }
+
+    /// Whether no subscriber listens for this type although it is not one that Bellwire itself uses. Such a type is
+    /// probably mistyped. Does not allocate.
+    pub fn is_unheard(&self, kind: &EventType) -> bool {
+        self.listening(kind).next().is_none() && KnownType::find(kind.as_str()).is_none()
     }
 
     /// The subscribers that notify people of this event type, in id order.

@@ -20,6 +20,7 @@ use super::new_event::{AddressedEvent, CloudEvent, example};
 use super::openapi::Operation;
 use super::shape::{self, Accepted};
 use super::trace::{TraceBody, VerdictBody};
+use super::type_suggestions::TypeSuggestions;
 use super::{ApiError, Hub, intake};
 use crate::auth::{Identity, Scope};
 use crate::clock;
@@ -89,6 +90,7 @@ pub(super) async fn publish(
         drafts.iter().enumerate().try_for_each(|draft| read(draft).map(|(_, incoming)| cost.note(&incoming)))?;
         cost.take_rest(&hub, &identity, now).await?;
     }
+    let mut suggestions = TypeSuggestions::new(hub.subscribers(), identity.scope);
     let (mut client_ids, mut events) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len()));
     for draft in drafts.iter().enumerate() {
         let (client_id, incoming) = read(draft)?;
@@ -96,7 +98,8 @@ pub(super) async fn publish(
             cost.note(&incoming);
         }
         client_ids.push(client_id);
-        events.push(incoming);
+        let hint = suggestions.hint(incoming.kind());
+        events.push(incoming.with_hint(hint));
     }
     drop(drafts);
     drop(body);

@@ -20,7 +20,7 @@ use super::inbox::InboxItemBody;
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Verdict")]
 pub(super) struct VerdictBody {
-    /// The subscriber; `*` for all of them.
+    /// The subscriber; `*` for all of them, as in the verdict on an event for which no subscriber listens.
     subscriber: Arc<str>,
     /// The conversation it decided for; null where the person has none open.
     conversation_id: Option<Arc<str>>,
@@ -45,7 +45,8 @@ pub(super) struct VerdictBody {
     /// How many repeats there have been.
     #[serde(skip_serializing_if = "Option::is_none")]
     repeats: Option<u32>,
-    /// What the sender of the event should know, such as that no field of its payload is shown.
+    /// What the sender of the event should know: that no field of its payload is shown, or which type is nearest to one
+    /// that no subscriber listens for.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<Arc<str>>,
 }

@@ -98,6 +98,40 @@ async fn a_template_that_fails_is_in_the_trace_and_counted_by_subscriber() {
     .await;
 }
 
+#[tokio::test]
+async fn a_mistyped_event_type_gets_the_nearest_known_one() {
+    let (hub, _folder) = hub_with("build: {{ count }}").await;
+    let agent = hub.token("agent", "ada").await;
+    let ingest = hub.token("ingest", "ada").await;
+    let hint = |token: String, kind: &'static str| {
+        let hub = &hub;
+        async move {
+            let event =
+                json!({"type": kind, "source": "ci", "severity": "info", "conversation_id": "chat", "payload": {}});
+            let (status, answer) = hub.post(&token, "/v1/events", event).await;
+            assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+            let verdict = answer["events"][0]["verdicts"][0].clone();
+            assert_eq!((&verdict["subscriber"], &verdict["verdict"]), (&json!("*"), &json!("filtered")), "{answer}");
+            assert_eq!(verdict["reason"], "no_listener: no subscriber listens for this type");
+            verdict["hint"].as_str().unwrap_or_default().to_owned()
+        }
+    };
+    assert_eq!(hint(agent.clone(), "tool.call.failed").await, "did you mean tool.call.failure?");
+    assert_eq!(hint(agent.clone(), "source.file.change").await, "did you mean source.file.changed?");
+    assert_eq!(hint(agent.clone(), "ci.build.dnoe").await, "did you mean ci.build.done?");
+    assert_eq!(hint(agent.clone(), "weather.forecast.changed").await, "");
+    assert_eq!(hint(ingest.clone(), "tool.call.failed").await, "did you mean tool.call.failure?");
+    assert_eq!(hint(ingest, "ci.build.dnoe").await, "", "an ingest token may not list the operator's subscribers");
+    // The search is bounded: only so many different types of one request are compared.
+    let mistyped = |number: usize| {
+        let kind = format!("tool.call.failure{number}");
+        json!({"type": kind, "source": "ci", "severity": "info", "conversation_id": "chat", "payload": {}})
+    };
+    let (_, answer) = hub.post(&agent, "/v1/events", (0..100).map(mistyped).collect()).await;
+    let hints = answer["events"].as_array().unwrap().iter().filter(|one| one["verdicts"][0]["hint"].is_string());
+    assert_eq!(hints.count(), 20);
+}
+
 /// Polls until the condition holds: the file watcher reports changes with a delay.
 async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
     let wait = async {

@@ -483,7 +483,7 @@ impl Executor {
     ) -> Result<Receipt, StoreError> {
         let now = self.context.now;
         let event = incoming.assign_id(self.context.ids.event(now));
-        let IncomingEvent { client_event_id, packed, .. } = &*incoming;
+        let IncomingEvent { client_event_id, packed, hint, .. } = &*incoming;
         let (mut filtered, mut verdicts) = (0, address.filtered_verdicts());
         for key in &address.mailboxes {
             // Another command may have created it since.
@@ -516,6 +516,9 @@ impl Executor {
         verdicts
             .extend(self.publish_to_person(&address.owner, (&event, packed), caller.origin.as_deref(), source).await?);
         self.publish_detected(caller.origin.as_deref(), source).await?;
+        if self.context.subscribers.is_unheard(event.kind()) {
+            verdicts.push(Decision::no_listener(hint.clone()));
+        }
         if let Some(client_event_id) = client_event_id {
             let name = (caller.token_owner.clone(), client_event_id.id.clone());
             // The row of the event itself is pushed next, after those of detected events.

@@ -1,10 +1,40 @@
 use bellwire_core::{EventDraft, Ids, Severity, Time};
-use bellwire_store::{Caller, ErrorKind, IncomingEvent, Publish};
+use bellwire_store::{Caller, ClientEventId, ErrorKind, IncomingEvent, Publish};
 use serde_json::json;
 
 use crate::backends::{Backend, START, event, failure, on_every_store};
 
 on_every_store! {
+    async fn an_event_that_no_subscriber_listens_for_says_so(backend: Backend) {
+        let unheard = || event("tool.call.failed", Severity::Error, json!({"tool_name": "grep"}));
+        let hint: Option<std::sync::Arc<str>> = Some("did you mean tool.call.failure?".into());
+        let id = Some(ClientEventId { id: "e1".into(), content: [1; 16] });
+        let publish = |event| Publish {
+            caller: Caller::user("ada"),
+            events: vec![IncomingEvent::new(event, id.clone()).with_hint(hint.clone())],
+            idempotency_key: None,
+        };
+        let receipt = backend.store().publish(publish(unheard())).await.unwrap().remove(0);
+        let [verdict] = &receipt.verdicts[..] else { panic!("{:?}", receipt.verdicts) };
+        assert_eq!((&*verdict.subscriber, &*verdict.verdict, &verdict.hint), ("*", "filtered", &hint));
+        assert_eq!(&*verdict.reason, "no_listener: no subscriber listens for this type");
+        assert_eq!(receipt.filtered, 15);
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let again = backend.store().publish(publish(unheard())).await.unwrap().remove(0);
+        assert_eq!(again.verdicts, receipt.verdicts, "the same id gets the first verdicts");
+        let trace = backend.store().trace(Caller::user("ada"), "e1".into()).await.unwrap();
+        assert_eq!(trace.verdicts, **receipt.verdicts);
+        // Types that the hub itself uses are no mistake, and neither are those that a subscriber listens for.
+        for kind in ["agent.turn.start", "agent.turn.end", "tool.call.pending"] {
+            let receipt = backend.publish(event(kind, Severity::Info, json!({}))).await;
+            assert!(receipt.verdicts.is_empty(), "{kind}: {:?}", receipt.verdicts);
+        }
+        let heard = backend.publish(event("subagent.odd", Severity::Info, json!({}))).await;
+        assert_eq!(heard.verdicts.iter().map(|one| &*one.subscriber).collect::<Vec<_>>(), ["subagent_result"]);
+    }
+
     async fn an_accepted_event_has_a_verdict_from_every_subscriber_that_listens(backend: Backend) {
         let receipt = backend.publish(failure("grep")).await;
         assert_eq!(receipt.filtered, 14);
