@@ -196,11 +196,7 @@ async fn a_refused_password_is_retried_and_the_mail_is_sent_once_it_is_right() {
 
 #[tokio::test]
 async fn a_failed_delivery_is_listed_and_retried_once_per_idempotency_key() {
-<<<<<<< HEAD
-    let fault = json!([{"at": "rcpt", "do": "554 5.7.1 the message is refused", "after": 1, "times": 1}]);
-=======
     let fault = json!([{"at": "rcpt", "do": "550 5.7.1 not now", "after": 1, "times": 1}]);
->>>>>>> chan
     let server = MailServer::start(&[listener("x", fault)]);
     let post = Post::open(&server, "x").await;
     send(&post.hub, &post.agent, "Buy milk").await;
