@@ -252,8 +252,8 @@ impl App {
     async fn wait_for_stop(self) -> std::io::Result<()> {
         let served = self.serving.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         if let Some(mut outbox) = self.outbox {
-            // A server may take long to reply. An attempt that is aborted here is recorded as *unknown* at the
-            // next start.
+            // A server may take long to reply to a whole message. An attempt that is aborted here is recorded as *unknown*
+            // at the next start.
             if tokio::time::timeout(STOP_GRACE, &mut outbox).await.is_err() {
                 outbox.abort();
             }

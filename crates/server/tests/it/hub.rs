@@ -37,7 +37,7 @@ impl TestHub {
         Self::start_whole(config, tempfile::tempdir().expect("a folder"), offer).await
     }
 
-    async fn start_as(config: Config, folder: tempfile::TempDir) -> Self {
+    pub(crate) async fn start_as(config: Config, folder: tempfile::TempDir) -> Self {
         Self::start_whole(config, folder, |server| server).await
     }
 

@@ -31,7 +31,7 @@ impl Executor {
             AttemptOutcome::Refused { .. } | AttemptOutcome::Unreachable { .. } | AttemptOutcome::Unknown { .. } => {
                 FAILED_AT_ONCE + 1
             }
-            AttemptOutcome::Sent | AttemptOutcome::TryAgain { .. } => usize::MAX,
+            AttemptOutcome::Sent | AttemptOutcome::TryAgain { .. } | AttemptOutcome::Interrupted => usize::MAX,
         };
         let mut ours = self.attempt(finish.message_id, finish.fence, DeliveryState::Started, limit, source).await?;
         if ours.is_empty() {
@@ -43,6 +43,11 @@ impl Executor {
         let (state, reason) = match finish.outcome {
             AttemptOutcome::Sent => {
                 self.settle(&ours, DeliveryState::Sent, None, None);
+                return Ok((true, None));
+            }
+            AttemptOutcome::Interrupted => {
+                ours.iter_mut().for_each(|one| one.attempts = one.attempts.saturating_sub(1));
+                self.settle(&ours, DeliveryState::Waiting, None, Some(now));
                 return Ok((true, None));
             }
             AttemptOutcome::Refused { reason } | AttemptOutcome::Unreachable { reason } => {

@@ -187,6 +187,8 @@ pub enum AttemptOutcome {
         /// The delay that the server asked for.
         retry_after_ms: Option<u64>,
     },
+    /// The hub stopped before it was sent. It does not count as an attempt.
+    Interrupted,
     /// It was sent and no reply came.
     Unknown {
         /// What happened.

@@ -140,6 +140,27 @@ on_every_store! {
         assert!(claims(&backend).await.is_empty(), "what the hub says of itself is not mailed");
     }
 
+    async fn an_attempt_that_the_hubs_stop_interrupted_before_sending_is_made_again(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("first")).await;
+        told(&backend, message("second")).await;
+        let interrupted = claim(&backend).await;
+        assert!(start(&backend, &interrupted).await);
+        assert!(finish(&backend, &interrupted, AttemptOutcome::Interrupted).await);
+        let deliveries = backend.store().deliveries(None, None, None, 10).await.unwrap().0;
+        let waits = |one: &bellwire_store::Delivery| {
+            (one.state, one.attempts, one.reason.as_deref()) == (DeliveryState::Waiting, 0, None)
+        };
+        assert!(deliveries.iter().filter(|one| one.content.notification_id().is_some()).all(waits), "{deliveries:#?}");
+        assert!(inbox(&backend, InboxState::Unread).await.iter().all(|item| item.kind != InboxItemKind::Note));
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let again = claim(&backend).await;
+        assert_eq!((again.message_id, texts(&again)), (interrupted.message_id, texts(&interrupted)));
+        assert!(!finish(&backend, &interrupted, AttemptOutcome::Sent).await, "its fence is old");
+    }
+
     async fn an_unknown_delivery_is_retried_with_its_mail_id_unless_it_was_a_digest(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         let silence = || AttemptOutcome::Unknown { reason: "silence".into() };

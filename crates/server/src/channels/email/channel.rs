@@ -70,14 +70,25 @@ impl EmailChannel {
         Ok(Self { smtp, from, workers, hub: OnceLock::new(), tester, failing: Mutex::default() })
     }
 
-    /// Sends a mail. `None` = email is off.
+    /// Sends a mail. `None` = email is off. A mail that is not complete when the hub stops is not sent: it could keep the hub
+    /// from stopping for minutes, and would count as sent.
     async fn send(&self, mail: &MailMessage) -> Option<SmtpOutcome> {
-        let outcome = self.smtp.as_ref()?.deliver(mail).await;
+        let stopping = self.hub.get().map(|hub| hub.stopping.clone());
+        let stop = async {
+            match stopping {
+                // An error means that the hub has stopped.
+                Some(mut stopping) => drop(stopping.wait_for(|stopping| *stopping).await),
+                None => std::future::pending().await,
+            }
+        };
+        let outcome = self.smtp.as_ref()?.deliver_unless(mail, stop).await;
         let failing = match &outcome {
             SmtpOutcome::Misconfigured { .. } => Some(without_addresses(&outcome.to_string(), &mail.to.to_string())),
             SmtpOutcome::Sent { .. } | SmtpOutcome::Refused { .. } => None,
             // Nothing new is known about the settings.
-            SmtpOutcome::TryAgain { .. } | SmtpOutcome::Unknown { .. } => return Some(outcome),
+            SmtpOutcome::TryAgain { .. } | SmtpOutcome::Interrupted | SmtpOutcome::Unknown { .. } => {
+                return Some(outcome);
+            }
         };
         *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = failing;
         Some(outcome)
@@ -256,6 +267,7 @@ fn attempt_outcome(outcome: SmtpOutcome, target: &str) -> AttemptOutcome {
             let millis = retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
             AttemptOutcome::TryAgain { reason, retry_after_ms: millis }
         }
+        SmtpOutcome::Interrupted => AttemptOutcome::Interrupted,
         SmtpOutcome::Unknown { .. } => AttemptOutcome::Unknown { reason },
     }
 }
@@ -267,7 +279,7 @@ fn notify_outcome(outcome: SmtpOutcome, target: &str, message_id: &MessageId) ->
         SmtpOutcome::Sent { .. } => NotifyOutcome::Delivered { delivery_id: message_id.to_string() },
         refused @ SmtpOutcome::Refused { .. } if is_unreachable(&refused) => NotifyOutcome::Unreachable { reason },
         SmtpOutcome::Refused { .. } => NotifyOutcome::Refused { reason },
-        SmtpOutcome::Misconfigured { .. } => unavailable(reason, None),
+        SmtpOutcome::Misconfigured { .. } | SmtpOutcome::Interrupted => unavailable(reason, None),
         SmtpOutcome::TryAgain { retry_after, .. } => unavailable(reason, retry_after),
         SmtpOutcome::Unknown { .. } => NotifyOutcome::Unknown { reason },
     }

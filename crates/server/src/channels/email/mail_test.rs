@@ -52,7 +52,7 @@ impl MailTester {
             SmtpOutcome::Sent { .. } => ("accepted", "ok"),
             SmtpOutcome::Refused { .. } => ("refused", "failed"),
             SmtpOutcome::Misconfigured { .. } => ("misconfigured", "failed"),
-            SmtpOutcome::TryAgain { .. } => ("not_sent", "failed"),
+            SmtpOutcome::TryAgain { .. } | SmtpOutcome::Interrupted => ("not_sent", "failed"),
             SmtpOutcome::Unknown { .. } => ("unknown", "unknown"),
         };
         let tested = |(step, detail): (&'static str, String)| {

@@ -39,6 +39,8 @@ pub enum SmtpOutcome {
         /// The delay that the server asked for, if it did.
         retry_after: Option<Duration>,
     },
+    /// The hub stopped before the final dot was written, so nothing was sent.
+    Interrupted,
     /// The whole mail was written and no reply came. It may have arrived; sending it again may send it twice.
     Unknown {
         /// What happened.
@@ -91,6 +93,7 @@ impl SmtpOutcome {
             Self::Refused { step, code, enhanced, text } => Self::Refused { step, code, enhanced, text: change(text) },
             Self::Misconfigured { reason } => Self::Misconfigured { reason: change(reason) },
             Self::TryAgain { reason, retry_after } => Self::TryAgain { reason: change(reason), retry_after },
+            Self::Interrupted => Self::Interrupted,
             Self::Unknown { reason } => Self::Unknown { reason: change(reason) },
         }
     }
@@ -158,6 +161,7 @@ impl fmt::Display for SmtpOutcome {
             Self::Refused { step, code, text, .. } => write!(f, "refused at {step}: {code} {text}"),
             Self::Misconfigured { reason } => write!(f, "email is not set up right: {reason}"),
             Self::TryAgain { reason, .. } => write!(f, "not sent: {reason}"),
+            Self::Interrupted => f.write_str("not sent: the hub stopped"),
             Self::Unknown { reason } => write!(f, "sent or not, nobody knows: {reason}"),
         }
     }

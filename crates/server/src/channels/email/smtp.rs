@@ -13,6 +13,7 @@ pub(super) use reply::SmtpReply;
 pub(super) use session::{SmtpError, SmtpErrorCause};
 
 use std::fmt;
+use std::future::Future;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -64,7 +65,14 @@ impl Smtp {
 
     /// Composes a message and sends it, once.
     pub async fn deliver(&self, mail: &MailMessage) -> SmtpOutcome {
-        self.send(&mail.from.address, &mail.to, &compose(mail)).await
+        self.deliver_unless(mail, std::future::pending()).await
+    }
+
+    /// Composes a message and sends it, once, unless `stop` resolves before its final dot is written. After the dot, the
+    /// reply is awaited in any case.
+    pub async fn deliver_unless(&self, mail: &MailMessage, stop: impl Future<Output = ()>) -> SmtpOutcome {
+        let attempt = self.attempt(&mail.from.address, &mail.to, &compose(mail), &mut Vec::new(), stop).await;
+        self.redacted(attempt)
     }
 
     /// Sends the bytes of a message, once. Dropping this future closes the connection; if the final dot was already written,
@@ -82,8 +90,11 @@ impl Smtp {
         message: &[u8],
         passed: &mut Vec<SmtpStep>,
     ) -> SmtpOutcome {
-        let outcome = self.attempt(from, to, message, passed).await;
-        // A server may repeat what it was sent, and outcomes are stored, logged and shown.
+        self.redacted(self.attempt(from, to, message, passed, std::future::pending()).await)
+    }
+
+    /// The outcome without the password. A server may repeat what it was sent, and outcomes are stored, logged and shown.
+    fn redacted(&self, outcome: SmtpOutcome) -> SmtpOutcome {
         outcome.map_text(|text| match &self.credentials {
             Some(credentials) => credentials.redact(text),
             None => text,
@@ -108,12 +119,23 @@ impl Smtp {
         to: &EmailAddress,
         message: &[u8],
         passed: &mut Vec<SmtpStep>,
+        stop: impl Future<Output = ()>,
     ) -> SmtpOutcome {
-        let mut session = match self.open_session(passed).await {
-            Ok(session) => session,
+        let written = tokio::select! {
+            biased;
+            // Dropping the other future closes the connection without the dot: the server discards the message.
+            () = stop => return SmtpOutcome::Interrupted,
+            written = self.write(from, to, message, passed) => written,
+        };
+        let (mut session, written) = match written {
+            Ok(written) => written,
             Err(error) => return error.into(),
         };
-        let outcome = match self.transmit(&mut session, from, to, message, passed).await {
+        let answered = match written {
+            Ok(()) => session.end_of_body(self.answer_max).await,
+            Err(error) => Err(error),
+        };
+        let outcome = match answered {
             Ok(reply) => SmtpOutcome::answered(&reply),
             Err(error) => error.into(),
         };
@@ -163,14 +185,27 @@ impl Smtp {
         Ok(session)
     }
 
-    async fn transmit(
+    /// Opens a session and writes the message without its final dot. The session is returned even if the server refused the
+    /// message.
+    async fn write(
         &self,
+        from: &EmailAddress,
+        to: &EmailAddress,
+        message: &[u8],
+        passed: &mut Vec<SmtpStep>,
+    ) -> Result<(SmtpSession, Result<(), SmtpError>), SmtpError> {
+        let mut session = self.open_session(passed).await?;
+        let written = Self::transmit(&mut session, from, to, message, passed).await;
+        Ok((session, written))
+    }
+
+    async fn transmit(
         session: &mut SmtpSession,
         from: &EmailAddress,
         to: &EmailAddress,
         message: &[u8],
         passed: &mut Vec<SmtpStep>,
-    ) -> Result<SmtpReply, SmtpError> {
+    ) -> Result<(), SmtpError> {
         session.command(SmtpStep::Sender, &format!("MAIL FROM:<{from}>")).await?.expect(SmtpStep::Sender, 250)?;
         passed.push(SmtpStep::Sender);
         let recipient = session.command(SmtpStep::Recipient, &format!("RCPT TO:<{to}>")).await?;
@@ -180,7 +215,7 @@ impl Smtp {
         passed.push(SmtpStep::Data);
         session.body(message).await?;
         passed.push(SmtpStep::Body);
-        session.end_of_body(self.answer_max).await
+        Ok(())
     }
 }
 
