@@ -50,12 +50,6 @@ impl HubRefused {
 
 /// The message of an error response, with its field and hint.
 fn refusal(body: &Value, status: StatusCode) -> String {
-    if status == StatusCode::UNAUTHORIZED {
-        let make = "make one: bellwire token create";
-        return format!(
-            "the hub does not know this token; it may be revoked, expired or another hub's ({status}); {make}"
-        );
-    }
     let error = &body["error"];
     let message = error["message"].as_str().unwrap_or("the hub gave no reason");
     let field = error["field"].as_str().map(|field| format!("{field}: ")).unwrap_or_default();

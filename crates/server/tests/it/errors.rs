@@ -122,6 +122,41 @@ async fn a_404_says_what_the_token_can_see_and_how_to_create() {
 }
 
 #[tokio::test]
+async fn a_token_for_everyone_is_asked_whose_and_a_bound_one_told_that_it_is_bound() {
+    let hub = TestHub::start().await;
+    let anyone = hub.token("agent", "*").await;
+    let answer = hub.get(&anyone, "/v1/conversations/none/system_prompt").await;
+    let expected = "name the owner with ?user_id=; PUT /v1/conversations/{id} creates a conversation";
+    assert_eq!(hint(&answer), (404, expected.to_owned()));
+    let answer = tool(&hub, &anyone, "send_notification", json!({"message": "done"})).await;
+    assert_eq!(answer["message"], "user_id must be present in context");
+    for owner in ["ada", "bob"] {
+        hub.call(
+            &hub.token("agent", owner).await,
+            Method::PUT,
+            "/v1/conversations/chat",
+            Some(json!({"user_id": owner})),
+        )
+        .await;
+    }
+    let (status, expected) = message(&hub.get(&anyone, "/v1/conversations/chat").await);
+    assert_eq!(
+        (status, &*expected),
+        (409, "several people have a conversation 'chat'; say whose is meant with user_id")
+    );
+
+    let body = json!({"scope": "agent", "user_id": "ada", "origin": "butler", "conversation_id": "mine"});
+    let bound = text(&hub.post(&hub.admin, "/v1/tokens", body).await.1["token"]);
+    for (field, value) in [("user_id", "bob"), ("conversation_id", "other")] {
+        let call = json!({"arguments": {}, "context": {field: value}});
+        let answer = hub.post(&bound, "/v1/tools/check_notifications", call).await;
+        assert_eq!(message(&answer), (403, format!("this token is bound to another {field}; leave it out")));
+        assert_eq!(answer.1["error"]["field"], json!(format!("context.{field}")));
+    }
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn an_unknown_tool_argument_is_named_before_a_missing_one() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;
