@@ -167,6 +167,8 @@ pub struct InjectCommand {
     pub observed: Option<ObservedCall>,
     /// Earlier call ids whose answers never reached the model.
     pub unseen: Vec<String>,
+    /// A digest of the tool result, by which a call id that is used twice is noticed. The result is not stored.
+    pub tool_result_digest: Option<[u8; 16]>,
     /// The correlation id of the request.
     pub correlation_id: Option<String>,
     /// Whether the caller does not know which agent calls. Then nothing is taken while a sub-agent works.

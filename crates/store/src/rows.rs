@@ -114,6 +114,7 @@ pub(crate) struct InjectionRow {
     pub(crate) point: bellwire_core::InjectionPoint,
     pub(crate) at: Time,
     pub(crate) unseen: bool,
+    pub(crate) tool_result_digest: Option<[u8; 16]>,
     pub(crate) answer: InjectResult,
     pub(crate) taken: Vec<Notification>,
     pub(crate) messages: Vec<Message>,

@@ -8,6 +8,7 @@ use bellwire_store::{InjectCommand, InjectResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::body::{Body, Object};
@@ -136,7 +137,8 @@ pub(super) struct InjectResponse {
     folded: usize,
     /// The number of items that did not fit and stay pending.
     pending: usize,
-    /// Warnings about the request, such as an unknown call id in `unseen`. Omitted if there are none.
+    /// Warnings about the request: an unknown call id in `unseen`, or a call id that returned with another `tool_result`.
+    /// Omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     warnings: Vec<String>,
@@ -150,12 +152,19 @@ pub(super) async fn inject(
     Body(mut ask): Body<InjectBody>,
 ) -> Result<Json<InjectResponse>, ApiError> {
     identity.usage.inject(std::time::Instant::now())?;
-    let tool_result = ask.tool_result.take().unwrap_or_default();
+    let tool_result = ask.tool_result.take();
     let mut command = ask.into_command(id, identity)?;
+    command.tool_result_digest = tool_result.as_deref().map(|text| digest(&command.request.call_id, text));
     command.correlation_id = Some(correlation.id().to_owned());
     let style = command.request.style;
     let result = hub.store.inject(command).await?;
-    Ok(Json(InjectResponse::of(result, &tool_result, style)))
+    Ok(Json(InjectResponse::of(result, tool_result.as_deref().unwrap_or_default(), style)))
+}
+
+/// A digest of a tool's result. It includes the call id, so that equal results of different calls have different digests.
+fn digest(call_id: &str, tool_result: &str) -> [u8; 16] {
+    let hash = Sha256::new().chain_update(call_id).chain_update([0]).chain_update(tool_result).finalize();
+    std::array::from_fn(|at| hash[at])
 }
 
 impl InjectBody {
@@ -175,8 +184,18 @@ impl InjectBody {
         let observed = self.observed.map(|Object(call)| call.into_observed()).transpose()?;
         let unseen = self.unseen.into_iter().map(|call_id| call_id.0).collect();
         let caller = identity.caller;
-        let (correlation_id, unsure) = (None, false);
-        Ok(InjectCommand { caller, conversation_id, agent, request, observed, unseen, correlation_id, unsure })
+        let (tool_result_digest, correlation_id, unsure) = (None, None, false);
+        Ok(InjectCommand {
+            caller,
+            conversation_id,
+            agent,
+            request,
+            observed,
+            unseen,
+            tool_result_digest,
+            correlation_id,
+            unsure,
+        })
     }
 }
 

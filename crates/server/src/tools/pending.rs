@@ -36,6 +36,7 @@ pub(super) async fn take(
         request,
         observed: None,
         unseen: Vec::new(),
+        tool_result_digest: None,
         correlation_id: Some(context.correlation_id.clone()),
         unsure: context.agent.is_none(),
     };

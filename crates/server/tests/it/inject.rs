@@ -97,6 +97,34 @@ async fn a_message_of_the_longest_length_is_shown_whole_and_a_longer_one_is_refu
 }
 
 #[tokio::test]
+async fn an_old_call_id_with_another_tool_result_is_answered_with_a_warning_and_no_result_is_stored() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    let ask = async |call_id: &str, result: &str| {
+        let ask = json!({"point": "after_tool", "call_id": call_id, "tool_result": result});
+        hub.post(&agent, INJECT, ask).await.1
+    };
+    let first = ask("call_0", "4 files, of purple-elephant").await;
+    assert_eq!(first.get("warnings"), None);
+    assert_eq!(ask("call_0", "4 files, of purple-elephant").await, first, "a repeated request");
+    hub.post(&agent, "/v1/events", failure("sed")).await;
+    let again = ask("call_0", "5 files").await;
+    assert_eq!(
+        (&again["block"], &again["content"]),
+        (&first["block"], &json!(format!("5 files\n\n{}", first["block"].as_str().unwrap())))
+    );
+    let warning = again["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("call_id: it was used at 2") && warning.contains("use a new call_id"), "{warning}");
+    assert!(ask("call_1", "5 files").await["block"].as_str().unwrap().contains("sed"), "the news is still there");
+    let folder = hub.stop().await;
+    for name in ["bellwire.db", "bellwire.db-wal"] {
+        let bytes = std::fs::read(folder.path().join(name)).unwrap_or_default();
+        assert!(!bytes.windows(15).any(|window| window == b"purple-elephant"), "{name} has the tool's result");
+    }
+}
+
+#[tokio::test]
 async fn at_most_twenty_calls_can_be_unseen_and_unknown_ones_are_named() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;

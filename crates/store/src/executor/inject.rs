@@ -130,6 +130,7 @@ impl Executor {
             point: command.request.point,
             at: now,
             unseen: false,
+            tool_result_digest: command.tool_result_digest,
             answer: InjectResult { warnings, ..InjectResult::of(&answer) },
             messages: self.messages(&answer),
             taken: answer.taken,
@@ -188,8 +189,23 @@ fn replay(row: &InjectionRow, command: &InjectCommand) -> Result<InjectResult, S
     if row.unseen {
         return conflict("this call_id was reported as unseen; use a new one".into());
     }
-    match row.point == command.request.point {
-        true => Ok(row.answer.clone()),
-        false => conflict(format!("this call_id was used at {}; use a new one", row.point)),
+    if row.point != command.request.point {
+        return conflict(format!("this call_id was used at {}; use a new one", row.point));
     }
+    let mut answer = row.answer.clone();
+    answer.warnings.extend(reused_warning(row, command));
+    Ok(answer)
+}
+
+/// The warning for a call id that returns with another tool result. It is not a conflict: the result of a repeated call may
+/// differ in details, such as a time in it. Rows of older versions have no digest.
+fn reused_warning(row: &InjectionRow, command: &InjectCommand) -> Option<String> {
+    let (before, now) = row.tool_result_digest.zip(command.tool_result_digest)?;
+    (before != now).then(|| {
+        format!(
+            "call_id: it was used at {} with another tool_result, so this is the answer from then and nothing new; use a \
+             new call_id for every tool call",
+            row.at
+        )
+    })
 }

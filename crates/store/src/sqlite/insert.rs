@@ -130,7 +130,7 @@ pub(super) fn notifications<'a>(
 pub(super) fn injections(connection: &Connection, rows: &[InjectionRow], latest: i64) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO injections (sequence, owner, conversation_id, agent, call_id, point, at, unseen, answer, taken, \
-         system_messages_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         system_messages_json, tool_result_digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for (row, sequence) in rows.iter().zip(latest + 1..) {
         let (owner, conversation, agent) = row.key.columns();
@@ -146,6 +146,7 @@ pub(super) fn injections(connection: &Connection, rows: &[InjectionRow], latest:
             json(&row.answer),
             postcard::to_allocvec(&row.taken).unwrap_or_default(),
             json(&row.messages),
+            row.tool_result_digest,
         ])?;
     }
     Ok(())

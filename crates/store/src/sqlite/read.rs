@@ -177,20 +177,26 @@ impl RowSource for SqliteWriter {
     }
 
     async fn injection(&mut self, key: &MailboxKey, call_id: &str) -> Result<Option<InjectionRow>, StoreError> {
-        let sql = "SELECT point, at, unseen, answer, taken, system_messages_json FROM injections \
+        let sql = "SELECT point, at, unseen, answer, taken, system_messages_json, tool_result_digest FROM injections \
                    WHERE owner = ?1 AND conversation_id = ?2 AND agent = ?3 AND call_id = ?4";
         let (owner, conversation, agent) = key.columns();
         let names = params![owner, conversation, agent, call_id];
         let found = first(&self.connection, sql, names, |row| {
-            Ok((text(row, 0)?, row.get(1)?, row.get(2)?, text(row, 3)?, row.get::<_, Vec<u8>>(4)?, text(row, 5)?))
+            let taken: Vec<u8> = row.get(4)?;
+            // Without a digest the answer is still valid, so a damaged one counts as none.
+            let digest = row.get::<_, Option<Vec<u8>>>(6).ok().flatten().and_then(|digest| digest.try_into().ok());
+            Ok((text(row, 0)?, row.get(1)?, row.get(2)?, text(row, 3)?, taken, text(row, 5)?, digest))
         });
-        let Some((point, at, unseen, answer, taken, messages)) = found.map_err(failed)? else { return Ok(None) };
+        let Some((point, at, unseen, answer, taken, messages, tool_result_digest)) = found.map_err(failed)? else {
+            return Ok(None);
+        };
         Ok(Some(InjectionRow {
             key: key.clone(),
             call_id: call_id.to_owned(),
             point: InjectionPoint::parse(&point).map_err(|_| damaged("injections.point"))?,
             at: Time::from_millis(at),
             unseen,
+            tool_result_digest,
             answer: parse_json(&answer, "injections.answer")?,
             taken: postcard::from_bytes(&taken).map_err(|_| damaged("injections.taken"))?,
             messages: parse_json(&messages, "injections.system_messages_json")?,

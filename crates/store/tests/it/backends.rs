@@ -178,6 +178,7 @@ pub(crate) fn inject_command(point: InjectionPoint, call_id: &str) -> InjectComm
         request: Inject::new(point, call_id).expect("the call id is legal"),
         observed: None,
         unseen: Vec::new(),
+        tool_result_digest: None,
         correlation_id: None,
         unsure: false,
     }

@@ -19,6 +19,26 @@ on_every_store! {
         assert_eq!(refused.kind, ErrorKind::Conflict);
     }
 
+    async fn a_call_id_that_returns_with_another_tool_result_gets_a_warning(backend: Backend) {
+        let with = |digest: Option<[u8; 16]>| {
+            let ask = bellwire_store::InjectCommand { tool_result_digest: digest, ..inject_command(AfterTool, "c1") };
+            async { backend.store().inject(ask).await.unwrap() }
+        };
+        let first = with(Some([1; 16])).await;
+        assert_eq!(first.warnings, [""; 0]);
+        assert_eq!(with(Some([1; 16])).await, first);
+        assert_eq!(with(None).await, first, "without a result nothing can be compared");
+        let again = with(Some([2; 16])).await;
+        assert!(again.warnings.len() == 1 && again.warnings[0].contains("with another tool_result"), "{again:?}");
+        assert_eq!(bellwire_store::InjectResult { warnings: Vec::new(), ..again.clone() }, first);
+        if backend.is_durable() {
+            backend.restart().await;
+            let ask = inject_command(AfterTool, "c1");
+            let ask = bellwire_store::InjectCommand { tool_result_digest: Some([2; 16]), ..ask };
+            assert_eq!(backend.store().inject(ask).await.unwrap(), again, "after a restart too");
+        }
+    }
+
     async fn an_empty_answer_is_remembered_too(backend: Backend) {
         let empty = backend.inject(AfterTool, "c1").await;
         backend.publish(failure("grep")).await;
