@@ -178,3 +178,63 @@ fn the_code_map_names_files_that_exist() {
         assert!(known.iter().any(|path| path.ends_with(&ending)), "CONTRIBUTING.md names {word}");
     }
 }
+
+/// Where a channel may be named besides its own folder, and why.
+const NAMES_CHANNELS: [(&str, &str); 6] = [
+    ("crates/server/src/channels.rs", "declares the modules"),
+    ("crates/server/src/channels/registry.rs", "lists the channels"),
+    ("crates/server/src/config", "has a section for each channel"),
+    ("crates/server/src/tools/send_notification.rs", "the description of the tool is fixed"),
+    ("crates/core/src/person/older_settings.rs", "reads what earlier versions stored"),
+    ("crates/core/src/event/known_types.rs", "has an example of a payload"),
+];
+
+/// A new channel needs its folder and a line in the registry, because nothing else knows a channel by name. Comments and unit
+/// tests may use one as an example, and a command of the binary may have an option for it.
+#[test]
+fn nothing_outside_its_folder_names_a_channel() {
+    let modules = files("crates/server/src/channels", ".rs");
+    let is_channel =
+        |path: &&PathBuf| std::fs::read_to_string(path).expect("a source file").contains("impl Channel for");
+    // `channels/NAME.rs` or `channels/NAME/channel.rs`.
+    let name = |path: &PathBuf| {
+        let named = path.file_stem().filter(|stem| *stem != "channel").or(path.parent()?.file_name());
+        Some(named?.to_str()?.to_owned())
+    };
+    let channels: BTreeSet<String> = modules.iter().filter(is_channel).filter_map(name).collect();
+    assert!(channels.contains("email") && channels.contains("telegram"), "{channels:?}");
+    for path in ["core", "store", "server"].iter().flat_map(|name| files(&format!("crates/{name}/src"), ".rs")) {
+        let shown = path.strip_prefix(root()).expect("a file of the project").display().to_string().replace('\\', "/");
+        let is_own = channels.iter().any(|name| shown.starts_with(&format!("crates/server/src/channels/{name}")));
+        if is_own || NAMES_CHANNELS.iter().any(|(allowed, _)| shown.starts_with(allowed)) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a source file");
+        let code = text.split("#[cfg(test)]").next().expect("a split has a first part");
+        for (number, line) in code.lines().enumerate() {
+            let code = line.split("//").next().expect("a split has a first part");
+            if let Some(word) = words(code).into_iter().find(|word| channels.contains(word)) {
+                panic!("{shown}:{}: names the channel {word}: {}", number + 1, line.trim());
+            }
+        }
+    }
+    for (path, reason) in NAMES_CHANNELS {
+        assert!(root().join(path).exists(), "{path} does not exist ({reason})");
+    }
+}
+
+/// The words of a line of code in lower case: `EmailTls::new` has the words email, tls and new.
+fn words(code: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for character in code.chars() {
+        if !character.is_alphanumeric() || (was_lower && character.is_uppercase()) {
+            words.push(String::new());
+        }
+        if character.is_alphanumeric() {
+            words.last_mut().expect("there is always one").extend(character.to_lowercase());
+        }
+        was_lower = character.is_lowercase();
+    }
+    words
+}

@@ -60,7 +60,7 @@ pub(super) async fn ready(State(hub): State<Hub>) -> Result<Json<Health>, ApiErr
     for channel in hub.channels.configured() {
         let (name, shown) = (channel.name(), channel.settings().display_name);
         if matches!(channel.status(), ChannelStatus::Failing { .. }) {
-            degraded.push(format!("{shown} does not work: its settings or the server are wrong"));
+            degraded.push(format!("{shown} does not work; the log says why"));
         }
         // A delivery that cannot be read delays a channel, but the hub still accepts events.
         degraded.extend(match hub.store.oldest_delivery(name).await {

@@ -1,4 +1,7 @@
+use std::sync::Arc;
+
 use bellwire_server::auth::Scope;
+use bellwire_server::channels::Channel;
 use bellwire_server::mcp::McpServer;
 use bellwire_server::{App, Config, create_token};
 use reqwest::{Client, Method, StatusCode};
@@ -37,6 +40,17 @@ impl TestHub {
         Self::start_whole(config, tempfile::tempdir().expect("a folder"), offer).await
     }
 
+    /// A hub with further channels.
+    pub(crate) async fn start_with_channels(config: Config, channels: Vec<Arc<dyn Channel>>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = in_folder(config, &folder);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async move { drop(stopped.await) };
+        let app = App::start_with_channels(config, listener, shutdown, channels).await.expect("the hub starts");
+        Self::of(app, folder, stop).await
+    }
+
     pub(crate) async fn start_as(config: Config, folder: tempfile::TempDir) -> Self {
         Self::start_whole(config, folder, |server| server).await
     }
@@ -46,12 +60,14 @@ impl TestHub {
         folder: tempfile::TempDir,
         offer: impl Fn(McpServer) -> H + Send + Sync + 'static,
     ) -> Self {
-        let sizes = bellwire_store::Sizes::SMALL;
-        let config = Config { data_dir: Some(folder.path().to_owned()), sizes, ..config };
+        let config = in_folder(config, &folder);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
         let app = App::start_offering(config, listener, async move { drop(stopped.await) }, offer).await;
-        let app = app.expect("the hub starts");
+        Self::of(app.expect("the hub starts"), folder, stop).await
+    }
+
+    async fn of(app: App, folder: tempfile::TempDir, stop: oneshot::Sender<()>) -> Self {
         let admin = create_token(&*app.store, Scope::Admin, "test").await.expect("a token is made");
         let base = format!("http://{}", app.address);
         Self { base, admin, client: client(), folder, app, stop }
@@ -109,6 +125,10 @@ impl TestHub {
         assert_eq!(status, StatusCode::CREATED, "{answer}");
         answer["token"].as_str().expect("the secret is shown once").to_owned()
     }
+}
+
+fn in_folder(config: Config, folder: &tempfile::TempDir) -> Config {
+    Config { data_dir: Some(folder.path().to_owned()), sizes: bellwire_store::Sizes::SMALL, ..config }
 }
 
 /// An HTTP client. The workspace builds reqwest without a TLS crypto provider, so one is installed first.

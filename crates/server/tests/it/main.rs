@@ -15,6 +15,7 @@ mod email_test;
 mod erase;
 mod errors;
 mod events;
+mod file_channel;
 mod inject;
 mod limits;
 mod lists;

@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bellwire_core::person::{ChannelChange, MessageType, QuietChange, SettingsChange};
+use bellwire_core::person::{ChannelChange, ChannelName, MessageType, QuietChange, SettingsChange};
 use bellwire_core::{NotificationId, Randomness, Subscribers, Time};
-use bellwire_server::channels::{OutboundContent, OutboundMessage};
+use bellwire_server::channels::{Channels, OutboundContent, OutboundMessage};
 use bellwire_server::deliver::Outbox;
 use bellwire_store::{
     AttemptOutcome, Caller, ChannelRules, Clock, DeliveryState, MemoryStore, NotificationContent, NotificationDraft,
     PeopleRules, SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
 };
 
-use crate::scripted_channel::{email, scripted};
+use crate::scripted_channel::{email, scripted, scripted_as};
 
 /// A store with a simulated clock, and the messages that its outbox sends.
 pub(crate) struct Post {
@@ -241,4 +241,51 @@ async fn refused_retried_and_unanswered_deliveries_end_in_the_right_state() {
         assert_eq!(post.outbox(outcome).step().await, 1);
         assert_eq!(post.states().await, [state]);
     }
+}
+
+#[tokio::test]
+async fn a_channel_that_hangs_does_not_delay_another() {
+    let pigeon = ChannelName::parse("pigeon").unwrap();
+    let people = PeopleRules::default()
+        .with_channel(email(), ChannelRules::new("email"))
+        .with_channel(pigeon.clone(), ChannelRules::new("pigeon"));
+    let opening = StoreOptions {
+        subscribers: Arc::new(Subscribers::bundled()),
+        randomness: Randomness::repeatable(1),
+        clock: bellwire_server::clock::system(),
+        timers: true,
+        observer: None,
+        people,
+        sizes: bellwire_store::Sizes::SMALL,
+    };
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::open(opening));
+    let (arrived, mut arrivals) = tokio::sync::mpsc::unbounded_channel();
+    let hanging = scripted_as(email(), |_| Box::pin(std::future::pending()));
+    let working = scripted_as(pigeon.clone(), move |message| {
+        arrived.send(message.target).unwrap();
+        Box::pin(async { AttemptOutcome::Sent })
+    });
+    let (_stop, stopping) = tokio::sync::watch::channel(false);
+    let outbox = Outbox::new(store.clone(), Channels::new(vec![hanging, working]).unwrap());
+    let worker = tokio::spawn(outbox.run(stopping));
+    // Every code that is mailed hangs, many more than are sent at once.
+    for number in 0..20 {
+        let to = |target: String| ChannelChange { enabled: Some(true), target: Some(Some(target)) };
+        let mail = SettingsChange::of_channel(email(), to(format!("{number}@example.org")));
+        let flight = SettingsChange::of_channel(pigeon.clone(), to(format!("roof {number}")));
+        for change in [mail, flight] {
+            store.change_settings(SettingsRequest { user_id: number.to_string(), change }).await.unwrap();
+        }
+    }
+    let mut roofs = Vec::new();
+    let all = async {
+        while roofs.len() < 20 {
+            roofs.push(arrivals.recv().await.unwrap());
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), all).await.expect("the pigeons fly");
+    roofs.sort();
+    roofs.dedup();
+    assert_eq!(roofs.len(), 20);
+    worker.abort();
 }

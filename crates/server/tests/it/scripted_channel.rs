@@ -24,20 +24,31 @@ static SHAPE: SettingsShape = SettingsShape {
     verification: Verification::Code,
 };
 
-/// A channel called `email` that hands each message to a function of the test, which returns the outcome.
-pub(crate) struct ScriptedChannel<F>(F);
+/// A channel that hands each message to a function of the test, which returns the outcome.
+pub(crate) struct ScriptedChannel<F> {
+    name: ChannelName,
+    deliver: F,
+}
 
 /// Its name.
 pub(crate) fn email() -> ChannelName {
     ChannelName::parse("email").unwrap()
 }
 
-/// A registry with only this channel.
+/// A registry with only a channel called `email`.
 pub(crate) fn scripted<F>(deliver: F) -> Channels
 where
     F: Fn(OutboundMessage) -> BoxFuture<'static, AttemptOutcome> + Send + Sync + 'static,
 {
-    Channels::new(vec![Arc::new(ScriptedChannel(deliver))]).unwrap()
+    Channels::new(vec![scripted_as(email(), deliver)]).unwrap()
+}
+
+/// A channel of this name.
+pub(crate) fn scripted_as<F>(name: ChannelName, deliver: F) -> Arc<dyn Channel>
+where
+    F: Fn(OutboundMessage) -> BoxFuture<'static, AttemptOutcome> + Send + Sync + 'static,
+{
+    Arc::new(ScriptedChannel { name, deliver })
 }
 
 impl<F> Channel for ScriptedChannel<F>
@@ -45,7 +56,7 @@ where
     F: Fn(OutboundMessage) -> BoxFuture<'static, AttemptOutcome> + Send + Sync + 'static,
 {
     fn name(&self) -> ChannelName {
-        email()
+        self.name.clone()
     }
 
     fn settings(&self) -> &SettingsShape {
@@ -65,7 +76,7 @@ where
     }
 
     fn deliver(&self, message: OutboundMessage) -> BoxFuture<'_, AttemptOutcome> {
-        (self.0)(message)
+        (self.deliver)(message)
     }
 
     fn resolve(&self, _: &NotifyDelivery) -> Result<NotifyTarget, String> {

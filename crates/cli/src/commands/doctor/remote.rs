@@ -146,3 +146,29 @@ fn database(dir: &Path) -> Option<CheckResult> {
         Ok(_) => CheckResult::ok("database", "is whole and up to date"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_channel_is_named_and_every_degraded_part_is_a_warning() {
+        let health = json!({
+            "status": "ready",
+            "degraded": ["pigeon does not work; the log says why", "redis is away"],
+            "channels": [{"name": "pigeon", "status": "failing"}, {"name": "owl", "status": "off"}],
+        });
+        let results: Vec<String> = readiness(&health)
+            .iter()
+            .map(|one| format!("{} {}: {}", one.level.as_str(), one.check, one.message))
+            .collect();
+        let expected = [
+            "warn readiness: it can accept, but pigeon does not work; the log says why",
+            "warn readiness: it can accept, but redis is away",
+            "ok channels: pigeon is failing, owl is not configured",
+        ];
+        assert_eq!(results, expected);
+    }
+}
