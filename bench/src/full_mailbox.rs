@@ -112,6 +112,7 @@ async fn inject(store: Arc<SqliteStore>, agent: usize, lap: usize) -> usize {
         unseen: Vec::new(),
         correlation_id: None,
         unsure: false,
+        tool_result_digest: None,
     };
     store.inject(command).await.expect("the injection is answered").count
 }
