@@ -32,6 +32,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0024_erased_users", include_str!("../../migrations/sqlite/0024_erased_users.sql")),
     ("0025_template_errors", include_str!("../../migrations/sqlite/0025_template_errors.sql")),
     ("0026_client_event_ids_by_id", include_str!("../../migrations/sqlite/0026_client_event_ids_by_id.sql")),
+    ("0027_repeats", include_str!("../../migrations/sqlite/0027_repeats.sql")),
 ];
 
 /// Applies the missing migrations, each in its own transaction. Returns their names.
