@@ -30,7 +30,7 @@ pub(crate) use command::PeopleCommand;
 pub(crate) use doorbell::Doorbells;
 pub(crate) use rows::{ConfirmationRow, LoadedPerson, PeopleChanges};
 
-use bellwire_core::person::{ChannelName, PersonSettings};
+use bellwire_core::person::{ChannelName, PersonSettings, with_repeats};
 use bellwire_core::{NotificationId, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -51,8 +51,10 @@ pub struct Reminder {
     pub source: Option<String>,
     /// The conversation it comes from.
     pub conversation_id: Option<String>,
-    /// The text.
+    /// The text, without the repeats.
     pub message: String,
+    /// How many repeats of its events were counted since.
+    pub repeats: u32,
     /// Why the template of a deferred notification failed; the text is a plain sentence then.
     pub template_error: Option<String>,
     /// The type of the notification it becomes.
@@ -71,6 +73,13 @@ pub struct Reminder {
     pub ended_at: Option<Time>,
     /// The notification it became; none = it is pending or was cancelled.
     pub notification_id: Option<NotificationId>,
+}
+
+impl Reminder {
+    /// The message with the number of repeats, as the person will read it.
+    pub fn shown_message(&self) -> String {
+        with_repeats(&self.message, self.repeats)
+    }
 }
 
 /// The operations on people's data, with the same duties as [`crate::Store`]. The server checks that the caller may access the

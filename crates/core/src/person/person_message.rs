@@ -13,8 +13,10 @@ use crate::subscriber::{Subscriber, Subscribers};
 /// A subscriber's notification as text for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonMessage {
-    /// At most 500 characters.
+    /// At most 500 characters, without the repeats.
     pub message: String,
+    /// How many repeats of its events were counted. [`with_repeats`] adds them to the message where it is shown.
+    pub repeats: u32,
     /// A warning if one of its events has severity warning or worse, otherwise information.
     pub kind: MessageType,
     /// The common source of all its events. It is not authenticated: show it as the source, never as the origin.
@@ -49,7 +51,8 @@ pub fn render_message(
     let repeats = notification.events.iter().fold(0_u32, |sum, entry| sum.saturating_add(entry.merged));
     let is_warning = events.iter().any(|one| one.event.severity() >= Severity::Warning);
     PersonMessage {
-        message: if repeats > 0 { with_repeats(&message, repeats) } else { message },
+        message,
+        repeats,
         kind: if is_warning { MessageType::Warning } else { MessageType::Info },
         source: notification.source.as_deref().map(str::to_owned),
         conversation_id: common(&events, Event::conversation_id).map(str::to_owned),
@@ -77,21 +80,15 @@ impl Subscriber {
     }
 }
 
-/// The message with this many more repeats counted at its end: `May I? (3 more times)`. Repeats it counts already are
-/// added.
-pub fn with_repeats(message: &str, more: u32) -> String {
-    let (text, before) = split_repeats(message).unwrap_or((message, 0));
-    let count = match before.saturating_add(more) {
+/// The message as it is shown, with the number of repeats at its end: `May I? (3 more times)`. Only for showing: a text
+/// from outside may end with the same words, so the number is stored beside the message.
+pub fn with_repeats(message: &str, repeats: u32) -> String {
+    let count = match repeats {
+        0 => return message.to_owned(),
         1 => " (1 more time)".to_owned(),
         times => format!(" ({times} more times)"),
     };
-    shortened(text, MESSAGE_MAX - count.chars().count()) + &count
-}
-
-fn split_repeats(message: &str) -> Option<(&str, u32)> {
-    let (text, count) = message.strip_suffix(')')?.rsplit_once(" (")?;
-    let times = count.strip_suffix(" more times").or_else(|| count.strip_suffix(" more time"))?;
-    Some((text, times.parse().ok()?))
+    shortened(message, MESSAGE_MAX - count.chars().count()) + &count
 }
 
 /// The message that an agent reads when its person pressed a button. The label is quoted and escaped, so that it cannot
@@ -202,14 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn repeats_are_counted_at_the_end_of_the_message() {
-        let once = with_repeats("May I?", 1);
-        assert_eq!(once, "May I? (1 more time)");
-        assert_eq!(with_repeats(&once, 2), "May I? (3 more times)");
-        assert_eq!(with_repeats("disk (97 %) full (again)", 2), "disk (97 %) full (again) (2 more times)");
+    fn repeats_are_shown_at_the_end_of_the_message() {
+        assert_eq!(with_repeats("May I?", 0), "May I?");
+        assert_eq!(with_repeats("May I?", 1), "May I? (1 more time)");
+        assert_eq!(with_repeats("May I? (9 more times)", 3), "May I? (9 more times) (3 more times)");
         let long = with_repeats(&"é".repeat(500), 4_000_000_000);
         assert!(long.ends_with("é… (4000000000 more times)") && long.chars().count() == 500, "{long}");
-        assert!(with_repeats(&long, u32::MAX).ends_with("é… (4294967295 more times)"));
     }
 
     #[test]

@@ -250,6 +250,7 @@ impl From<InboxItem> for InboxItemBody {
                 pressed_at: pressed(index),
             })
             .collect();
+        let message = item.shown_message();
         Self {
             id: item.id.0,
             kind: EnumText(item.kind),
@@ -261,7 +262,7 @@ impl From<InboxItem> for InboxItemBody {
             source: item.source,
             conversation_id: item.conversation_id,
             title: item.title,
-            message: item.message,
+            message,
             correlation_id: item.correlation_id,
             created_at: Rfc3339Time(item.created_at),
             read_at: item.read_at.map(Rfc3339Time),

@@ -154,12 +154,13 @@ impl NewReminderBody {
 
 impl From<Reminder> for ReminderBody {
     fn from(reminder: Reminder) -> Self {
+        let message = reminder.shown_message();
         Self {
             id: reminder.id,
             user_id: reminder.user_id,
             origin: reminder.origin,
             conversation_id: reminder.conversation_id,
-            message: reminder.message,
+            message,
             at: Rfc3339Time(reminder.at),
             due_at: Rfc3339Time(reminder.due_at),
             created_at: Rfc3339Time(reminder.created_at),

@@ -187,3 +187,27 @@ async fn a_person_reads_plain_text_where_the_agent_reads_toon() {
     assert_eq!(test().await["content"], "build_done: nightly");
     assert_eq!(server.received("x").len(), 2, "the confirmation and one notification");
 }
+
+#[tokio::test]
+async fn a_mail_counts_repeats_after_a_text_that_ends_like_a_count() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    // The repeats are counted before the batch closes.
+    let batching = "window_ms = 1000\ndedupe_window_ms = 100\nmax_size = 10";
+    write("ci.toml", &format!("{}audience = \"both\"\n", CI_DONE.replace("window_ms = 0", batching)));
+    write("ci.j2", "build_done: {{ events[0].payload.job }}");
+    let subscribers_dir = Some(folder.path().to_owned());
+    let config = Config { email: server.settings("x"), subscribers_dir, ..Config::default() };
+    let post = Post::open_on(&server, "x", config).await;
+    let event = done(json!({"job": "nightly", "message": "bad (9 more times)"}));
+    let (status, answer) = post.hub.post(&post.agent, "/v1/events", json!([event, event, event])).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    post.until("sent", 1).await;
+    let shown = "Ci build done: nightly - bad (9 more times) (2 more times)";
+    assert_eq!(header(&server.received("x").remove(1), "Subject"), format!("[butler] Info: {shown}"));
+    assert_eq!(post.inbox().await[0]["message"], shown);
+    let id = answer["events"][0]["id"].as_str().unwrap();
+    let (_, trace) = post.hub.get(&post.agent, &format!("/v1/events/{id}")).await;
+    assert_eq!(trace["told"][0]["notification"]["message"], shown, "{trace}");
+}

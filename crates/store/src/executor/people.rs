@@ -167,6 +167,7 @@ pub(super) struct InboxDraft {
     pub(super) correlation_id: Option<String>,
     pub(super) title: Option<String>,
     pub(super) message: String,
+    pub(super) repeats: u32,
     pub(super) template_error: Option<String>,
     pub(super) toast: Option<Toast>,
 }
@@ -225,6 +226,7 @@ impl Executor {
             conversation_id: draft.conversation_id,
             title: draft.title,
             message: draft.message,
+            repeats: draft.repeats,
             template_error: draft.template_error,
             toast: draft.toast.map(|toast| Toast { shown, ..toast }),
             correlation_id: draft.correlation_id,
@@ -341,6 +343,7 @@ impl InboxDraft {
             correlation_id: draft.correlation_id,
             title,
             message,
+            repeats: 0,
             template_error: None,
             toast,
         }
@@ -359,6 +362,7 @@ impl InboxDraft {
             correlation_id: None,
             title: None,
             message,
+            repeats: 0,
             template_error: None,
             toast: None,
         }

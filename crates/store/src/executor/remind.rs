@@ -47,6 +47,7 @@ impl Executor {
             source: None,
             conversation_id: new.conversation_id,
             message: new.message,
+            repeats: 0,
             template_error: None,
             item_type: InboxItemType::Reminder,
             asked: true,
@@ -116,6 +117,7 @@ impl Executor {
                 correlation_id: reminder.correlation_id.clone(),
                 title: None,
                 message: reminder.message.clone(),
+                repeats: reminder.repeats,
                 template_error: reminder.template_error.clone(),
                 toast: None,
             };
@@ -221,6 +223,7 @@ impl Executor {
                 correlation_id: message.correlation_id.clone(),
                 title: None,
                 message: message.message.clone(),
+                repeats: message.repeats,
                 template_error: message.template_error.clone(),
                 toast: None,
             };
@@ -232,6 +235,7 @@ impl Executor {
                 source: message.source,
                 conversation_id: message.conversation_id,
                 message: message.message,
+                repeats: message.repeats,
                 template_error: message.template_error,
                 item_type,
                 asked: false,

@@ -2,7 +2,7 @@
 //! item of their own.
 
 use bellwire_core::notification::{Notification, NotificationKind};
-use bellwire_core::person::{PersonMessage, with_repeats};
+use bellwire_core::person::PersonMessage;
 use bellwire_core::subscriber::SubscriberId;
 use bellwire_core::{EventId, NotificationId};
 
@@ -34,8 +34,7 @@ impl Repeats {
 }
 
 impl Executor {
-    /// Adds the repeats to the message of the item that shows their event, or to the message that waits for the hourly
-    /// limit. False = neither exists any more, so the repeats need an item of their own.
+    /// Counts the repeats in the item that shows their event, or in the message that waits for the hourly limit. False = neither exists any more, so the repeats need an item of their own.
     pub(super) async fn count_repeats(
         &mut self,
         user_id: &str,
@@ -60,8 +59,8 @@ impl Executor {
         if let Some(waiting) = self.reminder(id.0, source).await?.filter(|one| one.user_id == user_id) {
             match (waiting.ended_at, waiting.notification_id) {
                 (None, _) => {
-                    let message = with_repeats(&waiting.message, repeats.times);
-                    self.changes.people.reminders.insert(waiting.id, Reminder { message, ..waiting });
+                    let repeats = waiting.repeats.saturating_add(repeats.times);
+                    self.changes.people.reminders.insert(waiting.id, Reminder { repeats, ..waiting });
                     return Ok(true);
                 }
                 (Some(_), Some(sent)) => id = sent,
@@ -69,7 +68,7 @@ impl Executor {
             }
         }
         let Some(mut item) = self.inbox_item(user_id, id, source).await? else { return Ok(false) };
-        item.message = with_repeats(&item.message, repeats.times);
+        item.repeats = item.repeats.saturating_add(repeats.times);
         self.put_item(item);
         Ok(true)
     }

@@ -1,4 +1,4 @@
-use bellwire_core::person::{MessageType, ShowNotification, ToastSeverity, without_addresses};
+use bellwire_core::person::{MessageType, ShowNotification, ToastSeverity, with_repeats, without_addresses};
 use bellwire_core::{EventId, NotificationId, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -24,8 +24,10 @@ pub struct InboxItem {
     pub conversation_id: Option<String>,
     /// The title.
     pub title: Option<String>,
-    /// The text.
+    /// The text, without the repeats.
     pub message: String,
+    /// How many repeats of its events were counted since.
+    pub repeats: u32,
     /// Why the template of its subscriber failed; the text is a plain sentence then.
     pub template_error: Option<String>,
     /// How it appears as a toast, if it does.
@@ -223,6 +225,11 @@ impl PersonTrace {
 }
 
 impl InboxItem {
+    /// The message with the number of repeats, as the person reads it.
+    pub fn shown_message(&self) -> String {
+        with_repeats(&self.message, self.repeats)
+    }
+
     /// What settled it; none = its buttons still work.
     pub fn settlement(&self) -> Option<Settlement> {
         let button = |index: usize| self.toast.as_ref()?.buttons.get(index);

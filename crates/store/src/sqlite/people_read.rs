@@ -21,11 +21,11 @@ use crate::single_writer::PeopleReader;
 
 const INBOX: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
                      correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
-                     changed_sequence, source, template_error FROM inbox WHERE ";
+                     changed_sequence, source, template_error, repeats FROM inbox WHERE ";
 /// The changes of an inbox after a position, in order: creations, and the last change of each item.
 const CHANGES: &str = "SELECT user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
                        correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, \
-                       changed_sequence, source, template_error, position FROM \
+                       changed_sequence, source, template_error, repeats, position FROM \
                        (SELECT *, created_sequence AS position FROM inbox \
                        WHERE user_id = $1 AND changed_sequence > $2 AND created_sequence > $2 \
                        UNION ALL SELECT *, changed_sequence AS position FROM inbox \
@@ -34,7 +34,7 @@ const CHANGES: &str = "SELECT user_id, id, shelf, type, origin, conversation_id,
 const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, state, reason, attempts, not_before, \
                           lease_until, fence, letter_id, created_at, ended_at, held_by FROM deliveries WHERE ";
 const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
-                         correlation_id, created_at, ended_at, notification_id, source, template_error \
+                         correlation_id, created_at, ended_at, notification_id, source, template_error, repeats \
                          FROM reminders WHERE ";
 
 impl PeopleRowSource for SqliteWriter {
@@ -282,7 +282,7 @@ impl PeopleReader for Sqlite {
         if let Some(after) = after {
             let rows = sqlx::query(CHANGES).bind(user_id).bind(after).bind(row_count(limit + 1));
             let rows = rows.fetch_all(&mut *moment).await.map_err(failure)?;
-            let change = |row| Ok(InboxChange { position: column(row, 18)?, item: inbox_item(row)? });
+            let change = |row| Ok(InboxChange { position: column(row, 19)?, item: inbox_item(row)? });
             changes = rows.iter().map(change).collect::<Result<Vec<_>, StoreError>>()?;
         }
         let more = changes.len() > limit;
@@ -489,6 +489,7 @@ fn inbox_item(row: &SqliteRow) -> Result<InboxItem, StoreError> {
         changed_sequence: column(row, 15)?,
         source: column(row, 16)?,
         template_error: column(row, 17)?,
+        repeats: repeats(row, 18)?,
     })
 }
 
@@ -537,7 +538,12 @@ fn reminder(row: &SqliteRow) -> Result<Reminder, StoreError> {
         notification_id: optional(row, 12)?.map(NotificationId),
         source: column(row, 13)?,
         template_error: column(row, 14)?,
+        repeats: repeats(row, 15)?,
     })
+}
+
+fn repeats(row: &SqliteRow, index: usize) -> Result<u32, StoreError> {
+    u32::try_from(column::<i64>(row, index)?).map_err(|_| damaged("repeats"))
 }
 
 /// The first id to search for items created since a time. Ids start with the time of their creation. A notification

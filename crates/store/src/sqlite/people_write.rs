@@ -34,8 +34,8 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
     let mut insert = connection.prepare_cached(
         "INSERT INTO inbox (user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
          correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, changed_sequence, \
-         source, template_error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
-         ON CONFLICT (user_id, id) DO UPDATE SET message = excluded.message, read_at = excluded.read_at, \
+         source, template_error, repeats) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         ON CONFLICT (user_id, id) DO UPDATE SET repeats = excluded.repeats, read_at = excluded.read_at, \
          dismissed_at = excluded.dismissed_at, acted_json = excluded.acted_json, \
          changed_sequence = excluded.changed_sequence",
     )?;
@@ -59,6 +59,7 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
             row.changed_sequence,
             row.source,
             row.template_error,
+            row.repeats,
         ])?;
     }
     Ok(())
@@ -109,9 +110,9 @@ fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Res
 fn reminders(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO reminders (id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
-         correlation_id, created_at, ended_at, notification_id, source, template_error) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
-         ON CONFLICT (id) DO UPDATE SET message = excluded.message, due_at = excluded.due_at, \
+         correlation_id, created_at, ended_at, notification_id, source, template_error, repeats) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         ON CONFLICT (id) DO UPDATE SET repeats = excluded.repeats, due_at = excluded.due_at, \
          ended_at = excluded.ended_at, notification_id = excluded.notification_id",
     )?;
     for row in changes.reminders.values() {
@@ -131,6 +132,7 @@ fn reminders(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Resu
             row.notification_id.as_ref().map(|id| id.0.as_bytes()),
             row.source,
             row.template_error,
+            row.repeats,
         ])?;
     }
     Ok(())

@@ -50,7 +50,12 @@ async fn with_builds(backend: &Backend) {
 
 async fn told(backend: &Backend) -> Vec<(String, Option<String>, String)> {
     let items = inbox(backend, InboxState::All).await.into_iter();
-    let mut told: Vec<_> = items.map(|item| (item.origin, item.source, item.message)).collect();
+    let mut told: Vec<_> = items
+        .map(|item| {
+            let message = item.shown_message();
+            (item.origin, item.source, message)
+        })
+        .collect();
     told.sort();
     told
 }

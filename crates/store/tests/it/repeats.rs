@@ -31,7 +31,7 @@ on_every_store! {
         ask(&backend, "May I?").await;
         ask(&backend, "May I?").await;
         let [first] = &items(&backend).await[..] else { panic!("one item") };
-        assert_eq!(first.message, "butler needs you: May I?");
+        assert_eq!(first.shown_message(), "butler needs you: May I?");
         let position = backend.store().catch_up("ada".into(), None, 10).await.unwrap().position;
         backend.store().mark("ada".into(), first.id, true).await.unwrap();
         if backend.is_durable() {
@@ -39,7 +39,7 @@ on_every_store! {
         }
         window_ends(&backend).await;
         let [counted] = &items(&backend).await[..] else { panic!("one item") };
-        assert_eq!(counted.message, "butler needs you: May I? (2 more times)");
+        assert_eq!(counted.shown_message(), "butler needs you: May I? (2 more times)");
         assert_eq!((&counted.id, &counted.origin, &counted.source), (&first.id, &first.origin, &first.source));
         assert!(counted.read_at.is_some(), "counting does not make it unread");
         let changes = backend.store().catch_up("ada".into(), Some(position), 10).await.unwrap().changes;
@@ -60,7 +60,7 @@ on_every_store! {
         backend.pass(60 * 60_000);
         backend.store().tick().await.unwrap();
         let latest = items(&backend).await.remove(0);
-        assert_eq!(latest.message, "butler needs you: May I? (1 more time)");
+        assert_eq!(latest.shown_message(), "butler needs you: May I? (1 more time)");
     }
 
     async fn repeats_of_an_item_that_is_gone_are_an_item_of_their_own(backend: Backend) {
@@ -74,6 +74,40 @@ on_every_store! {
         assert!(items(&backend).await.is_empty());
         window_ends(&backend).await;
         let [own] = &items(&backend).await[..] else { panic!("one item") };
-        assert_eq!(own.message, "butler needs you: May I? (1 more time)");
+        assert_eq!(own.shown_message(), "butler needs you: May I? (1 more time)");
+    }
+
+    async fn a_text_that_ends_like_a_count_is_no_count(backend: Backend) {
+        ask(&backend, "Restart it (9 more times)").await;
+        let [first] = &items(&backend).await[..] else { panic!("one item") };
+        assert_eq!(first.shown_message(), "butler needs you: Restart it (9 more times)");
+        for times in [1, 3] {
+            for _ in 0..times {
+                ask(&backend, "Restart it (9 more times)").await;
+            }
+            if backend.is_durable() {
+                backend.restart().await;
+            }
+            window_ends(&backend).await;
+            let latest = items(&backend).await.remove(0);
+            let counted = if times == 1 { "(1 more time)" } else { "(2 more times)" };
+            assert_eq!(latest.shown_message(), format!("butler needs you: Restart it (9 more times) {counted}"));
+        }
+    }
+
+    async fn a_text_like_a_count_that_waits_for_the_hourly_limit_is_no_count(backend: Backend) {
+        for number in 0..5 {
+            told(&backend, message(&format!("message {number}"))).await;
+        }
+        ask(&backend, "Restart it (4294967295 more times)").await;
+        ask(&backend, "Restart it (4294967295 more times)").await;
+        window_ends(&backend).await;
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        backend.pass(60 * 60_000);
+        backend.store().tick().await.unwrap();
+        let latest = items(&backend).await.remove(0);
+        assert_eq!(latest.shown_message(), "butler needs you: Restart it (4294967295 more times) (1 more time)");
     }
 }

@@ -241,7 +241,7 @@ fn mail_item(item: &InboxItem, titles: &BTreeMap<String, String>) -> MailItem {
         InboxItemType::Warning => MailItemKind::Warning,
         InboxItemType::Error => MailItemKind::Error,
     };
-    let mut mail_item = MailItem::new(&item.origin, kind, &item.message, item.created_at);
+    let mut mail_item = MailItem::new(&item.origin, kind, &item.shown_message(), item.created_at);
     if let Some(title) = &item.title {
         mail_item = mail_item.titled(title);
     }
