@@ -48,8 +48,12 @@ test-mcp: ## The official MCP conformance suite and clients against the hub
 	scripts/test-mcp
 
 .PHONY: test-web
-test-web: ## The hub's pages in a real browser
+test-web: ## The web package, and the elements and pages in a real browser
 	scripts/test-web
+
+.PHONY: web
+web: ## Build web/dist, which is committed, so that cargo needs no Node
+	scripts/web build
 
 .PHONY: openapi
 openapi: ## Write docs/openapi.json and the tables of docs/tokens.md and docs/events.md anew

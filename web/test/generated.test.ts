@@ -1,0 +1,37 @@
+// What is generated and committed is what the sources make.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import openapiTS, { astToString } from 'openapi-typescript';
+import { expect, test } from 'vitest';
+
+const web = path.resolve(import.meta.dirname, '..');
+
+test('src/api.d.ts has the types of docs/openapi.json; npm run types writes it', async () => {
+  const description = new URL('../../docs/openapi.json', import.meta.url);
+  const types = astToString(await openapiTS(description));
+  const committed = readFileSync(path.join(web, 'src/api.d.ts'), 'utf8');
+  expect(committed.endsWith(types), 'run `npm run types` in web/').toBe(true);
+});
+
+test('dist is what the sources build; make web writes it', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'bellwire-dist-'));
+  try {
+    execFileSync(process.execPath, ['build.mjs', folder], { cwd: web, stdio: 'pipe' });
+    expect(tree(folder)).toEqual(tree(path.join(web, 'dist')));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 60_000);
+
+test('the modules can be imported where there is no page', () => {
+  const script = "const { connect } = await import('./dist/elements.js'); if (typeof connect !== 'function') throw new Error();";
+  execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: web, stdio: 'pipe' });
+});
+
+function tree(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const names = files.map((file) => path.join(file.parentPath, file.name)).sort();
+  return Object.fromEntries(names.map((name) => [path.relative(folder, name), readFileSync(name, 'utf8')]));
+}
