@@ -33,7 +33,7 @@ var On={createTreeWalker:()=>({})},Un=globalThis.HTMLElement,Bn=globalThis.docum
     box-shadow: var(--shadow); overflow: hidden;
   }
   .panel:popover-open { display: flex; flex-direction: column; }
-  header { display: flex; align-items: center; gap: 8px; padding: 10px 10px 0 14px; }
+  .head { display: flex; align-items: center; gap: 8px; padding: 10px 10px 0 14px; }
   h2 { flex: 1; margin: 0; font-size: 15px; font-weight: 650; letter-spacing: -0.01em; }
   .filters { display: flex; flex-wrap: wrap; align-items: center; gap: 6px; padding: 8px 14px 10px; border-bottom: 1px solid var(--line); }
   .filters button { border-radius: 99px; padding: 2px 10px; color: var(--muted); }
@@ -150,9 +150,9 @@ var On={createTreeWalker:()=>({})},Un=globalThis.HTMLElement,Bn=globalThis.docum
       <div id="panel" class="panel" popover="auto" role="dialog" aria-label=${t.notifications} @beforetoggle=${this.#l} @toggle=${this.#c}>
         ${this.open?this.#i(t):m}
       </div>`}#i(t){let e=this.#n,i=e?.inbox.get(),o=e?.hasHub?i?.connection==="reconnecting"?t.reconnecting:i?.connection==="ended"?t.signedOut:null:t.noHub;return f`
-      <header><h2>${t.notifications}</h2>
+      <div class="head"><h2>${t.notifications}</h2>
         <button class="read-all" @click=${()=>e?.readAll()}>${t.markAllRead}</button>
-        <button class="icon" aria-label=${t.close} popovertarget="panel" popovertargetaction="hide">${_("close")}</button></header>
+        <button class="icon" aria-label=${t.close} popovertarget="panel" popovertargetaction="hide">${_("close")}</button></div>
       ${i?this.#r(t,i.filter):m}
       ${o===null?m:f`<p class="note" role="status">${o}</p>`}
       ${i?.problem?f`<p class="note" role="status">${t.listProblem(i.problem)}

@@ -13,7 +13,7 @@ export const inboxStyles = css`
     box-shadow: var(--shadow); overflow: hidden;
   }
   .panel:popover-open { display: flex; flex-direction: column; }
-  header { display: flex; align-items: center; gap: 8px; padding: 10px 10px 0 14px; }
+  .head { display: flex; align-items: center; gap: 8px; padding: 10px 10px 0 14px; }
   h2 { flex: 1; margin: 0; font-size: 15px; font-weight: 650; letter-spacing: -0.01em; }
   .filters { display: flex; flex-wrap: wrap; align-items: center; gap: 6px; padding: 8px 14px 10px; border-bottom: 1px solid var(--line); }
   .filters button { border-radius: 99px; padding: 2px 10px; color: var(--muted); }

@@ -83,9 +83,9 @@ export class InboxElement extends LitElement {
     const note = !bellwire?.hasHub ? strings.noHub : inbox?.connection === 'reconnecting' ? strings.reconnecting
       : inbox?.connection === 'ended' ? strings.signedOut : null;
     return html`
-      <header><h2>${strings.notifications}</h2>
+      <div class="head"><h2>${strings.notifications}</h2>
         <button class="read-all" @click=${() => bellwire?.readAll()}>${strings.markAllRead}</button>
-        <button class="icon" aria-label=${strings.close} popovertarget="panel" popovertargetaction="hide">${icon('close')}</button></header>
+        <button class="icon" aria-label=${strings.close} popovertarget="panel" popovertargetaction="hide">${icon('close')}</button></div>
       ${inbox ? this.#filters(strings, inbox.filter) : nothing}
       ${note === null ? nothing : html`<p class="note" role="status">${note}</p>`}
       ${inbox?.problem ? html`<p class="note" role="status">${strings.listProblem(inbox.problem)}
