@@ -169,21 +169,19 @@ var On={createTreeWalker:()=>({})},Un=globalThis.HTMLElement,Bn=globalThis.docum
     position: fixed; inset: 0; width: auto; height: auto; max-width: none; max-height: none;
     --offset: var(--bellwire-offset, 20px);
     --top: var(--bellwire-offset-top, var(--offset));
-    margin: 0; padding: var(--top) var(--offset) var(--offset); border: 0; overflow: visible;
+    margin: 0; padding: var(--top) var(--offset) var(--offset); border: 0; overflow: hidden auto; scrollbar-width: none;
     background: none; color: inherit; pointer-events: none;
+    --width: var(--bellwire-toast-width, 356px);
   }
+  /* Where there are more toasts than fit, the layer scrolls. */
   .layer:popover-open { display: flex; flex-direction: column; align-items: flex-end; gap: 10px; }
-  /* A stack that does not fit scrolls. The padding leaves room for the shadows. */
-  .stack {
-    display: flex; flex-direction: column; gap: 10px; flex: 0 1 auto; min-height: 0;
-    width: calc(var(--bellwire-toast-width, 356px) + 2 * var(--room)); margin: calc(-1 * var(--room)); padding: var(--room);
-    list-style: none; overflow-y: auto; overscroll-behavior: contain; scrollbar-width: thin; --room: 16px;
+  .stack { display: flex; flex-direction: column; gap: 10px; flex: none; width: var(--width); margin: 0; padding: 0; list-style: none; }
+  .stack[data-position='top-center'] { position: absolute; top: var(--top); right: calc(50% - var(--width) / 2); padding-bottom: var(--offset); }
+  /* Beside toasts at the right, the centre moves to the left. */
+  .layer:has([data-position='top-right']) .stack[data-position='top-center'] {
+    right: max(50% - var(--width) / 2, var(--width) + var(--offset) + 10px);
   }
-  .stack[data-position='top-center'] {
-    position: absolute; top: var(--top); left: 50%; translate: -50% 0; margin: calc(-1 * var(--room)) 0;
-    max-height: calc(100% - var(--top) - var(--offset) + 2 * var(--room));
-  }
-  .stack[data-position='bottom-right'] { margin-top: auto; flex-direction: column-reverse; flex-shrink: 3; }
+  .stack[data-position='bottom-right'] { margin-top: auto; flex-direction: column-reverse; }
   .stack[data-expanded] { pointer-events: auto; }
   .stack > li { pointer-events: auto; flex: none; }
   .toast {
@@ -215,14 +213,13 @@ var On={createTreeWalker:()=>({})},Un=globalThis.HTMLElement,Bn=globalThis.docum
     background: var(--surface); border-color: var(--line); border-radius: var(--radius); box-shadow: var(--shadow);
   }
   .stack[data-position='bottom-right'] > .behind button { padding: 2px 0 10px; }
-  /* Three columns do not fit: the centre is above the right. */
-  @media (max-width: 1147px) {
-    .stack[data-position='top-center'] { position: static; order: -1; align-self: center; translate: none; max-height: none; flex-shrink: 0; margin: calc(-1 * var(--room)); }
+  /* Two columns do not fit: the centre is above the right. */
+  @media (max-width: 780px) {
+    .layer .stack[data-position='top-center'] { position: static; order: -1; align-self: center; padding: 0; }
   }
   @media (max-width: 480px) {
     .layer { --offset: var(--bellwire-offset, 12px); }
-    .layer:popover-open { align-items: stretch; }
-    .stack[data-position] { width: auto; align-self: stretch; }
+    .layer .stack[data-position] { width: auto; align-self: stretch; }
   }
   @media (prefers-reduced-motion: reduce) {
     .bar { display: none; }
