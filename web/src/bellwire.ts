@@ -5,6 +5,7 @@ import { type Notification, type Position, isPersistent, isSettled } from './not
 import { type Problem, canRetry, problemOf } from './problem.ts';
 import { EMPTY_INBOX, type Filter, type Inbox, addPage, choose, put } from './store/inbox.ts';
 import { Observable, type Readable } from './store/observable.ts';
+import { type Request, Requests } from './store/requests.ts';
 import { ShownIds } from './store/shown.ts';
 import { ToastTimers } from './store/toast-timers.ts';
 import * as deck from './store/toasts.ts';
@@ -15,8 +16,6 @@ const PAGE = 20;
 const START_PAGE = 100;
 /** How many toasts that are still due are shown at the start. */
 const DUE_MAX = 20;
-/** How many requests of the person are remembered with their outcome. */
-const REQUESTS_MAX = 100;
 
 export interface PromptContext {
   readonly notification: Notification;
@@ -36,19 +35,10 @@ export interface BellwireOptions extends Access {
   readonly shareTabs?: boolean;
 }
 
-/** What the person asked for with one notification, and how it went. */
-export interface Request {
-  readonly action: 'press' | 'dismiss' | 'read' | 'unread';
-  /** The index of the pressed button. */
-  readonly index: number | null;
-  readonly state: 'sending' | 'sent' | 'failed';
-  readonly problem: Problem | null;
-}
-
 export class Bellwire {
   readonly #inbox = new Observable<Inbox>(EMPTY_INBOX);
   readonly #toasts = new ToastTimers((id) => { this.#person?.hidden(id); });
-  readonly #requests = new Observable<ReadonlyMap<string, Request>>(new Map());
+  readonly #requests = new Requests();
   readonly #handler: Observable<PromptHandler | null>;
   readonly #person: Person | null;
   readonly #shown: ShownIds;
@@ -81,7 +71,7 @@ export class Bellwire {
   }
 
   get requests(): Readable<ReadonlyMap<string, Request>> {
-    return this.#requests;
+    return this.#requests.all;
   }
 
   get handler(): Readable<PromptHandler | null> {
@@ -122,7 +112,7 @@ export class Bellwire {
   async press(id: string, index: number): Promise<void> {
     const item = this.#find(id);
     const action = item?.actions[index];
-    if (!item || !action || this.blocked(item, index) !== null || this.#requests.get().get(id)?.state === 'sending') return;
+    if (!item || !action || this.blocked(item, index) !== null || this.#requests.of(id)?.state === 'sending') return;
     if (action.action === 'dismiss') return this.dismiss(id, index);
     this.#toasts.move((state, now) => deck.busy(state, id, now));
     await this.#request(id, 'press', index, async () => {
@@ -155,7 +145,7 @@ export class Bellwire {
 
   /** Repeats the request that failed. */
   async retry(id: string): Promise<void> {
-    const request = this.#requests.get().get(id);
+    const request = this.#requests.of(id);
     if (request?.state !== 'failed') return;
     switch (request.action) {
       case 'press':
@@ -243,10 +233,10 @@ export class Bellwire {
     this.#changed.add(item.id);
     this.#inbox.update((inbox) => put(inbox, [item]));
     if (!isSettled(item)) return;
-    const request = this.#requests.get().get(item.id);
+    const request = this.#requests.of(item.id);
     // The toast of a button that was pressed here says how that went before it goes.
     if (request?.action === 'press' && (request.problem === null || !canRetry(request.problem))) return;
-    this.#forget(item.id, 'failed');
+    this.#requests.forget(item.id, 'failed');
     this.#toasts.move((state, now) => deck.leave(state, item.id, now));
   }
 
@@ -274,27 +264,17 @@ export class Bellwire {
   async #request(id: string, action: Request['action'], index: number | null, work: () => Promise<void>): Promise<void> {
     const item = this.#find(id);
     const toast = deck.find(this.#toasts.deck.get(), id) !== null;
-    this.#remember(id, { action, index, state: 'sending', problem: null });
+    this.#requests.remember(id, { action, index, state: 'sending', problem: null });
     try {
       await work();
-      this.#remember(id, { action, index, state: 'sent', problem: null });
-      setTimeout(() => { this.#forget(id, 'sent'); }, deck.SENT_MS + deck.FADE_MS);
+      this.#requests.remember(id, { action, index, state: 'sent', problem: null });
+      setTimeout(() => { this.#requests.forget(id, 'sent'); }, deck.SENT_MS + deck.FADE_MS);
     } catch (error) {
       const problem = problemOf(error);
-      this.#remember(id, { action, index, state: 'failed', problem });
+      this.#requests.remember(id, { action, index, state: 'failed', problem });
       if (!item || !toast) return;
       this.#toasts.move((state, now) => failed(state, item, problem, now));
     }
-  }
-
-  #remember(id: string, request: Request): void {
-    const entries = [...this.#requests.get()].filter(([other]) => other !== id).slice(1 - REQUESTS_MAX);
-    this.#requests.set(new Map([...entries, [id, request]]));
-  }
-
-  #forget(id: string, state: Request['state']): void {
-    if (this.#requests.get().get(id)?.state !== state) return;
-    this.#requests.set(new Map([...this.#requests.get()].filter(([other]) => other !== id)));
   }
 
   /** Another tab has shown the toast for its time. */

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Bellwire, type BellwireOptions, type PromptContext } from '../src/bellwire.ts';
+import { view } from '../src/store/inbox.ts';
 import { promptAction, toastItem } from './fixtures.ts';
 
 let open: Bellwire | null = null;
@@ -125,4 +126,26 @@ test('a token and headers are sent with every request, never in the address', as
   expect(requests[0]?.[1].get('authorization')).toBe('Bearer secret');
   expect(requests[0]?.[1].get('x-page')).toBe('1');
   expect(open.inbox.get().connection).toBe('ended');
+});
+
+test('a page that comes after the filter was changed is not shown under the new one', async () => {
+  const asked: string[] = [];
+  const waiting: ((response: Response) => void)[] = [];
+  const fetch = (path: string): Promise<Response> => {
+    if (!path.includes('?')) return Promise.resolve(new Response('{}', { status: 401 }));
+    asked.push(path);
+    return new Promise((resolve) => waiting.push(resolve));
+  };
+  const list = (id: string): Response => new Response(JSON.stringify({ items: [{ ...toastItem(id), dismissed_at: id === 'gone' ? 'now' : null }], next_cursor: null }));
+  open = new Bellwire({ user: 'ada', shareTabs: false, fetch });
+  const ids = (): string[] => view((open ?? new Bellwire()).inbox.get()).map(({ id }) => id);
+  open.choose({ state: 'all', type: null });
+  open.choose({ state: 'dismissed', type: null });
+  expect(asked).toHaveLength(1);
+  waiting.shift()?.(list('there'));
+  await vi.waitFor(() => { expect(asked).toHaveLength(2); });
+  expect(ids()).toEqual([]);
+  expect(asked[1]).toContain('state=dismissed');
+  waiting.shift()?.(list('gone'));
+  await vi.waitFor(() => { expect(ids()).toEqual(['gone']); });
 });

@@ -1,8 +1,8 @@
 import type { Access } from './client/access.js';
 import { type Notification, type Position } from './notification.js';
-import { type Problem } from './problem.js';
 import { type Filter, type Inbox } from './store/inbox.js';
 import { type Readable } from './store/observable.js';
+import { type Request } from './store/requests.js';
 import * as deck from './store/toasts.js';
 export interface PromptContext {
     readonly notification: Notification;
@@ -18,14 +18,6 @@ export interface BellwireOptions extends Access {
     readonly onPrompt?: PromptHandler | undefined;
     /** Whether the tabs of this origin share one stream. Default: yes. */
     readonly shareTabs?: boolean;
-}
-/** What the person asked for with one notification, and how it went. */
-export interface Request {
-    readonly action: 'press' | 'dismiss' | 'read' | 'unread';
-    /** The index of the pressed button. */
-    readonly index: number | null;
-    readonly state: 'sending' | 'sent' | 'failed';
-    readonly problem: Problem | null;
 }
 export declare class Bellwire {
     #private;

@@ -1,8 +1,9 @@
 // The buttons of a notification, the same in a toast and in the inbox: what they send, and how the request went.
 import { type TemplateResult, html, nothing } from 'lit';
-import type { Bellwire, Request } from '../bellwire.ts';
+import type { Bellwire } from '../bellwire.ts';
 import { type Notification, pressedAction } from '../notification.ts';
 import { canRetry } from '../problem.ts';
+import type { Request } from '../store/requests.ts';
 import type { Strings } from '../strings.ts';
 import { icon } from './icons.ts';
 
