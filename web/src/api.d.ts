@@ -144,7 +144,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the paragraph for the agent's system prompt that explains the notification blocks
+         * Get the paragraph for the agent's system prompt that explains notifications of a style
          * @description May be called with a token of scope admin, agent.
          */
         get: operations["conversations_system_prompt"];
@@ -596,7 +596,7 @@ export interface paths {
         patch: operations["settings_patch"];
         trace?: never;
     };
-    "/v1/users/{id}/email/confirm": {
+    "/v1/users/{id}/{channel}/confirm": {
         parameters: {
             query?: never;
             header?: never;
@@ -606,7 +606,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Confirm a person's address with the mailed code
+         * Confirm a person's address on a channel with the code that was sent to it
          * @description May be called with a token of scope admin, user.
          */
         post: operations["settings_confirm"];
@@ -627,7 +627,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Erase all data of a person
+         * Erase all data of a person; 404 if the hub has none
          * @description May be called with a token of scope admin, user.
          */
         delete: operations["users_erase"];
@@ -660,6 +660,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the token of the request: its scope, and the person and conversation it is bound to
+         * @description May be called with a token of scope admin, agent, user, ingest, daemon.
+         */
+        get: operations["tokens_current"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tokens/{id}": {
         parameters: {
             query?: never;
@@ -680,6 +700,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/email/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send one test email with the hub's settings, and report each step of the SMTP session
+         * @description May be called with a token of scope admin.
+         */
+        post: operations["email_test_send"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/u/{signed}": {
         parameters: {
             query?: never;
@@ -688,13 +728,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The page of the unsubscribe link in a mail; it asks for confirmation and changes nothing
+         * The page of the unsubscribe link in a message; it asks for confirmation and changes nothing
          * @description Anyone may call it, without a token.
          */
         get: operations["unsubscribe_ask"];
         put?: never;
         /**
-         * Stop mail to the address that the link was mailed to
+         * Stop messages to the address that the link was sent to
          * @description Anyone may call it, without a token.
          */
         post: operations["unsubscribe_act"];
@@ -808,7 +848,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description An event with `conversation_id` or `user_id`. A token that is bound to a conversation may leave both out: then that one is meant. */
+        /** @description An event with `conversation_id` or `user_id`. A token that is bound to a conversation may leave both out and publishes to that one. */
         AddressedEvent: components["schemas"]["NewEvent"] | {
             conversation_id: string;
         } | {
@@ -924,7 +964,7 @@ export interface components {
              */
             style?: "block" | "append" | "synthetic" | null;
             /**
-             * @description The API format of synthetic messages. Default: `anthropic`.
+             * @description The API format of synthetic messages, with style `synthetic` only. Default: `anthropic`.
              * @enum {string|null}
              */
             shape?: "anthropic" | "openai_chat" | "openai_responses" | null;
@@ -1091,29 +1131,11 @@ export interface components {
             muted_origins?: string[] | null;
             email?: components["schemas"]["EmailChange"] | null;
             telegram?: components["schemas"]["TelegramChange"] | null;
-            /** @description The hours in which no mail is sent; null = none. */
+            /** @description The hours in which nothing is sent; null = none. */
             quiet_hours?: components["schemas"]["QuietHoursChange"] | null;
             toasts?: components["schemas"]["ToastsChange"] | null;
         };
-        /** @description Email. */
-        EmailChange: {
-            /**
-             * @description Whether it is enabled.
-             * @default null
-             */
-            enabled: boolean | null;
-            /** @description The address. The hub mails a code to it, and sends notifications only after the code was confirmed. */
-            address?: string | null;
-        };
-        /** @description Telegram. */
-        TelegramChange: {
-            /**
-             * @description Whether it is enabled.
-             * @default null
-             */
-            enabled: boolean | null;
-        };
-        /** @description The hours in which no mail is sent. Omitted fields stay unchanged; the first time, all three are required. */
+        /** @description The hours in which nothing is sent. Omitted fields stay unchanged; the first time, all three are required. */
         QuietHoursChange: {
             /**
              * @description When they begin, such as `22:00`.
@@ -1137,13 +1159,13 @@ export interface components {
             enabled: boolean | null;
         };
         /**
-         * @description The code that was mailed to an address.
+         * @description The code that was sent to a target.
          * @example {
          *       "code": "493017"
          *     }
          */
         Confirmation: {
-            /** @description The code from the mail. */
+            /** @description The code from the message. */
             code: string;
         };
         /**
@@ -1198,6 +1220,16 @@ export interface components {
             user_id: string;
             conversation_id?: null;
         };
+        /**
+         * @description Where to send a test email.
+         * @example {
+         *       "address": "ada@example.org"
+         *     }
+         */
+        NewEmailTest: {
+            /** @description The recipient. */
+            address: string;
+        };
         /** @description The body of every error response. */
         Error: {
             error: components["schemas"]["Problem"];
@@ -1214,6 +1246,8 @@ export interface components {
             hint?: string | null;
             /** @description What settled a notification before this button was pressed. Only in the 409 of a pressed button. */
             settled_by?: components["schemas"]["SettledBy"] | null;
+            /** @description The events that have the id. Only in the 409 of an event's id that several senders have used. */
+            candidates?: components["schemas"]["EventCandidate"][];
         };
         /** @description What settled a notification: the button that was pressed first, or its dismissal. */
         SettledBy: {
@@ -1235,12 +1269,32 @@ export interface components {
              */
             at: string;
         };
+        /** @description An event that a sender published under the id that was asked for. */
+        EventCandidate: {
+            /**
+             * Format: uuid
+             * @description The hub's id of the event, which is unique.
+             */
+            event_id: string;
+            /** @description The person it belongs to. */
+            user_id: string;
+            /** @description The conversation it was for. */
+            conversation_id: string | null;
+            /** @description The type. */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             */
+            accepted_at: string;
+        };
         /**
          * @description The results of publishing, in the order of the events.
          * @example {
          *       "events": [
          *         {
-         *           "id": "0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0",
+         *           "id": "build-17",
+         *           "event_id": "0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0",
          *           "filtered": 14,
          *           "verdicts": [
          *             {
@@ -1264,6 +1318,11 @@ export interface components {
             /** @description The event's id: the client's own if it sent one, otherwise the hub's. */
             id: string;
             /**
+             * Format: uuid
+             * @description The hub's id of the event, which is unique.
+             */
+            event_id: string;
+            /**
              * Format: uint32
              * @description How many subscribers do not listen for its type.
              */
@@ -1273,7 +1332,7 @@ export interface components {
         };
         /** @description The verdict on an event for one subscriber. */
         Verdict: {
-            /** @description The subscriber; `*` for all of them. */
+            /** @description The subscriber; `*` for all of them, as in the verdict on an event for which no subscriber listens. */
             subscriber: string;
             /** @description The conversation it decided for; null where the person has none open. */
             conversation_id: string | null;
@@ -1306,6 +1365,11 @@ export interface components {
              * @description How many repeats there have been.
              */
             repeats?: number | null;
+            /**
+             * @description What the sender of the event should know: that no field of its payload is shown, or which type is nearest to one
+             *     that no subscriber listens for.
+             */
+            hint?: string | null;
         };
         /** @description What every list answers. */
         ListedEventList: {
@@ -1475,6 +1539,8 @@ export interface components {
             content: string | null;
             /** @description The injection it was shown in. */
             call_id: string | null;
+            /** @description Why the subscriber's template failed, if it did. The text is then in the built-in form. */
+            template_error?: string | null;
             /**
              * Format: date-time
              * @description When it was created.
@@ -1531,6 +1597,8 @@ export interface components {
              * @description When it will be sent, if the hourly limit was reached.
              */
             due_at: string | null;
+            /** @description Why the subscriber's template failed, if it did. The person then reads a plain sentence. */
+            template_error?: string | null;
             /** @description Its deliveries. */
             deliveries: components["schemas"]["Delivery"][];
         };
@@ -1638,11 +1706,8 @@ export interface components {
             notification_id: string | null;
             /** @description The recipient. */
             user_id: string;
-            /**
-             * @description The channel.
-             * @enum {string}
-             */
-            channel: "email" | "telegram";
+            /** @description The name of the channel. */
+            channel: string;
             /** @description The address in the channel. */
             target: string;
             /**
@@ -1838,10 +1903,17 @@ export interface components {
         };
         /** @description The paragraph for an agent's system prompt. */
         SystemPrompt: {
+            /** @description The paragraph. It contains the boundary. */
+            system_prompt: string;
             /** @description The current boundary, the mark of genuine notification blocks. */
             boundary: string;
-            /** @description The paragraph. It contains the boundary. */
-            text: string;
+            /**
+             * @description The definition of the tool `_system_notification`, with style `synthetic` only. Providers refuse calls of a tool
+             *     that is not defined.
+             */
+            tool?: {
+                [key: string]: unknown;
+            } | null;
         };
         /** @description The `data` of one hint, whose `event` is `pending`, `wake` or `immediate`. */
         Hint: {
@@ -2088,8 +2160,8 @@ export interface components {
             /** @description The rendered text as TOON; null if the template fails. A notification would then use the built-in form. */
             content: string | null;
             /**
-             * @description The plain text that a person gets; null where the subscriber is for agents only, or `template_user` fails and a
-             *     plain sentence would be sent.
+             * @description The plain text that a person gets; null where the subscriber is for agents only, or where the template fails and
+             *     a plain sentence would be sent.
              * @default null
              */
             content_user: string | null;
@@ -2199,6 +2271,14 @@ export interface components {
          *         "source_stale"
          *       ],
          *       "muted_origins": [],
+         *       "quiet_hours": {
+         *         "start": "22:00",
+         *         "end": "07:00",
+         *         "timezone": "Europe/Berlin"
+         *       },
+         *       "toasts": {
+         *         "enabled": true
+         *       },
          *       "email": {
          *         "enabled": true,
          *         "address": "ada@example.org",
@@ -2208,14 +2288,6 @@ export interface components {
          *         "enabled": false,
          *         "chat_id": null,
          *         "paired": false
-         *       },
-         *       "quiet_hours": {
-         *         "start": "22:00",
-         *         "end": "07:00",
-         *         "timezone": "Europe/Berlin"
-         *       },
-         *       "toasts": {
-         *         "enabled": true
          *       }
          *     }
          */
@@ -2226,32 +2298,11 @@ export interface components {
             muted_origins: string[];
             email: components["schemas"]["EmailSettings"];
             telegram: components["schemas"]["TelegramSettings"];
-            /** @description The hours in which no mail is sent; null = none. */
+            /** @description The hours in which nothing is sent; null = none. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
             toasts: components["schemas"]["ToastSettings"];
         };
-        /** @description Email. */
-        EmailSettings: {
-            /** @description Whether it is enabled. */
-            enabled: boolean;
-            /** @description The address. */
-            address: string | null;
-            /** @description Whether the address was confirmed with the mailed code. */
-            confirmed: boolean;
-        };
-        /** @description Telegram. */
-        TelegramSettings: {
-            /** @description Whether it is enabled. */
-            enabled: boolean;
-            /**
-             * Format: int64
-             * @description The id of the chat, if it is known.
-             */
-            chat_id: number | null;
-            /** @description Whether the chat was confirmed to be the person's. */
-            paired: boolean;
-        };
-        /** @description The hours in which no mail is sent. */
+        /** @description The hours in which nothing is sent. */
         QuietHours: {
             /** @description When they begin, such as `22:00`. */
             start: string;
@@ -2340,6 +2391,78 @@ export interface components {
              */
             revoked_at: string | null;
         };
+        /** @description The token of the request: what it may do, and what it is bound to. */
+        OwnToken: {
+            /** @description Its id. */
+            id: string;
+            /**
+             * @description The scope.
+             * @enum {string}
+             */
+            scope: "admin" | "agent" | "user" | "ingest" | "daemon";
+            /** @description The person it is bound to; null if it is bound to no one person. */
+            user_id: string | null;
+            /** @description The conversation it is bound to. */
+            conversation_id: string | null;
+            /** @description The authenticated name that people see as the sender. */
+            origin: string | null;
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
+            expires_at: string | null;
+        };
+        /**
+         * @description What became of a test email.
+         * @example {
+         *       "outcome": "misconfigured",
+         *       "message": "email is not set up right: the server said 535 5.7.8 not accepted at AUTH; check the settings of [email]",
+         *       "steps": [
+         *         {
+         *           "step": "configuration",
+         *           "result": "ok",
+         *           "detail": "smtp.example.org:587, tls starttls, from bell@example.org"
+         *         },
+         *         {
+         *           "step": "connect",
+         *           "result": "ok",
+         *           "detail": "smtp.example.org:587 answers"
+         *         },
+         *         {
+         *           "step": "message",
+         *           "result": "not_reached",
+         *           "detail": null
+         *         }
+         *       ]
+         *     }
+         */
+        EmailTest: {
+            /**
+             * @description `accepted` by the mail server; `refused` permanently; `misconfigured`: a setting of `[email]` is wrong; `not_sent`:
+             *     a later attempt may succeed; `unknown`: sent without an answer, so it may have arrived.
+             * @enum {string}
+             */
+            outcome: "accepted" | "refused" | "misconfigured" | "not_sent" | "unknown";
+            /** @description The outcome in words. */
+            message: string;
+            /** @description The steps, in order. */
+            steps: components["schemas"]["EmailTestStep"][];
+        };
+        /** @description A step of the SMTP session. */
+        EmailTestStep: {
+            /**
+             * @description Which step. `message` is the transfer: sender, recipient and text.
+             * @enum {string}
+             */
+            step: "configuration" | "connect" | "greeting" | "tls" | "login" | "message";
+            /**
+             * @description `skipped` = the configuration has no such step.
+             * @enum {string}
+             */
+            result: "ok" | "failed" | "unknown" | "skipped" | "not_reached";
+            /** @description What happened. */
+            detail: string | null;
+        };
         /** @description The health of the hub. */
         Health: {
             /**
@@ -2349,6 +2472,51 @@ export interface components {
             status: "ok" | "ready";
             /** @description The parts that do not work; the hub works without them. */
             degraded?: string[];
+            /** @description The channels to people; only in the answer of `/readyz`. */
+            channels?: components["schemas"]["ChannelHealth"][];
+        };
+        /** @description The health of a channel. */
+        ChannelHealth: {
+            /** @description The name of the channel. */
+            name: string;
+            /**
+             * @description `ready`, `failing`: the hub's log says why, or `off`: it is not configured.
+             * @enum {string}
+             */
+            status: "ready" | "failing" | "off";
+        };
+        /** @description Email. */
+        EmailSettings: {
+            /** @description Whether it is enabled. */
+            enabled: boolean;
+            /** @description The address. The hub mails a code to it, and sends notifications only after the code was confirmed. */
+            address: string | null;
+            /** @description Whether the address was confirmed with the mailed code. */
+            confirmed: boolean;
+        };
+        /** @description Email. */
+        EmailChange: {
+            /** @description Whether it is enabled. */
+            enabled?: boolean | null;
+            /** @description The address. The hub mails a code to it, and sends notifications only after the code was confirmed. */
+            address?: string | null;
+        };
+        /** @description Telegram. */
+        TelegramSettings: {
+            /** @description Whether it is enabled. */
+            enabled: boolean;
+            /**
+             * Format: int64
+             * @description The id of the chat, if it is known.
+             */
+            chat_id: number | null;
+            /** @description Whether the chat was confirmed to be the person's. */
+            paired: boolean;
+        };
+        /** @description Telegram. */
+        TelegramChange: {
+            /** @description Whether it is enabled. */
+            enabled?: boolean | null;
         };
     };
     responses: {
@@ -2514,7 +2682,7 @@ export interface components {
     };
     parameters: {
         /**
-         * @description Whose conversation is meant, where a caller who may speak for everyone has to say so: two people may use the same id. Without it, it is the one that such a caller made, or else the only one.
+         * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
          * @example ada
          */
         user_id: string;
@@ -2690,7 +2858,8 @@ export interface operations {
                      * @example {
                      *       "events": [
                      *         {
-                     *           "id": "0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0",
+                     *           "id": "build-17",
+                     *           "event_id": "0198c0de-5bbd-7d47-b5fb-4c6c85fb6ae0",
                      *           "filtered": 14,
                      *           "verdicts": [
                      *             {
@@ -2743,7 +2912,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The event: the hub's id, or the client's own.
+                 * @description The event: the hub's id (`event_id`), or the id its sender gave it.
                  * @example build-17
                  */
                 id: string;
@@ -2830,7 +2999,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Whose conversation is meant, where a caller who may speak for everyone has to say so: two people may use the same id. Without it, it is the one that such a caller made, or else the only one.
+                 * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
                  * @example ada
                  */
                 user_id?: components["parameters"]["user_id"];
@@ -2964,7 +3133,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Whose conversation is meant, where a caller who may speak for everyone has to say so: two people may use the same id. Without it, it is the one that such a caller made, or else the only one.
+                 * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
                  * @example ada
                  */
                 user_id?: components["parameters"]["user_id"];
@@ -3049,7 +3218,7 @@ export interface operations {
                 /** @description The `next_cursor` of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Whose conversation is meant, where a caller who may speak for everyone has to say so: two people may use the same id. Without it, it is the one that such a caller made, or else the only one.
+                 * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
                  * @example ada
                  */
                 user_id?: components["parameters"]["user_id"];
@@ -3102,7 +3271,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Whose conversation is meant, where a caller who may speak for everyone has to say so: two people may use the same id. Without it, it is the one that such a caller made, or else the only one.
+                 * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
                  * @example ada
                  */
                 user_id?: components["parameters"]["user_id"];
@@ -3173,8 +3342,12 @@ export interface operations {
     conversations_system_prompt: {
         parameters: {
             query?: {
+                /** @description The style of the injections, which the paragraph explains. Default: `block`. */
+                style?: "block" | "append" | "synthetic" | null;
+                /** @description The API format of the tool definition, with style `synthetic` only. Default: `anthropic`. */
+                shape?: "anthropic" | "openai_chat" | "openai_responses" | null;
                 /**
-                 * @description Whose conversation is meant, where a caller who may speak for everyone has to say so: two people may use the same id. Without it, it is the one that such a caller made, or else the only one.
+                 * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
                  * @example ada
                  */
                 user_id?: components["parameters"]["user_id"];
@@ -3226,8 +3399,12 @@ export interface operations {
     conversations_rotate: {
         parameters: {
             query?: {
+                /** @description The style of the injections, which the paragraph explains. Default: `block`. */
+                style?: "block" | "append" | "synthetic" | null;
+                /** @description The API format of the tool definition, with style `synthetic` only. Default: `anthropic`. */
+                shape?: "anthropic" | "openai_chat" | "openai_responses" | null;
                 /**
-                 * @description Whose conversation is meant, where a caller who may speak for everyone has to say so: two people may use the same id. Without it, it is the one that such a caller made, or else the only one.
+                 * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
                  * @example ada
                  */
                 user_id?: components["parameters"]["user_id"];
@@ -3286,7 +3463,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Whose conversation is meant, where a caller who may speak for everyone has to say so: two people may use the same id. Without it, it is the one that such a caller made, or else the only one.
+                 * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
                  * @example ada
                  */
                 user_id?: components["parameters"]["user_id"];
@@ -4233,6 +4410,8 @@ export interface operations {
     reminders_list: {
         parameters: {
             query?: {
+                /** @description Only the reminders of this person. A person's token lists its own in any case. */
+                user_id?: string;
                 /** @description The page size. Default: 20. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */
@@ -4267,6 +4446,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             421: components["responses"]["HostNotAllowed"];
             429: components["responses"]["TooMany"];
@@ -4573,6 +4753,14 @@ export interface operations {
                      *         "source_stale"
                      *       ],
                      *       "muted_origins": [],
+                     *       "quiet_hours": {
+                     *         "start": "22:00",
+                     *         "end": "07:00",
+                     *         "timezone": "Europe/Berlin"
+                     *       },
+                     *       "toasts": {
+                     *         "enabled": true
+                     *       },
                      *       "email": {
                      *         "enabled": true,
                      *         "address": "ada@example.org",
@@ -4582,14 +4770,6 @@ export interface operations {
                      *         "enabled": false,
                      *         "chat_id": null,
                      *         "paired": false
-                     *       },
-                     *       "quiet_hours": {
-                     *         "start": "22:00",
-                     *         "end": "07:00",
-                     *         "timezone": "Europe/Berlin"
-                     *       },
-                     *       "toasts": {
-                     *         "enabled": true
                      *       }
                      *     }
                      */
@@ -4660,6 +4840,14 @@ export interface operations {
                      *         "source_stale"
                      *       ],
                      *       "muted_origins": [],
+                     *       "quiet_hours": {
+                     *         "start": "22:00",
+                     *         "end": "07:00",
+                     *         "timezone": "Europe/Berlin"
+                     *       },
+                     *       "toasts": {
+                     *         "enabled": true
+                     *       },
                      *       "email": {
                      *         "enabled": true,
                      *         "address": "ada@example.org",
@@ -4669,14 +4857,6 @@ export interface operations {
                      *         "enabled": false,
                      *         "chat_id": null,
                      *         "paired": false
-                     *       },
-                     *       "quiet_hours": {
-                     *         "start": "22:00",
-                     *         "end": "07:00",
-                     *         "timezone": "Europe/Berlin"
-                     *       },
-                     *       "toasts": {
-                     *         "enabled": true
                      *       }
                      *     }
                      */
@@ -4725,6 +4905,11 @@ export interface operations {
                  * @example ada
                  */
                 id: string;
+                /**
+                 * @description The name of the channel.
+                 * @example email
+                 */
+                channel: "email";
             };
             cookie?: never;
         };
@@ -4751,6 +4936,14 @@ export interface operations {
                      *         "source_stale"
                      *       ],
                      *       "muted_origins": [],
+                     *       "quiet_hours": {
+                     *         "start": "22:00",
+                     *         "end": "07:00",
+                     *         "timezone": "Europe/Berlin"
+                     *       },
+                     *       "toasts": {
+                     *         "enabled": true
+                     *       },
                      *       "email": {
                      *         "enabled": true,
                      *         "address": "ada@example.org",
@@ -4760,14 +4953,6 @@ export interface operations {
                      *         "enabled": false,
                      *         "chat_id": null,
                      *         "paired": false
-                     *       },
-                     *       "quiet_hours": {
-                     *         "start": "22:00",
-                     *         "end": "07:00",
-                     *         "timezone": "Europe/Berlin"
-                     *       },
-                     *       "toasts": {
-                     *         "enabled": true
                      *       }
                      *     }
                      */
@@ -4936,6 +5121,46 @@ export interface operations {
             507: components["responses"]["NoSpace"];
         };
     };
+    tokens_current: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnToken"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
     tokens_revoke: {
         parameters: {
             query?: never;
@@ -4974,6 +5199,87 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
+    email_test_send: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+                /**
+                 * @description The caller's own name for this call. Sent again within a day it gets the first answer; with another body, 409.
+                 * @example retry-1
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "address": "ada@example.org"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewEmailTest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "outcome": "misconfigured",
+                     *       "message": "email is not set up right: the server said 535 5.7.8 not accepted at AUTH; check the settings of [email]",
+                     *       "steps": [
+                     *         {
+                     *           "step": "configuration",
+                     *           "result": "ok",
+                     *           "detail": "smtp.example.org:587, tls starttls, from bell@example.org"
+                     *         },
+                     *         {
+                     *           "step": "connect",
+                     *           "result": "ok",
+                     *           "detail": "smtp.example.org:587 answers"
+                     *         },
+                     *         {
+                     *           "step": "message",
+                     *           "result": "not_reached",
+                     *           "detail": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EmailTest"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             421: components["responses"]["HostNotAllowed"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Failed"];

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { expect, test } from 'vitest';
+import { VARIABLES } from '../src/elements/theme.ts';
 
 const web = path.resolve(import.meta.dirname, '..');
 
@@ -35,3 +36,12 @@ function tree(folder: string): Record<string, string> {
   const names = files.map((file) => path.join(file.parentPath, file.name)).sort();
   return Object.fromEntries(names.map((name) => [path.relative(folder, name), readFileSync(name, 'utf8')]));
 }
+
+test('docs/web.md lists every variable that a page can set', () => {
+  const guide = readFileSync(path.join(web, '../docs/web.md'), 'utf8');
+  const styles = readFileSync(path.join(web, 'src/elements/theme.ts'), 'utf8') + readFileSync(path.join(web, 'src/elements/toast-styles.ts'), 'utf8');
+  const used = [...styles.matchAll(/--bellwire-[a-z-]+/g)].map(([name]) => name);
+  const severity = /^--bellwire(-(?:success|warning|error))$/;
+  for (const name of new Set(used)) expect(guide).toContain(`\`${name.replace(severity, '$1')}\``);
+  for (const name of VARIABLES) expect(used).toContain(name);
+});
