@@ -1,4 +1,4 @@
-// The first page of docs/web.md, as it is printed there.
+// The first page of docs/web.md, as it is printed there, with the module that the hub serves.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ test('docs/web.md: the elements and the script are enough', async () => {
   const [page] = blocks.filter(({ language }) => language === 'html');
   const [script] = blocks.filter(({ language }) => language === 'js');
   const person = await newPerson(here);
-  const replaced = { 'https://bell.example.org': here.hub.url, "'ada'": `'${person.user}'`, 'bw_…': person.token };
+  const replaced = { "'https://bell.example.org/elements.js'": `'${here.hub.url}/elements.js'`, "url: 'https://bell.example.org'": `url: '${here.hub.url}'`, "'ada'": `'${person.user}'`, 'bw_…': person.token };
   let text = script.body;
   for (const [printed, real] of Object.entries(replaced)) {
     assert.ok(text.includes(printed), printed);
@@ -22,7 +22,6 @@ test('docs/web.md: the elements and the script are enough', async () => {
   }
   extra['/documented/'] = `<!doctype html><html lang="en"><meta charset="utf-8"><title>As documented</title>${page.body}`;
   extra['/documented/page.js'] = text;
-  extra['/documented/elements.js'] = `export * from '/web/dist/elements.js';`;
   const context = await newContext(here);
   const tab = await context.newPage();
   await tab.goto(`${here.site.origin}/documented/`);

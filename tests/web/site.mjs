@@ -28,7 +28,7 @@ export async function serveSite(root, extra = {}) {
     const body = extra[pathname] ?? (await readFile(file).catch(() => null));
     const headers = {
       'content-type': `${TYPES[path.extname(file)] ?? 'text/plain'}; charset=utf-8`,
-      'content-security-policy': policy.replace('https://bell.example.org', site.hub), 'cache-control': 'no-store',
+      'content-security-policy': policy.replaceAll('https://bell.example.org', site.hub), 'cache-control': 'no-store',
     };
     response.writeHead(body === null ? 404 : 200, headers).end(body ?? 'not found');
   });

@@ -92,10 +92,11 @@ test('when the tab that reads the stream closes, another one goes on without a g
   await toasts(pages[1]).first().waitFor();
   await recordToasts(pages[1]);
   await Promise.all([pages[0].close(), person.show({ message: 'Meanwhile', duration: 20_000 })]);
+  // A tab that closes does not report how its requests ended.
+  await until('the stream of the other tab', () => [...streams].some((request) => !request.frame().page().isClosed()));
   await person.show({ message: 'After', duration: 20_000 });
   await until('all toasts', async () => (await shown(pages[1])).join() === 'After,Before,Meanwhile');
   assert.deepEqual((await appeared(pages[1])).sort(), ['After', 'Meanwhile']);
-  // A tab that closes does not report how its requests ended.
   assert.equal([...streams].filter((request) => !request.frame().page().isClosed()).length, 1);
   await end();
 });

@@ -804,6 +804,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/elements.js": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The toasts and the inbox for web pages, as one ES module
+         * @description Anyone may call it, without a token.
+         */
+        get: operations["elements_serve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.json": {
         parameters: {
             query?: never;
@@ -5416,6 +5436,35 @@ export interface operations {
             500: components["responses"]["Failed"];
             503: components["responses"]["TryAgain"];
             504: components["responses"]["Timeout"];
+        };
+    };
+    elements_serve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/javascript": string;
+                };
+            };
+            /** @description The client has this version: its `ETag` is in `If-None-Match`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            421: components["responses"]["HostNotAllowed"];
+            503: components["responses"]["TryAgain"];
         };
     };
     openapi_serve: {
