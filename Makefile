@@ -9,7 +9,7 @@ NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-11s %s\n", $$1, $$2 }'
 
 .PHONY: run
 run: ## Start the hub; nothing needs to be configured
@@ -81,3 +81,7 @@ chaos: ## Kill the hub under load, again and again (KILLS=1000 SEED=n)
 .PHONY: fuzz
 fuzz: ## Long property runs and fuzz targets (SECONDS_EACH=60)
 	scripts/fuzz
+
+.PHONY: screenshots
+screenshots: ## Pictures of the elements, light and dark, desktop and phone, into target/screenshots
+	scripts/in-browser node screenshots.mjs

@@ -78,6 +78,14 @@ export async function signIn({ site, hub }, page, person) {
   await page.locator('bellwire-inbox').and(page.locator('[data-connection=live]')).waitFor({ state: 'attached' });
 }
 
+/** Waits until nothing appears or goes any more. Bars that show the time go on. */
+export const settled = (page) => page.evaluate(() => {
+  const roots = (root) => [root, ...[...root.querySelectorAll('*')].flatMap(({ shadowRoot }) => (shadowRoot ? roots(shadowRoot) : []))];
+  const animations = roots(document).flatMap((root) => root.getAnimations());
+  const short = animations.filter(({ effect }) => effect.getTiming().duration < 1000);
+  return Promise.all(short.map(({ finished }) => finished.catch(() => null))).then(() => undefined);
+});
+
 /** The toasts of a page, from the front to the back. */
 export const toasts = (page) => page.locator('bellwire-toast-layer .toast:not([data-phase=leaving])');
 export const toast = (page, id) => page.locator(`bellwire-toast-layer .toast[data-id="${id}"]`);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
-import { newContext, newPerson, openPage, stage, toast, toasts } from './browser.mjs';
+import { newContext, newPerson, openPage, settled, stage, toast, toasts } from './browser.mjs';
 import { until } from './hub.mjs';
 
 const here = stage();
@@ -39,8 +39,6 @@ async function fill(person, page) {
   await page.getByRole('button', { name: 'more' }).waitFor();
   await settled(page);
 }
-
-const settled = (page) => page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => null))));
 
 async function openInbox(person, page) {
   await person.send('A reminder', 'reminder');

@@ -367,11 +367,13 @@ describe('a button', () => {
     await page.route('**/actions/*', (route) => route.abort());
     await toast(page, id).getByRole('button', { name: 'View Logs' }).click();
     await toast(page, id).getByText('Not sent: the hub cannot be reached.').waitFor();
+    await page.locator('bellwire-toast-layer [aria-live=assertive]').getByText('Not sent: the hub cannot be reached.').waitFor({ state: 'attached' });
     await away(page);
     assert.equal(await toast(page, id).getAttribute('data-phase'), 'busy', 'its time has stopped');
     await page.unroute('**/actions/*');
     await toast(page, id).getByRole('button', { name: 'Retry' }).click();
     await toast(page, id).getByText('Sent').waitFor();
+    await page.locator('bellwire-toast-layer [aria-live=polite]').getByText('Sent').waitFor({ state: 'attached' });
     assert.match((await person.inject('call_1')).block, /show me the build logs/);
     await end();
   });

@@ -27,8 +27,18 @@ test('dist is what the sources build; make web writes it', () => {
 }, 60_000);
 
 test('the modules can be imported where there is no page', () => {
-  const script = "const { connect } = await import('./dist/elements.js'); if (typeof connect !== 'function') throw new Error();";
-  execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: web, stdio: 'pipe' });
+  const script = `
+    import { createElement } from 'react';
+    import { renderToString } from 'react-dom/server';
+    import { connect } from './dist/elements.js';
+    import { BellwireInbox, BellwireToaster, useBellwire, useUnread } from './dist/react.js';
+    const App = () => {
+      const unread = useUnread(useBellwire({ user: 'ada', token: 'bw_' }));
+      return createElement('main', null, unread, createElement(BellwireToaster, { hotkey: 'F8' }), createElement(BellwireInbox));
+    };
+    console.log(typeof connect, renderToString(createElement(App)));`;
+  const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: web, encoding: 'utf8' });
+  expect(printed.trim()).toBe('function <main>0<bellwire-toaster hotkey="F8"></bellwire-toaster><bellwire-inbox></bellwire-inbox></main>');
 });
 
 function tree(folder: string): Record<string, string> {

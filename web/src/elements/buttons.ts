@@ -49,14 +49,14 @@ function promptsOf(item: Notification): { label: string; prompt: string; index: 
 }
 
 function outcome(text: string): TemplateResult {
-  return html`<div class="outcome" role="status">${icon('check', 14)}<span class="text" dir="auto">${text}</span></div>`;
+  return html`<div class="outcome">${icon('check', 14)}<span class="text" dir="auto">${text}</span></div>`;
 }
 
 function failure({ item, bellwire, strings }: ItemView, request: Request): TemplateResult {
   const problem = request.problem;
   if (!problem) return html``;
   const retry = html`<button class="retry" @click=${() => bellwire.retry(item.id)}>${strings.retry}</button>`;
-  return html`<div class="outcome failed" role="status">
+  return html`<div class="outcome failed">
     <span class="text" dir="auto">${strings.problem(problem)}</span>${canRetry(problem) ? retry : nothing}
   </div>`;
 }

@@ -4,7 +4,7 @@ export const inboxStyles = css`
   :host { display: inline-block; position: relative; }
   .bell { position: relative; width: 36px; height: 36px; color: inherit; border-radius: var(--radius); }
   .badge {
-    position: absolute; top: 0; right: 0; min-width: 17px; padding: 0 5px; border-radius: 99px; line-height: 17px;
+    position: absolute; top: 0; left: 20px; min-width: 17px; padding: 0 5px; border-radius: 99px; line-height: 17px;
     font-size: 11px; font-weight: 650; text-align: center; background: var(--accent); color: var(--surface);
   }
   .panel {

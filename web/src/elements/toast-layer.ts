@@ -3,6 +3,7 @@ import { LitElement, type PropertyValues, type TemplateResult, html, nothing } f
 import { repeat } from 'lit/directives/repeat.js';
 import type { Bellwire } from '../bellwire.ts';
 import { POSITIONS, type Position } from '../notification.ts';
+import type { Request } from '../store/requests.ts';
 import { type Deck, EMPTY_DECK, type Toast, find, newest, stack } from '../store/toasts.ts';
 import { type Strings, english } from '../strings.ts';
 import { Announcer } from './announcer.ts';
@@ -32,6 +33,8 @@ export class ToastLayer extends LitElement {
 
   readonly #announcer = new Announcer(() => { this.requestUpdate(); });
   readonly #announced = new Set<string>();
+  /** The requests whose outcome was said. */
+  readonly #saidRequests = new WeakSet<Request>();
   /** The toasts that were drawn, and those that are fading. */
   readonly #entered = new Set<string>();
   readonly #leaving = new Set<string>();
@@ -108,9 +111,23 @@ export class ToastLayer extends LitElement {
     this.deck = bellwire?.toasts.get() ?? EMPTY_DECK;
     this.#subscriptions = bellwire === null ? [] : [
       bellwire.toasts.subscribe(() => { this.deck = bellwire.toasts.get(); }),
-      bellwire.requests.subscribe(() => { this.requestUpdate(); }),
+      bellwire.requests.subscribe(() => {
+        this.#announceRequests(bellwire);
+        this.requestUpdate();
+      }),
       bellwire.handler.subscribe(() => { this.requestUpdate(); }),
     ];
+  }
+
+  /** Says how a pressed button went, because the text in the toast is new and no live region. */
+  #announceRequests(bellwire: Bellwire): void {
+    for (const [id, request] of bellwire.requests.get()) {
+      const said = request.state === 'sending' || this.#saidRequests.has(request) || !find(this.deck, id);
+      if (said) continue;
+      this.#saidRequests.add(request);
+      if (request.problem) this.#announcer.say(this.strings.problem(request.problem), true);
+      else if (request.action === 'press') this.#announcer.say(this.strings.sent, false);
+    }
   }
 
   #stack(position: Position): TemplateResult | typeof nothing {

@@ -41,6 +41,8 @@ export const toastStyles = css`
   .title + .message { margin-top: 1px; }
   .message.clamped { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 6; line-clamp: 6; overflow: hidden; }
   .message.open { max-height: 50vh; overflow-y: auto; }
+  /* Below the ×, the last lines have its column too. */
+  .toast .actions, .toast .meta, .toast .hints, .toast .outcome { margin-right: -38px; }
   .close { align-self: start; margin: -4px 0 0; }
   .bar { position: absolute; left: 0; right: 0; bottom: 0; height: 2px; background: var(--edge); transform-origin: left; }
   .behind { display: flex; justify-content: center; position: relative; z-index: -1; margin-top: -16px; padding: 0 10px; }
