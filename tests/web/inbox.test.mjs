@@ -142,6 +142,7 @@ describe('its buttons', () => {
     await toast(page, id).waitFor();
     await bell(page).click();
     await filter(page, 'All');
+    await row(page, id).waitFor();
     assert.deepEqual(await row(page, id).locator('.actions button').allTextContents(), ['View Logs', 'Retry Build', 'Not now']);
     assert.match(await row(page, id).textContent(), /View Logs sends “show me the build logs”/);
     await row(page, id).getByRole('button', { name: 'View Logs' }).click();

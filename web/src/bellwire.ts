@@ -204,19 +204,21 @@ export class Bellwire {
 
   /** Loads the unread items, and shows the toasts among them that wait for the person. */
   async #start(): Promise<void> {
-    const unread: Filter = { state: 'unread', type: null };
-    const { filter } = this.#inbox.get();
-    const isDefault = filter.state === unread.state && filter.type === null;
-    if (!isDefault) this.choose(filter);
-    const page = isDefault ? this.#load(filter, null, START_PAGE) : this.#person?.list(unread, null, START_PAGE).then(({ items }) => items);
-    const [items, settings] = await Promise.all([
-      Promise.resolve(page).catch(() => []), this.#person?.settings().catch(() => null),
-    ]);
+    const [items, settings] = await Promise.all([this.#loadUnread(), this.#person?.settings().catch(() => null)]);
     if (settings?.toasts.enabled === false) return;
     const muted = settings?.muted_origins ?? [];
-    const due = (items ?? []).filter((item) => item.kind === 'toast' && isPersistent(item) && !isSettled(item));
+    const due = items.filter((item) => item.kind === 'toast' && isPersistent(item) && !isSettled(item));
     const allowed = due.filter(({ origin }) => origin === null || !muted.includes(origin));
     for (const item of allowed.slice(0, DUE_MAX).reverse()) this.show(item);
+  }
+
+  /** The newest unread items. They are also the first page of the inbox, unless the person chose another view. */
+  async #loadUnread(): Promise<readonly Notification[]> {
+    const { filter } = this.#inbox.get();
+    if (filter.state === 'unread' && filter.type === null) return this.#load(filter, null, START_PAGE);
+    this.choose(filter);
+    const page = await this.#person?.list({ state: 'unread', type: null }, null, START_PAGE).catch(() => null);
+    return page?.items ?? [];
   }
 
   #apply(change: Change): void {

@@ -71,10 +71,14 @@ export function useBellwire(options: BellwireOptions | null): Bellwire | null {
 function lateBound(latest: { readonly current: BellwireOptions | null }): Partial<BellwireOptions> {
   const { token, headers, fetch } = latest.current ?? {};
   return {
-    ...(typeof token === 'function' && { token: () => (typeof latest.current?.token === 'function' ? latest.current.token() : token()) }),
+    ...(typeof token === 'function' && { token: () => callable(latest.current?.token ?? token) }),
     ...(headers && { headers: () => (latest.current?.headers ?? headers)() }),
     ...(fetch && { fetch: (path: string, init: RequestInit) => (latest.current?.fetch ?? fetch)(path, init) }),
   };
+}
+
+function callable(token: NonNullable<BellwireOptions['token']>): string | Promise<string> {
+  return typeof token === 'function' ? token() : token;
 }
 
 /** How many notifications are unread. */

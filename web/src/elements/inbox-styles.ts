@@ -15,13 +15,22 @@ export const inboxStyles = css`
   .panel:popover-open { display: flex; flex-direction: column; }
   .head { display: flex; align-items: center; gap: 8px; padding: 10px 10px 0 14px; }
   h2 { flex: 1; margin: 0; font-size: 15px; font-weight: 650; letter-spacing: -0.01em; }
-  .filters { display: flex; flex-wrap: wrap; align-items: center; gap: 6px; padding: 8px 14px 10px; border-bottom: 1px solid var(--line); }
+  .filters {
+    display: flex; flex-wrap: wrap; align-items: center; gap: 6px; padding: 8px 14px 10px;
+    border-bottom: 1px solid var(--line);
+  }
   .filters button { border-radius: 99px; padding: 2px 10px; color: var(--muted); }
   .filters button[aria-pressed='true'] { background: var(--accent-soft); color: var(--accent); border-color: var(--accent); }
   .filters label { margin-left: auto; }
-  .note { margin: 0; padding: 8px 14px; font-size: 12.5px; color: var(--muted); background: var(--sunken); border-bottom: 1px solid var(--line); }
+  .note {
+    margin: 0; padding: 8px 14px; font-size: 12.5px; color: var(--muted); background: var(--sunken);
+    border-bottom: 1px solid var(--line);
+  }
   .list { flex: 1; min-height: 0; margin: 0; padding: 0; overflow-y: auto; overscroll-behavior: contain; list-style: none; }
-  .item { display: grid; grid-template-columns: 8px 18px minmax(0, 1fr) auto; column-gap: 9px; padding: 11px 10px 11px 12px; border-bottom: 1px solid var(--line); }
+  .item {
+    display: grid; grid-template-columns: 8px 18px minmax(0, 1fr) auto; column-gap: 9px; padding: 11px 10px 11px 12px;
+    border-bottom: 1px solid var(--line);
+  }
   li:last-child > .item { border-bottom: 0; }
   .dot { width: 7px; height: 7px; margin-top: 7px; border-radius: 50%; background: var(--accent); }
   .mark { margin-top: 2px; }

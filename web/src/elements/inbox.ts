@@ -69,10 +69,12 @@ export class InboxElement extends LitElement {
   protected override render(): TemplateResult {
     const strings = withStrings(this.strings);
     const unread = this.#watched?.inbox.get().unread ?? 0;
+    const badge = unread === 0 ? nothing : html`<span class="badge" aria-hidden="true">${strings.badge(unread)}</span>`;
     return html`
-      <button class="icon bell" aria-label=${strings.bell(unread)} aria-haspopup="dialog" aria-expanded=${this.open ? 'true' : 'false'}
-        popovertarget="panel">${icon('bell', 20)}${unread === 0 ? nothing : html`<span class="badge" aria-hidden="true">${strings.badge(unread)}</span>`}</button>
-      <div id="panel" class="panel" popover="auto" role="dialog" aria-label=${strings.notifications} @beforetoggle=${this.#beforeToggle} @toggle=${this.#toggled}>
+      <button class="icon bell" aria-label=${strings.bell(unread)} aria-haspopup="dialog"
+        aria-expanded=${this.open ? 'true' : 'false'} popovertarget="panel">${icon('bell', 20)}${badge}</button>
+      <div id="panel" class="panel" popover="auto" role="dialog" aria-label=${strings.notifications}
+        @beforetoggle=${this.#beforeToggle} @toggle=${this.#toggled}>
         ${this.open ? this.#panel(strings) : nothing}
       </div>`;
   }
@@ -85,7 +87,8 @@ export class InboxElement extends LitElement {
     return html`
       <div class="head"><h2>${strings.notifications}</h2>
         <button class="read-all" @click=${() => bellwire?.readAll()}>${strings.markAllRead}</button>
-        <button class="icon" aria-label=${strings.close} popovertarget="panel" popovertargetaction="hide">${icon('close')}</button></div>
+        <button class="icon" aria-label=${strings.close} popovertarget="panel" popovertargetaction="hide">${
+          icon('close')}</button></div>
       ${inbox ? this.#filters(strings, inbox.filter) : nothing}
       ${note === null ? nothing : html`<p class="note" role="status">${note}</p>`}
       ${inbox?.problem ? html`<p class="note" role="status">${strings.listProblem(inbox.problem)}
@@ -100,7 +103,8 @@ export class InboxElement extends LitElement {
       choose({ type: TYPES.find((one) => one === value) ?? null });
     };
     return html`<div class="filters" role="group" aria-label=${strings.show}>
-      ${STATES.map((state) => html`<button aria-pressed=${filter.state === state ? 'true' : 'false'} @click=${() => { choose({ state }); }}>${strings.filterState[state]}</button>`)}
+      ${STATES.map((state) => html`<button aria-pressed=${filter.state === state ? 'true' : 'false'}
+        @click=${() => { choose({ state }); }}>${strings.filterState[state]}</button>`)}
       <label><span class="hidden">${strings.filterType}</span><select @change=${type}>
         <option value="" ?selected=${filter.type === null}>${strings.anyType}</option>
         ${TYPES.map((one) => html`<option value=${one} ?selected=${filter.type === one}>${strings.severity[one]}</option>`)}
@@ -114,9 +118,11 @@ export class InboxElement extends LitElement {
       item, bellwire, strings, now, language, request: bellwire.requests.get().get(item.id) ?? null,
     })}</li>`;
     if (items.length === 0 && inbox.loading) return html`<p class="empty" role="status">${strings.loading}</p>`;
-    if (items.length === 0 && inbox.cursor === null) return html`<p class="empty">${inbox.problem ? nothing : strings.empty[inbox.filter.state]}</p>`;
-    return html`<ul class="list">${repeat(items, ({ id }) => id, row)}
-      ${inbox.cursor === null ? nothing : html`<li class="foot"><button @click=${() => bellwire.more()}>${inbox.loading ? strings.loading : strings.loadMore}</button></li>`}</ul>`;
+    const empty = inbox.problem ? nothing : strings.empty[inbox.filter.state];
+    if (items.length === 0 && inbox.cursor === null) return html`<p class="empty">${empty}</p>`;
+    const more = html`<li class="foot"><button @click=${() => bellwire.more()}>${
+      inbox.loading ? strings.loading : strings.loadMore}</button></li>`;
+    return html`<ul class="list">${repeat(items, ({ id }) => id, row)}${inbox.cursor === null ? nothing : more}</ul>`;
   }
 
   #watch(bellwire: Bellwire | null): void {

@@ -17,7 +17,9 @@ export function dismisses(distance: number, milliseconds: number): boolean {
 }
 
 /** Follows a finger or a pen on a toast. A mouse selects text instead, and has the ×. */
-export function followSwipe(start: PointerEvent, toast: HTMLElement, position: Position, held: (held: boolean) => void, dismiss: () => void): void {
+export function followSwipe(
+  start: PointerEvent, toast: HTMLElement, position: Position, held: (held: boolean) => void, dismiss: () => void,
+): void {
   if (start.pointerType === 'mouse' || !start.isPrimary) return;
   const end = new AbortController();
   const distance = (event: PointerEvent): number => swiped(position, event.clientX - start.clientX, event.clientY - start.clientY);

@@ -77,10 +77,18 @@ export const theme = css`
   button:hover { background: var(--sunken); }
   button.primary { color: var(--surface); background: var(--text); border-color: var(--text); }
   button.primary:hover { opacity: 0.88; }
-  button[aria-disabled='true'] { cursor: default; color: var(--muted); background: var(--sunken); border-color: var(--control); opacity: 1; }
-  button.icon { display: inline-grid; place-items: center; min-width: 28px; padding: 0; border: 0; background: none; color: var(--muted); }
+  button[aria-disabled='true'] {
+    cursor: default; color: var(--muted); background: var(--sunken); border-color: var(--control); opacity: 1;
+  }
+  button.icon {
+    display: inline-grid; place-items: center; min-width: 28px; padding: 0; border: 0; background: none;
+    color: var(--muted);
+  }
   button.icon:hover { color: var(--text); background: var(--sunken); }
-  button.link { border: 0; background: none; padding: 0; min-height: 24px; color: var(--accent); text-decoration: underline; text-underline-offset: 2px; }
+  button.link {
+    border: 0; background: none; padding: 0; min-height: 24px; color: var(--accent); text-decoration: underline;
+    text-underline-offset: 2px;
+  }
   :focus-visible { outline: 2px solid var(--focus); outline-offset: 2px; }
   svg { display: block; }
   [data-type='info'] > .mark, [data-type='reminder'] > .mark { color: var(--info); }
@@ -96,7 +104,9 @@ export const theme = css`
   .actions button { max-width: 100%; overflow-wrap: anywhere; text-align: start; }
   .meta { margin: 6px 0 0; font-size: 12px; color: var(--muted); overflow-wrap: anywhere; }
   .hints { margin: 6px 0 0; padding: 0; list-style: none; font-size: 12px; color: var(--muted); overflow-wrap: anywhere; }
-  .outcome { display: flex; flex-wrap: wrap; align-items: center; gap: 8px; margin-top: 9px; font-size: 12.5px; font-weight: 550; }
+  .outcome {
+    display: flex; flex-wrap: wrap; align-items: center; gap: 8px; margin-top: 9px; font-size: 12.5px; font-weight: 550;
+  }
   .outcome.failed { color: var(--error); }
   @media (forced-colors: active) {
     button { border: 1px solid ButtonText; }

@@ -1,7 +1,10 @@
 import { css } from 'lit';
 
 export const toastStyles = css`
-  :host { position: fixed !important; display: block !important; width: 0 !important; height: 0 !important; margin: 0 !important; padding: 0 !important; border: 0 !important; }
+  :host {
+    position: fixed !important; display: block !important; width: 0 !important; height: 0 !important;
+    margin: 0 !important; padding: 0 !important; border: 0 !important;
+  }
   .layer {
     position: fixed; inset: 0; width: auto; height: auto; max-width: none; max-height: none;
     --offset: var(--bellwire-offset, 20px);
@@ -12,8 +15,13 @@ export const toastStyles = css`
   }
   /* Where there are more toasts than fit, the layer scrolls. */
   .layer:popover-open { display: flex; flex-direction: column; align-items: flex-end; gap: 10px; }
-  .stack { display: flex; flex-direction: column; gap: 10px; flex: none; width: var(--width); margin: 0; padding: 0; list-style: none; }
-  .stack[data-position='top-center'] { position: absolute; top: var(--top); right: calc(50% - var(--width) / 2); padding-bottom: var(--offset); }
+  .stack {
+    display: flex; flex-direction: column; gap: 10px; flex: none; width: var(--width); margin: 0; padding: 0;
+    list-style: none;
+  }
+  .stack[data-position='top-center'] {
+    position: absolute; top: var(--top); right: calc(50% - var(--width) / 2); padding-bottom: var(--offset);
+  }
   /* Beside toasts at the right, the centre moves to the left. */
   .layer:has([data-position='top-right']) .stack[data-position='top-center'] {
     right: max(50% - var(--width) / 2, var(--width) + var(--offset) + 10px);
