@@ -700,7 +700,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/email/test": {
+    "/v1/{channel}/test": {
         parameters: {
             query?: never;
             header?: never;
@@ -710,10 +710,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send one test email with the hub's settings, and report each step of the SMTP session
+         * Send one test message on a channel with the hub's settings, and report each step
          * @description May be called with a token of scope admin.
          */
-        post: operations["email_test_send"];
+        post: operations["channel_test_send"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1241,13 +1241,13 @@ export interface components {
             conversation_id?: null;
         };
         /**
-         * @description Where to send a test email.
+         * @description Where to send a test message.
          * @example {
          *       "address": "ada@example.org"
          *     }
          */
-        NewEmailTest: {
-            /** @description The recipient. */
+        NewChannelTest: {
+            /** @description The recipient, as the channel writes an address. */
             address: string;
         };
         /** @description The body of every error response. */
@@ -1882,7 +1882,10 @@ export interface components {
              * @description The number of items that did not fit and stay pending.
              */
             pending: number;
-            /** @description Warnings about the request, such as an unknown call id in `unseen`. Omitted if there are none. */
+            /**
+             * @description Warnings about the request: an unknown call id in `unseen`, or a call id that returned with another `tool_result`.
+             *     Omitted if there are none.
+             */
             warnings?: string[];
         };
         /** @description What every list answers. */
@@ -2433,20 +2436,20 @@ export interface components {
             expires_at: string | null;
         };
         /**
-         * @description What became of a test email.
+         * @description What became of a test message.
          * @example {
          *       "outcome": "misconfigured",
-         *       "message": "email is not set up right: the server said 535 5.7.8 not accepted at AUTH; check the settings of [email]",
+         *       "message": "the server said 535 5.7.8 not accepted",
          *       "steps": [
          *         {
          *           "step": "configuration",
          *           "result": "ok",
-         *           "detail": "smtp.example.org:587, tls starttls, from bell@example.org"
+         *           "detail": "smtp.example.org:587"
          *         },
          *         {
-         *           "step": "connect",
-         *           "result": "ok",
-         *           "detail": "smtp.example.org:587 answers"
+         *           "step": "login",
+         *           "result": "failed",
+         *           "detail": "the server said 535 5.7.8 not accepted"
          *         },
          *         {
          *           "step": "message",
@@ -2456,25 +2459,22 @@ export interface components {
          *       ]
          *     }
          */
-        EmailTest: {
+        ChannelTest: {
             /**
-             * @description `accepted` by the mail server; `refused` permanently; `misconfigured`: a setting of `[email]` is wrong; `not_sent`:
-             *     a later attempt may succeed; `unknown`: sent without an answer, so it may have arrived.
+             * @description `accepted` by the server; `refused` permanently; `misconfigured`: a setting of the channel is wrong; `not_sent`: a
+             *     later attempt may succeed; `unknown`: sent without an answer, so it may have arrived.
              * @enum {string}
              */
             outcome: "accepted" | "refused" | "misconfigured" | "not_sent" | "unknown";
             /** @description The outcome in words. */
             message: string;
             /** @description The steps, in order. */
-            steps: components["schemas"]["EmailTestStep"][];
+            steps: components["schemas"]["ChannelTestStep"][];
         };
-        /** @description A step of the SMTP session. */
-        EmailTestStep: {
-            /**
-             * @description Which step. `message` is the transfer: sender, recipient and text.
-             * @enum {string}
-             */
-            step: "configuration" | "connect" | "greeting" | "tls" | "login" | "message";
+        /** @description A step of a test. */
+        ChannelTestStep: {
+            /** @description Which step, in the channel's words, such as `configuration`, `connect`, `tls`, `login` and `message`. */
+            step: string;
             /**
              * @description `skipped` = the configuration has no such step.
              * @enum {string}
@@ -4929,7 +4929,7 @@ export interface operations {
                  * @description The name of the channel.
                  * @example email
                  */
-                channel: "email";
+                channel: "email" | "telegram";
             };
             cookie?: never;
         };
@@ -5227,7 +5227,7 @@ export interface operations {
             507: components["responses"]["NoSpace"];
         };
     };
-    email_test_send: {
+    channel_test_send: {
         parameters: {
             query?: never;
             header?: {
@@ -5247,7 +5247,13 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
-            path?: never;
+            path: {
+                /**
+                 * @description The name of the channel.
+                 * @example email
+                 */
+                channel: "email" | "telegram";
+            };
             cookie?: never;
         };
         requestBody: {
@@ -5257,7 +5263,7 @@ export interface operations {
                  *       "address": "ada@example.org"
                  *     }
                  */
-                "application/json": components["schemas"]["NewEmailTest"];
+                "application/json": components["schemas"]["NewChannelTest"];
             };
         };
         responses: {
@@ -5270,17 +5276,17 @@ export interface operations {
                     /**
                      * @example {
                      *       "outcome": "misconfigured",
-                     *       "message": "email is not set up right: the server said 535 5.7.8 not accepted at AUTH; check the settings of [email]",
+                     *       "message": "the server said 535 5.7.8 not accepted",
                      *       "steps": [
                      *         {
                      *           "step": "configuration",
                      *           "result": "ok",
-                     *           "detail": "smtp.example.org:587, tls starttls, from bell@example.org"
+                     *           "detail": "smtp.example.org:587"
                      *         },
                      *         {
-                     *           "step": "connect",
-                     *           "result": "ok",
-                     *           "detail": "smtp.example.org:587 answers"
+                     *           "step": "login",
+                     *           "result": "failed",
+                     *           "detail": "the server said 535 5.7.8 not accepted"
                      *         },
                      *         {
                      *           "step": "message",
@@ -5290,12 +5296,13 @@ export interface operations {
                      *       ]
                      *     }
                      */
-                    "application/json": components["schemas"]["EmailTest"];
+                    "application/json": components["schemas"]["ChannelTest"];
                 };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
