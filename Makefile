@@ -9,7 +9,7 @@ NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-11s %s\n", $$1, $$2 }'
 
 .PHONY: run
 run: ## Start the hub; nothing needs to be configured
@@ -48,8 +48,12 @@ test-mcp: ## The official MCP conformance suite and clients against the hub
 	scripts/test-mcp
 
 .PHONY: test-web
-test-web: ## The hub's pages in a real browser
+test-web: ## The web package, and the elements and pages in a real browser
 	scripts/test-web
+
+.PHONY: web
+web: ## Build web/dist, which is committed, so that cargo needs no Node
+	scripts/web build
 
 .PHONY: openapi
 openapi: ## Write docs/openapi.json and the tables of docs/tokens.md and docs/events.md anew
@@ -77,3 +81,7 @@ chaos: ## Kill the hub under load, again and again (KILLS=1000 SEED=n)
 .PHONY: fuzz
 fuzz: ## Long property runs and fuzz targets (SECONDS_EACH=60)
 	scripts/fuzz
+
+.PHONY: screenshots
+screenshots: ## Pictures of the elements, light and dark, desktop and phone, into target/screenshots
+	scripts/in-browser node screenshots.mjs

@@ -16,27 +16,37 @@ export async function until(what, check) {
 export async function startHub(variables) {
   const home = await mkdtemp(path.join(tmpdir(), 'bellwire-web-'));
   const env = { PATH: process.env.PATH, HOME: home, ...variables };
-  const child = spawn(process.env.BELLWIRE, ['serve', '--port', '0', '--data-dir', home], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
-  child.stderr.on('data', (data) => (said += data));
   const read = (name) => readFile(path.join(home, name), 'utf8').catch(() => '');
+  let child;
+  const end = async (signal) => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((done) => child.once('exit', done));
+    child.kill(signal);
+    await ended;
+  };
+  const start = async (port) => {
+    await rm(path.join(home, 'hub.json'), { force: true });
+    child = spawn(process.env.BELLWIRE, ['serve', '--port', port, '--data-dir', home], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (data) => (said += data));
+    const started = async () => {
+      if (child.exitCode !== null) throw new Error(`the hub ended with ${child.exitCode}`);
+      return read('hub.json');
+    };
+    const note = await until('the hub', started).catch(async (error) => {
+      await end();
+      throw new Error(`${error.message}:\n${said}`);
+    });
+    return JSON.parse(note).url;
+  };
   const stop = async () => {
-    if (child.exitCode === null && child.signalCode === null) {
-      const ended = new Promise((end) => child.once('exit', end));
-      child.kill();
-      await ended;
-    }
+    await end();
     await rm(home, { recursive: true, force: true });
   };
-  const started = async () => {
-    if (child.exitCode !== null) throw new Error(`the hub ended with ${child.exitCode}`);
-    return read('hub.json');
-  };
-  const note = await until('the hub', started).catch(async (error) => {
-    await stop();
-    throw new Error(`${error.message}:\n${said}`);
+  const url = await start('0').catch(async (error) => {
+    await rm(home, { recursive: true, force: true });
+    throw error;
   });
-  const { url } = JSON.parse(note);
   const admin = (await read('admin.token')).trim();
   const call = async (token, method, where, body) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -45,6 +55,13 @@ export async function startHub(variables) {
     if (!answer.ok) throw new Error(`${method} ${where}: ${answer.status} ${text}`);
     return text && JSON.parse(text);
   };
-  const token = async (scope) => (await call(admin, 'POST', '/v1/tokens', { scope, user_id: 'ada', origin: 'butler' })).token;
-  return { url, call, token, stop };
+  const token = async (scope, more = {}) =>
+    (await call(admin, 'POST', '/v1/tokens', { scope, user_id: 'ada', origin: 'butler', ...more })).token;
+  return {
+    url, admin, call, token, stop,
+    /** Ends it at once, as a crash does. */
+    kill: () => end('SIGKILL'),
+    /** Starts it again with the same data, at the same address. */
+    restart: () => start(new URL(url).port),
+  };
 }

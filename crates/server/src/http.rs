@@ -12,6 +12,7 @@ mod cost;
 mod deliveries;
 mod docs;
 mod drafts;
+mod elements;
 mod error;
 mod event_list;
 mod event_lookup;

@@ -83,6 +83,10 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
 
 const PYTHON_LOOP: &str = "examples/python-loop/loop.py";
 
+const WEB: &str = "make test-web runs it, in tests/web/docs.test.mjs";
+
+const WEB_EXAMPLES: &str = "starts servers for a browser; make test-web opens the page, in tests/web/examples.test.mjs";
+
 const LOOPS: &str = "make test-examples runs it, in tests/examples/loops.py";
 
 /// Document, beginning of the block, and why no test of this binary runs it.
@@ -109,6 +113,13 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/tools.md", "{\n  \"mcp\"", "a file of OpenCode"),
     ("docs/tools.md", "{ \"mcpServers\"", "a file of Gemini CLI; the tests of `bellwire mcp` run the command"),
     ("docs/tools.md", "{ \"mcp\"", "a file of OpenCode; the tests of `bellwire mcp` run the command"),
+    ("docs/web.md", "<bellwire-inbox>", WEB),
+    ("docs/web.md", "// page.js", WEB),
+    ("docs/web.md", "default-src 'none'", "make test-web serves every page under it"),
+    ("docs/web.md", "connect({\n  …", "a sketch of examples/web-page, which make test-web runs"),
+    ("docs/web.md", "import { connect, notificationsFrom }", "a sketch of examples/web-chat, which make test-web runs"),
+    ("docs/web.md", "import { BellwireInbox", "a sketch of examples/web-react, which make test-web runs"),
+    ("docs/web.md", "document.querySelector(", "make test-web replaces texts in tests/web/inbox.test.mjs"),
     ("examples/openai-agents/README.md", "python3 -m venv", "installs packages; make test-examples runs the example"),
     ("examples/openai-agents/README.md", "--- the model reads", "the output of the block before"),
     ("examples/openai-agents/README.md", "ada=$(bellwire token create", "belongs to the run of the example"),
@@ -118,6 +129,11 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("examples/python-loop/README.md", "BELLWIRE_TOKEN=$token python3", LOOPS),
     ("examples/python-loop/README.md", "bellwire emit task.background", LOOPS),
     ("examples/typescript-loop/README.md", "token=$(bellwire token create", LOOPS),
+    ("examples/web-chat/README.md", "python3 -m http.server", WEB_EXAMPLES),
+    ("examples/web-page/README.md", "BELLWIRE_SERVER_ALLOWED_ORIGINS=", WEB_EXAMPLES),
+    ("examples/web-page/README.md", "token=$(bellwire token create", WEB_EXAMPLES),
+    ("examples/web-proxy/README.md", "BELLWIRE_TOKEN=$(bellwire token create", WEB_EXAMPLES),
+    ("examples/web-react/README.md", "cd examples/web-react", WEB_EXAMPLES),
 ];
 
 impl Block {
@@ -154,8 +170,11 @@ pub(crate) fn blocks_with(wanted: Check) -> Vec<Block> {
 
 /// Every fenced block of the repository's Markdown files.
 pub(crate) fn blocks() -> Vec<Block> {
-    let folders = ["", "docs", "bench", "examples/openai-agents", "examples/python-loop", "examples/typescript-loop"];
-    let mut documents: Vec<PathBuf> = folders.iter().flat_map(|folder| markdown_in(Path::new(folder))).collect();
+    let folders = ["", "docs", "bench"].map(PathBuf::from).into_iter();
+    let examples = std::fs::read_dir(root().join("examples")).expect("a folder of the project").flatten();
+    let examples =
+        examples.filter(|entry| entry.path().is_dir()).map(|entry| Path::new("examples").join(entry.file_name()));
+    let mut documents: Vec<PathBuf> = folders.chain(examples).flat_map(|folder| markdown_in(&folder)).collect();
     documents.sort();
     documents.iter().flat_map(|document| blocks_of(document)).collect()
 }

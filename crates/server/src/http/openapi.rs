@@ -76,6 +76,8 @@ pub(super) struct Operation<'a> {
     parameters: Vec<Value>,
     bodies: Map<String, Value>,
     answer: Map<String, Value>,
+    /// Whether a client that has the current version gets 304.
+    not_modified: bool,
 }
 
 impl Operation<'_> {
@@ -104,6 +106,11 @@ impl Operation<'_> {
     pub(super) fn answer(&mut self, media_type: &str, schema: Value) {
         let content = content(schema, self.answers);
         self.answer.insert(media_type.to_owned(), content);
+    }
+
+    /// Adds 304, for a client that names the current version in `If-None-Match`.
+    pub(super) fn not_modified(&mut self) {
+        self.not_modified = true;
     }
 
     /// Adds a JSON response body of type `T`.
@@ -155,7 +162,8 @@ pub(super) fn document(subscribers: &Subscribers, channels: &Channels) -> Value 
 }
 
 fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut SchemaGenerator) -> Value {
-    let mut operation = Operation { requests, answers, parameters: Vec::new(), bodies: Map::new(), answer: Map::new() };
+    let (parameters, bodies, answer) = (Vec::new(), Map::new(), Map::new());
+    let mut operation = Operation { requests, answers, parameters, bodies, answer, not_modified: false };
     if let Some((_, description, example)) = IDS.iter().find(|(start, ..)| route.path.starts_with(start)) {
         let schema = operation.requests.subschema_for::<super::field::SingleLineText<{ super::field::ID_MAX }>>();
         operation.parameters.push(json!({
@@ -172,7 +180,7 @@ fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut Schema
     }
     (route.request)(&mut operation);
     (route.answer)(&mut operation);
-    let Operation { mut parameters, bodies, answer, .. } = operation;
+    let Operation { mut parameters, bodies, answer, not_modified, .. } = operation;
     let scopes: Vec<&str> = route.scopes.iter().map(|scope| scope.as_str()).collect();
     if !scopes.is_empty() {
         let shared = ["traceparent", "X-Correlation-Id"].into_iter();
@@ -190,6 +198,10 @@ fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut Schema
         success["content"] = answer.into();
     }
     responses.insert(route.status.as_str().to_owned(), success);
+    if not_modified {
+        let description = "The client has this version: its `ETag` is in `If-None-Match`.";
+        responses.insert("304".to_owned(), json!({ "description": description }));
+    }
     for (status, name, _) in errors(route, !bodies.is_empty(), !parameters.is_empty()) {
         responses.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{name}") }));
     }

@@ -15,6 +15,7 @@ use super::conversation_list::{ConversationPage, ListedConversationBody};
 use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
 use super::deliveries::{DeliveryBody, DeliveryPage};
 use super::docs::DocsPage;
+use super::elements::{Elements, ElementsModule};
 use super::event_list::{EventPage, ListedEventBody};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
@@ -37,8 +38,8 @@ use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, channel_test, conversations, deliveries, docs, events, health, inbox, inject, mcp, metrics, not_found,
-    openapi, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
+    Hub, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, mcp, metrics,
+    not_found, openapi, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -307,6 +308,9 @@ routes! {
         /// What the hub counts, for Prometheus
         GET "/metrics" []
             () -> MetricsPage, or 500 503 504 => metrics::serve;
+        /// The toasts and the inbox for web pages, as one ES module
+        GET "/elements.js" []
+            () -> ElementsModule => elements::serve;
         /// This description, OpenAPI 3.1
         GET "/openapi.json" []
             () -> OpenApiDocument => openapi::serve;
@@ -324,6 +328,7 @@ pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
         hub,
         endpoint,
         docs,
+        elements: Elements::new(),
         document: OpenApiDocument(description.to_string().into()),
     }));
     let router = table()
@@ -342,6 +347,7 @@ struct RouterStateParts {
     hub: Hub,
     endpoint: Endpoint,
     docs: DocsPage,
+    elements: Elements,
     document: OpenApiDocument,
 }
 
@@ -355,4 +361,4 @@ macro_rules! impl_from_ref {
     };
 }
 
-impl_from_ref!(hub: Hub, endpoint: Endpoint, docs: DocsPage, document: OpenApiDocument);
+impl_from_ref!(hub: Hub, endpoint: Endpoint, docs: DocsPage, elements: Elements, document: OpenApiDocument);

@@ -10,6 +10,7 @@ mod cloudevents;
 mod config;
 mod deliveries;
 mod docs;
+mod elements;
 mod email;
 mod email_test;
 mod erase;

@@ -1,0 +1,53 @@
+import type { Access } from './client/access.js';
+import { type Notification, type Position } from './notification.js';
+import { type Filter, type Inbox } from './store/inbox.js';
+import { type Readable } from './store/observable.js';
+import { type Request } from './store/requests.js';
+import * as deck from './store/toasts.js';
+export interface PromptContext {
+    readonly notification: Notification;
+    readonly label: string;
+    /** Whether the hub has already sent the prompt to the agent. If not, the page must. */
+    readonly delivered: boolean;
+}
+export type PromptHandler = (prompt: string, context: PromptContext) => void | Promise<void>;
+export interface BellwireOptions extends Access {
+    /** Whose notifications these are. Without it the page has no hub and shows only what it finds itself. */
+    readonly user?: string;
+    /** Called when the person presses a `prompt` button. */
+    readonly onPrompt?: PromptHandler | undefined;
+    /** Whether the tabs of this origin share one stream. Default: yes. */
+    readonly shareTabs?: boolean;
+}
+export declare class Bellwire {
+    #private;
+    constructor(options?: BellwireOptions);
+    /** Whether the notifications come from a hub. */
+    get hasHub(): boolean;
+    get inbox(): Readable<Inbox>;
+    get toasts(): Readable<deck.Deck>;
+    get requests(): Readable<ReadonlyMap<string, Request>>;
+    get handler(): Readable<PromptHandler | null>;
+    get onPrompt(): PromptHandler | null;
+    set onPrompt(handler: PromptHandler | null);
+    /** Ends the connection and the timers. */
+    close(): void;
+    /** Shows a toast of the page. Returns false if its id was shown before. */
+    show(item: Notification): boolean;
+    /** Why a button cannot be pressed; null = it can. */
+    blocked(item: Notification, index: number): 'no_handler' | null;
+    /** Presses a button. */
+    press(id: string, index: number): Promise<void>;
+    /** Dismisses a notification everywhere, by its × or by a button. */
+    dismiss(id: string, index?: number | null): Promise<void>;
+    read(id: string, read: boolean): Promise<void>;
+    /** Repeats the request that failed. */
+    retry(id: string): Promise<void>;
+    readAll(): Promise<void>;
+    /** Shows another part of the inbox. */
+    choose(filter: Filter): void;
+    /** Loads the next page of the list, or the first one. */
+    more(): Promise<void>;
+    /** The pointer or the focus entered a position, or left it. */
+    hold(position: Position, held: boolean): void;
+}
