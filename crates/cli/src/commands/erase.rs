@@ -93,7 +93,7 @@ fn status(error: &anyhow::Error) -> Option<u16> {
     error.downcast_ref::<HubRefused>().map(|refused| refused.status)
 }
 
-/// Asks for the person's id, which nobody types by accident.
+/// Asks the operator to type the person's id, so that a mistaken Enter erases nothing.
 fn confirmed(user: &str) -> Result<bool> {
     let mut prompt = anstream::stderr().lock();
     write!(prompt, "This cannot be undone. Type {} to erase them: ", paint(STRONG, user))?;

@@ -45,7 +45,7 @@ pub struct NotifyMessage {
     pub origin: String,
     /// Where it goes.
     pub target: NotifyTarget,
-    /// The person whose target it is; none for a target of the allow-list that is nobody's.
+    /// The person whose target it is; none for an allow-listed target that belongs to no person.
     pub user_id: Option<String>,
     /// The text; none for react.
     pub message: Option<String>,
