@@ -34,6 +34,7 @@ fn argument(argument: &Argument) -> Value {
         }
         Form::Moment => json!({ "type": "string", "format": "date-time" }),
         Form::List { max, of } => json!({ "type": "array", "maxItems": max, "items": input(of) }),
+        Form::Object { of } => input(of),
     };
     schema["description"] = argument.meaning.into();
     schema
