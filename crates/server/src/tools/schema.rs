@@ -12,7 +12,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
 }
 
 /// The input schema of a tool: these arguments and no others.
-pub(super) fn input(arguments: &[Argument]) -> Value {
+pub(crate) fn input(arguments: &[Argument]) -> Value {
     let required: Vec<&str> = arguments.iter().filter(|one| one.required).map(|one| one.name).collect();
     json!({
         "type": "object", "properties": properties(arguments), "required": required, "additionalProperties": false,
