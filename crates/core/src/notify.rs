@@ -11,7 +11,7 @@ mod request_context;
 pub use request_context::{ContextError, RequestContext};
 
 mod call;
-pub use call::{ChannelFacts, NotifyCall};
+pub use call::{ChannelFacts, InvalidCall, NotifyCall};
 
 mod chat_thread;
 pub use chat_thread::ChatThread;

@@ -11,7 +11,7 @@ const EMAIL: ChannelFacts<'static> =
     ChannelFacts { name: "email", configured: true, reacts: false, needs_thread: false };
 
 fn notify(arguments: Value) -> Result<NotifyCall, String> {
-    NotifyCall::parse(&ToolArguments::parse(arguments)?, &[TELEGRAM, EMAIL])
+    NotifyCall::parse(&ToolArguments::parse(arguments)?, &[TELEGRAM, EMAIL]).map_err(|invalid| invalid.message)
 }
 
 fn refusal(arguments: Value) -> String {
@@ -126,7 +126,7 @@ fn unsupported_channel() {
     assert!(refusal(json!({"message": "x"})).starts_with("Missing required 'channel' parameter"));
     let parse = |channels: &[ChannelFacts<'_>]| {
         let arguments = ToolArguments::parse(json!({"channel": "telegram", "message": "x"})).unwrap();
-        NotifyCall::parse(&arguments, channels).unwrap_err()
+        NotifyCall::parse(&arguments, channels).unwrap_err().message
     };
     let off = ChannelFacts { configured: false, ..TELEGRAM };
     assert_eq!(parse(&[off, EMAIL]), "Channel 'telegram' is not configured on this hub. Configured: email");
@@ -150,7 +150,7 @@ fn request_context_from_runtime_session() {
     let answer = call.clone().answering(inbound.clone(), &[TELEGRAM, EMAIL]).unwrap();
     assert_eq!(answer.request_context, Some(inbound.clone()));
     let by_mail = RequestContext { source_channel: "email".to_owned(), ..inbound };
-    assert!(call.answering(by_mail, &[TELEGRAM, EMAIL]).unwrap_err().contains("'source_channel' is 'email'"));
+    assert!(call.answering(by_mail, &[TELEGRAM, EMAIL]).unwrap_err().message.contains("'source_channel' is 'email'"));
 }
 
 #[test]

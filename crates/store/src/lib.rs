@@ -16,6 +16,7 @@ mod executor;
 mod hints;
 mod keys;
 mod memory;
+mod notify;
 mod packed_event;
 mod people;
 mod refusals;
@@ -40,6 +41,10 @@ pub use error::{ErrorKind, StoreError};
 pub use event_list::{EventFilter, EventQuery, ListedEvent, NamedEvent};
 pub use hints::{HintEvent, HintReceiver};
 pub use memory::{Memory, MemoryStore};
+pub use notify::{
+    InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim, NotifyClaimed,
+    NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, NotifyRequests, OriginSums,
+};
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim, Delivery,
     DeliveryContent, DeliveryState, Doorbell, Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType,
@@ -74,7 +79,7 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 ///
 /// Duties of every implementation: `Ok` means committed; a refused command has changed nothing; a repeated command gives its
 /// first answer; a caller cannot reach another owner's data, nor distinguish it from missing data.
-pub trait Store: People {
+pub trait Store: People + NotifyRequests {
     /// Publishes events, all or none, and returns their verdicts.
     fn publish(&self, publish: Publish) -> StoreFuture<'_, Vec<Receipt>>;
     /// Takes an agent's pending notifications at an injection point.

@@ -11,6 +11,8 @@ mod identity;
 mod idle;
 mod inspect;
 mod migrate;
+mod notify_read;
+mod notify_write;
 mod people_read;
 mod people_write;
 mod probe;

@@ -11,7 +11,10 @@ use uuid::Uuid;
 use crate::command::IdempotencyKey;
 use crate::damage::{Damage, Found};
 use crate::error::StoreError;
-use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, PeopleRowSource, RowSource, StoredItem};
+use crate::executor::{
+    DueMailboxes, LoadedMailbox, MailboxSummary, NotifyRowSource, PeopleRowSource, RowSource, StoredItem,
+};
+use crate::notify::{AnswerCount, NotifyKey, NotifyRow};
 use crate::packed_event::PackedEvent;
 use crate::people::{ConfirmationRow, Delivery, DeliveryState, InboxItem, LoadedPerson, Reminder};
 use crate::rows::{
@@ -359,6 +362,43 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
 
     async fn secret(&mut self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let found = self.backend.secret(name).await;
+        self.one(found)
+    }
+}
+
+impl<B: Backend> NotifyRowSource for Counted<B> {
+    async fn notify_request(&mut self, key: &NotifyKey) -> Result<Option<NotifyRow>, StoreError> {
+        let found = self.backend.notify_request(key).await;
+        self.one(found)
+    }
+
+    async fn lapsed_notify(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<NotifyRow>, StoreError> {
+        let found = self.backend.lapsed_notify(now, limit, except).await;
+        self.found(found)
+    }
+
+    async fn listed_since(
+        &mut self,
+        limit_key: &NotifyKey,
+        since: Time,
+        limit: usize,
+    ) -> Result<Vec<Time>, StoreError> {
+        let found = self.backend.listed_since(limit_key, since, limit).await;
+        self.list(found)
+    }
+
+    async fn answer_count(&mut self, key: &NotifyKey) -> Result<Option<AnswerCount>, StoreError> {
+        let found = self.backend.answer_count(key).await;
+        self.one(found)
+    }
+
+    async fn ledger_count(&mut self, origin: &str, day: i64) -> Result<u64, StoreError> {
+        let found = self.backend.ledger_count(origin, day).await;
         self.one(found)
     }
 }

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use serde_json::Value;
 
 use super::{Intent, RequestContext};
@@ -6,6 +8,7 @@ use crate::person::{Argument, ToolArguments, clean, one_line};
 
 const CHANNEL_MAX: usize = 32;
 const EMOJI_MAX: usize = 32;
+const CONTEXT: &str = "request_context";
 
 /// A checked call of `notify`. Whether its target may be used is decided later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +42,28 @@ pub struct ChannelFacts<'a> {
     pub needs_thread: bool,
 }
 
+/// Why a call was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidCall {
+    /// The argument at fault, for records that must not repeat what the agent wrote; `arguments` for an unknown one.
+    pub argument: &'static str,
+    /// What to fix, for the model.
+    pub message: String,
+}
+
+impl fmt::Display for InvalidCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for InvalidCall {}
+
+/// Names the argument of a refusal.
+fn of(argument: &'static str) -> impl Fn(String) -> InvalidCall {
+    move |message| InvalidCall { argument, message }
+}
+
 impl NotifyCall {
     /// The longest message, in characters.
     pub const MESSAGE_MAX: usize = 16_000;
@@ -62,7 +87,7 @@ impl NotifyCall {
             .or_word(Intent::Send.as_str()),
         Argument::text("emoji", 1, EMOJI_MAX, "Only for react: one emoji."),
         Argument::object(
-            "request_context",
+            CONTEXT,
             RequestContext::FIELDS,
             "The message you answer: the request_context that was shown with it, unchanged. Leave it out to answer the \
              newest message of this conversation.",
@@ -70,27 +95,28 @@ impl NotifyCall {
     ];
 
     /// Checks the arguments: unknown ones, channel, intent, message, subject, emoji, request_context, recipient.
-    pub fn parse(arguments: &ToolArguments, channels: &[ChannelFacts<'_>]) -> Result<Self, String> {
-        arguments.refuse_others(Self::ARGUMENTS)?;
-        let channel = channel(arguments, channels)?;
-        let intent = intent(arguments, channel)?;
+    pub fn parse(arguments: &ToolArguments, channels: &[ChannelFacts<'_>]) -> Result<Self, InvalidCall> {
+        arguments.refuse_others(Self::ARGUMENTS).map_err(of("arguments"))?;
+        let channel = channel(arguments, channels).map_err(of("channel"))?;
+        let intent = intent(arguments, channel).map_err(of("intent"))?;
         let call = Self {
             channel: channel.name.to_owned(),
             intent,
-            message: message(arguments, intent)?,
-            subject: subject(arguments, intent)?,
-            emoji: emoji(arguments, intent)?,
-            request_context: request_context(arguments)?,
+            message: message(arguments, intent).map_err(of("message"))?,
+            subject: subject(arguments, intent).map_err(of("subject"))?,
+            emoji: emoji(arguments, intent).map_err(of("emoji"))?,
+            request_context: request_context(arguments).map_err(of(CONTEXT))?,
             recipient: None,
         };
-        call.request_context.as_ref().map_or(Ok(()), |context| call.check_context(context, channel))?;
-        Ok(Self { recipient: recipient(arguments, intent)?, ..call })
+        let context = call.request_context.as_ref();
+        context.map_or(Ok(()), |context| call.check_context(context, channel)).map_err(of(CONTEXT))?;
+        Ok(Self { recipient: recipient(arguments, intent).map_err(of("recipient"))?, ..call })
     }
 
     /// Answers this inbound message, for a reply or reaction whose arguments name none.
-    pub fn answering(mut self, context: RequestContext, channels: &[ChannelFacts<'_>]) -> Result<Self, String> {
+    pub fn answering(mut self, context: RequestContext, channels: &[ChannelFacts<'_>]) -> Result<Self, InvalidCall> {
         if let Some(channel) = channels.iter().find(|channel| channel.name == self.channel) {
-            self.check_context(&context, channel)?;
+            self.check_context(&context, channel).map_err(of(CONTEXT))?;
         }
         self.request_context = Some(context);
         Ok(self)
@@ -184,7 +210,7 @@ fn emoji(arguments: &ToolArguments, intent: Intent) -> Result<Option<String>, St
 
 /// Models write a blank string where they mean nothing.
 fn request_context(arguments: &ToolArguments) -> Result<Option<RequestContext>, String> {
-    match arguments.value("request_context") {
+    match arguments.value(CONTEXT) {
         None => Ok(None),
         Some(Value::String(text)) if matches!(text.trim(), "" | "null") => Ok(None),
         Some(value) => RequestContext::parse(value).map(Some).map_err(|error| error.to_string()),

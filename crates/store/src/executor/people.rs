@@ -169,6 +169,8 @@ pub(super) struct InboxDraft {
     pub(super) message: String,
     pub(super) template_error: Option<String>,
     pub(super) toast: Option<Toast>,
+    /// Whether the caller delivers it, so that no delivery is planned.
+    pub(super) is_delivered_elsewhere: bool,
 }
 
 impl Executor {
@@ -235,7 +237,9 @@ impl Executor {
             created_sequence: position,
             changed_sequence: position,
         };
-        self.plan(&item, muted);
+        if !draft.is_delivered_elsewhere {
+            self.plan(&item, muted);
+        }
         self.changes.people.inbox.insert(id, item);
         self.changes.people.created.push(id);
         Ok(Ok(id))
@@ -343,6 +347,7 @@ impl InboxDraft {
             message,
             template_error: None,
             toast,
+            is_delivered_elsewhere: false,
         }
     }
 
@@ -361,6 +366,7 @@ impl InboxDraft {
             message,
             template_error: None,
             toast: None,
+            is_delivered_elsewhere: false,
         }
     }
 }

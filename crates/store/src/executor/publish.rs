@@ -579,6 +579,7 @@ impl Executor {
                 at: now,
             });
         }
+        self.note_inbound(&event, &address.mailboxes);
         let verdicts = Arc::new(Verdicts::from(verdicts));
         let packed = packed.clone();
         let row = EventRow { event, packed, owner: address.owner, accepted_at: now, filtered, verdicts };

@@ -118,6 +118,7 @@ impl Executor {
                 message: reminder.message.clone(),
                 template_error: reminder.template_error.clone(),
                 toast: None,
+                is_delivered_elsewhere: false,
             };
             let updated = match self.admit(draft, source).await? {
                 Ok(id) => Reminder { notification_id: Some(id), ended_at: Some(self.context.now), ..reminder },
@@ -223,6 +224,7 @@ impl Executor {
                 message: message.message.clone(),
                 template_error: message.template_error.clone(),
                 toast: None,
+                is_delivered_elsewhere: false,
             };
             let Err(free) = self.admit(draft, source).await? else { continue };
             let later = Reminder {

@@ -9,6 +9,7 @@ use super::{
 use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::executor::{Executor, RowSource};
+use crate::notify::{LedgerDraft, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyKey};
 use crate::reply::PendingReply;
 
 /// Each line: the command, its arguments, its answer, and the method of the executor that decides it.
@@ -60,6 +61,10 @@ people_commands! {
     Start(start: AttemptStart) -> bool => start;
     AttemptEnd(finish: AttemptEnd, is_notified: bool) -> (bool, Option<AttemptOutcome>) => finish;
     RetryDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => retry_delivery;
+    ClaimNotify(claim: Box<NotifyClaim>) -> NotifyClaimed => claim_notify;
+    StartNotify(key: NotifyKey, fence: i64) -> bool => start_notify;
+    EndNotify(end: Box<NotifyEnd>) -> Option<NotifyAnswer> => end_notify;
+    RecordDecision(draft: Box<LedgerDraft>) -> () => record_decision;
     Recall(idempotency_key: IdempotencyKey) -> Option<String> => known_answer;
     Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
     CancelDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => cancel_delivery;

@@ -15,6 +15,7 @@ use super::PeopleChanges;
 pub(crate) struct Doorbells {
     inboxes: Mutex<HashMap<Arc<str>, watch::Sender<()>>>,
     outbox: watch::Sender<()>,
+    notify: watch::Sender<()>,
 }
 
 /// Rings when one person's inbox has changed.
@@ -50,6 +51,15 @@ impl Doorbells {
 
     pub(crate) fn outbox(&self) -> watch::Receiver<()> {
         self.outbox.subscribe()
+    }
+
+    pub(crate) fn notify(&self) -> watch::Receiver<()> {
+        self.notify.subscribe()
+    }
+
+    /// Rings because a request of `notify` has ended or was released.
+    pub(crate) fn ring_notify(&self) {
+        self.notify.send_replace(());
     }
 
     /// Rings for the inboxes and deliveries that a commit changed.

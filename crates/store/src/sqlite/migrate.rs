@@ -33,6 +33,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0025_template_errors", include_str!("../../migrations/sqlite/0025_template_errors.sql")),
     ("0026_client_event_ids_by_id", include_str!("../../migrations/sqlite/0026_client_event_ids_by_id.sql")),
     ("0030_channels", include_str!("../../migrations/sqlite/0030_channels.sql")),
+    ("0035_notify", include_str!("../../migrations/sqlite/0035_notify.sql")),
 ];
 
 /// Applies the missing migrations, each in its own transaction. Returns their names.
