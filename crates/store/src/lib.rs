@@ -42,8 +42,8 @@ pub use event_list::{EventFilter, EventQuery, ListedEvent, NamedEvent};
 pub use hints::{HintEvent, HintReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use notify::{
-    InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim, NotifyClaimed,
-    NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, NotifyRequests, OriginSums,
+    InQuietHours, InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim,
+    NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, NotifyRequests, OriginSums,
 };
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim, Delivery,

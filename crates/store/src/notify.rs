@@ -11,7 +11,9 @@ mod rows;
 
 pub use inbound::InboundMessage;
 pub use ledger::{LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, OriginSums};
-pub use request::{NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient};
+pub use request::{
+    InQuietHours, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient,
+};
 
 pub(crate) use inbound::{InboundRow, ReplyContextRow, inbound_context};
 pub(crate) use ledger::{LedgerRow, day_of, sum_up};
@@ -36,7 +38,8 @@ pub trait NotifyRequests: Send + Sync {
     /// Records the outcome of the attempt and returns the answer. None = the fence is outdated, and a newer claim is in
     /// flight.
     fn end_notify(&self, end: NotifyEnd) -> StoreFuture<'_, Option<NotifyAnswer>>;
-    /// The answer of a request, if it has ended and is remembered. It reads committed rows only.
+    /// The answer of the latest attempt of a request, final or not, if it has ended within the last day. It reads committed
+    /// rows only.
     fn notify_answer(&self, key: NotifyKey) -> StoreFuture<'_, Option<NotifyAnswer>>;
     /// Rings after every commit that ended or released a request.
     fn notify_changes(&self) -> watch::Receiver<()>;

@@ -62,7 +62,7 @@ impl Executor {
             if row.state == NotifyState::Started {
                 return self.end_unknown(row.clone(), source).await.map(NotifyClaimed::Ended);
             }
-            if let Some(answer) = row.answer.clone() {
+            if let (NotifyState::Ended, Some(answer)) = (row.state, row.answer.clone()) {
                 return Ok(NotifyClaimed::Ended(answer));
             }
         }
@@ -129,7 +129,7 @@ impl Executor {
             // The person was erased during the attempt, and the request with them.
             return Ok(Some(answer));
         };
-        if let Some(known) = row.answer {
+        if let (NotifyState::Ended, Some(known)) = (row.state, row.answer.clone()) {
             return Ok(Some(known));
         }
         if row.fence != fence || !row.is_leased() {
@@ -141,7 +141,7 @@ impl Executor {
         }
         match answer.ending.is_final() {
             true => self.end_request(row, answer.clone()),
-            false => self.release(row),
+            false => self.release(row, Some(answer.clone())),
         }
         self.record(draft, source).await?;
         Ok(Some(answer))
@@ -182,7 +182,7 @@ impl Executor {
             match row.state {
                 _ if !row.has_lapsed(now) => {}
                 NotifyState::Started => drop(self.end_unknown(row, source).await?),
-                _ => self.release(row),
+                _ => self.release(row, None),
             }
         }
         Ok(more)
@@ -205,10 +205,11 @@ impl Executor {
         self.changes.notify.requests.insert(row.key, row);
     }
 
-    /// Lets an equal request claim it again. The inbox item stays, so that a retry adds no second one.
-    fn release(&mut self, row: NotifyRow) {
+    /// Lets an equal request claim it again. The inbox item stays, so that a retry adds no second one; callers who waited
+    /// for this attempt get its answer.
+    fn release(&mut self, row: NotifyRow, answer: Option<NotifyAnswer>) {
         let ended_at = Some(self.context.now);
-        let row = NotifyRow { state: NotifyState::Released, ended_at, lease_until: None, ..row };
+        let row = NotifyRow { state: NotifyState::Released, answer, ended_at, lease_until: None, ..row };
         self.changes.notify.requests.insert(row.key, row);
     }
 

@@ -8,7 +8,7 @@ use super::notify::Admission;
 use super::people::{HOUR_MS, InboxDraft};
 use super::{Executor, RowSource};
 use crate::error::StoreError;
-use crate::notify::{AnswerCount, NotifyClaim, NotifyEnding, NotifyKey, NotifyRecipient};
+use crate::notify::{AnswerCount, InQuietHours, NotifyClaim, NotifyEnding, NotifyKey, NotifyRecipient};
 use crate::people::{Delivery, DeliveryContent, Hold, InboxItemKind, InboxItemType};
 
 /// How many replies and reactions one inbound message may have.
@@ -31,6 +31,9 @@ impl Executor {
                 }
                 let timezone = settings.quiet_hours.as_ref().map(|quiet| quiet.timezone.clone());
                 match (claim.intent, settings.quiet_until(self.context.now)) {
+                    (Intent::Send, Some(until)) if claim.in_quiet_hours == InQuietHours::Refuse => {
+                        Ok(Admission::Refused(in_quiet_hours(until, self.context.now)))
+                    }
                     (Intent::Send, Some(until)) => self.defer(claim, user_id, target, until, inbox_item, source).await,
                     (Intent::Send, None) => {
                         let item = self.inbox_item_of(claim, user_id, inbox_item, source).await?;
@@ -171,6 +174,12 @@ fn check_target(settings: &PersonSettings, claim: &NotifyClaim, target: &str) ->
         }
         Some(_) => Ok(()),
     }
+}
+
+fn in_quiet_hours(until: Time, now: Time) -> NotifyError {
+    let seconds = until.millis_since(now).div_ceil(1000).max(1);
+    let message = "The recipient has quiet hours. Try again when they end";
+    NotifyError::new(ErrorClass::OverloadRejected, message).retry_after(Some(seconds))
 }
 
 fn limited(free: Time, now: Time) -> NotifyError {

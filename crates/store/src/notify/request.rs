@@ -24,6 +24,8 @@ pub struct NotifyClaim {
     pub recipient: NotifyRecipient,
     /// The person the agent works for.
     pub on_behalf_of: Option<String>,
+    /// What happens to a `send` in the recipient's quiet hours.
+    pub in_quiet_hours: InQuietHours,
     /// What limits replies and reactions to one inbound message; none for `send`.
     pub answer_key: Option<NotifyKey>,
     /// The conversation it comes from.
@@ -34,6 +36,15 @@ pub struct NotifyClaim {
     pub message: Option<String>,
     /// The subject.
     pub subject: Option<String>,
+}
+
+/// What happens to a `send` in the recipient's quiet hours.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum InQuietHours {
+    /// The outbox sends it when they end.
+    Defer,
+    /// It is refused until they end. For callers whose answer cannot say that it is deferred.
+    Refuse,
 }
 
 /// Who gets a request.

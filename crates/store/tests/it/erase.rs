@@ -10,7 +10,7 @@ use bellwire_core::notify::{Intent, NotifyError, RequestContext};
 use bellwire_core::person::{ChannelName, MessageType, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    Caller, ClientEventId, ErrorKind, IdempotencyKey, InboxQuery, InboxState, IncomingEvent, NewReminder,
+    Caller, ClientEventId, ErrorKind, IdempotencyKey, InQuietHours, InboxQuery, InboxState, IncomingEvent, NewReminder,
     NotificationContent, NotificationDraft, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient,
     Publish, RetentionCutoffs, SettingsRequest, Store, Token,
 };
@@ -124,6 +124,7 @@ async fn notifies(store: &dyn Store, user: &str) {
         channel: ChannelName::parse("email").unwrap(),
         recipient: NotifyRecipient::Listed { limit_key: key },
         on_behalf_of: Some(user.into()),
+        in_quiet_hours: InQuietHours::Defer,
         answer_key: None,
         conversation_id: None,
         correlation_id: None,

@@ -3,8 +3,9 @@
 use bellwire_core::notify::{ErrorClass, Intent, NotifyError, UNKNOWN_OUTCOME};
 use bellwire_core::person::{ChannelChange, ChannelName, PersonSettings, QuietChange, SettingsChange};
 use bellwire_store::{
-    DeliveryState, InboxItem, InboxQuery, InboxState, LedgerDecision, LedgerEntry, LedgerQuery, NotifyAnswer,
-    NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, RetentionCutoffs, SettingsRequest,
+    DeliveryState, InQuietHours, InboxItem, InboxQuery, InboxState, LedgerDecision, LedgerEntry, LedgerQuery,
+    NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, RetentionCutoffs,
+    SettingsRequest,
 };
 use uuid::Uuid;
 
@@ -28,6 +29,7 @@ fn send(number: u8) -> NotifyClaim {
         channel: ChannelName::parse("email").unwrap(),
         recipient: NotifyRecipient::Person { user_id: "ada".into(), target: ADDRESS.into() },
         on_behalf_of: Some("ada".into()),
+        in_quiet_hours: InQuietHours::Defer,
         answer_key: None,
         conversation_id: Some("chat".into()),
         correlation_id: None,
@@ -181,7 +183,7 @@ on_every_store! {
         for class in [ErrorClass::TargetUnavailable, ErrorClass::Timeout, ErrorClass::OverloadRejected] {
             let answer = attempt(&backend, send(1), failed(class)).await;
             assert_eq!(answer.ending, failed(class));
-            assert_eq!(backend.store().notify_answer(key(1)).await.unwrap(), None);
+            assert_eq!(backend.store().notify_answer(key(1)).await.unwrap(), Some(answer), "for those who wait");
         }
         let fence = mine(&backend, send(1)).await;
         assert_eq!(fence, 4);
@@ -267,7 +269,10 @@ on_every_store! {
         assert_eq!(waiting.len(), 1, "{waiting:?}");
         assert_eq!((waiting[0].not_before, waiting[0].target.as_str()), (deliver_at, ADDRESS));
         assert_eq!(mine(&backend, reply(2, 200)).await, 1, "a reply is never held");
-        assert_eq!(decisions(&backend).await, [LedgerDecision::Deferred]);
+        let refused = refused(&backend, NotifyClaim { in_quiet_hours: InQuietHours::Refuse, ..send(3) }).await;
+        let until = deliver_at.millis_since(backend.now()) / 1000;
+        assert_eq!((refused.class, refused.retry_after_seconds), (ErrorClass::OverloadRejected, Some(until)));
+        assert_eq!(decisions(&backend).await, [LedgerDecision::Deferred, LedgerDecision::Refused]);
     }
 
     async fn a_send_adds_an_inbox_item_and_no_delivery_within_the_hourly_limit(backend: Backend) {

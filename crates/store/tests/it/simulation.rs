@@ -17,9 +17,9 @@ use bellwire_core::notify::{ErrorClass, Intent, NotifyError};
 use bellwire_core::person::{ChannelName, MessageType, PersonSettings, SettingsChange};
 use bellwire_core::{Event, Severity};
 use bellwire_store::{
-    AttemptEnd, AttemptStart, Caller, ClientEventId, Delivery, ErrorKind, InboxItem, InboxQuery, InboxState,
-    IncomingEvent, InjectCommand, LedgerQuery, NotificationContent, NotificationDraft, NotifyClaim, NotifyClaimed,
-    NotifyEnd, NotifyEnding, NotifyRecipient, Publish, Purpose, SettingsRequest, Store, StoreError,
+    AttemptEnd, AttemptStart, Caller, ClientEventId, Delivery, ErrorKind, InQuietHours, InboxItem, InboxQuery,
+    InboxState, IncomingEvent, InjectCommand, LedgerQuery, NotificationContent, NotificationDraft, NotifyClaim,
+    NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient, Publish, Purpose, SettingsRequest, Store, StoreError,
 };
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -322,6 +322,7 @@ fn notifying(dice: &mut Dice) -> Command {
         channel: ChannelName::parse("email").expect("a legal name"),
         recipient: NotifyRecipient::Listed { limit_key: [9; 32] },
         on_behalf_of: dice.percent(50).then(|| "ada".to_owned()),
+        in_quiet_hours: InQuietHours::Defer,
         answer_key: None,
         conversation_id: None,
         correlation_id: None,
