@@ -5,6 +5,7 @@
 //! touched, so that memory never contains uncommitted state.
 
 mod bound;
+mod chats;
 mod claim;
 mod conversation;
 mod event_cache;
@@ -27,6 +28,7 @@ mod staged;
 mod timers;
 mod unseen;
 
+pub(crate) use chats::ChatRowSource;
 pub(crate) use conversation::pick_unambiguous;
 use hot_mailbox::HotMailbox;
 pub(crate) use notify::NotifyRowSource;
@@ -74,7 +76,7 @@ pub(crate) fn open_since(now: Time) -> Time {
 }
 
 /// Loads rows for the executor. Implemented by the backends.
-pub(crate) trait RowSource: PeopleRowSource + NotifyRowSource {
+pub(crate) trait RowSource: PeopleRowSource + ChatRowSource + NotifyRowSource {
     /// Whether the current command has used up the rows it may read in one step.
     fn is_spent(&self) -> bool {
         false

@@ -1,5 +1,6 @@
 //! The backend in memory: the simplest correct implementation, and the model for SQLite.
 
+mod chats;
 mod list;
 mod notify;
 mod people;
@@ -251,6 +252,7 @@ impl Backend for Memory {
         gone += tables.people.prune(before.inbox, limit);
         gone += tables.people.prune_unread(before.unread_inbox, limit);
         gone += tables.notify.prune(before);
+        gone += tables.people.chats.prune(before);
         tables.idempotency_rows.retain(|row| row.at >= before.idempotency_keys);
         tables.erased_users.retain(|_, at| *at >= before.answers);
         tables.notifications.retain(|_, row| row.end_reason.is_none() || row.notification.since >= before.events);

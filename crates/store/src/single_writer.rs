@@ -1,5 +1,6 @@
 //! The [`Store`] implementation over a single writer: commands go to the writer, queries go to a reader.
 
+mod chats;
 mod early_refusal;
 mod lists;
 mod notify;

@@ -503,7 +503,7 @@ impl Executor {
 
     /// The person's open conversations, latest first. If there are more than one event reaches, at least one more than
     /// that.
-    async fn latest_open_conversations(
+    pub(super) async fn latest_open_conversations(
         &mut self,
         user: &str,
         source: &mut impl RowSource,

@@ -16,6 +16,7 @@ pub(crate) struct Doorbells {
     inboxes: Mutex<HashMap<Arc<str>, watch::Sender<()>>>,
     outbox: watch::Sender<()>,
     notify: watch::Sender<()>,
+    edits: watch::Sender<()>,
 }
 
 /// Rings when one person's inbox has changed.
@@ -62,10 +63,17 @@ impl Doorbells {
         self.notify.send_replace(());
     }
 
-    /// Rings for the inboxes and deliveries that a commit changed.
+    pub(crate) fn edits(&self) -> watch::Receiver<()> {
+        self.edits.subscribe()
+    }
+
+    /// Rings for the inboxes, deliveries and edits that a commit changed.
     pub(crate) fn ring(&self, changes: &PeopleChanges) {
         if !changes.deliveries.is_empty() {
             self.ring_outbox();
+        }
+        if changes.chats.has_edits() {
+            self.edits.send_replace(());
         }
         if changes.positions.is_empty() {
             return;

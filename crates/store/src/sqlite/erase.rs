@@ -214,7 +214,7 @@ fn rows(connection: &Connection, user: &str, limit: usize, tables: &mut TableCur
     if !tables.is_done() {
         return Ok(step);
     }
-    for sql in LAST {
+    for sql in super::chats::ERASED.into_iter().chain(LAST) {
         step.rows += some(connection, sql, user, limit.saturating_sub(step.rows))?;
     }
     // A step with budget left has deleted all rows.
@@ -311,7 +311,8 @@ mod tests {
         let file = Connection::open_in_memory().unwrap();
         MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
         let of_tables = [EVENTS, EVENT, NOTIFICATIONS, NOTIFICATION];
-        let statements = of_tables.into_iter().chain(FIRST).chain(OF_EVENT).chain(LAST);
+        let statements =
+            of_tables.into_iter().chain(FIRST).chain(OF_EVENT).chain(super::super::chats::ERASED).chain(LAST);
         for sql in statements {
             let mut plan = file.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let values = vec!["1"; plan.parameter_count()];
@@ -339,7 +340,12 @@ mod tests {
         let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
         let mut query = file.prepare(tables).unwrap();
         let all: BTreeSet<String> = query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-        let statements = [EVENT, NOTIFICATION].into_iter().chain(FIRST).chain(OF_EVENT).chain(LAST);
+        let statements = [EVENT, NOTIFICATION]
+            .into_iter()
+            .chain(FIRST)
+            .chain(OF_EVENT)
+            .chain(super::super::chats::ERASED)
+            .chain(LAST);
         let erased = statements.map(|sql| sql.split(' ').nth(2).unwrap().to_owned());
         let erased: BTreeSet<String> = erased.collect();
         assert_eq!(documented("removed"), erased);

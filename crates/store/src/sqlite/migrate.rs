@@ -34,6 +34,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0026_client_event_ids_by_id", include_str!("../../migrations/sqlite/0026_client_event_ids_by_id.sql")),
     ("0030_channels", include_str!("../../migrations/sqlite/0030_channels.sql")),
     ("0035_notify", include_str!("../../migrations/sqlite/0035_notify.sql")),
+    ("0040_chats", include_str!("../../migrations/sqlite/0040_chats.sql")),
 ];
 
 /// Applies the missing migrations, each in its own transaction. Returns their names.

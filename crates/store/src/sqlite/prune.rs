@@ -68,7 +68,8 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
     ];
     let of_people = super::people_write::PRUNED.map(|sql| (sql, before.inbox));
     let of_inbound = INBOUND.map(|sql| (sql, before.events));
-    for (sql, time) in by_time.into_iter().chain(of_people).chain(of_inbound) {
+    let of_chats = super::chats::pruned(before);
+    for (sql, time) in by_time.into_iter().chain(of_people).chain(of_inbound).chain(of_chats) {
         left = left.saturating_sub(connection.execute(sql, params![time.as_millis(), row_count(left)])?);
     }
     left = left.saturating_sub(connection.execute(LEDGER, params![first_id_at(before.ledger), row_count(left)])?);

@@ -5,6 +5,7 @@
 mod backends;
 
 mod channels;
+mod chats;
 mod clock;
 mod concurrency;
 mod crash;
