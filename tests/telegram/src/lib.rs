@@ -110,6 +110,11 @@ impl Standin {
         self.shared.read(|world| world.updates.len())
     }
 
+    /// The number of long polls that wait for an update.
+    pub fn waiting_polls(&self) -> usize {
+        self.shared.read(|world| world.waiting_polls)
+    }
+
     /// Waits until the bot has sent `count` messages to a chat, and returns them.
     pub async fn wait_for_sent(&self, chat: i64, count: usize) -> Vec<Message> {
         self.wait_until("messages", |standin| Some(standin.sent(chat)).filter(|sent| sent.len() >= count)).await

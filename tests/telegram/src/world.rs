@@ -96,6 +96,8 @@ pub(crate) struct World {
     pub(crate) webhook: Option<Webhook>,
     /// Counts calls of getUpdates: a newer one ends the older ones.
     pub(crate) poll: u64,
+    /// The long polls that wait.
+    pub(crate) waiting_polls: usize,
     pub(crate) calls: Vec<Call>,
     pub(crate) faults: Faults,
     /// The least time between two messages to one chat.
@@ -114,6 +116,7 @@ impl World {
             query_count: 0,
             webhook: None,
             poll: 0,
+            waiting_polls: 0,
             calls: Vec::new(),
             faults: Faults::default(),
             chat_interval: Duration::ZERO,

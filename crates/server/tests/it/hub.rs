@@ -37,6 +37,11 @@ impl TestHub {
         Self::start_whole(config, tempfile::tempdir().expect("a folder"), offer).await
     }
 
+    /// A hub with this configuration in an existing folder.
+    pub(crate) async fn start_config_in(config: Config, folder: tempfile::TempDir) -> Self {
+        Self::start_as(config, folder).await
+    }
+
     async fn start_as(config: Config, folder: tempfile::TempDir) -> Self {
         Self::start_whole(config, folder, |server| server).await
     }

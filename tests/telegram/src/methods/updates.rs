@@ -15,6 +15,7 @@ const TIMEOUT_MAX: i64 = 50;
 pub(crate) async fn run(shared: &Shared, parameters: &Parameters) -> Outcome {
     let mut changes = shared.changes();
     let poll = shared.change(|world| begin(world, parameters))?;
+    let _waiting = Waiting(shared);
     let seconds = parameters.integer("timeout").unwrap_or(0).clamp(0, TIMEOUT_MAX);
     let deadline = tokio::time::Instant::now() + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
     loop {
@@ -28,6 +29,15 @@ pub(crate) async fn run(shared: &Shared, parameters: &Parameters) -> Outcome {
             _ = changes.changed() => {}
             () = tokio::time::sleep_until(deadline) => {}
         }
+    }
+}
+
+/// Counts a poll until it ends, also if the client goes away.
+struct Waiting<'a>(&'a Shared);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.change(|world| world.waiting_polls -= 1);
     }
 }
 
@@ -52,6 +62,7 @@ fn begin(world: &mut World, parameters: &Parameters) -> Result<u64, Answer> {
         }
     }
     world.poll += 1;
+    world.waiting_polls += 1;
     Ok(world.poll)
 }
 
