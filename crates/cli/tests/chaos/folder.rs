@@ -84,7 +84,7 @@ async fn a_moved_data_folder_makes_publishes_and_readyz_fail() {
     std::fs::rename(&folder, &away).expect("the folder can be moved");
     assert_eq!(client.call_until_answered(&publish).await.0, 500);
     assert_eq!(client.ready().await, 503);
-    assert!(hub.said().contains("moved or deleted"), "{}", hub.said());
+    hub.wait_until_said("moved or deleted");
     std::fs::rename(&away, &folder).expect("the folder can be moved back");
     client.expect(&publish).await;
     assert_eq!(client.ready().await, 200);

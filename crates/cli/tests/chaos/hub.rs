@@ -71,6 +71,15 @@ impl Hub {
         self.said.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Waits until the hub has said this: its log is written by a thread of its own, after the answer.
+    pub(crate) fn wait_until_said(&self, expected: &str) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !self.said().contains(expected) {
+            assert!(Instant::now() < deadline, "it never said {expected:?}:\n{}", self.said());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Sends SIGKILL.
     pub(crate) fn kill(mut self) {
         self.end();
