@@ -86,7 +86,7 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Option<Response<
     let path = request.uri().path().to_owned();
     if let Some(control) = path.strip_prefix("/standin/") {
         let body = request.into_body().collect().await.ok()?.to_bytes();
-        return Some(respond(200, control::run(shared, control, &body)));
+        return Some(respond(200, control::run(shared, control, &body).await));
     }
     let Some((token, method)) = path.strip_prefix("/bot").and_then(|rest| rest.split_once('/')) else {
         return Some(send(Answer::error(404, "Not Found")));

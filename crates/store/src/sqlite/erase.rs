@@ -388,6 +388,13 @@ mod tests {
                  {numbers} INSERT INTO reply_contexts SELECT '{user}', 'c', i, '', 1 FROM n;
                  {numbers} INSERT INTO answer_counts SELECT CAST('{user}' || i AS BLOB), '{user}', 1, 1 FROM n;
                  {numbers} INSERT INTO person_targets SELECT 'email', i, '{user}' FROM n;
+                 {numbers} INSERT INTO chat_messages SELECT 'telegram', '{user}', i, '{user}', 'c', NULL, NULL, 1, NULL, 0 FROM n;
+                 {numbers} INSERT INTO chat_buttons SELECT CAST('{user}' || i AS BLOB), 'telegram', '{user}', '{user}', NULL, \
+                    NULL, x'', 'c', 1, NULL FROM n;
+                 {numbers} INSERT INTO kept_messages SELECT CAST('{user}' || i AS BLOB), '{user}', 'telegram', '{user}', i, '', \
+                    '', '', '', 1 FROM n;
+                 INSERT INTO chat_pairings VALUES ('telegram', '{user}', '{user}', '', 1);
+                 INSERT INTO pairing_codes VALUES (CAST('{user}' AS BLOB), 'telegram', '{user}', 1);
                  INSERT INTO user_settings (user_id, updated_at) VALUES ('{user}', 1);
                  INSERT INTO confirmations VALUES ('{user}', 'x', '', x'', 1, 1);
                  INSERT INTO inbox_positions VALUES ('{user}', 1);"

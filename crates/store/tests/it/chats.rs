@@ -270,9 +270,11 @@ on_every_store! {
         open(&backend, "chat", None).await;
         backend.pass(25 * HOUR);
         assert_eq!(handle(&backend, 3, text(12, "hello?", None)).await, UpdateOutcome::NoConversation);
-        // A reply to a message of a conversation that is gone is like none.
-        backend.store().put_chat_message(message(10, "gone", Some("butler"), None)).await.unwrap();
-        assert_eq!(handle(&backend, 4, text(13, "hello?", Some(10))).await, UpdateOutcome::NoConversation);
+        // A reply names its conversation, even if no agent has opened it yet.
+        backend.store().put_chat_message(message(10, "new", Some("butler"), None)).await.unwrap();
+        let sent = handle(&backend, 4, text(13, "hello!", Some(10))).await;
+        assert_eq!(sent, UpdateOutcome::Sent { conversation_id: "new".into(), title: "new".into() });
+        assert!(block(&backend, "new", "1").await.contains("hello!"));
     }
 
     async fn a_button_presses_once_and_only_in_its_chat(backend: Backend) {

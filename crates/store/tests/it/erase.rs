@@ -10,9 +10,10 @@ use bellwire_core::notify::{Intent, NotifyError, RequestContext};
 use bellwire_core::person::{ChannelName, MessageType, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    Caller, ClientEventId, ErrorKind, IdempotencyKey, InQuietHours, InboxQuery, InboxState, IncomingEvent, NewReminder,
-    NotificationContent, NotificationDraft, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient,
-    Publish, RetentionCutoffs, SettingsRequest, Store, Token,
+    Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, ClientEventId, ErrorKind, IdempotencyKey, InQuietHours,
+    InboundText, InboxQuery, InboxState, IncomingEvent, NewReminder, NotificationContent, NotificationDraft,
+    NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient, Publish, RetentionCutoffs, SettingsRequest,
+    Store, Token, UpdateAction, UpdateCommand, UpdateOutcome,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -187,6 +188,56 @@ async fn of_an_erased_person_no_text_is_left_in_the_file_or_its_log() {
         let others = found_in(&folder, "others").len();
         assert!(others > 100, "{others} texts of others are left");
     }
+}
+
+#[tokio::test]
+async fn of_an_erased_person_no_chat_and_no_word_is_left() {
+    let backend = Backend::sqlite().await;
+    let folder = backend.path().parent().unwrap().to_owned();
+    let (store, telegram) = (backend.store(), ChannelName::parse("telegram").unwrap());
+    store.put_pairing_code(ADA.into(), telegram.clone(), b"code".into(), None).await.unwrap();
+    for conversation in ["one", "two"] {
+        store.put_conversation(Caller::user(ADA), conversation.into(), ADA.into(), None).await.unwrap();
+    }
+    let said = |reply_to| InboundText {
+        message_id: 5,
+        text: format!("{MARK} says something"),
+        reply_to,
+        endpoint: format!("{MARK} endpoint"),
+        thread: format!("{MARK}:5"),
+        choices: vec![b"1".into(), b"2".into()],
+    };
+    // The first pairs, the second is kept until a conversation is chosen, the third is sent.
+    let actions = [
+        UpdateAction::Pair(b"code".into()),
+        UpdateAction::Text(Box::new(said(None))),
+        UpdateAction::Text(Box::new(said(Some(4)))),
+    ];
+    let chat = ChatKey { channel: telegram.clone(), target: MARK.into() };
+    for (id, action) in (1..).zip(actions) {
+        let update = ChannelUpdate { id, body: format!("{MARK} as it came") };
+        store.keep_updates(telegram.clone(), None, vec![update]).await.unwrap();
+        let from = Some(ChatSender { target: MARK.into(), sender: MARK.into() });
+        let command = UpdateCommand { channel: telegram.clone(), update_id: id, from, action };
+        store.handle_update(command).await.unwrap();
+        let message = ChatMessage {
+            chat: chat.clone(),
+            message_id: 4,
+            user_id: ADA.into(),
+            conversation_id: Some("two".into()),
+            origin: Some("butler".into()),
+            notification_id: None,
+            at: backend.now(),
+        };
+        store.put_chat_message(message).await.unwrap();
+    }
+    assert!(found_in(&folder, MARK).len() > 5);
+    store.erase_user(ADA.into()).await.unwrap();
+    assert_eq!(found_in(&folder, MARK), [""; 0]);
+    assert_eq!(store.chat_message(chat.clone(), 4).await.unwrap(), None);
+    let from = Some(ChatSender { target: MARK.into(), sender: MARK.into() });
+    let command = UpdateCommand { channel: telegram, update_id: 9, from, action: UpdateAction::Help };
+    assert_eq!(store.handle_update(command).await.unwrap(), UpdateOutcome::Stranger { is_answered: true });
 }
 
 #[tokio::test]

@@ -123,20 +123,31 @@ async fn kinds_of_updates_are_those_that_the_bot_asked_for() {
 
 #[tokio::test]
 async fn other_processes_type_and_press_over_http() {
-    let standin = standin();
-    let post = async |action: &str, body: Value| -> Value {
+    let standin = Arc::new(standin());
+    let post = async |action: &str, body: Value| -> String {
         let url = format!("{}/standin/{action}", standin.url());
         let response = reqwest::Client::new().post(url).json(&body).send().await.expect("an answer");
-        response.json().await.expect("JSON")
+        response.text().await.expect("a text")
     };
-    let typed = post("type", json!({"user": ADA, "text": "hi"})).await["message_id"].clone();
+    let bot = standin.clone();
+    // A bot that reads everything.
+    let reading = tokio::spawn(async move {
+        let mut offset = 0;
+        loop {
+            let updates = result(&bot, "getUpdates", json!({"offset": offset, "timeout": 50})).await;
+            offset = ids(&updates).last().map_or(offset, |last| last + 1);
+        }
+    });
+    assert_eq!(post("type", json!({"user": ADA, "text": "hi"})).await, r#"{"message_id":1}"#);
+    assert_eq!(standin.pending_updates(), 0);
     let buttons = json!({"inline_keyboard": [[{"text": "Yes", "callback_data": "1"}]]});
-    let send = json!({"chat_id": ADA, "text": "Go?", "reply_markup": buttons});
-    let sent = result(&standin, "sendMessage", send).await["message_id"].clone();
-    assert!(
-        post("press", json!({"user": ADA, "message_id": sent, "label": "Yes"})).await["callback_query_id"].is_string()
-    );
-    let messages = post("messages", json!({"user": ADA})).await;
-    assert_eq!((&messages[0]["message_id"], &messages[1]["text"]), (&typed, &json!("Go?")));
-    assert!(post("fly", json!({})).await["error"].is_string());
+    let send =
+        json!({"chat_id": ADA, "text": "Go\nnow?", "reply_parameters": {"message_id": 1}, "reply_markup": buttons});
+    result(&standin, "sendMessage", send).await;
+    let pressed = post("press", json!({"user": ADA, "message_id": 2, "label": "Yes"})).await;
+    assert!(pressed.contains("callback_query_id"), "{pressed}");
+    let shown = post("chat", json!({"user": ADA, "at_least": 2})).await;
+    assert_eq!(shown, "1 user: hi\n2 bot: Go / now? (answers 1) [Yes]\n");
+    assert!(post("fly", json!({})).await.starts_with("there are type"));
+    reading.abort();
 }

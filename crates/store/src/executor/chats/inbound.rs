@@ -85,7 +85,7 @@ impl Executor {
         Ok(outcome)
     }
 
-    /// The conversation of the replied-to message, if there is one and it still exists.
+    /// The conversation of the replied-to message, if it has one. An agent may notify before its conversation exists.
     async fn conversation_of(
         &mut self,
         pairing: &Pairing,
@@ -95,9 +95,8 @@ impl Executor {
         let Some(message_id) = reply_to else { return Ok(None) };
         let row = self.message_in_chat(&pairing.chat, message_id, source).await?;
         let row = row.filter(|row| row.message.user_id == pairing.user_id);
-        let Some(id) = row.and_then(|row| row.message.conversation_id) else { return Ok(None) };
-        let key = ConversationKey::new(&pairing.user_id, &id);
-        Ok(self.conversation(&key, source).await?.map(|row| row.key.clone()))
+        let id = row.and_then(|row| row.message.conversation_id);
+        Ok(id.map(|id| ConversationKey::new(&pairing.user_id, &id)))
     }
 
     /// Publishes the person's message, and stores it as a message of the chat.
