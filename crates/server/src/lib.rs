@@ -14,7 +14,7 @@ pub mod http;
 mod listen;
 pub mod mcp;
 mod metrics;
-mod notify;
+pub mod notify;
 mod rate;
 mod refusals;
 mod supervise;

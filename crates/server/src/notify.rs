@@ -5,4 +5,4 @@
 //! each other as functions; the configuration can put the Switchboard and the Messenger on other machines, where the same
 //! functions are MCP tools.
 
-pub(crate) mod envelope;
+pub mod envelope;

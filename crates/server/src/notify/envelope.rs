@@ -10,13 +10,14 @@ mod notify_request;
 mod read;
 mod route;
 
-pub(crate) use answer::{
+pub use answer::{
     DeliverAnswer, DeliverStatus, Delivered, ErrorFields, Failure, NotifyResponse, Outcome, RouteResponse, unproven,
 };
-pub(crate) use context::WireContext;
-pub(crate) use notify_request::{DeliverArguments, DeliveryFields, NotifyRequest};
-pub(crate) use read::{Envelope, EnvelopeError};
-pub(crate) use route::{MCP_CHANNEL, Route, SWITCHBOARD};
+pub use context::WireContext;
+pub use notify_request::{DeliverArguments, DeliveryFields, NotifyRequest};
+pub use read::{Envelope, EnvelopeError};
+pub use route::{MCP_CHANNEL, Route, SWITCHBOARD};
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 mod tests;

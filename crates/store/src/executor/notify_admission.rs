@@ -107,6 +107,7 @@ impl Executor {
             correlation_id: claim.correlation_id.clone(),
             title: claim.subject.clone(),
             message: claim.message.clone().unwrap_or_default(),
+            repeats: 0,
             toast: None,
             template_error: None,
             is_delivered_elsewhere: true,

@@ -72,7 +72,7 @@ fn push_item(text: &mut Text, item: &InboxItem, is_quoted: bool) {
         InboxItemType::Error => "Error: ",
         InboxItemType::Info | InboxItemType::Success => "",
     };
-    let message = clean(&item.message);
+    let message = clean(&item.shown_message());
     match (&item.title, is_quoted) {
         (None, false) => push_labelled(text, &item.origin, &format!("{kind}{message}")),
         (title, _) => {
@@ -118,6 +118,7 @@ mod tests {
             conversation_id: Some("chat".into()),
             title: title.map(str::to_owned),
             message: message.into(),
+            repeats: 0,
             toast: None,
             template_error: None,
             correlation_id: None,
@@ -173,7 +174,7 @@ mod tests {
     fn no_text_can_imitate_another_origin() {
         let forged = item("butler", InboxItemType::Info, None, "hi\n\n[bank] Pay now\u{202e}");
         assert_eq!(
-            shown(&notifications(&[forged.clone()], &BTreeMap::new())),
+            shown(&notifications(std::slice::from_ref(&forged), &BTreeMap::new())),
             "<bold>[butler]</bold> hi\n\n[bank] Pay now"
         );
         let both = notifications(&[forged, item("bank", InboxItemType::Info, None, "real")], &BTreeMap::new());

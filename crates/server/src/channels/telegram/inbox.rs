@@ -122,7 +122,9 @@ async fn refuse(bot: &Arc<Bot>, answer_to: AnswerTo, kind: ErrorKind) {
         let Ok(_permit) = bot.answers.acquire().await else { return };
         match (&answer_to.query_id, answer_to.chat_id) {
             (Some(query_id), _) => drop(bot.api.answer_query(query_id, replies::failure(kind)).await),
-            (None, Some(chat_id)) => drop(bot.say(chat_id, &Text::plain(replies::failure(kind)), &[]).await),
+            (None, Some(chat_id)) => {
+                bot.say(chat_id, &Text::plain(replies::failure(kind)), &[]).await;
+            }
             (None, None) => {}
         }
     });

@@ -15,78 +15,80 @@ const MESSAGE_MAX: usize = 1_000;
 /// notify_response.v1: what became of a notify request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NotifyResponse {
-    pub(crate) schema_version: NotifyResponseVersion,
+pub struct NotifyResponse {
+    /// The version of the envelope.
+    pub schema_version: NotifyResponseVersion,
     /// The request that is answered.
-    pub(crate) request_context: RequestId,
+    pub request_context: RequestId,
     /// Whether it was delivered.
-    pub(crate) status: Status,
+    pub status: Status,
     /// What was delivered. Beside an error: the part that was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) delivery: Option<Delivered>,
+    pub delivery: Option<Delivered>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<ErrorFields>,
+    pub error: Option<ErrorFields>,
 }
 
 /// route_response.v1: what became of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RouteResponse {
-    pub(crate) schema_version: RouteResponseVersion,
+pub struct RouteResponse {
+    /// The version of the envelope.
+    pub schema_version: RouteResponseVersion,
     /// The context of the route; absent if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) request_context: Option<WireContext>,
+    pub request_context: Option<WireContext>,
     /// Whether the route was carried out.
-    pub(crate) status: Status,
+    pub status: Status,
     /// The result, also of most failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<RouteResult>,
+    pub result: Option<RouteResult>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<ErrorFields>,
+    pub error: Option<ErrorFields>,
     /// How long it took.
-    pub(crate) timing: Timing,
+    pub timing: Timing,
 }
 
 /// The result of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RouteResult {
+pub struct RouteResult {
     /// The answer to the notify request.
-    pub(crate) notify_response: NotifyResponse,
+    pub notify_response: NotifyResponse,
 }
 
 /// The answer of the Switchboard's tool `deliver`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DeliverAnswer {
+pub struct DeliverAnswer {
     /// The id under which the Switchboard recorded it.
     #[serde(default)]
-    pub(crate) notification_id: Option<Uuid>,
+    pub notification_id: Option<Uuid>,
     /// Whether it was delivered.
-    pub(crate) status: DeliverStatus,
+    pub status: DeliverStatus,
     /// The answer of the Messenger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<NotifyResponse>,
+    pub result: Option<NotifyResponse>,
     /// What failed, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
     /// The class of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) error_class: Option<String>,
+    pub error_class: Option<String>,
     /// Whether the same request may be made again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) retryable: Option<bool>,
+    pub retryable: Option<bool>,
     /// The time to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) retry_after_seconds: Option<u64>,
+    pub retry_after_seconds: Option<u64>,
 }
 
 /// Whether a notify request was delivered.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum DeliverStatus {
+pub enum DeliverStatus {
     /// The provider accepted it.
     Sent,
     /// It did not, or that is not known.
@@ -96,7 +98,7 @@ pub(crate) enum DeliverStatus {
 /// Whether a step succeeded.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Status {
+pub enum Status {
     /// It did.
     Ok,
     /// It did not.
@@ -105,14 +107,14 @@ pub(crate) enum Status {
 
 /// The version of the answer to a notify request.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum NotifyResponseVersion {
+pub enum NotifyResponseVersion {
     #[serde(rename = "notify_response.v1")]
     V1,
 }
 
 /// The version of the answer to a route.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum RouteResponseVersion {
+pub enum RouteResponseVersion {
     #[serde(rename = "route_response.v1")]
     V1,
 }
@@ -120,42 +122,42 @@ pub(crate) enum RouteResponseVersion {
 /// The request that an answer belongs to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RequestId {
+pub struct RequestId {
     /// Its id.
-    pub(crate) request_id: Uuid,
+    pub request_id: Uuid,
 }
 
 /// A delivered message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Delivered {
+pub struct Delivered {
     /// The channel.
-    pub(crate) channel: String,
+    pub channel: String,
     /// The id of the message in the channel.
-    pub(crate) delivery_id: String,
+    pub delivery_id: String,
 }
 
 /// Why something failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ErrorFields {
+pub struct ErrorFields {
     /// The class.
-    pub(crate) class: String,
+    pub class: String,
     /// What happened.
-    pub(crate) message: String,
+    pub message: String,
     /// Whether the same request may be made again.
-    pub(crate) retryable: bool,
+    pub retryable: bool,
     /// The time to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) retry_after_seconds: Option<u64>,
+    pub retry_after_seconds: Option<u64>,
 }
 
 /// How long a route took.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Timing {
+pub struct Timing {
     /// In milliseconds.
-    pub(crate) duration_ms: u64,
+    pub duration_ms: u64,
 }
 
 impl Delivered {
@@ -165,14 +167,15 @@ impl Delivered {
 }
 
 /// What became of a notify request: where it was delivered, or why it was not.
-pub(crate) type Outcome = Result<Delivered, Failure>;
+pub type Outcome = Result<Delivered, Failure>;
 
 /// A failed notify request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) error: NotifyError,
+pub struct Failure {
+    /// Why it failed.
+    pub error: NotifyError,
     /// The first part of a text that was delivered in part.
-    pub(crate) first_part: Option<Delivered>,
+    pub first_part: Option<Delivered>,
 }
 
 impl From<NotifyError> for Failure {
@@ -182,7 +185,8 @@ impl From<NotifyError> for Failure {
 }
 
 impl NotifyResponse {
-    pub(crate) fn of(request_id: Uuid, outcome: Outcome) -> Self {
+    /// The answer for this outcome.
+    pub fn of(request_id: Uuid, outcome: Outcome) -> Self {
         let (status, delivery, error) = match outcome {
             Ok(delivered) => (Status::Ok, Some(delivered), None),
             Err(failure) => (Status::Error, failure.first_part, Some(failure.error.into())),
@@ -193,7 +197,7 @@ impl NotifyResponse {
 
     /// The outcome that this answer proves. Only an answer that says `ok`, belongs to this request and names the message
     /// on this channel is a delivery. An answer that contradicts itself proves nothing.
-    pub(crate) fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
+    pub fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
         if self.request_context.request_id != request_id {
             return Err(unproven("the answer belongs to another request"));
         }
@@ -208,7 +212,8 @@ impl NotifyResponse {
 }
 
 impl RouteResponse {
-    pub(crate) fn of(context: Option<WireContext>, outcome: Result<NotifyResponse, NotifyError>, millis: u64) -> Self {
+    /// The answer for this outcome.
+    pub fn of(context: Option<WireContext>, outcome: Result<NotifyResponse, NotifyError>, millis: u64) -> Self {
         let (status, result, error) = match outcome {
             Ok(response) => (response.status, Some(response), None),
             Err(error) => (Status::Error, None, Some(error.into())),
@@ -226,7 +231,7 @@ impl RouteResponse {
 
     /// The answer to the notify request in this answer to its route. An error without a notify response, such as that of an
     /// untrusted caller, is an error, and never a delivery.
-    pub(crate) fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
+    pub fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
         if self.request_context.is_some_and(|context| context.0.request_id != request_id) {
             return Err(unproven("the answer belongs to another request"));
         }
@@ -244,7 +249,8 @@ impl RouteResponse {
 }
 
 impl DeliverAnswer {
-    pub(crate) fn of(notification_id: Option<Uuid>, request_id: Uuid, outcome: Outcome) -> Self {
+    /// The answer for this outcome.
+    pub fn of(notification_id: Option<Uuid>, request_id: Uuid, outcome: Outcome) -> Self {
         let error = outcome.as_ref().err().map(|failure| failure.error.clone());
         let (status, error) = match error {
             None => (DeliverStatus::Sent, None),
@@ -262,7 +268,7 @@ impl DeliverAnswer {
     }
 
     /// A request that was refused before it had an id.
-    pub(crate) fn refused(error: NotifyError) -> Self {
+    pub fn refused(error: NotifyError) -> Self {
         Self {
             notification_id: None,
             status: DeliverStatus::Failed,
@@ -275,7 +281,7 @@ impl DeliverAnswer {
     }
 
     /// The outcome that this answer proves.
-    pub(crate) fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
+    pub fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
         match (self.status, self.result, self.error) {
             (DeliverStatus::Sent, Some(response), None) => response.outcome(request_id, channel),
             (DeliverStatus::Sent, ..) => Err(unproven("the answer says sent without a result, or with an error")),
@@ -298,7 +304,7 @@ impl DeliverAnswer {
 }
 
 /// The failure of an answer that does not say whether something was delivered.
-pub(crate) fn unproven(reason: &str) -> Failure {
+pub fn unproven(reason: &str) -> Failure {
     NotifyError::unknown_outcome(reason).into()
 }
 

@@ -8,20 +8,21 @@ use super::read::Envelope;
 /// notify.v1: what an agent wants to be delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NotifyRequest {
-    pub(crate) schema_version: NotifyVersion,
+pub struct NotifyRequest {
+    /// The version of the envelope.
+    pub schema_version: NotifyVersion,
     /// The agent that asks. It must be the origin that the caller authenticated.
-    pub(crate) origin_butler: String,
+    pub origin_butler: String,
     /// What to deliver.
-    pub(crate) delivery: DeliveryFields,
+    pub delivery: DeliveryFields,
     /// The inbound request, for a reply or a reaction, or for duplicates to be recognised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) request_context: Option<WireContext>,
+    pub request_context: Option<WireContext>,
 }
 
 /// The version of a notify request.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum NotifyVersion {
+pub enum NotifyVersion {
     #[default]
     #[serde(rename = "notify.v1")]
     V1,
@@ -30,29 +31,29 @@ pub(crate) enum NotifyVersion {
 /// What to deliver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DeliveryFields {
+pub struct DeliveryFields {
     /// What to do.
-    pub(crate) intent: WireIntent,
+    pub intent: WireIntent,
     /// The channel.
-    pub(crate) channel: String,
+    pub channel: String,
     /// The text; absent for a reaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) message: Option<String>,
+    pub message: Option<String>,
     /// The resolved target of a `send`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) recipient: Option<String>,
+    pub recipient: Option<String>,
     /// The subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) subject: Option<String>,
+    pub subject: Option<String>,
     /// The emoji of a reaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) emoji: Option<String>,
+    pub emoji: Option<String>,
 }
 
 /// The intent on the wire.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum WireIntent {
+pub enum WireIntent {
     /// A new message.
     Send,
     /// An answer in its thread.
@@ -64,14 +65,14 @@ pub(crate) enum WireIntent {
 /// The arguments of the Switchboard's tool `deliver`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DeliverArguments {
+pub struct DeliverArguments {
     /// The agent on whose behalf the caller acts; equal to `origin_butler`.
-    pub(crate) source_butler: String,
+    pub source_butler: String,
     /// The request.
-    pub(crate) notify_request: NotifyRequest,
+    pub notify_request: NotifyRequest,
     /// The person whose target it is. Checked where the store is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) user_id: Option<String>,
+    pub user_id: Option<String>,
 }
 
 impl Envelope for DeliverArguments {

@@ -11,15 +11,16 @@ const ECHO_MAX: usize = 200;
 
 /// Why an envelope was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EnvelopeError {
+pub struct EnvelopeError {
     /// The path of the field, such as `notify_request.delivery.intent`; empty for the whole envelope.
-    pub(crate) path: String,
+    pub path: String,
     /// What is wrong.
-    pub(crate) message: String,
+    pub message: String,
 }
 
 impl EnvelopeError {
-    pub(super) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+    /// An error at this path.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: clipped(&path.into()), message: clipped(&message.into()) }
     }
 }
@@ -34,7 +35,7 @@ impl fmt::Display for EnvelopeError {
 }
 
 /// An object on the wire.
-pub(crate) trait Envelope: DeserializeOwned {
+pub trait Envelope: DeserializeOwned {
     /// The name that errors about the whole object use.
     const NAME: &'static str;
     /// The paths of all fields that contain objects.
