@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bellwire_core::Time;
 use bellwire_core::event::{OPERATOR, PERSON, reserved_name};
 use bellwire_core::person::visible_name;
@@ -109,6 +111,11 @@ pub fn new_secret() -> (String, Vec<u8>) {
     let secret = format!("bw_{text}");
     let hash = hash(&secret);
     (secret, hash)
+}
+
+/// A code or token of 128 random bits: 22 characters that fit into links and buttons.
+pub(crate) fn new_code() -> String {
+    URL_SAFE_NO_PAD.encode(clock::random::<16>())
 }
 
 /// The hash of a secret. A random secret of 256 bits needs no slow hash, because it cannot be guessed.

@@ -22,6 +22,9 @@ pub use channel_test::{TestRefusal, TestReport, TestedStep};
 mod registry;
 pub use registry::{ChannelError, Channels};
 
+mod webhook_call;
+pub use webhook_call::{WebhookAnswer, WebhookCall};
+
 mod unsubscribe;
 pub use unsubscribe::UnsubscribeLinks;
 

@@ -14,6 +14,7 @@ pub mod http;
 mod listen;
 pub mod mcp;
 mod metrics;
+pub mod notify;
 mod rate;
 mod refusals;
 mod supervise;

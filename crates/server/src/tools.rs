@@ -17,6 +17,7 @@ mod tool;
 
 pub(crate) use context::{Context, RequestedContext};
 pub(crate) use notification_throttle::NotificationThrottle;
+pub(crate) use schema::input as object_schema;
 pub use tool::{Tool, ToolHints};
 pub(crate) use tool::{ToolRefusal, ToolResult};
 

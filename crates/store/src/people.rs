@@ -28,6 +28,7 @@ pub use rules::{ChannelRules, Grouping, PeopleRules};
 
 pub(crate) use command::PeopleCommand;
 pub(crate) use doorbell::Doorbells;
+pub(crate) use inbox::words;
 pub(crate) use rows::{ConfirmationRow, LoadedPerson, PeopleChanges};
 
 use bellwire_core::person::{ChannelName, PersonSettings, with_repeats};

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     NotifyDelivery, NotifyMessage, NotifyOutcome, NotifyTarget, SettingsShape, TestRefusal, TestReport,
-    UnsubscribeLinks,
+    UnsubscribeLinks, WebhookAnswer, WebhookCall,
 };
 
 /// One way to reach a person outside the hub.
@@ -49,6 +49,17 @@ pub trait Channel: Send + Sync + 'static {
 
     /// Makes one synchronous attempt to send a message of `notify` to a target that [`resolve`](Self::resolve) returned.
     fn notify(&self, message: NotifyMessage) -> BoxFuture<'_, NotifyOutcome>;
+
+    /// A link that opens the channel and sends a pairing code. None = there are no such links, or the provider cannot be
+    /// asked now.
+    fn pairing_link(&self, _code: String) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async { None })
+    }
+
+    /// Takes a call of the provider to `/{channel}/webhook`. The channel authenticates it.
+    fn receive(&self, _call: WebhookCall) -> BoxFuture<'_, WebhookAnswer> {
+        Box::pin(async { WebhookAnswer::NotFound })
+    }
 
     /// Sends one test message within `wait` and reports each step, so that an operator sees which setting is wrong. It is no
     /// delivery: nothing is stored, and it is never sent again. `id` is new for every test.

@@ -26,6 +26,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
         ));
     }
     found.extend(config.email.contradictions());
+    found.extend(config.telegram.contradictions(config.public_url.as_deref()));
     found.extend(config.redis.contradictions());
     found
 }

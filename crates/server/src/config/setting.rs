@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use axum::http::Uri;
 use toml::Value;
 
-use super::{Config, EmailTls, LogFormat, Secret};
+use super::{Config, EmailTls, LogFormat, Secret, TelegramMode};
 use crate::channels::email::NamedAddress;
 
 /// One setting: its key, its allowed values, and its field of [`Config`].
@@ -29,6 +29,7 @@ enum SettingKind {
     Host(fn(&mut Config) -> &mut String),
     Port(fn(&mut Config) -> &mut u16),
     Encryption(fn(&mut Config) -> &mut EmailTls),
+    Mode(fn(&mut Config) -> &mut TelegramMode),
     Word(fn(&mut Config) -> &mut String),
     Hidden(fn(&mut Config) -> &mut Option<Secret>),
     Sender(fn(&mut Config) -> &mut NamedAddress),
@@ -80,6 +81,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "email.step_seconds",            kind: SettingKind::Number(1..=300, |c| &mut c.email.step_seconds) },
     Setting { key: "email.answer_seconds",          kind: SettingKind::Number(10..=1800, |c| &mut c.email.answer_seconds) },
     Setting { key: "email.workers",                 kind: SettingKind::Count(1..=64, |c| &mut c.email.workers) },
+    Setting { key: "telegram.token",                kind: SettingKind::Hidden(|c| &mut c.telegram.token) },
+    Setting { key: "telegram.token_file",           kind: SettingKind::File(|c| &mut c.telegram.token_file) },
+    Setting { key: "telegram.api_url",              kind: SettingKind::Url(|c| &mut c.telegram.api_url) },
+    Setting { key: "telegram.mode",                 kind: SettingKind::Mode(|c| &mut c.telegram.mode) },
+    Setting { key: "telegram.webhook_secret_file",  kind: SettingKind::File(|c| &mut c.telegram.webhook_secret_file) },
+    Setting { key: "telegram.messages_per_second",  kind: SettingKind::Number(0..=1000, |c| &mut c.telegram.messages_per_second) },
+    Setting { key: "telegram.chat_interval_ms",     kind: SettingKind::Number(0..=60_000, |c| &mut c.telegram.chat_interval_ms) },
+    Setting { key: "telegram.answer_seconds",       kind: SettingKind::Number(1..=60, |c| &mut c.telegram.answer_seconds) },
     Setting { key: "redis.url",                     kind: SettingKind::Hidden(|c| &mut c.redis.url) },
     Setting { key: "redis.url_file",                kind: SettingKind::File(|c| &mut c.redis.url_file) },
     Setting { key: "redis.wait_ms",                 kind: SettingKind::Number(1..=1000, |c| &mut c.redis.wait_ms) },
@@ -165,6 +174,7 @@ impl Setting {
             }
             SettingKind::Port(place) => Value::Integer(i64::from(*place(&mut copy))),
             SettingKind::Encryption(place) => Value::String(place(&mut copy).as_str().to_owned()),
+            SettingKind::Mode(place) => Value::String(place(&mut copy).as_str().to_owned()),
             SettingKind::Hidden(place) => Value::String(place(&mut copy).as_ref().map_or("", |_| HIDDEN).to_owned()),
             SettingKind::Sender(place) => Value::String(place(&mut copy).to_string()),
         }
@@ -186,6 +196,7 @@ impl Setting {
             SettingKind::Host(_) => "a host name, such as smtp.example.org,".into(),
             SettingKind::Port(_) => "a whole number from 1 to 65535".into(),
             SettingKind::Encryption(_) => "starttls, implicit or none".into(),
+            SettingKind::Mode(_) => "poll or webhook".into(),
             SettingKind::Word(_) | SettingKind::Hidden(_) => "a text on one line".into(),
             SettingKind::Sender(_) => "a name and an address, such as Bellwire <bell@example.org>,".into(),
         }
@@ -241,6 +252,9 @@ impl Setting {
             SettingKind::Encryption(place) => {
                 *place(config) = EmailTls::ALL.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
             }
+            SettingKind::Mode(place) => {
+                *place(config) = TelegramMode::ALL.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
+            }
             SettingKind::Word(place) => {
                 *place(config) = Some(text).filter(|text| !text.contains(char::is_control)).ok_or_else(wrong)?.into();
             }
@@ -277,7 +291,7 @@ fn url(text: &str) -> Result<String, String> {
         return Err(wrong("which has a user or password in it"));
     }
     if !matches!(uri.path(), "" | "/") || text.contains(['?', '#']) {
-        return Err(wrong("which has a path; the hub answers at the root of its host"));
+        return Err(wrong("which has a path; only scheme, host and port are allowed"));
     }
     Ok(text.trim_end_matches('/').to_ascii_lowercase())
 }

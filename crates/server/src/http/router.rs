@@ -10,6 +10,7 @@ use axum::{Json, Router};
 
 use super::api_service::Api;
 use super::body::Body;
+use super::channel_calls::{PairingCode, ProviderCall};
 use super::channel_test::{ChannelTestBody, NewChannelTest};
 use super::conversation_list::{ConversationPage, ListedConversationBody};
 use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
@@ -38,8 +39,9 @@ use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, mcp, metrics,
-    not_found, openapi, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe, users,
+    Hub, channel_calls, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, mcp,
+    metrics, not_found, openapi, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe,
+    users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -271,6 +273,9 @@ routes! {
         /// Confirm a person's address on a channel with the code that was sent to it
         POST "/v1/users/{id}/{channel}/confirm" [Admin User]
             (Body<Confirmation>) -> Json<SettingsBody>, or 409 => settings::confirm;
+        /// Get a code that pairs a chat with a person; it works once and for ten minutes
+        POST "/v1/users/{id}/{channel}/pair" [Admin User]
+            () -> Created<PairingCode>, or 409 => channel_calls::pair;
         /// Erase all data of a person; 404 if the hub has none
         DELETE "/v1/users/{id}" [Admin User]
             () -> NoContent => users::erase;
@@ -299,6 +304,9 @@ routes! {
         /// Stop messages to the address that the link was sent to
         POST "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 500 503 507 => unsubscribe::act;
+        /// Take an update from a channel's provider, which authenticates itself by the webhook's secret
+        POST "/{channel}/webhook" []
+            (ProviderCall) -> NoContent, or 401 404 500 503 507 => channel_calls::receive;
         /// Liveness: the process is alive
         GET "/healthz" []
             () -> Json<Health>, or 503 => health::live;

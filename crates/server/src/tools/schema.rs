@@ -12,7 +12,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
 }
 
 /// The input schema of a tool: these arguments and no others.
-pub(super) fn input(arguments: &[Argument]) -> Value {
+pub(crate) fn input(arguments: &[Argument]) -> Value {
     let required: Vec<&str> = arguments.iter().filter(|one| one.required).map(|one| one.name).collect();
     json!({
         "type": "object", "properties": properties(arguments), "required": required, "additionalProperties": false,
@@ -34,6 +34,7 @@ fn argument(argument: &Argument) -> Value {
         }
         Form::Moment => json!({ "type": "string", "format": "date-time" }),
         Form::List { max, of } => json!({ "type": "array", "maxItems": max, "items": input(of) }),
+        Form::Object { of } => input(of),
     };
     schema["description"] = argument.meaning.into();
     schema

@@ -39,5 +39,6 @@ mod stalled_readers;
 mod stream;
 mod subscribers;
 mod system_prompt;
+mod telegram;
 mod token_limits;
 mod tools;

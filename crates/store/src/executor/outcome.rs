@@ -323,7 +323,7 @@ enum FailureNote {
 }
 
 /// The text of the inbox note about a failed or unknown message.
-fn failure_note(channel: &str, target: &str, state: DeliveryState, is_off: bool, reason: &str) -> String {
+pub(super) fn failure_note(channel: &str, target: &str, state: DeliveryState, is_off: bool, reason: &str) -> String {
     let what = match state {
         DeliveryState::Unknown => "may not have arrived",
         _ => "could not be delivered",

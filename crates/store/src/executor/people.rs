@@ -170,6 +170,8 @@ pub(super) struct InboxDraft {
     pub(super) repeats: u32,
     pub(super) template_error: Option<String>,
     pub(super) toast: Option<Toast>,
+    /// Whether the caller delivers it, so that no delivery is planned.
+    pub(super) is_delivered_elsewhere: bool,
 }
 
 impl Executor {
@@ -237,7 +239,9 @@ impl Executor {
             created_sequence: position,
             changed_sequence: position,
         };
-        self.plan(&item, muted);
+        if !draft.is_delivered_elsewhere {
+            self.plan(&item, muted);
+        }
         self.changes.people.inbox.insert(id, item);
         self.changes.people.created.push(id);
         Ok(Ok(id))
@@ -346,6 +350,7 @@ impl InboxDraft {
             repeats: 0,
             template_error: None,
             toast,
+            is_delivered_elsewhere: false,
         }
     }
 
@@ -365,6 +370,7 @@ impl InboxDraft {
             repeats: 0,
             template_error: None,
             toast: None,
+            is_delivered_elsewhere: false,
         }
     }
 }

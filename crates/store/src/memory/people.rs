@@ -6,6 +6,7 @@ use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
 use super::Memory;
+use super::chats::ChatTables;
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
@@ -25,10 +26,12 @@ pub(super) struct PeopleTables {
     reminders: BTreeMap<Uuid, Reminder>,
     confirmations: HashMap<(Arc<str>, ChannelName), ConfirmationRow>,
     secrets: HashMap<String, Vec<u8>>,
+    pub(super) chats: ChatTables,
 }
 
 impl PeopleTables {
     pub(super) fn commit(&mut self, changes: &PeopleChanges) {
+        self.chats.commit(&changes.chats);
         self.inbox.extend(changes.inbox.iter().map(|(id, item)| (*id, item.clone())));
         self.positions.extend(changes.positions.iter().map(|(user, position)| (user.clone(), *position)));
         self.deliveries.extend(changes.deliveries.iter().map(|(id, row)| (*id, row.clone())));
@@ -62,6 +65,7 @@ impl PeopleTables {
     }
 
     pub(super) fn erase(&mut self, user: &str) {
+        self.chats.erase(user);
         self.settings.remove(user);
         self.inbox.retain(|_, item| item.user_id != user);
         self.positions.remove(user);

@@ -380,7 +380,7 @@ pub(super) async fn person_traces(
     Ok(all_told)
 }
 
-async fn all<T>(
+pub(super) async fn all<T>(
     mut sql: QueryBuilder<Driver>,
     connection: &mut SqliteConnection,
     read: fn(&SqliteRow) -> Result<T, StoreError>,
@@ -390,7 +390,7 @@ async fn all<T>(
 }
 
 /// The same, with damaged rows reported separately, for work that must go on without them.
-async fn found<T>(
+pub(super) async fn found<T>(
     mut sql: QueryBuilder<Driver>,
     connection: &mut SqliteConnection,
     table: &str,
@@ -443,7 +443,7 @@ pub(super) async fn deliveries_that_wait(connection: &mut SqliteConnection) -> R
 }
 
 /// Adds a condition that excludes these people.
-fn push_except(sql: &mut QueryBuilder<Driver>, except: &BTreeSet<String>) {
+pub(super) fn push_except(sql: &mut QueryBuilder<Driver>, except: &BTreeSet<String>) {
     if !except.is_empty() {
         let people = serde_json::to_string(except).unwrap_or_default();
         sql.push(" AND user_id NOT IN (SELECT value FROM json_each(").push_bind(people).push("))");
@@ -554,11 +554,11 @@ fn first_id_since(since: Time) -> Vec<u8> {
     millis.to_be_bytes()[2..].to_vec()
 }
 
-fn time(row: &SqliteRow, index: usize) -> Result<Option<Time>, StoreError> {
+pub(super) fn time(row: &SqliteRow, index: usize) -> Result<Option<Time>, StoreError> {
     Ok(column::<Option<i64>>(row, index)?.map(Time::from_millis))
 }
 
-fn optional(row: &SqliteRow, index: usize) -> Result<Option<Uuid>, StoreError> {
+pub(super) fn optional(row: &SqliteRow, index: usize) -> Result<Option<Uuid>, StoreError> {
     let bytes: Option<&[u8]> = column(row, index)?;
     bytes.map(|bytes| Uuid::from_slice(bytes).map_err(|_| damaged("an id"))).transpose()
 }

@@ -5,6 +5,7 @@
 mod backends;
 
 mod channels;
+mod chats;
 mod clock;
 mod concurrency;
 mod crash;
@@ -13,11 +14,14 @@ mod delivery_order;
 mod ended;
 mod erase;
 mod idempotency;
+mod inbound;
 mod inbox;
 mod inject;
+mod ledger;
 mod lists;
 mod neighbours;
 mod notify;
+mod notify_requests;
 mod origins;
 mod outbox;
 mod overdue;
