@@ -7,6 +7,7 @@
 mod bound;
 mod claim;
 mod conversation;
+mod direct;
 mod event_cache;
 mod hot_mailbox;
 mod idempotency;

@@ -68,8 +68,9 @@ impl TableCursor {
 }
 
 /// The rows of a person that are due or claimed by timers and workers, and their mailboxes. They go first.
-const FIRST: [&str; 3] = [
+const FIRST: [&str; 4] = [
     "DELETE FROM reminders WHERE id IN (SELECT id FROM reminders WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM direct_messages WHERE delivery_id IN (SELECT delivery_id FROM direct_messages WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM mailboxes WHERE rowid IN (SELECT rowid FROM mailboxes WHERE owner = ?1 LIMIT ?2)",
 ];
@@ -362,6 +363,7 @@ mod tests {
                  {numbers} INSERT INTO idempotency_subjects SELECT '{user}', 'admin', 'r', '{user}' || i, 1 FROM n;
                  {numbers} INSERT INTO conversations (id, user_id, registered, boundary, created_at, seen_at) \
                     SELECT 'c' || i, '{user}', 0, '', 1, 1 FROM n;
+                 {numbers} INSERT INTO direct_messages SELECT CAST('{user}' || i AS BLOB), '{user}', '', NULL, '', 0 FROM n;
                  INSERT INTO user_settings (user_id, updated_at) VALUES ('{user}', 1);
                  INSERT INTO confirmations VALUES ('{user}', 'x', '', x'', 1, 1);
                  INSERT INTO inbox_positions VALUES ('{user}', 1);"
