@@ -8,6 +8,7 @@ mod bound;
 mod chats;
 mod claim;
 mod conversation;
+mod direct;
 mod event_cache;
 mod hot_mailbox;
 mod idempotency;

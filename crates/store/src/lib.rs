@@ -52,10 +52,10 @@ pub use notify::{
 };
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim, Delivery,
-    DeliveryContent, DeliveryState, Doorbell, Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType,
-    InboxQuery, InboxState, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace,
-    PressOutcome, PressResult, Purpose, Quota, Reminder, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
-    WaitingDeliveries,
+    DeliveryContent, DeliveryState, DirectDraft, DirectMessage, DirectResult, Doorbell, Grouping, Hold, InboxChange,
+    InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, NewReminder, NotificationContent,
+    NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome, PressResult, Purpose, Quota, Reminder,
+    SendResult, SettingsRequest, Settlement, Toast, ToastButton, WaitingDeliveries,
 };
 pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,

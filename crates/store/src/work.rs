@@ -19,7 +19,7 @@ use crate::executor::{
 };
 use crate::notify::{AnswerCount, NotifyKey, NotifyRow};
 use crate::packed_event::PackedEvent;
-use crate::people::{ConfirmationRow, Delivery, DeliveryState, InboxItem, LoadedPerson, Reminder};
+use crate::people::{ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, LoadedPerson, Reminder};
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
@@ -423,6 +423,11 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
     async fn message_deliveries(&mut self, user_id: &str, message_id: Uuid) -> Result<Found<Delivery>, StoreError> {
         let found = self.backend.message_deliveries(user_id, message_id).await;
         self.found(found)
+    }
+
+    async fn direct_message(&mut self, delivery_id: Uuid) -> Result<Option<DirectMessage>, StoreError> {
+        let found = self.backend.direct_message(delivery_id).await;
+        self.one(found)
     }
 
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::person::ChannelName;
-use bellwire_store::{AttemptOutcome, Claim, Grouping, InboxItem, Purpose, Store};
+use bellwire_store::{AttemptOutcome, Claim, DirectMessage, Grouping, InboxItem, Purpose, Store};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -154,6 +154,8 @@ pub struct OutboundMessage {
 pub enum OutboundContent {
     /// These notifications, oldest first; never empty.
     Notifications(Vec<InboxItem>),
+    /// A message of `notify` that quiet hours held: its whole text, and its item in the inbox, which shows the beginning.
+    Direct(Box<InboxItem>, DirectMessage),
     /// A code that proves, when the person enters it, that the target is theirs.
     Code(String),
 }
@@ -163,6 +165,7 @@ impl OutboundMessage {
     pub fn new(claim: Claim, code: Option<String>) -> Self {
         let content = match claim.purpose {
             Purpose::Notifications(items) => OutboundContent::Notifications(items),
+            Purpose::Direct(item, message) => OutboundContent::Direct(item, message),
             Purpose::Confirmation => OutboundContent::Code(code.unwrap_or_default()),
         };
         Self {

@@ -332,12 +332,7 @@ pub(super) fn failure_note(channel: &str, target: &str, state: DeliveryState, is
         true => format!(", and {channel} is now switched off in your settings"),
         false => String::new(),
     };
-    let mut message = format!("A message to you by {channel} {what}{off} ({target}): {reason}");
-    if let Some((end, _)) = message.char_indices().nth(bellwire_core::person::MESSAGE_MAX - 1) {
-        message.truncate(end);
-        message.push('…');
-    }
-    message
+    format!("A message to you by {channel} {what}{off} ({target}): {reason}")
 }
 
 /// The event for the conversation that sent the notification; none if it came from no conversation.

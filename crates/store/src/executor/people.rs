@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bellwire_core::event::HUB;
-use bellwire_core::person::{ChannelName, PersonSettings};
+use bellwire_core::person::{ChannelName, MESSAGE_MAX, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
@@ -14,8 +14,8 @@ use super::{Executor, RowSource};
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::people::{
-    Allowance, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxItemKind, InboxItemType, LoadedPerson,
-    NotificationContent, NotificationDraft, PeopleRules, Quota, Reminder, SendResult, Toast,
+    Allowance, ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, InboxItemKind, InboxItemType,
+    LoadedPerson, NotificationContent, NotificationDraft, PeopleRules, Quota, Reminder, SendResult, Toast,
 };
 
 pub(super) const HOUR_MS: u64 = 60 * 60 * 1000;
@@ -102,6 +102,11 @@ pub(crate) trait PeopleRowSource {
         user_id: &str,
         message_id: Uuid,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
+    /// The text of a direct delivery.
+    fn direct_message(
+        &mut self,
+        delivery_id: Uuid,
+    ) -> impl Future<Output = Result<Option<DirectMessage>, StoreError>> + Send;
     /// The number of confirmation codes planned for this person since then.
     fn codes_since(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<usize, StoreError>> + Send;
     fn confirmation(
@@ -227,7 +232,7 @@ impl Executor {
             source: draft.source,
             conversation_id: draft.conversation_id,
             title: draft.title,
-            message: draft.message,
+            message: fitting(draft.message),
             repeats: draft.repeats,
             template_error: draft.template_error,
             toast: draft.toast.map(|toast| Toast { shown, ..toast }),
@@ -323,6 +328,16 @@ impl Executor {
         self.changes.people.inbox.insert(item.id, item.clone());
         item
     }
+}
+
+/// A text cut to the longest message of an inbox item.
+fn fitting(mut message: String) -> String {
+    if message.char_indices().nth(MESSAGE_MAX).is_some() {
+        let end = message.char_indices().nth(MESSAGE_MAX - 1).map_or(message.len(), |(end, _)| end);
+        message.truncate(end);
+        message.push('…');
+    }
+    message
 }
 
 impl InboxDraft {

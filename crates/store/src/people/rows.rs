@@ -5,7 +5,7 @@ use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
-use super::{Delivery, InboxItem, InboxItemKind, InboxItemType, Quota, Reminder};
+use super::{Delivery, DirectMessage, InboxItem, InboxItemKind, InboxItemType, Quota, Reminder};
 use crate::chats::ChatChanges;
 
 /// The rows of one commit for people, each row once.
@@ -17,6 +17,8 @@ pub(crate) struct PeopleChanges {
     /// The position each inbox has reached.
     pub(crate) positions: BTreeMap<Arc<str>, i64>,
     pub(crate) deliveries: BTreeMap<Uuid, Delivery>,
+    /// The texts of new direct deliveries.
+    pub(crate) direct_messages: BTreeMap<Uuid, DirectMessage>,
     pub(crate) reminders: BTreeMap<Uuid, Reminder>,
     /// By person and channel; none = the code is used up.
     pub(crate) confirmations: BTreeMap<(Arc<str>, ChannelName), Option<ConfirmationRow>>,
@@ -30,7 +32,8 @@ impl PeopleChanges {
     /// The number of rows.
     pub(crate) fn rows(&self) -> usize {
         let own = [self.inbox.len(), self.positions.len(), self.deliveries.len(), self.reminders.len()];
-        own.into_iter().sum::<usize>() + self.confirmations.len() + self.secrets.len() + self.chats.rows()
+        let plans = self.direct_messages.len() + self.confirmations.len() + self.secrets.len();
+        own.into_iter().sum::<usize>() + plans + self.chats.rows()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

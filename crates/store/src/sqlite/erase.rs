@@ -68,10 +68,11 @@ impl TableCursor {
 }
 
 /// The rows of a person that are due or claimed by timers and workers, and their mailboxes. They go first.
-const FIRST: [&str; 5] = [
+const FIRST: [&str; 6] = [
     "DELETE FROM notify_requests WHERE key IN (SELECT key FROM notify_requests WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM notify_requests WHERE key IN (SELECT key FROM notify_requests WHERE on_behalf_of = ?1 LIMIT ?2)",
     "DELETE FROM reminders WHERE id IN (SELECT id FROM reminders WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM direct_messages WHERE delivery_id IN (SELECT delivery_id FROM direct_messages WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM mailboxes WHERE rowid IN (SELECT rowid FROM mailboxes WHERE owner = ?1 LIMIT ?2)",
 ];
@@ -395,6 +396,7 @@ mod tests {
                     '', '', '', 1 FROM n;
                  INSERT INTO chat_pairings VALUES ('telegram', '{user}', '{user}', '', 1);
                  INSERT INTO pairing_codes VALUES (CAST('{user}' AS BLOB), 'telegram', '{user}', 1);
+                 {numbers} INSERT INTO direct_messages SELECT CAST('{user}' || i AS BLOB), '{user}', '', NULL, '', 0 FROM n;
                  INSERT INTO user_settings (user_id, updated_at) VALUES ('{user}', 1);
                  INSERT INTO confirmations VALUES ('{user}', 'x', '', x'', 1, 1);
                  INSERT INTO inbox_positions VALUES ('{user}', 1);"

@@ -10,16 +10,17 @@ use bellwire_core::notify::{Intent, NotifyError, RequestContext};
 use bellwire_core::person::{ChannelName, MessageType, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, ClientEventId, ErrorKind, IdempotencyKey, InQuietHours,
-    InboundText, InboxQuery, InboxState, IncomingEvent, NewReminder, NotificationContent, NotificationDraft,
-    NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient, Publish, RetentionCutoffs, SettingsRequest,
-    Store, Token, UpdateAction, UpdateCommand, UpdateOutcome,
+    AttemptStart, Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claim, ClientEventId, DirectDraft,
+    DirectMessage, DirectResult, ErrorKind, IdempotencyKey, InQuietHours, InboundText, InboxQuery, InboxState,
+    IncomingEvent, NewReminder, NotificationContent, NotificationDraft, NotifyClaim, NotifyClaimed, NotifyEnd,
+    NotifyEnding, NotifyRecipient, Publish, RetentionCutoffs, SettingsRequest, Store, Token, UpdateAction,
+    UpdateCommand, UpdateOutcome,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
-use crate::backends::{Backend, START, email_to, on_every_store};
+use crate::backends::{Backend, START, email, email_to, on_every_store};
 
 /// In every text about the person, and in nothing else.
 const MARK: &str = "lovelace-1815";
@@ -76,6 +77,28 @@ async fn live(backend: &Backend, user: &str, events: usize) {
         .unwrap();
     let change = SettingsChange { channels: email_to(format!("{mark}@example.org")), ..SettingsChange::default() };
     store.change_settings(SettingsRequest { user_id: user.into(), change }).await.unwrap();
+    let codes = store.claim(email(), 10).await.unwrap();
+    for Claim { message_id, fence, .. } in codes.into_iter().filter(|claim| claim.user_id == user) {
+        assert!(store.start(AttemptStart { message_id, fence, code: Some(mark.into()) }).await.unwrap());
+        store.confirm_target(user.into(), email(), mark.into(), None).await.unwrap();
+    }
+    let message = DirectMessage {
+        origin: "butler".into(),
+        subject: Some(mark.into()),
+        message: format!("{} {mark} at the end", "w".repeat(9_000)),
+        needs_allowance: false,
+    };
+    let draft = DirectDraft {
+        caller: Caller::user(user),
+        user_id: user.into(),
+        conversation_id: None,
+        correlation_id: None,
+        channel: email(),
+        message,
+        idempotency_key: None,
+    };
+    let planned = store.plan_direct(draft).await.unwrap();
+    assert!(user != ADA || matches!(planned, DirectResult::Planned { .. }), "{planned:?}");
     for number in 0..4 {
         let message = format!("{mark} {number} {}", "z".repeat(number * 900));
         let content = NotificationContent::Message { kind: MessageType::Info, message: message.clone() };

@@ -11,6 +11,7 @@ mod concurrency;
 mod crash;
 mod damage;
 mod delivery_order;
+mod direct;
 mod ended;
 mod erase;
 mod idempotency;
