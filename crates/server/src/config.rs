@@ -8,6 +8,7 @@ mod check;
 mod email;
 mod file;
 mod load;
+mod notify;
 mod redis;
 mod secret;
 mod setting;
@@ -15,6 +16,7 @@ mod show;
 
 pub use email::{EmailConfig, EmailTls};
 pub use load::{ConfigProblem, ConfigProblems, ConfigSources, Flag, LoadedConfig, SettingSource, load};
+pub use notify::{AllowedTarget, MessengerConfig, NotifyConfig, RemoteConfig};
 pub use redis::RedisConfig;
 pub use secret::Secret;
 
@@ -51,6 +53,12 @@ pub struct Config {
     pub subscribers_dir: Option<PathBuf>,
     /// The mail server for notifications.
     pub email: EmailConfig,
+    /// What `notify` may do beyond a person's own targets.
+    pub notify: NotifyConfig,
+    /// Where the Switchboard runs.
+    pub switchboard: RemoteConfig,
+    /// Where the Messenger runs, and whom it trusts.
+    pub messenger: MessengerConfig,
     /// The Redis that caches refusals of the hourly limits.
     pub redis: RedisConfig,
     /// The log.
@@ -194,6 +202,9 @@ impl Config {
             },
             subscribers_dir: None,
             email: EmailConfig::blank(),
+            notify: NotifyConfig::default(),
+            switchboard: RemoteConfig::default(),
+            messenger: MessengerConfig::default(),
             redis: RedisConfig::blank(),
             log: LogConfig { format: LogFormat::Auto, level: String::new() },
         }
@@ -265,6 +276,8 @@ mod tests {
             ..EmailConfig::blank()
         };
         assert_eq!(config.email, email);
+        assert_eq!((config.notify, config.switchboard), (NotifyConfig::default(), RemoteConfig::default()));
+        assert_eq!(config.messenger.trusted_route_callers, ["switchboard"]);
         assert_eq!(config.redis, RedisConfig { wait_ms: 5, ..RedisConfig::blank() });
         assert_eq!(config.log, LogConfig { format: LogFormat::Auto, level: "info".into() });
     }

@@ -191,6 +191,7 @@ impl App {
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
             channels: channels.clone(),
+            notify: notify::NotifyPath::new(&config),
             channel_test_wait: config.limits.request_timeout() * 4 / 5,
             refusals,
             notification_throttle: tools::NotificationThrottle::default(),

@@ -1,4 +1,7 @@
+use std::sync::Arc;
+
 use bellwire_server::auth::Scope;
+use bellwire_server::channels::Channel;
 use bellwire_server::mcp::McpServer;
 use bellwire_server::{App, Config, create_token};
 use reqwest::{Client, Method, StatusCode};
@@ -37,6 +40,23 @@ impl TestHub {
         Self::start_whole(config, tempfile::tempdir().expect("a folder"), offer).await
     }
 
+    /// A hub with these channels besides its own.
+    pub(crate) async fn start_with_channels(config: Config, channels: Vec<Arc<dyn Channel>>) -> Self {
+        Self::start_in_with_channels(config, tempfile::tempdir().expect("a folder"), channels).await
+    }
+
+    pub(crate) async fn start_in_with_channels(
+        config: Config,
+        folder: tempfile::TempDir,
+        channels: Vec<Arc<dyn Channel>>,
+    ) -> Self {
+        let config = Config { data_dir: Some(folder.path().to_owned()), sizes: bellwire_store::Sizes::SMALL, ..config };
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let app = App::start_with_channels(config, listener, async move { drop(stopped.await) }, channels).await;
+        Self::of(app.expect("the hub starts"), folder, stop).await
+    }
+
     async fn start_as(config: Config, folder: tempfile::TempDir) -> Self {
         Self::start_whole(config, folder, |server| server).await
     }
@@ -51,7 +71,10 @@ impl TestHub {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
         let app = App::start_offering(config, listener, async move { drop(stopped.await) }, offer).await;
-        let app = app.expect("the hub starts");
+        Self::of(app.expect("the hub starts"), folder, stop).await
+    }
+
+    async fn of(app: App, folder: tempfile::TempDir, stop: oneshot::Sender<()>) -> Self {
         let admin = create_token(&*app.store, Scope::Admin, "test").await.expect("a token is made");
         let base = format!("http://{}", app.address);
         Self { base, admin, client: client(), folder, app, stop }
