@@ -10,14 +10,17 @@
 
 mod attempt;
 mod call;
+mod daemon_tool;
 pub(crate) mod envelope;
 mod messenger;
 mod prepared;
 mod recipient;
 mod refusal;
+mod remote;
 mod switchboard;
 
 pub(crate) use call::{notify, refused};
+pub(crate) use daemon_tool::DaemonTool;
 
 use std::time::Duration;
 
@@ -25,6 +28,7 @@ use bellwire_core::notify::ChannelFacts;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use self::remote::Remote;
 use crate::channels::Channels;
 use crate::config::{Config, NotifyConfig};
 
@@ -37,12 +41,24 @@ pub(crate) struct NotifyPath {
     allow: NotifyConfig,
     /// How long a caller waits for the outcome of an attempt; less than a request may take.
     wait: Duration,
+    /// The Switchboard, if it runs elsewhere.
+    switchboard: Option<Remote>,
+    /// The Messenger, if it runs elsewhere.
+    messenger: Option<Remote>,
+    /// The origins of the daemon tokens that may call `route.execute` here.
+    trusted_route_callers: Vec<String>,
 }
 
 impl NotifyPath {
-    pub(crate) fn new(config: &Config) -> Self {
-        let wait = WAIT_MAX.min(config.limits.request_timeout() * 5 / 6);
-        Self { allow: config.notify.clone(), wait }
+    /// Reads the tokens of processes that run elsewhere. An error names the setting and the fix.
+    pub(crate) fn new(config: &Config) -> Result<Self, String> {
+        Ok(Self {
+            allow: config.notify.clone(),
+            wait: WAIT_MAX.min(config.limits.request_timeout() * 5 / 6),
+            switchboard: Remote::switchboard(&config.switchboard)?,
+            messenger: Remote::messenger(&config.messenger.remote)?,
+            trusted_route_callers: config.messenger.trusted_route_callers.clone(),
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::attempt::{self, Attempt};
-use super::envelope::{DeliverArguments, Outcome};
+use super::envelope::{DeliverAnswer, DeliverArguments, Outcome};
 use super::prepared::{ClaimContext, Resolved};
 use super::refusal::{Refusal, RefusedRequest};
 use super::{channel_facts, hash_of, switchboard, uuid_of};
@@ -79,7 +79,13 @@ async fn decided(
         let arguments =
             DeliverArguments { source_butler: origin, notify_request: prepared.envelope(), user_id: recipient };
         Box::pin(async move {
-            let answer = switchboard::deliver(&hub_of_attempt, arguments, Some(&attempt)).await;
+            let answer = match &hub_of_attempt.notify.switchboard {
+                Some(remote) => {
+                    attempt.start().await?;
+                    remote.call::<DeliverAnswer>(&arguments).await?
+                }
+                None => switchboard::deliver(&hub_of_attempt, arguments, Some(&attempt)).await,
+            };
             answer.outcome(request_id, &channel_of_attempt)
         })
     };

@@ -11,11 +11,11 @@ mod read;
 mod route;
 
 pub(crate) use answer::{
-    DeliverAnswer, DeliverStatus, Delivered, ErrorFields, Failure, NotifyResponse, Outcome, RouteResponse, unproven,
+    DeliverAnswer, DeliverStatus, Delivered, Failure, NotifyResponse, Outcome, RouteResponse, unproven,
 };
 pub(crate) use context::WireContext;
 pub(crate) use notify_request::{DeliverArguments, DeliveryFields, NotifyRequest, NotifyVersion};
-pub(crate) use read::{Envelope, EnvelopeError};
+pub(crate) use read::Envelope;
 pub(crate) use route::{MCP_CHANNEL, Route, SWITCHBOARD};
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(super) const TOOL: Tool = Tool {
         Example: {}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: false },
     input: CheckNotifications::ARGUMENTS,
+    takes_channel: false,
     result_form: ResultForm::Success,
     output: || {
         let count = |description: &str| json!({ "type": "integer", "minimum": 0, "description": description });

@@ -25,6 +25,7 @@ pub(super) const TOOL: Tool = Tool {
         is full. I freed 2 GB and started it again.\"}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: NotifyCall::ARGUMENTS,
+    takes_channel: true,
     result_form: ResultForm::Status,
     output: || {
         json!({

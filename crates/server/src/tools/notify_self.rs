@@ -29,6 +29,7 @@ pub(super) const TOOL: Tool = Tool {
         Example: {\"message\": \"Re-run the integration tests before summing up\", \"deliver_at\": \"turn_end\"}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: false },
     input: NotifySelf::ARGUMENTS,
+    takes_channel: false,
     result_form: ResultForm::Success,
     output: || {
         json!({

@@ -19,6 +19,7 @@ pub(super) const TOOL: Tool = Tool {
         Example: {\"message\": \"Call the dentist\", \"at\": \"2027-01-04T09:00:00+01:00\"}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: Remind::ARGUMENTS,
+    takes_channel: false,
     result_form: ResultForm::Success,
     output: || {
         json!({

@@ -21,6 +21,7 @@ pub(super) const TOOL: Tool = Tool {
         Example: {\"message\": \"Your passport expires on 3 May; renewing takes six weeks\", \"type\": \"warning\"}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: SendNotification::ARGUMENTS,
+    takes_channel: false,
     result_form: ResultForm::Success,
     output: || {
         json!({

@@ -32,6 +32,7 @@ pub(super) const TOOL: Tool = Tool {
         \"Dismiss\", \"action\": \"dismiss\"}]}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: ShowNotification::ARGUMENTS,
+    takes_channel: false,
     result_form: ResultForm::Success,
     output: || {
         json!({

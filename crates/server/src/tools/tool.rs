@@ -20,6 +20,8 @@ pub struct Tool {
     pub hints: ToolHints,
     /// The arguments, from which the input schema is built.
     pub(super) input: &'static [Argument],
+    /// Whether the argument `channel` names a channel of the hub.
+    pub(crate) takes_channel: bool,
     /// How a result says whether the call succeeded.
     pub(super) result_form: ResultForm,
     /// The schemas of a success's properties, besides those that every result has.

@@ -1,12 +1,14 @@
 //! The `notify` tool, from a call over HTTP to a channel and back.
 
 mod answers;
+mod daemons;
 mod dedup;
 mod ledger;
 mod outcomes;
 mod pager;
 mod recipients;
 mod scenarios;
+mod three;
 
 use std::sync::Arc;
 

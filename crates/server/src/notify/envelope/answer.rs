@@ -208,6 +208,11 @@ impl NotifyResponse {
 }
 
 impl RouteResponse {
+    /// Whether the route failed.
+    pub(crate) fn is_error(&self) -> bool {
+        self.status == Status::Error
+    }
+
     pub(crate) fn of(context: Option<WireContext>, outcome: Result<NotifyResponse, NotifyError>, millis: u64) -> Self {
         let (status, result, error) = match outcome {
             Ok(response) => (response.status, Some(response), None),
@@ -244,14 +249,14 @@ impl RouteResponse {
 }
 
 impl DeliverAnswer {
-    pub(crate) fn of(notification_id: Option<Uuid>, request_id: Uuid, outcome: Outcome) -> Self {
+    pub(crate) fn of(notification_id: Uuid, request_id: Uuid, outcome: Outcome) -> Self {
         let error = outcome.as_ref().err().map(|failure| failure.error.clone());
         let (status, error) = match error {
             None => (DeliverStatus::Sent, None),
             Some(error) => (DeliverStatus::Failed, Some(error)),
         };
         Self {
-            notification_id,
+            notification_id: Some(notification_id),
             status,
             result: Some(NotifyResponse::of(request_id, outcome)),
             error_class: error.as_ref().map(|error| error.class.as_str().to_owned()),
@@ -325,7 +330,6 @@ impl From<NotifyError> for ErrorFields {
 }
 
 impl Envelope for RouteResponse {
-    const NAME: &'static str = "the answer of the Messenger";
     const OBJECTS: &'static [&'static str] = &[
         "request_context",
         "result",
@@ -339,6 +343,5 @@ impl Envelope for RouteResponse {
 }
 
 impl Envelope for DeliverAnswer {
-    const NAME: &'static str = "the answer of the Switchboard";
     const OBJECTS: &'static [&'static str] = &["result", "result.request_context", "result.delivery", "result.error"];
 }

@@ -75,7 +75,6 @@ pub(crate) struct DeliverArguments {
 }
 
 impl Envelope for DeliverArguments {
-    const NAME: &'static str = "the arguments of deliver";
     const OBJECTS: &'static [&'static str] =
         &["notify_request", "notify_request.delivery", "notify_request.request_context"];
 }

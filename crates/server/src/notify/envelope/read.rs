@@ -35,8 +35,6 @@ impl fmt::Display for EnvelopeError {
 
 /// An object on the wire.
 pub(crate) trait Envelope: DeserializeOwned {
-    /// The name that errors about the whole object use.
-    const NAME: &'static str;
     /// The paths of all fields that contain objects.
     const OBJECTS: &'static [&'static str];
 
@@ -51,13 +49,6 @@ pub(crate) trait Envelope: DeserializeOwned {
             let message = error.into_inner().to_string();
             EnvelopeError::new(joined(path, missing_field(&message)), message)
         })
-    }
-
-    /// Reads it from JSON.
-    fn parse(json: &[u8]) -> Result<Self, EnvelopeError> {
-        let value = serde_json::from_slice(json);
-        let value = value.map_err(|error| EnvelopeError::new("", format!("{} must be JSON: {error}", Self::NAME)))?;
-        Self::read(value)
     }
 }
 

@@ -111,7 +111,6 @@ impl Route {
 }
 
 impl Envelope for Route {
-    const NAME: &'static str = "the arguments of route.execute";
     const OBJECTS: &'static [&'static str] = &[
         "request_context",
         "input",
