@@ -2,16 +2,19 @@
 //! need a hub are in `crates/server/tests/it/notify`.
 
 use bellwire_core::notify::{ChannelFacts, Intent, NotifyCall, RequestContext};
-use bellwire_core::person::{Form, ToolArguments};
+use bellwire_core::person::{ChannelName, Form, ToolArguments};
 use serde_json::{Value, json};
 
-const TELEGRAM: ChannelFacts<'static> =
-    ChannelFacts { name: "telegram", configured: true, reacts: true, needs_thread: true };
-const EMAIL: ChannelFacts<'static> =
-    ChannelFacts { name: "email", configured: true, reacts: false, needs_thread: false };
+fn channels() -> [ChannelFacts; 2] {
+    let name = |name: &str| ChannelName::parse(name).expect("the name is valid");
+    [
+        ChannelFacts { name: name("telegram"), configured: true, reacts: true, needs_thread: true },
+        ChannelFacts { name: name("email"), configured: true, reacts: false, needs_thread: false },
+    ]
+}
 
 fn notify(arguments: Value) -> Result<NotifyCall, String> {
-    NotifyCall::parse(&ToolArguments::parse(arguments)?, &[TELEGRAM, EMAIL]).map_err(|invalid| invalid.message)
+    NotifyCall::parse(&ToolArguments::parse(arguments)?, &channels()).map_err(|invalid| invalid.message)
 }
 
 fn refusal(arguments: Value) -> String {
@@ -113,7 +116,7 @@ fn unsupported_intent() {
 fn supported_channel() {
     for channel in ["telegram", "email"] {
         assert_eq!(
-            notify(json!({"channel": channel, "message": "x"})).map(|call| call.channel),
+            notify(json!({"channel": channel, "message": "x"})).map(|call| call.channel.to_string()),
             Ok(channel.to_owned())
         );
     }
@@ -124,12 +127,13 @@ fn unsupported_channel() {
     let refused = refusal(json!({"channel": "sms", "message": "x"}));
     assert_eq!(refused, "Unsupported channel 'sms'. Must be one of: telegram, email");
     assert!(refusal(json!({"message": "x"})).starts_with("Missing required 'channel' parameter"));
-    let parse = |channels: &[ChannelFacts<'_>]| {
+    let parse = |channels: &[ChannelFacts]| {
         let arguments = ToolArguments::parse(json!({"channel": "telegram", "message": "x"})).unwrap();
         NotifyCall::parse(&arguments, channels).unwrap_err().message
     };
-    let off = ChannelFacts { configured: false, ..TELEGRAM };
-    assert_eq!(parse(&[off, EMAIL]), "Channel 'telegram' is not configured on this hub. Configured: email");
+    let [telegram, email] = channels();
+    let off = ChannelFacts { configured: false, ..telegram };
+    assert_eq!(parse(&[off.clone(), email]), "Channel 'telegram' is not configured on this hub. Configured: email");
     assert_eq!(parse(&[off]), "Channel 'telegram' is not configured on this hub, nor is any other");
 }
 
@@ -147,10 +151,10 @@ fn request_context_from_runtime_session() {
     let call = notify(json!({"channel": "telegram", "intent": "reply", "message": "Yes"})).unwrap();
     assert_eq!(call.request_context, None, "it is left to the session");
     let inbound = RequestContext::parse(&context()).unwrap();
-    let answer = call.clone().answering(inbound.clone(), &[TELEGRAM, EMAIL]).unwrap();
+    let answer = call.clone().answering(inbound.clone(), &channels()).unwrap();
     assert_eq!(answer.request_context, Some(inbound.clone()));
     let by_mail = RequestContext { source_channel: "email".to_owned(), ..inbound };
-    assert!(call.answering(by_mail, &[TELEGRAM, EMAIL]).unwrap_err().message.contains("'source_channel' is 'email'"));
+    assert!(call.answering(by_mail, &channels()).unwrap_err().message.contains("'source_channel' is 'email'"));
 }
 
 #[test]

@@ -17,6 +17,9 @@ use crate::clock;
 use crate::http::ApiError;
 use crate::usage::{TokenLimits, TokenUsage, Usages};
 
+/// In characters: the longest origin.
+const ORIGIN_MAX: usize = 128;
+
 /// What a token may do.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -93,6 +96,30 @@ impl Identity {
         let caller = Caller { user_id, conversation_id, token_owner, origin: origin.clone() };
         let (expires_at, secret_hash) = (token.expires_at, token.secret_hash.clone());
         Some(Self { token_id: token.id.clone(), scope, caller, origin, expires_at, usage, secret_hash })
+    }
+
+    /// The identity with the origin that the header `Bellwire-Origin` names. An admin may speak as any agent; any other
+    /// token only as itself.
+    pub(crate) fn speaking_as(self: Arc<Self>, origin: &str) -> Result<Arc<Self>, ApiError> {
+        let field = || Some("Bellwire-Origin".to_owned());
+        let invalid = |message: String| ApiError { field: field(), ..ApiError::invalid("Bellwire-Origin", message) };
+        if self.origin.as_deref() == Some(origin) {
+            return Ok(self);
+        }
+        if self.scope != Scope::Admin {
+            let own = self.origin.as_deref().unwrap_or_default();
+            let message = format!("this token speaks as '{own}' and as no other origin; leave the header out");
+            return Err(ApiError { field: field(), ..ApiError::forbidden(message) });
+        }
+        if !(1..=ORIGIN_MAX).contains(&origin.chars().count()) || displayed_name(origin) != origin {
+            return Err(invalid(format!("must be 1 to {ORIGIN_MAX} visible characters, without spaces at either end")));
+        }
+        if let Some(reserved) = reserved_origin(origin) {
+            return Err(invalid(format!("'{reserved}' is reserved; name the agent")));
+        }
+        let origin = Some(origin.to_owned());
+        let caller = Caller { origin: origin.clone(), ..self.caller.clone() };
+        Ok(Arc::new(Self { origin, caller, ..Self::clone(&self) }))
     }
 
     /// Checks that the caller may access this person's data. The error is *not found*, as for missing data.

@@ -8,7 +8,9 @@
 
 mod channel;
 pub use bellwire_store::Grouping;
-pub use channel::{Channel, ChannelHub, ChannelStatus, ChannelTask, OutboundContent, OutboundMessage, Sending};
+pub use channel::{
+    Answers, Channel, ChannelHub, ChannelStatus, ChannelTask, OutboundContent, OutboundMessage, Sending,
+};
 
 mod settings_shape;
 pub use settings_shape::{SettingsShape, TargetField, TargetKind, Verification, VerifiedField};

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Intent, RequestContext};
 use crate::event::excerpt;
-use crate::person::{Argument, ToolArguments, clean, one_line};
+use crate::person::{Argument, ChannelName, ToolArguments, clean, one_line};
 
 const CHANNEL_MAX: usize = 32;
 const EMOJI_MAX: usize = 32;
@@ -14,7 +14,7 @@ const CONTEXT: &str = "request_context";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotifyCall {
     /// A configured channel.
-    pub channel: String,
+    pub channel: ChannelName,
     /// What to do.
     pub intent: Intent,
     /// The text, cleaned; absent for `react`.
@@ -30,10 +30,10 @@ pub struct NotifyCall {
 }
 
 /// What the checks need to know about a channel.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct ChannelFacts<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelFacts {
     /// Its name.
-    pub name: &'a str,
+    pub name: ChannelName,
     /// Whether this hub can send by it.
     pub configured: bool,
     /// Whether it has reactions.
@@ -95,12 +95,12 @@ impl NotifyCall {
     ];
 
     /// Checks the arguments: unknown ones, channel, intent, message, subject, emoji, request_context, recipient.
-    pub fn parse(arguments: &ToolArguments, channels: &[ChannelFacts<'_>]) -> Result<Self, InvalidCall> {
+    pub fn parse(arguments: &ToolArguments, channels: &[ChannelFacts]) -> Result<Self, InvalidCall> {
         arguments.refuse_others(Self::ARGUMENTS).map_err(of("arguments"))?;
         let channel = channel(arguments, channels).map_err(of("channel"))?;
         let intent = intent(arguments, channel).map_err(of("intent"))?;
         let call = Self {
-            channel: channel.name.to_owned(),
+            channel: channel.name.clone(),
             intent,
             message: message(arguments, intent).map_err(of("message"))?,
             subject: subject(arguments, intent).map_err(of("subject"))?,
@@ -114,7 +114,7 @@ impl NotifyCall {
     }
 
     /// Answers this inbound message, for a reply or reaction whose arguments name none.
-    pub fn answering(mut self, context: RequestContext, channels: &[ChannelFacts<'_>]) -> Result<Self, InvalidCall> {
+    pub fn answering(mut self, context: RequestContext, channels: &[ChannelFacts]) -> Result<Self, InvalidCall> {
         if let Some(channel) = channels.iter().find(|channel| channel.name == self.channel) {
             self.check_context(&context, channel).map_err(of(CONTEXT))?;
         }
@@ -123,11 +123,11 @@ impl NotifyCall {
     }
 
     /// A reply goes to its thread or nowhere, so its context must be one of this channel.
-    fn check_context(&self, context: &RequestContext, channel: &ChannelFacts<'_>) -> Result<(), String> {
+    fn check_context(&self, context: &RequestContext, channel: &ChannelFacts) -> Result<(), String> {
         if !self.intent.answers() {
             return Ok(());
         }
-        if context.source_channel != channel.name {
+        if context.source_channel != channel.name.as_str() {
             return Err(format!(
                 "request_context field 'source_channel' is '{}', and channel is '{}': a {} goes back by the channel that \
                  the message came by",
@@ -143,15 +143,15 @@ impl NotifyCall {
     }
 }
 
-fn channel<'a>(arguments: &ToolArguments, channels: &'a [ChannelFacts<'a>]) -> Result<&'a ChannelFacts<'a>, String> {
-    let names = |wanted: fn(&ChannelFacts<'_>) -> bool| {
-        let names: Vec<&str> = channels.iter().filter(|one| wanted(one)).map(|one| one.name).collect();
+fn channel<'a>(arguments: &ToolArguments, channels: &'a [ChannelFacts]) -> Result<&'a ChannelFacts, String> {
+    let names = |wanted: fn(&ChannelFacts) -> bool| {
+        let names: Vec<&str> = channels.iter().filter(|one| wanted(one)).map(|one| one.name.as_str()).collect();
         names.join(", ")
     };
     let Some(name) = trimmed(arguments, "channel")? else {
         return Err(format!("Missing required 'channel' parameter. Must be one of: {}", names(|_| true)));
     };
-    let Some(channel) = channels.iter().find(|channel| channel.name == name) else {
+    let Some(channel) = channels.iter().find(|channel| channel.name.as_str() == name) else {
         return Err(format!("Unsupported channel '{}'. Must be one of: {}", excerpt(name), names(|_| true)));
     };
     match (channel.configured, names(|channel| channel.configured)) {
@@ -163,7 +163,7 @@ fn channel<'a>(arguments: &ToolArguments, channels: &'a [ChannelFacts<'a>]) -> R
     }
 }
 
-fn intent(arguments: &ToolArguments, channel: &ChannelFacts<'_>) -> Result<Intent, String> {
+fn intent(arguments: &ToolArguments, channel: &ChannelFacts) -> Result<Intent, String> {
     let Some(name) = trimmed(arguments, "intent")? else { return Ok(Intent::default()) };
     match Intent::parse(name) {
         Some(Intent::React) if !channel.reacts => Err(format!(

@@ -43,6 +43,11 @@ pub trait Channel: Send + Sync + 'static {
     /// this person and adds a note to their inbox. Reasons are read by agents, so they contain no target.
     fn deliver(&self, message: OutboundMessage) -> BoxFuture<'_, AttemptOutcome>;
 
+    /// What an answer to an inbound message needs on this channel.
+    fn answers(&self) -> Answers {
+        Answers::default()
+    }
+
     /// Checks a notify request before anything is stored, and returns its target in normal form. The error text says what to
     /// fix; the caller of `notify` reads it.
     fn resolve(&self, request: &NotifyDelivery) -> Result<NotifyTarget, String>;
@@ -72,6 +77,15 @@ pub trait Channel: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<TestReport, TestRefusal>> {
         Box::pin(async { Err(TestRefusal::NoTest) })
     }
+}
+
+/// What an answer to an inbound message needs on a channel.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// Whether a message can have reactions.
+    pub has_reactions: bool,
+    /// Whether an answer needs the thread of the message, which must then be one that the hub has received.
+    pub needs_thread: bool,
 }
 
 /// How a channel sends.

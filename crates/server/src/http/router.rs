@@ -45,7 +45,7 @@ use super::{
 };
 use crate::auth::Scope;
 use crate::config::Config;
-use crate::mcp::Endpoint;
+use crate::mcp::{DaemonEndpoints, Endpoint};
 
 /// One row of the route table.
 #[derive(Copy, Clone, Debug)]
@@ -212,6 +212,12 @@ routes! {
         /// Send a message to such a session; the response comes on its event stream
         POST "/mcp/messages" [Admin Agent]
             (SseMessage) -> MessageTaken, or 404 => mcp::take_sse;
+        /// Call the Switchboard's tool deliver over the Model Context Protocol, without sessions
+        POST "/mcp/switchboard" [Admin Daemon]
+            (McpMessage) -> McpAnswer, or 404 405 406 409 415 => mcp::send_switchboard;
+        /// Call the Messenger's tool route.execute over the Model Context Protocol, without sessions
+        POST "/mcp/messenger" [Daemon]
+            (McpMessage) -> McpAnswer, or 404 405 406 409 415 => mcp::send_messenger;
     }
     "Subscribers" {
         /// List all subscribers, each with whether it is core and whether the caller's person has it enabled
@@ -332,9 +338,11 @@ pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
     let description = openapi::document(&hub.subscribers(), &hub.channels);
     let pipeline = Arc::new(RequestPipeline::new(hub.clone(), config));
     let docs = DocsPage::of(&description);
+    let daemons = DaemonEndpoints::new(&hub, &config.limits);
     let state = RouterState(Arc::new(RouterStateParts {
         hub,
         endpoint,
+        daemons,
         docs,
         elements: Elements::new(),
         document: OpenApiDocument(description.to_string().into()),
@@ -354,6 +362,7 @@ struct RouterState(Arc<RouterStateParts>);
 struct RouterStateParts {
     hub: Hub,
     endpoint: Endpoint,
+    daemons: DaemonEndpoints,
     docs: DocsPage,
     elements: Elements,
     document: OpenApiDocument,
@@ -369,4 +378,11 @@ macro_rules! impl_from_ref {
     };
 }
 
-impl_from_ref!(hub: Hub, endpoint: Endpoint, docs: DocsPage, elements: Elements, document: OpenApiDocument);
+impl_from_ref!(
+    hub: Hub,
+    endpoint: Endpoint,
+    daemons: DaemonEndpoints,
+    docs: DocsPage,
+    elements: Elements,
+    document: OpenApiDocument
+);

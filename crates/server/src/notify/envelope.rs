@@ -10,14 +10,13 @@ mod notify_request;
 mod read;
 mod route;
 
-pub use answer::{
-    DeliverAnswer, DeliverStatus, Delivered, ErrorFields, Failure, NotifyResponse, Outcome, RouteResponse, unproven,
+pub(crate) use answer::{
+    DeliverAnswer, DeliverStatus, Delivered, Failure, NotifyResponse, Outcome, RouteResponse, unproven,
 };
-pub use context::WireContext;
-pub use notify_request::{DeliverArguments, DeliveryFields, NotifyRequest};
-pub use read::{Envelope, EnvelopeError};
-pub use route::{MCP_CHANNEL, Route, SWITCHBOARD};
+pub(crate) use context::WireContext;
+pub(crate) use notify_request::{DeliverArguments, DeliveryFields, NotifyRequest, NotifyVersion};
+pub(crate) use read::Envelope;
+pub(crate) use route::{MCP_CHANNEL, Route, SWITCHBOARD};
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 mod tests;

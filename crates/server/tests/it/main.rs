@@ -23,6 +23,7 @@ mod lists;
 mod mailed;
 mod mcp;
 mod mcp_limits;
+mod notify;
 mod observability;
 mod openapi;
 mod origins;

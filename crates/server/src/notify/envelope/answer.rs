@@ -15,80 +15,78 @@ const MESSAGE_MAX: usize = 1_000;
 /// notify_response.v1: what became of a notify request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NotifyResponse {
-    /// The version of the envelope.
-    pub schema_version: NotifyResponseVersion,
+pub(crate) struct NotifyResponse {
+    pub(crate) schema_version: NotifyResponseVersion,
     /// The request that is answered.
-    pub request_context: RequestId,
+    pub(crate) request_context: RequestId,
     /// Whether it was delivered.
-    pub status: Status,
+    pub(crate) status: Status,
     /// What was delivered. Beside an error: the part that was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delivery: Option<Delivered>,
+    pub(crate) delivery: Option<Delivered>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorFields>,
+    pub(crate) error: Option<ErrorFields>,
 }
 
 /// route_response.v1: what became of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteResponse {
-    /// The version of the envelope.
-    pub schema_version: RouteResponseVersion,
+pub(crate) struct RouteResponse {
+    pub(crate) schema_version: RouteResponseVersion,
     /// The context of the route; absent if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request_context: Option<WireContext>,
+    pub(crate) request_context: Option<WireContext>,
     /// Whether the route was carried out.
-    pub status: Status,
+    pub(crate) status: Status,
     /// The result, also of most failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<RouteResult>,
+    pub(crate) result: Option<RouteResult>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorFields>,
+    pub(crate) error: Option<ErrorFields>,
     /// How long it took.
-    pub timing: Timing,
+    pub(crate) timing: Timing,
 }
 
 /// The result of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteResult {
+pub(crate) struct RouteResult {
     /// The answer to the notify request.
-    pub notify_response: NotifyResponse,
+    pub(crate) notify_response: NotifyResponse,
 }
 
 /// The answer of the Switchboard's tool `deliver`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DeliverAnswer {
+pub(crate) struct DeliverAnswer {
     /// The id under which the Switchboard recorded it.
     #[serde(default)]
-    pub notification_id: Option<Uuid>,
+    pub(crate) notification_id: Option<Uuid>,
     /// Whether it was delivered.
-    pub status: DeliverStatus,
+    pub(crate) status: DeliverStatus,
     /// The answer of the Messenger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<NotifyResponse>,
+    pub(crate) result: Option<NotifyResponse>,
     /// What failed, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
     /// The class of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_class: Option<String>,
+    pub(crate) error_class: Option<String>,
     /// Whether the same request may be made again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retryable: Option<bool>,
+    pub(crate) retryable: Option<bool>,
     /// The time to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_after_seconds: Option<u64>,
+    pub(crate) retry_after_seconds: Option<u64>,
 }
 
 /// Whether a notify request was delivered.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum DeliverStatus {
+pub(crate) enum DeliverStatus {
     /// The provider accepted it.
     Sent,
     /// It did not, or that is not known.
@@ -98,7 +96,7 @@ pub enum DeliverStatus {
 /// Whether a step succeeded.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub(crate) enum Status {
     /// It did.
     Ok,
     /// It did not.
@@ -107,14 +105,14 @@ pub enum Status {
 
 /// The version of the answer to a notify request.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum NotifyResponseVersion {
+pub(crate) enum NotifyResponseVersion {
     #[serde(rename = "notify_response.v1")]
     V1,
 }
 
 /// The version of the answer to a route.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum RouteResponseVersion {
+pub(crate) enum RouteResponseVersion {
     #[serde(rename = "route_response.v1")]
     V1,
 }
@@ -122,42 +120,42 @@ pub enum RouteResponseVersion {
 /// The request that an answer belongs to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RequestId {
+pub(crate) struct RequestId {
     /// Its id.
-    pub request_id: Uuid,
+    pub(crate) request_id: Uuid,
 }
 
 /// A delivered message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Delivered {
+pub(crate) struct Delivered {
     /// The channel.
-    pub channel: String,
+    pub(crate) channel: String,
     /// The id of the message in the channel.
-    pub delivery_id: String,
+    pub(crate) delivery_id: String,
 }
 
 /// Why something failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ErrorFields {
+pub(crate) struct ErrorFields {
     /// The class.
-    pub class: String,
+    pub(crate) class: String,
     /// What happened.
-    pub message: String,
+    pub(crate) message: String,
     /// Whether the same request may be made again.
-    pub retryable: bool,
+    pub(crate) retryable: bool,
     /// The time to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_after_seconds: Option<u64>,
+    pub(crate) retry_after_seconds: Option<u64>,
 }
 
 /// How long a route took.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Timing {
+pub(crate) struct Timing {
     /// In milliseconds.
-    pub duration_ms: u64,
+    pub(crate) duration_ms: u64,
 }
 
 impl Delivered {
@@ -167,15 +165,14 @@ impl Delivered {
 }
 
 /// What became of a notify request: where it was delivered, or why it was not.
-pub type Outcome = Result<Delivered, Failure>;
+pub(crate) type Outcome = Result<Delivered, Failure>;
 
 /// A failed notify request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// Why it failed.
-    pub error: NotifyError,
+pub(crate) struct Failure {
+    pub(crate) error: NotifyError,
     /// The first part of a text that was delivered in part.
-    pub first_part: Option<Delivered>,
+    pub(crate) first_part: Option<Delivered>,
 }
 
 impl From<NotifyError> for Failure {
@@ -185,8 +182,7 @@ impl From<NotifyError> for Failure {
 }
 
 impl NotifyResponse {
-    /// The answer for this outcome.
-    pub fn of(request_id: Uuid, outcome: Outcome) -> Self {
+    pub(crate) fn of(request_id: Uuid, outcome: Outcome) -> Self {
         let (status, delivery, error) = match outcome {
             Ok(delivered) => (Status::Ok, Some(delivered), None),
             Err(failure) => (Status::Error, failure.first_part, Some(failure.error.into())),
@@ -197,7 +193,7 @@ impl NotifyResponse {
 
     /// The outcome that this answer proves. Only an answer that says `ok`, belongs to this request and names the message
     /// on this channel is a delivery. An answer that contradicts itself proves nothing.
-    pub fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
+    pub(crate) fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
         if self.request_context.request_id != request_id {
             return Err(unproven("the answer belongs to another request"));
         }
@@ -212,8 +208,12 @@ impl NotifyResponse {
 }
 
 impl RouteResponse {
-    /// The answer for this outcome.
-    pub fn of(context: Option<WireContext>, outcome: Result<NotifyResponse, NotifyError>, millis: u64) -> Self {
+    /// Whether the route failed.
+    pub(crate) fn is_error(&self) -> bool {
+        self.status == Status::Error
+    }
+
+    pub(crate) fn of(context: Option<WireContext>, outcome: Result<NotifyResponse, NotifyError>, millis: u64) -> Self {
         let (status, result, error) = match outcome {
             Ok(response) => (response.status, Some(response), None),
             Err(error) => (Status::Error, None, Some(error.into())),
@@ -231,7 +231,7 @@ impl RouteResponse {
 
     /// The answer to the notify request in this answer to its route. An error without a notify response, such as that of an
     /// untrusted caller, is an error, and never a delivery.
-    pub fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
+    pub(crate) fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
         if self.request_context.is_some_and(|context| context.0.request_id != request_id) {
             return Err(unproven("the answer belongs to another request"));
         }
@@ -249,15 +249,14 @@ impl RouteResponse {
 }
 
 impl DeliverAnswer {
-    /// The answer for this outcome.
-    pub fn of(notification_id: Option<Uuid>, request_id: Uuid, outcome: Outcome) -> Self {
+    pub(crate) fn of(notification_id: Uuid, request_id: Uuid, outcome: Outcome) -> Self {
         let error = outcome.as_ref().err().map(|failure| failure.error.clone());
         let (status, error) = match error {
             None => (DeliverStatus::Sent, None),
             Some(error) => (DeliverStatus::Failed, Some(error)),
         };
         Self {
-            notification_id,
+            notification_id: Some(notification_id),
             status,
             result: Some(NotifyResponse::of(request_id, outcome)),
             error_class: error.as_ref().map(|error| error.class.as_str().to_owned()),
@@ -268,7 +267,7 @@ impl DeliverAnswer {
     }
 
     /// A request that was refused before it had an id.
-    pub fn refused(error: NotifyError) -> Self {
+    pub(crate) fn refused(error: NotifyError) -> Self {
         Self {
             notification_id: None,
             status: DeliverStatus::Failed,
@@ -281,7 +280,7 @@ impl DeliverAnswer {
     }
 
     /// The outcome that this answer proves.
-    pub fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
+    pub(crate) fn outcome(self, request_id: Uuid, channel: &str) -> Outcome {
         match (self.status, self.result, self.error) {
             (DeliverStatus::Sent, Some(response), None) => response.outcome(request_id, channel),
             (DeliverStatus::Sent, ..) => Err(unproven("the answer says sent without a result, or with an error")),
@@ -304,7 +303,7 @@ impl DeliverAnswer {
 }
 
 /// The failure of an answer that does not say whether something was delivered.
-pub fn unproven(reason: &str) -> Failure {
+pub(crate) fn unproven(reason: &str) -> Failure {
     NotifyError::unknown_outcome(reason).into()
 }
 
@@ -331,7 +330,6 @@ impl From<NotifyError> for ErrorFields {
 }
 
 impl Envelope for RouteResponse {
-    const NAME: &'static str = "the answer of the Messenger";
     const OBJECTS: &'static [&'static str] = &[
         "request_context",
         "result",
@@ -345,6 +343,5 @@ impl Envelope for RouteResponse {
 }
 
 impl Envelope for DeliverAnswer {
-    const NAME: &'static str = "the answer of the Switchboard";
     const OBJECTS: &'static [&'static str] = &["result", "result.request_context", "result.delivery", "result.error"];
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// A request_context on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WireContext(pub(crate) RequestContext);
+pub(crate) struct WireContext(pub(crate) RequestContext);
 
 impl<'de> Deserialize<'de> for WireContext {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -11,16 +11,15 @@ const ECHO_MAX: usize = 200;
 
 /// Why an envelope was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EnvelopeError {
+pub(crate) struct EnvelopeError {
     /// The path of the field, such as `notify_request.delivery.intent`; empty for the whole envelope.
-    pub path: String,
+    pub(crate) path: String,
     /// What is wrong.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl EnvelopeError {
-    /// An error at this path.
-    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: clipped(&path.into()), message: clipped(&message.into()) }
     }
 }
@@ -35,9 +34,7 @@ impl fmt::Display for EnvelopeError {
 }
 
 /// An object on the wire.
-pub trait Envelope: DeserializeOwned {
-    /// The name that errors about the whole object use.
-    const NAME: &'static str;
+pub(crate) trait Envelope: DeserializeOwned {
     /// The paths of all fields that contain objects.
     const OBJECTS: &'static [&'static str];
 
@@ -52,13 +49,6 @@ pub trait Envelope: DeserializeOwned {
             let message = error.into_inner().to_string();
             EnvelopeError::new(joined(path, missing_field(&message)), message)
         })
-    }
-
-    /// Reads it from JSON.
-    fn parse(json: &[u8]) -> Result<Self, EnvelopeError> {
-        let value = serde_json::from_slice(json);
-        let value = value.map_err(|error| EnvelopeError::new("", format!("{} must be JSON: {error}", Self::NAME)))?;
-        Self::read(value)
     }
 }
 

@@ -10,32 +10,31 @@ use super::notify_request::NotifyRequest;
 use super::read::Envelope;
 
 /// The name of the Switchboard in the context of the routes it makes, and the origin of its token.
-pub const SWITCHBOARD: &str = "switchboard";
+pub(crate) const SWITCHBOARD: &str = "switchboard";
 /// The channel of requests between processes.
-pub const MCP_CHANNEL: &str = "mcp";
+pub(crate) const MCP_CHANNEL: &str = "mcp";
 /// The prompt of every route that carries a notify request.
 const PROMPT: &str = "Deliver the notify request in the context.";
 
 /// route.v1: what the Switchboard asks the Messenger to do. These are the arguments of `route.execute`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Route {
-    /// The version of the envelope.
-    pub schema_version: RouteVersion,
+pub(crate) struct Route {
+    pub(crate) schema_version: RouteVersion,
     /// The id of the request, and the agent it comes from. It authenticates nothing: the caller's token does.
-    pub request_context: WireContext,
+    pub(crate) request_context: WireContext,
     /// The request.
-    pub input: RouteInput,
+    pub(crate) input: RouteInput,
     /// Where it goes.
-    pub target: RouteTarget,
+    pub(crate) target: RouteTarget,
     /// Ids of the caller's trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace_context: Option<Map<String, Value>>,
+    pub(crate) trace_context: Option<Map<String, Value>>,
 }
 
 /// The version of a route.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum RouteVersion {
+pub(crate) enum RouteVersion {
     #[default]
     #[serde(rename = "route.v1")]
     V1,
@@ -44,38 +43,38 @@ pub enum RouteVersion {
 /// The content of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteInput {
+pub(crate) struct RouteInput {
     /// What to do, as a sentence.
-    pub prompt: String,
+    pub(crate) prompt: String,
     /// The request.
-    pub context: RouteContext,
+    pub(crate) context: RouteContext,
 }
 
 /// The request in a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteContext {
+pub(crate) struct RouteContext {
     /// The notify request.
-    pub notify_request: NotifyRequest,
+    pub(crate) notify_request: NotifyRequest,
     /// The person whose target it is. Checked where the store is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<String>,
+    pub(crate) user_id: Option<String>,
 }
 
 /// Where a route goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteTarget {
+pub(crate) struct RouteTarget {
     /// The receiving process.
-    pub butler: TargetButler,
+    pub(crate) butler: TargetButler,
     /// The tool to call there.
-    pub tool: TargetTool,
+    pub(crate) tool: TargetTool,
 }
 
 /// The receiving process of a route.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum TargetButler {
+pub(crate) enum TargetButler {
     /// The Messenger.
     #[default]
     Messenger,
@@ -83,7 +82,7 @@ pub enum TargetButler {
 
 /// The tool that a route calls.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum TargetTool {
+pub(crate) enum TargetTool {
     /// The Messenger's only tool.
     #[default]
     #[serde(rename = "route.execute")]
@@ -92,7 +91,7 @@ pub enum TargetTool {
 
 impl Route {
     /// The route of a notify request. Its context is the Switchboard's own: the request keeps the one it came with.
-    pub fn of(request: NotifyRequest, user_id: Option<String>, request_id: Uuid, now: Time) -> Self {
+    pub(crate) fn of(request: NotifyRequest, user_id: Option<String>, request_id: Uuid, now: Time) -> Self {
         let request_context = RequestContext {
             request_id,
             source_channel: MCP_CHANNEL.to_owned(),
@@ -112,7 +111,6 @@ impl Route {
 }
 
 impl Envelope for Route {
-    const NAME: &'static str = "the arguments of route.execute";
     const OBJECTS: &'static [&'static str] = &[
         "request_context",
         "input",
