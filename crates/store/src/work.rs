@@ -13,7 +13,7 @@ use crate::damage::{Damage, Found};
 use crate::error::StoreError;
 use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, PeopleRowSource, RowSource, StoredItem};
 use crate::packed_event::PackedEvent;
-use crate::people::{ConfirmationRow, Delivery, DeliveryState, InboxItem, LoadedPerson, Reminder};
+use crate::people::{ConfirmationRow, Delivery, DeliveryState, InboxItem, LoadedPerson, OutboxCounts, Reminder};
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
@@ -93,7 +93,7 @@ impl<B> Counted<B> {
 }
 
 impl<B: Backend> Backend for Counted<B> {
-    async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+    async fn commit(&mut self, changes: &Changes) -> Result<OutboxCounts, StoreError> {
         self.backend.commit(changes).await
     }
 
@@ -122,6 +122,10 @@ impl<B: Backend> Backend for Counted<B> {
 
     fn waiting(&self) -> Result<usize, StoreError> {
         self.backend.waiting()
+    }
+
+    fn outbox(&self) -> Result<OutboxCounts, StoreError> {
+        self.backend.outbox()
     }
 
     async fn close(self) -> Result<(), StoreError> {

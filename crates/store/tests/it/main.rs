@@ -20,6 +20,7 @@ mod neighbours;
 mod notify;
 mod origins;
 mod outbox;
+mod outbox_counts;
 mod overdue;
 mod ownership;
 mod paging;
