@@ -198,7 +198,7 @@ impl<R: Reader> Store for SingleWriterStore<R> {
             // others.
             if let Some(bound) = &caller.conversation_id {
                 // Verdicts for the person have no conversation and stay visible.
-                trace.verdicts.retain(|one| *one.conversation_id == **bound || one.conversation_id.is_empty());
+                trace.verdicts.retain(|one| one.conversation_id.as_ref().is_none_or(|id| **id == **bound));
                 trace.person_traces.retain(|one| {
                     let item = one.item.as_ref().and_then(|item| item.conversation_id.as_ref());
                     item.is_none_or(|conversation| conversation == bound)

@@ -19,7 +19,9 @@ use crate::executor::{
 };
 use crate::notify::{AnswerCount, NotifyKey, NotifyRow};
 use crate::packed_event::PackedEvent;
-use crate::people::{ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, LoadedPerson, Reminder};
+use crate::people::{
+    ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, LoadedPerson, OutboxCounts, Reminder,
+};
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
@@ -99,7 +101,7 @@ impl<B> Counted<B> {
 }
 
 impl<B: Backend> Backend for Counted<B> {
-    async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+    async fn commit(&mut self, changes: &Changes) -> Result<OutboxCounts, StoreError> {
         self.backend.commit(changes).await
     }
 
@@ -128,6 +130,10 @@ impl<B: Backend> Backend for Counted<B> {
 
     fn waiting(&self) -> Result<usize, StoreError> {
         self.backend.waiting()
+    }
+
+    fn outbox(&self) -> Result<OutboxCounts, StoreError> {
+        self.backend.outbox()
     }
 
     async fn close(self) -> Result<(), StoreError> {

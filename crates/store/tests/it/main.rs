@@ -25,6 +25,7 @@ mod notify;
 mod notify_requests;
 mod origins;
 mod outbox;
+mod outbox_counts;
 mod overdue;
 mod ownership;
 mod paging;
