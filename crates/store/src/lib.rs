@@ -37,8 +37,8 @@ pub use chats::{
 };
 pub use clock::Clock;
 pub use command::{
-    Caller, ClientEventId, ConversationView, Hint, HintKind, IdempotencyKey, IncomingEvent, InjectCommand,
-    InjectResult, InjectionView, Message, NotificationView, Publish, Receipt, Superseded, Token, Trace,
+    Caller, ClientEventId, ConversationDetails, ConversationView, Hint, HintKind, IdempotencyKey, IncomingEvent,
+    InjectCommand, InjectResult, InjectionView, Message, NotificationView, Publish, Receipt, Superseded, Token, Trace,
 };
 pub use conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 pub use ended::Ended;
@@ -72,6 +72,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_core::{EventId, Time};
@@ -95,7 +96,7 @@ pub trait Store: People + Chats + NotifyRequests {
         caller: Caller,
         id: String,
         user_id: String,
-        title: Option<String>,
+        details: ConversationDetails,
     ) -> StoreFuture<'_, ConversationView>;
     /// How many open conversations an event for this person reaches now, if the caller sends it.
     fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> StoreFuture<'_, usize>;
@@ -109,11 +110,14 @@ pub trait Store: People + Chats + NotifyRequests {
     ) -> StoreFuture<'_, (Vec<ListedConversation>, Option<ConversationPosition>)>;
     /// The first hints of a conversation's stream. Connecting keeps the conversation open.
     fn connect(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>>;
-    /// Replaces the boundary. Answers given before keep the old one.
+    /// The boundary of an agent of a conversation.
+    fn boundary(&self, caller: Caller, id: String, agent: AgentName) -> StoreFuture<'_, Boundary>;
+    /// Replaces the boundary of one agent. Answers given before keep the old one.
     fn rotate_boundary(
         &self,
         caller: Caller,
         id: String,
+        agent: AgentName,
         idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, Boundary>;
     /// The system messages of a conversation after the position `after`, oldest first, at most `limit`; and the position of

@@ -527,14 +527,15 @@ impl<B: Backend> Writer<B> {
         match job {
             Job::Publish(publishing, reply) => reply.hold_if_complete(executor.publish(publishing, backend).await),
             Job::Inject(command, reply) => reply.hold_if_complete(executor.inject(command, backend).await),
-            Job::PutConversation(caller, id, user, title, reply) => {
-                reply.hold(executor.put_conversation(caller, id, user, title.clone(), backend).await)
+            Job::PutConversation(caller, id, user, details, reply) => {
+                reply.hold(executor.put_conversation(caller, id, user, details.clone(), backend).await)
             }
             Job::Conversation(caller, id, reply) => reply.hold(executor.view(caller, id, backend).await),
             Job::Summaries(keys, reply) => reply.hold(executor.summaries(keys, backend).await),
             Job::Connect(caller, id, reply) => reply.hold(executor.connect(caller, id, backend).await),
-            Job::Rotate(caller, id, idempotency_key, reply) => {
-                reply.hold(executor.rotate(caller, id, idempotency_key.as_ref(), backend).await)
+            Job::Boundary(caller, id, agent, reply) => reply.hold(executor.boundary(caller, id, agent, backend).await),
+            Job::Rotate(caller, id, agent, idempotency_key, reply) => {
+                reply.hold(executor.rotate(caller, id, agent, idempotency_key.as_ref(), backend).await)
             }
             Job::People(command) => command.decide(executor, backend).await,
             Job::PutToken(token, idempotency_key, reply) => {

@@ -38,6 +38,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0031_direct_messages", include_str!("../../migrations/sqlite/0031_direct_messages.sql")),
     ("0035_notify", include_str!("../../migrations/sqlite/0035_notify.sql")),
     ("0040_chats", include_str!("../../migrations/sqlite/0040_chats.sql")),
+    ("0060_agents", include_str!("../../migrations/sqlite/0060_agents.sql")),
 ];
 
 /// Applies the missing migrations, each in its own transaction. Returns their names.
