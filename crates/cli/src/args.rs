@@ -1,8 +1,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, conversations, deliveries, demo, doctor, emit, erase, events, inbox, inject, mail, mcp,
-    migrate, remind, say, serve, settings, simulate, subscribers, tail, telegram, token, trace,
+    completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, inject, install,
+    mail, mcp, migrate, pause, remind, say, serve, settings, simulate, subscribers, tail, telegram, token, trace,
 };
 
 /// The notification layer for AI agents.
@@ -26,6 +26,11 @@ pub(crate) enum Command {
     Emit(emit::EmitArgs),
     Inject(inject::InjectArgs),
     Mcp(mcp::McpArgs),
+    Hook(hook::HookArgs),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
+    Pause(pause::PauseArgs),
+    Resume(pause::ResumeArgs),
     Tail(tail::TailArgs),
     Trace(trace::TraceArgs),
     Events(events::EventsArgs),

@@ -5,6 +5,9 @@ mod authority;
 mod client;
 mod commands;
 mod data_dir;
+mod hook;
+mod hosts;
+mod install;
 mod log;
 mod output;
 mod settings;
@@ -30,7 +33,8 @@ const EXIT_FAILED: u8 = 2;
 fn main() -> ExitCode {
     // The process-wide TLS provider. It fails only if one is installed already, which cannot be the case here.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    ExitCode::from(exit_code(run(Cli::parse().command)))
+    let code = hook::run_if_asked().unwrap_or_else(|| exit_code(run(Cli::parse().command)));
+    ExitCode::from(code)
 }
 
 /// Prints the error, if there is one, and returns the exit code.
@@ -56,10 +60,15 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Emit(emit) => commands::emit::run(&emit),
         Command::Erase(erase) => commands::erase::run(&erase),
         Command::Events(events) => commands::events::run(&events),
+        Command::Hook(hook) => commands::hook::run(&hook),
         Command::Inbox(inbox) => commands::inbox::run(&inbox),
         Command::Inject(inject) => commands::inject::run(&inject),
+        Command::Install(install) => commands::install::run_install(&install),
+        Command::Uninstall(uninstall) => commands::install::run_uninstall(&uninstall),
         Command::Mail(mail) => commands::mail::run(&mail),
         Command::Mcp(mcp) => commands::mcp::run(&mcp),
+        Command::Pause(pause) => commands::pause::run_pause(&pause),
+        Command::Resume(resume) => commands::pause::run_resume(&resume),
         Command::Say(say) => commands::say::run(&say),
         Command::Settings(settings) => commands::settings::run(&settings),
         Command::Tail(tail) => commands::tail::run(&tail),

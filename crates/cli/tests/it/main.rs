@@ -15,8 +15,10 @@ mod erase;
 mod events;
 mod help;
 #[cfg(target_os = "linux")]
+mod hook;
 mod hostile;
 mod inbox;
+mod install;
 mod lists;
 mod logging;
 mod mail;

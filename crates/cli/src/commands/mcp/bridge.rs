@@ -9,8 +9,8 @@ use futures_util::stream::{self, BoxStream};
 use reqwest::Method;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
-    DiscoverResult, InitializeRequestParams, InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ContentBlock, DiscoverResult, InitializeRequestParams, InitializeResult, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject, ResourceUpdatedNotificationParam, ServerConfig,
     SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
@@ -19,6 +19,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio::task::AbortHandle;
 
+use super::harness_session::{self, Conversation};
 use super::{DefaultContext, changes};
 use crate::client::{Client, conversation_path, segment};
 
@@ -48,7 +49,16 @@ impl Bridge {
             let in_meta = meta.get(&format!("bellwire/{field}")).filter(|value| !value.is_null()).cloned();
             in_meta.or_else(|| flag.clone().map(Value::String)).map(|value| (field.to_owned(), value))
         };
-        FIELDS.into_iter().zip(flags).filter_map(resolve).collect()
+        let mut context: Map<String, Value> = FIELDS.into_iter().zip(flags).filter_map(resolve).collect();
+        if let (false, Conversation::One(id)) = (context.contains_key("conversation_id"), self.session(meta)) {
+            context.insert("conversation_id".to_owned(), Value::String(id));
+        }
+        context
+    }
+
+    /// The conversation of the harness's session that calls.
+    fn session(&self, meta: &RequestMetaObject) -> Conversation {
+        self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::conversation(host, meta))
     }
 
     /// Forwards a request whose answer depends on the token to the hub's own MCP server.
@@ -128,7 +138,11 @@ impl ServerHandler for Bridge {
         });
         let call_id = value.remove("call_id").and_then(|id| id.as_str().map(str::to_owned));
         let is_error = value.get("success") != Some(&Value::Bool(true));
-        Ok(mcp::result(value, is_error, call_id).into())
+        let mut result = mcp::result(value, is_error, call_id);
+        if self.session(&request.meta) == Conversation::Ambiguous {
+            result.content.push(ContentBlock::text(harness_session::AMBIGUOUS));
+        }
+        Ok(result.into())
     }
 
     async fn list_resources(
