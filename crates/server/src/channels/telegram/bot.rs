@@ -1,5 +1,6 @@
 //! The bot: what sending and receiving share.
 
+use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +37,23 @@ pub(super) struct Bot {
     failing: Mutex<Option<String>>,
 }
 
+/// Why there is no slot to send in. Nothing was sent.
+pub(super) enum NoSlot {
+    /// The chat or the bot gets its next slot after this time.
+    Busy(Duration),
+    /// The hub stops.
+    Stopping,
+}
+
+impl fmt::Display for NoSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Busy(_) => "this chat gets too many messages at once",
+            Self::Stopping => "the hub is stopping",
+        })
+    }
+}
+
 impl Bot {
     /// None if Telegram is off.
     pub(super) fn new(config: &TelegramConfig) -> Result<Option<Self>, String> {
@@ -59,6 +77,21 @@ impl Bot {
 
     pub(super) fn chat(chat_id: i64) -> ChatKey {
         ChatKey { channel: Self::name(), target: chat_id.to_string() }
+    }
+
+    /// Waits for a slot, at most `wait_max` and only while the hub runs.
+    pub(super) async fn slot_unless_stopping(&self, chat_id: i64, wait_max: Duration) -> Result<(), NoSlot> {
+        let stopping = async {
+            match self.hub.get().map(|hub| hub.stopping.clone()) {
+                Some(mut stopping) => drop(stopping.wait_for(|stopping| *stopping).await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stopping => Err(NoSlot::Stopping),
+            slot = self.pace.slot(chat_id, wait_max) => slot.map_err(NoSlot::Busy),
+        }
     }
 
     /// Sends a part and notes whether the bot works. A chat that got too much is held back.

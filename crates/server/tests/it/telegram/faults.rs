@@ -101,9 +101,7 @@ async fn a_telegram_that_is_away_loses_nothing() {
     let waiting = chat.until("waiting").await;
     assert!(waiting["reason"].as_str().unwrap().contains("cannot be reached"), "{waiting}");
     let folder = chat.hub.stop().await;
-    let telegram = chat.telegram;
-    let hub = TestHub::start_as(config(&telegram, |_| {}), folder).await;
-    let chat = Chat::of(telegram, hub).await;
+    let chat = Chat::resume(chat.telegram, folder).await;
     assert!(chat.said(ADA, 2).await.text.contains("hello"));
 }
 
@@ -145,9 +143,7 @@ async fn an_update_that_was_not_confirmed_is_handled_once() {
     chat.telegram.types(ADA, "once");
     chat.confirmed().await;
     let folder = chat.hub.stop().await;
-    let telegram = chat.telegram;
-    let hub = TestHub::start_as(config(&telegram, |_| {}), folder).await;
-    let chat = Chat::of(telegram, hub).await;
+    let chat = Chat::resume(chat.telegram, folder).await;
     chat.telegram.types(ADA, "/help");
     chat.said(ADA, 3).await;
     let block = chat.block("only", "1").await;
