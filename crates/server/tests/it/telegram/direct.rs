@@ -85,3 +85,16 @@ async fn a_held_message_for_someone_who_blocked_the_bot_switches_the_channel_off
     let inbox = chat.inbox().await;
     assert!(inbox.iter().any(|one| one["kind"] == "note"), "{inbox:?}");
 }
+
+#[tokio::test]
+async fn if_a_later_part_fails_the_delivery_says_how_many_arrived_and_is_not_repeated() {
+    let chat = Chat::paired().await;
+    plan(&chat, "chat", None, &"word ".repeat(1000)).await;
+    chat.telegram.fail_next("sendMessage", Fault::Delay(std::time::Duration::ZERO));
+    chat.telegram.fail_next("sendMessage", Fault::error(400, "Bad Request: something"));
+    chat.change(json!({"quiet_hours": null})).await;
+    let failed = chat.until("failed").await;
+    let said = failed["reason"].as_str().unwrap();
+    assert!(said.starts_with("1 of 2 parts were delivered: Telegram answered 400"), "{said}");
+    assert_eq!(chat.count(), 2);
+}
