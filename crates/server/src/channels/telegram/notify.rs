@@ -54,7 +54,7 @@ async fn send(bot: &Bot, chat_id: i64, thread: Option<ChatThread>, message: &Not
         text: &compose::direct(&message.origin, message.subject.as_deref(), text),
         reply_to: thread.map(|thread| thread.message_id),
         buttons: &[],
-        stored: stored(bot, chat_id, thread, message).await,
+        stored: stored(bot, chat_id, message),
         wait_max: SLOT_WAIT_MAX,
     };
     match parts::send(bot, &outgoing).await {
@@ -87,18 +87,13 @@ fn not_attempted(no_slot: NoSlot) -> NotifyOutcome {
     }
 }
 
-/// What is stored about the message. A reply belongs to the conversation of what it answers.
-async fn stored(bot: &Bot, chat_id: i64, thread: Option<ChatThread>, message: &NotifyMessage) -> Option<ChatMessage> {
-    let (hub, user_id) = (bot.hub.get()?, message.user_id.clone()?);
-    let answered = match thread {
-        Some(thread) => hub.store.chat_message(Bot::chat(chat_id), thread.message_id).await.ok().flatten(),
-        None => None,
-    };
+/// What is stored about the message; none = the chat belongs to no person.
+fn stored(bot: &Bot, chat_id: i64, message: &NotifyMessage) -> Option<ChatMessage> {
     Some(ChatMessage {
         chat: Bot::chat(chat_id),
         message_id: 0,
-        user_id,
-        conversation_id: answered.and_then(|answered| answered.conversation_id),
+        user_id: message.user_id.clone()?,
+        conversation_id: message.conversation_id.clone(),
         origin: Some(message.origin.clone()),
         notification_id: None,
         at: bot.now(),

@@ -1,31 +1,15 @@
 //! Messages of `notify` that quiet hours hold: sent when those end, alone and whole.
 
-use bellwire_core::person::ChannelName;
-use bellwire_store::{Caller, DirectDraft, DirectMessage, DirectResult};
-use serde_json::json;
+use serde_json::{Value, json};
 use telegram_standin::Fault;
 
 use super::{ADA, Chat};
 
-/// Plans a message of `butler` in Ada's quiet hours.
-async fn plan(chat: &Chat, conversation: &str, subject: Option<&str>, message: &str) {
+/// The agent `butler` calls `notify` in Ada's quiet hours.
+async fn hold(chat: &Chat, conversation: &str, arguments: Value) {
     chat.quiet().await;
-    let draft = DirectDraft {
-        caller: Caller::user("ada"),
-        user_id: "ada".into(),
-        conversation_id: Some(conversation.into()),
-        correlation_id: None,
-        channel: ChannelName::parse("telegram").unwrap(),
-        message: DirectMessage {
-            origin: "butler".into(),
-            subject: subject.map(str::to_owned),
-            message: message.into(),
-            needs_allowance: false,
-        },
-        idempotency_key: None,
-    };
-    let planned = chat.hub.store().plan_direct(draft).await.unwrap();
-    assert!(matches!(planned, DirectResult::Planned { .. }), "{planned:?}");
+    let answer = chat.notify(conversation, arguments).await;
+    assert_eq!(answer["status"], "deferred", "{answer}");
 }
 
 #[tokio::test]
@@ -34,7 +18,7 @@ async fn a_held_message_is_sent_alone_and_whole_and_an_answer_finds_its_conversa
     chat.open("trip", Some("Trip to Rome")).await;
     chat.open("other", None).await;
     let long = format!("{}\n\nthe end", "Pack the bags. ".repeat(300));
-    plan(&chat, "trip", Some("Packing"), &long).await;
+    hold(&chat, "trip", json!({"message": long, "subject": "Packing"})).await;
     chat.send("trip", "The train is late").await;
     assert_eq!(chat.count(), 1, "quiet hours hold both");
     chat.change(json!({"quiet_hours": null})).await;
@@ -65,7 +49,7 @@ async fn a_held_message_is_sent_alone_and_whole_and_an_answer_finds_its_conversa
 #[tokio::test]
 async fn a_held_message_obeys_a_429_and_comes_once() {
     let chat = Chat::paired().await;
-    plan(&chat, "chat", None, "Drink water").await;
+    hold(&chat, "chat", json!({"message": "Drink water"})).await;
     chat.telegram.fail_next("sendMessage", Fault::TooManyRequests(1));
     chat.change(json!({"quiet_hours": null})).await;
     chat.until("waiting").await;
@@ -77,7 +61,7 @@ async fn a_held_message_obeys_a_429_and_comes_once() {
 #[tokio::test]
 async fn a_held_message_for_someone_who_blocked_the_bot_switches_the_channel_off() {
     let chat = Chat::paired().await;
-    plan(&chat, "chat", None, "Drink water").await;
+    hold(&chat, "chat", json!({"message": "Drink water"})).await;
     chat.telegram.fail_next("sendMessage", Fault::error(403, "Forbidden: bot was blocked by the user"));
     chat.change(json!({"quiet_hours": null})).await;
     chat.until("failed").await;
@@ -89,7 +73,7 @@ async fn a_held_message_for_someone_who_blocked_the_bot_switches_the_channel_off
 #[tokio::test]
 async fn if_a_later_part_fails_the_delivery_says_how_many_arrived_and_is_not_repeated() {
     let chat = Chat::paired().await;
-    plan(&chat, "chat", None, &"word ".repeat(1000)).await;
+    hold(&chat, "chat", json!({"message": "word ".repeat(1000)})).await;
     chat.telegram.fail_next("sendMessage", Fault::Delay(std::time::Duration::ZERO));
     chat.telegram.fail_next("sendMessage", Fault::error(400, "Bad Request: something"));
     chat.change(json!({"quiet_hours": null})).await;

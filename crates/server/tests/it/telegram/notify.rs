@@ -24,6 +24,18 @@ async fn a_send_arrives_with_its_origin_in_bold_and_adds_one_inbox_item() {
 }
 
 #[tokio::test]
+async fn an_answer_to_a_send_finds_the_conversation_of_its_agent() {
+    let chat = Chat::paired().await;
+    chat.open("trip", None).await;
+    chat.open("other", None).await;
+    chat.notify("trip", json!({"message": "We leave at noon"})).await;
+    let sent = chat.said(ADA, 2).await;
+    chat.telegram.replies(ADA, sent.message_id, "can we leave later?");
+    assert!(chat.wait_for_block("trip").await.contains("can we leave later?"));
+    assert_eq!((chat.block("other", "other").await.as_str(), chat.count()), ("", 2));
+}
+
+#[tokio::test]
 async fn a_long_text_comes_in_parts_in_order() {
     let chat = Chat::paired().await;
     let long: String = (0..900).map(|number| format!("word {number}, ")).collect();
