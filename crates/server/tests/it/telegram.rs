@@ -3,6 +3,7 @@
 mod buttons;
 mod direct;
 mod faults;
+mod hostile;
 mod inbound;
 mod notify;
 mod notify_faults;
@@ -164,7 +165,7 @@ impl Chat {
 
     /// The block of the agent's next injection.
     pub(crate) async fn block(&self, conversation: &str, call: &str) -> String {
-        let body = json!({"point": "after_tool", "call_id": call});
+        let body = json!({"point": "after_tool", "call_id": call, "max_tokens": 4000});
         let (_, answer) = self.hub.post(&self.agent, &format!("/v1/conversations/{conversation}/inject"), body).await;
         answer["block"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }

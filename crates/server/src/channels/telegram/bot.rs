@@ -11,6 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::NAME;
 use super::api::{BotApi, Button, CallError, NewMessage, SentMessage};
+use super::outcome::can_be_repeated;
 use super::pace::Pace;
 use super::text::{Part, Text};
 use crate::channels::ChannelHub;
@@ -19,6 +20,8 @@ use crate::config::{Secret, TelegramConfig, TelegramMode};
 
 /// How long an answer to a person waits for its slot.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The pauses between the attempts to answer a person.
+const ANSWER_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(15)];
 /// How many answers to people are on their way at once.
 const ANSWERS_MAX: usize = 32;
 
@@ -150,16 +153,28 @@ impl Bot {
         }
     }
 
-    /// Answers a person. An answer that fails is lost: it is no notification, and the person can ask again.
+    /// Answers a person. While it is proven that nothing was sent, it is tried again a few times; otherwise the answer is
+    /// lost: it is no notification, and the person can ask again.
     pub(super) async fn say(&self, chat_id: i64, text: &Text, buttons: &[Vec<Button>]) -> Option<SentMessage> {
         let parts = text.split();
         let part = parts.first()?;
-        if self.pace.slot(chat_id, ANSWER_WAIT_MAX).await.is_err() {
-            tracing::warn!("an answer to a person on Telegram was dropped: the chat gets too many");
-            return None;
+        let mut pauses = ANSWER_PAUSES.into_iter();
+        loop {
+            if self.pace.slot(chat_id, ANSWER_WAIT_MAX).await.is_err() {
+                tracing::warn!("an answer to a person on Telegram was dropped: the chat gets too many");
+                return None;
+            }
+            let error = match self.send(&NewMessage { chat_id, part, reply_to: None, buttons }).await {
+                Ok(sent) => return Some(sent),
+                Err(error) => error,
+            };
+            let Some(pause) = pauses.next().filter(|_| can_be_repeated(&error)) else {
+                tracing::warn!(%error, "an answer to a person on Telegram was not sent");
+                return None;
+            };
+            tracing::info!(%error, "an answer to a person on Telegram was not sent; will retry");
+            tokio::time::sleep(pause).await;
         }
-        let sent = self.send(&NewMessage { chat_id, part, reply_to: None, buttons }).await;
-        sent.inspect_err(|error| tracing::warn!(%error, "an answer to a person on Telegram was not sent")).ok()
     }
 
     /// Replaces the text of a message of the bot, and removes its buttons.

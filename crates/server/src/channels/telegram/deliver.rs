@@ -106,11 +106,12 @@ async fn put_buttons(bot: &Bot, chat_id: i64, items: &[InboxItem]) -> Result<Vec
     let [item] = items else { return Ok(Vec::new()) };
     let labels = item.toast.iter().flat_map(|toast| &toast.buttons).map(|button| button.label.clone());
     let (mut rows, mut stored) = (Vec::new(), Vec::new());
-    for (index, text) in labels.enumerate().filter(|_| item.settlement().is_none()) {
+    for (index, label) in labels.enumerate().filter(|_| item.settlement().is_none()) {
         let callback_data = auth::new_code();
         let token = auth::hash(&callback_data);
         let user_id = item.user_id.clone();
         stored.push(NewButton { token, chat: Bot::chat(chat_id), user_id, notification_id: item.id, index });
+        let text = compose::button_text(&label, || format!("Button {}", index + 1));
         rows.push(vec![Button { text, callback_data }]);
     }
     if let Some(hub) = bot.hub.get().filter(|_| !stored.is_empty()) {

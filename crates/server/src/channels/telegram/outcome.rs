@@ -39,6 +39,11 @@ fn meaning(error: &CallError) -> Meaning {
     }
 }
 
+/// Whether it is proven that the call was not carried out, and it may succeed later.
+pub(super) fn can_be_repeated(error: &CallError) -> bool {
+    matches!(meaning(error), Meaning::Later(..))
+}
+
 /// The outcome as the outbox records it. `target` must not be shown to agents.
 pub(super) fn attempt_outcome(error: &CallError, target: &str) -> AttemptOutcome {
     let reason = without_addresses(&error.to_string(), target);
