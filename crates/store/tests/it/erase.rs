@@ -42,8 +42,7 @@ fn mark_of(user: &str) -> &str {
 
 async fn publish(store: &dyn Store, user: &str, numbers: std::ops::Range<usize>) {
     let incoming = |number: usize| {
-        // An id is no text: SQLite may leave a copy of an index key in the unused middle of a page (ARCHITECTURE.md).
-        let id = format!("{user}-{number}");
+        let id = format!("{}-{number}", mark_of(user));
         IncomingEvent::new(event(user, number), Some(ClientEventId { id, content: [1; 16] }))
     };
     let publish =

@@ -22,6 +22,7 @@ mod ledger;
 mod lists;
 mod neighbours;
 mod notify;
+mod notify_deferred;
 mod notify_requests;
 mod origins;
 mod outbox;

@@ -32,6 +32,7 @@ async fn send_intent_envelope() {
     let message = scene.pager.messages().remove(0);
     assert_eq!((message.intent, message.message.as_deref()), (Intent::Send, Some("Hello")));
     assert_eq!((message.origin.as_str(), message.target.target.as_str()), ("health", super::ADAS));
+    assert_eq!(message.conversation_id.as_deref(), Some("chat"));
 }
 
 #[tokio::test]
