@@ -422,10 +422,10 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Mark a notification as read or unread
+         * Mark a notification as read or unread, or take a dismissal back
          * @description May be called with a token of scope admin, user.
          */
-        patch: operations["inbox_mark"];
+        patch: operations["inbox_change"];
         trace?: never;
     };
     "/v1/users/{id}/notifications/{nid}/actions/{index}": {
@@ -1101,15 +1101,24 @@ export interface components {
             events: components["schemas"]["NewEvent"][];
         };
         /**
-         * @description A change of a notification.
+         * @description A change of a notification: one of the two fields.
          * @example {
          *       "read": true
          *     }
+         * @example {
+         *       "dismissed": false
+         *     }
          */
-        Reading: {
+        NotificationPatch: {
             /** @description Whether it is read. */
             read: boolean;
-        };
+            /**
+             * @description `false` takes the dismissal back: it is in the inbox again, unread if it was, and its buttons work. 409 if a prompt was
+             *     pressed. To dismiss it, use DELETE.
+             * @constant
+             */
+            dismissed: false;
+        } & (unknown | unknown);
         /**
          * @description A reminder to set: its text, and exactly one of `at` and `in_minutes`.
          * @example {
@@ -1264,7 +1273,7 @@ export interface components {
             field?: string | null;
             /** @description How to fix it. */
             hint?: string | null;
-            /** @description What settled a notification before this button was pressed. Only in the 409 of a pressed button. */
+            /** @description What settled a notification before this button was pressed, or why it cannot be restored. Only in their 409. */
             settled_by?: components["schemas"]["SettledBy"] | null;
             /** @description The events that have the id. Only in the 409 of an event's id that several senders have used. */
             candidates?: components["schemas"]["EventCandidate"][];
@@ -1639,7 +1648,14 @@ export interface components {
          *       "correlation_id": null,
          *       "created_at": "2026-01-03T15:30:00Z",
          *       "read_at": null,
-         *       "dismissed_at": null
+         *       "dismissed_at": null,
+         *       "deliveries": [
+         *         {
+         *           "channel": "email",
+         *           "state": "sent",
+         *           "at": "2026-01-03T15:30:02Z"
+         *         }
+         *       ]
          *     }
          */
         Notification: {
@@ -1694,6 +1710,8 @@ export interface components {
              * @description When it was dismissed.
              */
             dismissed_at: string | null;
+            /** @description What happened to it outside of the hub, one entry per channel, oldest first. */
+            deliveries: components["schemas"]["ItemDelivery"][];
         };
         /** @description A button. */
         Button: {
@@ -1711,6 +1729,23 @@ export interface components {
              * @description When it was pressed.
              */
             pressed_at: string | null;
+        };
+        /** @description The delivery of a notification on one channel, without its address. */
+        ItemDelivery: {
+            /** @description The name of the channel. */
+            channel: string;
+            /**
+             * @description The state, as in `GET /v1/deliveries`.
+             * @enum {string}
+             */
+            state: "waiting" | "claimed" | "started" | "sent" | "failed" | "unknown" | "skipped" | "cancelled";
+            /**
+             * Format: date-time
+             * @description When it ended; while it is open, the time before which it is not sent.
+             */
+            at: string;
+            /** @description The reason of the state. */
+            reason?: string | null;
         };
         /** @description The delivery of a notification out of the hub. */
         Delivery: {
@@ -4214,7 +4249,14 @@ export interface operations {
                      *       "correlation_id": null,
                      *       "created_at": "2026-01-03T15:30:00Z",
                      *       "read_at": null,
-                     *       "dismissed_at": null
+                     *       "dismissed_at": null,
+                     *       "deliveries": [
+                     *         {
+                     *           "channel": "email",
+                     *           "state": "sent",
+                     *           "at": "2026-01-03T15:30:02Z"
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["Notification"];
@@ -4233,7 +4275,7 @@ export interface operations {
             507: components["responses"]["NoSpace"];
         };
     };
-    inbox_mark: {
+    inbox_change: {
         parameters: {
             query?: never;
             header?: {
@@ -4269,7 +4311,7 @@ export interface operations {
                  *       "read": true
                  *     }
                  */
-                "application/json": components["schemas"]["Reading"];
+                "application/json": components["schemas"]["NotificationPatch"];
             };
         };
         responses: {
@@ -4295,7 +4337,14 @@ export interface operations {
                      *       "correlation_id": null,
                      *       "created_at": "2026-01-03T15:30:00Z",
                      *       "read_at": null,
-                     *       "dismissed_at": null
+                     *       "dismissed_at": null,
+                     *       "deliveries": [
+                     *         {
+                     *           "channel": "email",
+                     *           "state": "sent",
+                     *           "at": "2026-01-03T15:30:02Z"
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["Notification"];

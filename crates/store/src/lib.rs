@@ -41,11 +41,11 @@ pub use event_list::{EventFilter, EventQuery, ListedEvent, NamedEvent};
 pub use hints::{HintEvent, HintReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use people::{
-    Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim, Delivery,
-    DeliveryContent, DeliveryState, Doorbell, Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType,
-    InboxQuery, InboxState, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace,
-    PressOutcome, PressResult, Purpose, Quota, Reminder, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
-    WaitingDeliveries,
+    Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim,
+    DELIVERIES_PER_ITEM_MAX, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, Doorbell, Grouping, Hold,
+    InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, NewReminder, NotificationContent,
+    NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome, PressResult, Purpose, Quota, Reminder,
+    RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton, WaitingDeliveries,
 };
 pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,

@@ -19,7 +19,7 @@ use super::elements::{Elements, ElementsModule};
 use super::event_list::{EventPage, ListedEventBody};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
-use super::inbox::{InboxItemBody, InboxPage, MarkedCount, PressBody, ReadPatch, UnreadCount};
+use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
@@ -232,9 +232,9 @@ routes! {
         /// Mark all notifications as read
         POST "/v1/users/{id}/notifications/read_all" [Admin User]
             () -> Json<MarkedCount>, or 409 => inbox::read_all;
-        /// Mark a notification as read or unread
+        /// Mark a notification as read or unread, or take a dismissal back
         PATCH "/v1/users/{id}/notifications/{nid}" [Admin User]
-            (Body<ReadPatch>) -> Json<InboxItemBody>, or 409 => inbox::mark;
+            (Body<ItemPatch>) -> Json<InboxItemBody>, or 409 => inbox::change;
         /// Dismiss a notification: it is hidden, counts as read and is kept
         DELETE "/v1/users/{id}/notifications/{nid}" [Admin User]
             () -> Json<InboxItemBody> => inbox::dismiss;

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{
     AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, InboxItem, NewReminder, NotificationDraft, PressOutcome,
-    Reminder, SendResult, SettingsRequest,
+    Reminder, RestoreOutcome, SendResult, SettingsRequest,
 };
 use crate::command::IdempotencyKey;
 use crate::error::StoreError;
@@ -48,6 +48,7 @@ people_commands! {
     Mark(user_id: String, id: NotificationId, read: bool) -> InboxItem => mark;
     ReadSome(user_id: String, before: usize, idempotency_key: Option<IdempotencyKey>) -> (usize, bool) => read_some;
     Dismiss(user_id: String, id: NotificationId) -> InboxItem => dismiss;
+    Restore(user_id: String, id: NotificationId) -> RestoreOutcome => restore;
     Act(user_id: String, id: NotificationId, index: usize, idempotency_key: Option<IdempotencyKey>) -> PressOutcome => act;
     Remind(reminder: Box<NewReminder>) -> Reminder => remind;
     CancelReminder(user_id: Option<String>, id: Uuid) -> () => cancel_reminder;

@@ -35,6 +35,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0027_tool_result_digests", include_str!("../../migrations/sqlite/0027_tool_result_digests.sql")),
     ("0028_repeats", include_str!("../../migrations/sqlite/0028_repeats.sql")),
     ("0030_channels", include_str!("../../migrations/sqlite/0030_channels.sql")),
+    ("0050_inbox_on_pages", include_str!("../../migrations/sqlite/0050_inbox_on_pages.sql")),
 ];
 
 /// Applies the missing migrations, each in its own transaction. Returns their names.
