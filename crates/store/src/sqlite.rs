@@ -19,6 +19,7 @@ mod people_write;
 mod probe;
 mod prune;
 mod read;
+mod sessions;
 mod transaction;
 mod unreadable;
 

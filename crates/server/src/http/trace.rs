@@ -277,7 +277,7 @@ impl From<Superseded> for SupersededBy {
 impl From<PersonTrace> for PersonTraceBody {
     fn from(trace: PersonTrace) -> Self {
         Self {
-            notification: trace.item.map(InboxItemBody::from),
+            notification: trace.item.map(|item| InboxItemBody::of(item, &trace.deliveries)),
             due_at: trace.due_at.map(Rfc3339Time),
             template_error: trace.template_error,
             deliveries: trace.deliveries.into_iter().map(DeliveryBody::from).collect(),

@@ -41,6 +41,7 @@ mod repeats;
 mod replay;
 mod retention;
 mod secrets;
+mod sessions;
 mod settings;
 mod simulation;
 mod timers;
