@@ -41,6 +41,7 @@ mod reminders;
 pub mod router;
 mod settings;
 mod shape;
+mod stored_event;
 mod stream;
 mod subscribers;
 mod system_prompt;
