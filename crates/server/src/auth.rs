@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bellwire_core::Time;
 use bellwire_core::event::{OPERATOR, PERSON, reserved_name};
 use bellwire_core::person::visible_name;
@@ -14,6 +16,9 @@ use subtle::ConstantTimeEq as _;
 use crate::clock;
 use crate::http::ApiError;
 use crate::usage::{TokenLimits, TokenUsage, Usages};
+
+/// In characters: the longest origin.
+const ORIGIN_MAX: usize = 128;
 
 /// What a token may do.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -93,6 +98,30 @@ impl Identity {
         Some(Self { token_id: token.id.clone(), scope, caller, origin, expires_at, usage, secret_hash })
     }
 
+    /// The identity with the origin that the header `Bellwire-Origin` names. An admin may speak as any agent; any other
+    /// token only as itself.
+    pub(crate) fn speaking_as(self: Arc<Self>, origin: &str) -> Result<Arc<Self>, ApiError> {
+        let field = || Some("Bellwire-Origin".to_owned());
+        let invalid = |message: String| ApiError { field: field(), ..ApiError::invalid("Bellwire-Origin", message) };
+        if self.origin.as_deref() == Some(origin) {
+            return Ok(self);
+        }
+        if self.scope != Scope::Admin {
+            let own = self.origin.as_deref().unwrap_or_default();
+            let message = format!("this token speaks as '{own}' and as no other origin; leave the header out");
+            return Err(ApiError { field: field(), ..ApiError::forbidden(message) });
+        }
+        if !(1..=ORIGIN_MAX).contains(&origin.chars().count()) || displayed_name(origin) != origin {
+            return Err(invalid(format!("must be 1 to {ORIGIN_MAX} visible characters, without spaces at either end")));
+        }
+        if let Some(reserved) = reserved_origin(origin) {
+            return Err(invalid(format!("'{reserved}' is reserved; name the agent")));
+        }
+        let origin = Some(origin.to_owned());
+        let caller = Caller { origin: origin.clone(), ..self.caller.clone() };
+        Ok(Arc::new(Self { origin, caller, ..Self::clone(&self) }))
+    }
+
     /// Checks that the caller may access this person's data. The error is *not found*, as for missing data.
     pub(crate) fn check_user(&self, user_id: &str) -> Result<(), ApiError> {
         match self.caller.user_id.as_deref().is_none_or(|own| own == user_id) {
@@ -109,6 +138,11 @@ pub fn new_secret() -> (String, Vec<u8>) {
     let secret = format!("bw_{text}");
     let hash = hash(&secret);
     (secret, hash)
+}
+
+/// A code or token of 128 random bits: 22 characters that fit into links and buttons.
+pub(crate) fn new_code() -> String {
+    URL_SAFE_NO_PAD.encode(clock::random::<16>())
 }
 
 /// The hash of a secret. A random secret of 256 bits needs no slow hash, because it cannot be guessed.

@@ -11,9 +11,11 @@ pub mod deliver;
 pub mod descriptors;
 pub mod folder;
 pub mod http;
+mod http_client;
 mod listen;
 pub mod mcp;
 mod metrics;
+mod notify;
 mod rate;
 mod refusals;
 mod supervise;
@@ -190,6 +192,7 @@ impl App {
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
             channels: channels.clone(),
+            notify: notify::NotifyPath::new(&config).map_err(StartError::Notify)?,
             channel_test_wait: config.limits.request_timeout() * 4 / 5,
             refusals,
             notification_throttle: tools::NotificationThrottle::default(),
@@ -300,6 +303,8 @@ pub enum StartError {
     Channel(ChannelError),
     /// The Redis settings cannot be used.
     Redis(String),
+    /// The settings of the Switchboard or the Messenger cannot be used.
+    Notify(String),
     /// `prepare` of [`App::start_prepared`] failed.
     Prepare(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -313,6 +318,7 @@ impl std::fmt::Display for StartError {
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
             Self::Channel(error) => write!(f, "{error}"),
             Self::Redis(error) => write!(f, "cannot use Redis: {error}"),
+            Self::Notify(error) => write!(f, "{error}"),
             Self::Prepare(error) => write!(f, "{error}"),
         }
     }
@@ -390,6 +396,7 @@ fn rules(config: &Config, channels: &Channels) -> PeopleRules {
         infos_per_hour: own(config.limits.infos_per_hour),
         warnings_per_hour: own(config.limits.warnings_per_hour),
         toasts_per_hour: config.limits.toasts_per_hour,
+        allowed_targets: config.notify.allowed_targets(),
         ..PeopleRules::default()
     }
 }

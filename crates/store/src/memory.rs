@@ -1,6 +1,8 @@
 //! The backend in memory: the simplest correct implementation, and the model for SQLite.
 
+mod chats;
 mod list;
+mod notify;
 mod people;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -46,6 +48,7 @@ struct Tables {
     /// In the order of their answers, with their sequence number.
     injections: Vec<(i64, InjectionRow)>,
     people: people::PeopleTables,
+    notify: notify::NotifyTables,
     tokens: BTreeMap<String, Token>,
     /// The digests of erased people's ids, and when they were erased.
     erased_users: HashMap<[u8; 32], Time>,
@@ -182,6 +185,7 @@ impl RowSource for Memory {
     async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {
         let tables = self.lock();
         let due = tables.mailboxes.values().map(|row| row.due_at).chain(tables.people.reminders_due());
+        let due = due.chain(tables.notify.leases());
         Ok(due.filter(|at| *at > after).min().unwrap_or(Time::NEVER))
     }
 
@@ -217,6 +221,7 @@ impl Backend for Memory {
             tables.people.settings.insert(user.clone(), settings.clone());
         }
         let outbox = tables.people.commit(&changes.people);
+        tables.notify.commit(&changes.notify);
         tables.tokens.extend(changes.tokens.iter().map(|(id, token)| (id.clone(), token.clone())));
         Ok(outbox)
     }
@@ -247,6 +252,8 @@ impl Backend for Memory {
         let mut gone = old.len() + answers - tables.injections.len();
         gone += tables.people.prune(before.inbox, limit);
         gone += tables.people.prune_unread(before.unread_inbox, limit);
+        gone += tables.notify.prune(before);
+        gone += tables.people.chats.prune(before);
         tables.idempotency_rows.retain(|row| row.at >= before.idempotency_keys);
         tables.erased_users.retain(|_, at| *at >= before.answers);
         tables.notifications.retain(|_, row| row.end_reason.is_none() || row.notification.since >= before.events);
@@ -346,6 +353,7 @@ impl Tables {
         self.notifications.retain(|_, row| &**row.key.owner() != user);
         self.injections.retain(|(_, row)| &**row.key.owner() != user);
         let outbox = self.people.erase(user);
+        self.notify.erase(user);
         let events = &self.events;
         self.superseded.retain(|row| events.contains_key(&row.event_id));
         let of_user = |token: &Token| token.user_id.as_deref() == Some(user);

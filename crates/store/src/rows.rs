@@ -11,6 +11,7 @@ use bellwire_core::person::PersonSettings;
 
 use crate::command::{IdempotencyKey, InjectResult, Message, Superseded, Token};
 pub(crate) use crate::keys::{ConversationKey, MailboxKey};
+use crate::notify::NotifyChanges;
 use crate::packed_event::PackedEvent;
 use crate::people::PeopleChanges;
 use crate::report::FailedTemplate;
@@ -168,6 +169,7 @@ pub(crate) struct Changes {
     pub(crate) unseen: Vec<(MailboxKey, String)>,
     pub(crate) settings: BTreeMap<String, (PersonSettings, Time)>,
     pub(crate) people: PeopleChanges,
+    pub(crate) notify: NotifyChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
     /// The templates that failed, for the report.
     pub(crate) template_failures: Vec<FailedTemplate>,
@@ -194,6 +196,7 @@ impl Changes {
             && self.unseen.is_empty()
             && self.settings.is_empty()
             && self.people.is_empty()
+            && self.notify.is_empty()
             && self.tokens.is_empty()
     }
 
@@ -211,7 +214,7 @@ impl Changes {
             self.injections.len(),
             self.unseen.len(),
         ];
-        let rare = [self.settings.len(), self.people.rows(), self.tokens.len()];
+        let rare = [self.settings.len(), self.people.rows(), self.notify.rows(), self.tokens.len()];
         common.into_iter().chain(rare).sum()
     }
 
@@ -227,6 +230,7 @@ impl Changes {
             && self.superseded.is_empty()
             && self.settings.is_empty()
             && self.people.is_empty()
+            && self.notify.is_empty()
             && self.tokens.is_empty())
     }
 }

@@ -13,6 +13,7 @@ mod demo;
 mod doctor;
 mod erase;
 mod events;
+mod full_circle;
 mod help;
 #[cfg(target_os = "linux")]
 mod hostile;
@@ -26,6 +27,7 @@ mod refusals;
 mod serve;
 mod settings;
 mod tail;
+mod telegram;
 mod templates;
 mod tidy;
 mod tokens;

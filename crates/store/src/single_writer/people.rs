@@ -11,8 +11,9 @@ use crate::StoreFuture;
 use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::people::{
-    AttemptEnd, AttemptStart, Catchup, Claim, Delivery, DeliveryState, Doorbell, InboxItem, InboxQuery, NewReminder,
-    NotificationDraft, People, PeopleCommand, PressOutcome, Reminder, SendResult, SettingsRequest, WaitingDeliveries,
+    AttemptEnd, AttemptStart, Catchup, Claim, Delivery, DeliveryState, DirectDraft, DirectResult, Doorbell, InboxItem,
+    InboxQuery, NewReminder, NotificationDraft, People, PeopleCommand, PressOutcome, Reminder, SendResult,
+    SettingsRequest, WaitingDeliveries,
 };
 use crate::reply::PendingReply;
 use crate::writer::Job;
@@ -57,7 +58,7 @@ pub trait PeopleReader {
 }
 
 impl<R: Reader> SingleWriterStore<R> {
-    fn command<'a, T: Send + 'a>(
+    pub(super) fn command<'a, T: Send + 'a>(
         &'a self,
         command: impl FnOnce(PendingReply<T>) -> PeopleCommand + Send + 'a,
     ) -> StoreFuture<'a, T> {
@@ -73,6 +74,10 @@ impl<R: Reader> People for SingleWriterStore<R> {
                 None => self.command(|reply| PeopleCommand::Send { draft: Box::new(draft), reply }).await,
             }
         })
+    }
+
+    fn plan_direct(&self, draft: DirectDraft) -> StoreFuture<'_, DirectResult> {
+        self.command(|reply| PeopleCommand::PlanDirect { draft: Box::new(draft), reply })
     }
 
     fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)> {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use sqlx::Connection as _;
 
 use super::insert::{self, json};
-use super::{SqliteWriter, failed, failure, people_write, probe, prune, transaction};
+use super::{SqliteWriter, failed, failure, notify_write, people_write, probe, prune, transaction};
 use crate::error::StoreError;
 use crate::people::OutboxCounts;
 use crate::rows::Changes;
@@ -87,6 +87,7 @@ fn rare(connection: &Connection, changes: &Changes) -> rusqlite::Result<OutboxCo
     idempotency_rows(connection, changes)?;
     superseded(connection, changes)?;
     settings(connection, changes)?;
+    notify_write::write(connection, &changes.notify)?;
     tokens(connection, changes)?;
     people_write::write(connection, &changes.people)
 }
@@ -145,6 +146,7 @@ fn settings(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> 
     )?;
     for (user, (settings, at)) in &changes.settings {
         insert.execute(params![user, json(&settings.disabled_subscribers), json(settings), at.as_millis()])?;
+        notify_write::targets(connection, user, settings)?;
     }
     Ok(())
 }

@@ -42,7 +42,9 @@ pub(crate) struct PruneCutoffs {
     pub(crate) inbox: Time,
     pub(crate) unread_inbox: Time,
     pub(crate) conversations: Time,
+    /// Also the answers of `notify` requests, which are kept as long.
     pub(crate) idempotency_keys: Time,
+    pub(crate) ledger: Time,
 }
 
 /// What one step of retention deleted.

@@ -1,0 +1,142 @@
+//! The channel: sends what the outbox and `notify` ask for.
+
+use std::sync::Arc;
+
+use bellwire_core::person::ChannelName;
+use bellwire_store::{AttemptOutcome, Grouping};
+use futures_util::future::BoxFuture;
+
+use super::bot::Bot;
+use super::{NAME, deliver, edits, notify, parts, poller, target, webhook};
+use crate::channels::{
+    Answers, Channel, ChannelError, ChannelHub, ChannelStatus, ChannelTask, NotifyDelivery, NotifyMessage,
+    NotifyOutcome, NotifyTarget, Obstacle, OutboundMessage, Sending, SettingsShape, TargetField, TargetKind,
+    Verification, VerifiedField, WebhookAnswer, WebhookCall,
+};
+use crate::config::{TelegramConfig, TelegramMode};
+
+/// How many messages are sent at once. Most wait for their slot.
+const CONCURRENCY: usize = 16;
+
+static SHAPE: SettingsShape = SettingsShape {
+    display_name: "Telegram",
+    description: "Telegram.",
+    target: TargetField {
+        name: "chat_id",
+        description: "The id of the private chat with the bot.",
+        kind: TargetKind::Integer,
+        is_writable: false,
+        example: "77",
+        parse: |text| match target::chat_id(text) {
+            Some(id) => Ok(id.to_string()),
+            None => Err("is no id of a chat; write an integer".to_owned()),
+        },
+    },
+    verified: VerifiedField {
+        name: "paired",
+        description: "Whether the person has sent a pairing code from this chat.",
+    },
+    verification: Verification::Pairing,
+};
+
+/// A Telegram bot.
+pub struct TelegramChannel {
+    /// None = Telegram is off.
+    bot: Option<Arc<Bot>>,
+}
+
+impl TelegramChannel {
+    /// Reads the files that the settings name.
+    pub fn new(config: &TelegramConfig) -> Result<Self, ChannelError> {
+        let bot = Bot::new(config).map_err(|reason| ChannelError { channel: NAME.to_owned(), reason })?;
+        Ok(Self { bot: bot.map(Arc::new) })
+    }
+}
+
+impl Channel for TelegramChannel {
+    fn name(&self) -> ChannelName {
+        Bot::name()
+    }
+
+    fn settings(&self) -> &SettingsShape {
+        &SHAPE
+    }
+
+    fn sending(&self) -> Sending {
+        let attempt_max = self.bot.as_ref().map(|bot| parts::time_max(bot, deliver::SLOT_WAIT_MAX)).unwrap_or_default();
+        Sending { grouping: Grouping::ByConversation, concurrency: CONCURRENCY, attempt_max }
+    }
+
+    fn status(&self) -> ChannelStatus {
+        match self.bot.as_ref().map(|bot| bot.failing()) {
+            None => ChannelStatus::Off { fix: "set telegram.token_file".to_owned() },
+            Some(Some(reason)) => ChannelStatus::Failing { reason },
+            Some(None) => ChannelStatus::Ready,
+        }
+    }
+
+    fn start(&self, hub: ChannelHub) -> Vec<ChannelTask> {
+        let Some(bot) = &self.bot else { return Vec::new() };
+        // Only the first call counts.
+        let _ = bot.hub.set(hub.clone());
+        let receive: BoxFuture<'static, ()> = match bot.mode {
+            TelegramMode::Poll => Box::pin(poller::run(bot.clone(), hub.clone())),
+            TelegramMode::Webhook => Box::pin(webhook::run(bot.clone(), hub.clone())),
+        };
+        let edit = Box::pin(edits::run(bot.clone(), hub));
+        vec![
+            ChannelTask { name: "the receiver of Telegram updates", run: receive },
+            ChannelTask { name: "the editor of Telegram messages", run: edit },
+        ]
+    }
+
+    fn deliver(&self, message: OutboundMessage) -> BoxFuture<'_, AttemptOutcome> {
+        Box::pin(async move {
+            match &self.bot {
+                Some(bot) => deliver::deliver(bot, message).await,
+                None => AttemptOutcome::TryAgain { reason: off(), retry_after_ms: None },
+            }
+        })
+    }
+
+    fn answers(&self) -> Answers {
+        Answers { has_reactions: true, needs_thread: true }
+    }
+
+    fn resolve(&self, request: &NotifyDelivery) -> Result<NotifyTarget, String> {
+        match self.bot {
+            Some(_) => target::resolve(request),
+            None => Err(off()),
+        }
+    }
+
+    fn notify(&self, message: NotifyMessage) -> BoxFuture<'_, NotifyOutcome> {
+        Box::pin(async move {
+            match &self.bot {
+                Some(bot) => notify::notify(bot, message).await,
+                None => NotifyOutcome::TryAgain { obstacle: Obstacle::Unavailable, reason: off(), retry_after: None },
+            }
+        })
+    }
+
+    fn pairing_link(&self, code: String) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            let username = self.bot.as_ref()?.username().await?;
+            Some(format!("https://t.me/{username}?start={code}"))
+        })
+    }
+
+    fn receive(&self, call: WebhookCall) -> BoxFuture<'_, WebhookAnswer> {
+        Box::pin(async move {
+            match &self.bot {
+                Some(bot) => webhook::receive(bot, call).await,
+                None => WebhookAnswer::NotFound,
+            }
+        })
+    }
+}
+
+/// Why nothing is sent while Telegram is off.
+fn off() -> String {
+    "Telegram is not configured on this hub; its operator has to set telegram.token_file first".to_owned()
+}
