@@ -43,6 +43,7 @@ pub mod router;
 mod sessions;
 mod settings;
 mod shape;
+mod stored_event;
 mod stream;
 mod subscribers;
 mod system_prompt;
