@@ -25,6 +25,7 @@ mod in_progress;
 mod inbox;
 mod inject;
 mod intake;
+mod ledger;
 mod mcp;
 mod metrics;
 mod new_event;

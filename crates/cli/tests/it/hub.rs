@@ -75,6 +75,12 @@ impl Hub {
         self.child.id()
     }
 
+    /// Ends it at once, as SIGKILL does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
     /// Another command with the same home folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(self.home.path());

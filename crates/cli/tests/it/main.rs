@@ -21,6 +21,7 @@ mod lists;
 mod logging;
 mod mail;
 mod mcp;
+mod notify;
 mod readiness;
 mod refusals;
 mod serve;

@@ -180,11 +180,13 @@ fn the_code_map_names_files_that_exist() {
 }
 
 /// Where a channel may be named besides its own folder, and why.
-const NAMES_CHANNELS: [(&str, &str); 6] = [
+const NAMES_CHANNELS: [(&str, &str); 8] = [
     ("crates/server/src/channels.rs", "declares the modules"),
     ("crates/server/src/channels/registry.rs", "lists the channels"),
     ("crates/server/src/config", "has a section for each channel"),
     ("crates/server/src/tools/send_notification.rs", "the description of the tool is fixed"),
+    ("crates/server/src/tools/notify.rs", "the description of the tool has examples"),
+    ("crates/core/src/notify/request_context.rs", "the descriptions of the arguments have examples"),
     ("crates/core/src/person/older_settings.rs", "reads what earlier versions stored"),
     ("crates/core/src/event/known_types.rs", "has an example of a payload"),
 ];

@@ -22,6 +22,7 @@ use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
 use super::inbox::{InboxItemBody, InboxPage, MarkedCount, PressBody, ReadPatch, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
+use super::ledger::{LedgerEntryBody, LedgerPage, LedgerSumsBody, SumsQuery};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
 use super::openapi::{OpenApiDocument, Operation};
@@ -39,9 +40,9 @@ use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, channel_calls, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, mcp,
-    metrics, not_found, openapi, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe,
-    users,
+    Hub, channel_calls, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, ledger,
+    mcp, metrics, not_found, openapi, person_stream, reminders, settings, stream, subscribers, tokens, tools,
+    unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -270,6 +271,12 @@ routes! {
         /// Cancel a waiting delivery
         POST "/v1/deliveries/{id}/cancel" [Admin User]
             () -> Json<DeliveryBody>, or 409 => deliveries::cancel;
+        /// List what was decided on requests of the tool notify, newest first: an agent's own, a person's own, or all
+        GET "/v1/ledger" [Admin Agent User]
+            (Query<LedgerPage>) -> Json<List<LedgerEntryBody>>, or 404 409 => ledger::list;
+        /// Sum these decisions per origin, and flag origins whose messages never get through
+        GET "/v1/ledger/sums" [Admin Agent User]
+            (Query<SumsQuery>) -> Json<List<LedgerSumsBody>>, or 404 409 => ledger::sums;
         /// Get a person's settings
         GET "/v1/users/{id}/settings" [Admin User]
             () -> Json<SettingsBody> => settings::get;

@@ -96,15 +96,15 @@ impl Channel for TelegramChannel {
         let Some(bot) = &self.bot else { return Vec::new() };
         // Only the first call counts.
         let _ = bot.hub.set(hub.clone());
-        let receive: BoxFuture<'static, ()> = match bot.mode {
-            TelegramMode::Poll => Box::pin(poller::run(bot.clone(), hub.clone())),
-            TelegramMode::Webhook => Box::pin(webhook::run(bot.clone(), hub.clone())),
+        let receive: Option<BoxFuture<'static, ()>> = match bot.mode {
+            TelegramMode::Poll => Some(Box::pin(poller::run(bot.clone(), hub.clone()))),
+            TelegramMode::Webhook => Some(Box::pin(webhook::run(bot.clone(), hub.clone()))),
+            TelegramMode::Send => None,
         };
+        let receive = receive.map(|run| ChannelTask { name: "the receiver of Telegram updates", run });
         let edit = Box::pin(edits::run(bot.clone(), hub));
-        vec![
-            ChannelTask { name: "the receiver of Telegram updates", run: receive },
-            ChannelTask { name: "the editor of Telegram messages", run: edit },
-        ]
+        let edit = ChannelTask { name: "the editor of Telegram messages", run: edit };
+        receive.into_iter().chain([edit]).collect()
     }
 
     fn deliver(&self, message: OutboundMessage) -> BoxFuture<'_, AttemptOutcome> {
