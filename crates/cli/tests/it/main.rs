@@ -13,6 +13,7 @@ mod demo;
 mod doctor;
 mod erase;
 mod events;
+mod full_circle;
 mod help;
 #[cfg(target_os = "linux")]
 mod hostile;

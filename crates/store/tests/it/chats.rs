@@ -264,6 +264,19 @@ on_every_store! {
         assert_eq!(block(&backend, "two", "2").await, "");
     }
 
+    async fn a_text_that_is_too_long_is_refused_before_it_is_kept(backend: Backend) {
+        pair(&backend, 1).await;
+        open(&backend, "one", None).await;
+        open(&backend, "two", None).await;
+        let from = Some(ChatSender { target: CHAT.into(), sender: CHAT.into() });
+        let action = text(7, &"é".repeat(4097), None);
+        let command = UpdateCommand { channel: telegram(), update_id: 2, from, action };
+        let refused = backend.store().handle_update(command).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Invalid("text"), "{refused}");
+        let longest = handle(&backend, 3, text(8, &"é".repeat(4096), None)).await;
+        assert!(matches!(longest, UpdateOutcome::Choose { .. }), "{longest:?}");
+    }
+
     async fn without_an_open_conversation_nothing_is_kept(backend: Backend) {
         pair(&backend, 1).await;
         assert_eq!(handle(&backend, 2, text(11, "hello?", None)).await, UpdateOutcome::NoConversation);
