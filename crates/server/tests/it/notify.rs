@@ -6,7 +6,9 @@ mod dedup;
 mod ledger;
 mod outcomes;
 mod pager;
+mod peer;
 mod recipients;
+mod reference_bugs;
 mod scenarios;
 mod three;
 
