@@ -218,7 +218,16 @@ fn a_messenger_that_is_killed_after_telegram_accepted_leaves_an_unknown_outcome_
     assert_eq!(texts(&telegram), ["[backup] Once."]);
     assert_eq!(hub.json(&["ledger", "--json"])["items"][0]["decision"], "unknown");
     // What was not attempted can be tried again.
-    let away = notify(&hub, &["telegram", "Twice."]);
+    let second = ["telegram", "Twice.", "--idempotency-key", "l"];
+    let away = notify(&hub, &second);
     assert!(text(&away.stderr).contains("the Messenger cannot be reached"), "{}", shown(&away));
     assert!(text(&away.stderr).contains("(try again later)"), "{}", shown(&away));
+    let messenger = messenger.restart();
+    let arrived = notify(&hub, &second);
+    assert_eq!(arrived.status.code(), Some(0), "{}", shown(&arrived));
+    assert_eq!(texts(&telegram), ["[backup] Once.", "[backup] Twice."]);
+    let ledger = messenger.json(&["ledger", "--json"]);
+    let decisions: Vec<&Value> =
+        ledger["items"].as_array().expect("a list").iter().map(|one| &one["decision"]).collect();
+    assert_eq!(decisions, ["delivered", "unknown"], "a Messenger that starts again ends what it was sending");
 }
