@@ -26,6 +26,7 @@ mod inbox;
 mod inject;
 mod intake;
 mod json_tree;
+mod ledger;
 mod mcp;
 mod metrics;
 mod new_event;
