@@ -62,6 +62,12 @@ export function explain(what: string, error: unknown): string {
     case 429:
       return `${what}: too many requests. Wait a moment, then try again.`;
     default:
-      return [`${what}: ${error.message}`, error.problem?.hint ?? ''].filter((part) => part !== '').join(' ');
+      return [`${what}: ${said(error)}`, error.problem?.hint ?? ''].filter((part) => part !== '').join('. ');
   }
+}
+
+/** The hub's text about a field does not repeat the field's name. */
+function said({ message, problem }: HubError): string {
+  const field = problem?.field ?? '';
+  return field === '' || message.includes(field) ? message : `${field} ${message}`;
 }

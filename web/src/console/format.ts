@@ -11,6 +11,11 @@ export function exactTime(time: string): string {
   return Number.isNaN(at) ? '' : `${clock.format(at)}.${String(at % 1000).padStart(3, '0')}`;
 }
 
+/** A text of the hub with its times as people read them. */
+export function withTimes(text: string): string {
+  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => exactTime(time) || time);
+}
+
 /** `15:30:01`, or with the day where it is another than today. */
 export function shortTime(time: string | null, now = Date.now()): string {
   const at = Date.parse(time ?? '');

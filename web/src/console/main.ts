@@ -49,6 +49,7 @@ const elements: Record<string, CustomElementConstructor> = {
 };
 for (const [name, element] of Object.entries(elements)) customElements.define(name, element);
 
-const app = document.querySelector('bellwire-console');
-if (app !== null) (app as ConsoleElement).sessions = sessions;
 customElements.define('bellwire-console', ConsoleElement);
+const app = document.createElement('bellwire-console') as ConsoleElement;
+app.sessions = sessions;
+document.body.append(app);

@@ -3,7 +3,7 @@ import { css } from 'lit';
 export const inboxPageStyles = css`
   bellwire-inbox-page .head { display: flex; align-items: center; gap: 8px; margin-bottom: 10px; }
   bellwire-inbox-page .head h1 { flex: 1; }
-  .undo-line { display: flex; gap: 8px; align-items: center; margin: 0 0 6px; min-height: 24px; }
+  .undo-line { display: flex; gap: 8px; align-items: center; margin: -4px 0 4px; min-height: 24px; }
   .undo-line .done { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; min-width: 0; }
   .undo-line .undo { flex: none; }
   .item {

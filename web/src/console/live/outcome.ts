@@ -29,14 +29,16 @@ export interface Outcome {
 
 /** The most telling outcome of an event: what was told counts more than what waits, and that more than what was left out. */
 export function outcomeOf(event: Pick<ListedEvent, 'verdicts'>, fates: ReadonlyMap<string, Fate>): Outcome {
-  const outcomes = event.verdicts.map((verdict) => ofVerdict(verdict, fates.get(verdict.notification_id ?? '') ?? null));
-  const [best] = outcomes.sort((one, other) => rank(other) - rank(one));
-  return best ?? { group: 'not', look: 'plain', text: 'no subscriber' };
+  const outcomes = event.verdicts.map((verdict) => {
+    const outcome = ofVerdict(verdict, fates.get(verdict.notification_id ?? '') ?? null);
+    return { outcome, rank: 5 * ['not', 'held', 'told'].indexOf(outcome.group) + ORDER.indexOf(verdict.verdict) };
+  });
+  const [best] = outcomes.sort((one, other) => other.rank - one.rank);
+  return best?.outcome ?? { group: 'not', look: 'plain', text: 'no subscriber' };
 }
 
-function rank({ group, look }: Outcome): number {
-  return { told: 3, held: 2, not: 1 }[group] + (look === 'plain' ? 0 : 0.5);
-}
+/** The verdicts from the least telling to the most. */
+const ORDER: readonly Verdict['verdict'][] = ['filtered', 'suppressed', 'duplicate', 'held', 'queued'];
 
 function ofVerdict(verdict: Verdict, fate: Fate | null): Outcome {
   const later = fate === null ? null : ofFate(fate);

@@ -88,8 +88,9 @@ export class LivePage extends PageElement {
 
   #row({ event, outcome }: LiveRow): TemplateResult {
     const current = event.id === this.route.id;
+    const [time, milliseconds] = exactTime(event.accepted_at).split('.');
     return html`<div class=${`live-row ${current ? 'selected' : ''}`} role="row" data-key=${event.id} @click=${() => { this.go(to('live', event.id)); }}>
-      <span role="cell" class="time muted">${exactTime(event.accepted_at)}</span>
+      <span role="cell" class="time muted">${time}<span class="ms">.${milliseconds}</span></span>
       <span role="cell" class="type"><span class=${`sev ${event.severity}`}></span><span class="hidden">${event.severity}</span><button class="plain" aria-expanded=${current ? 'true' : 'false'}>${event.type}</button></span>
       <span role="cell" class="source muted"><bdi>${event.source}</bdi></span>
       <span role="cell" class="conversation"><bdi>${event.conversation_id ?? event.user_id}</bdi></span>

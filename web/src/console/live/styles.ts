@@ -6,9 +6,11 @@ export const liveStyles = css`
   .split > * { min-height: 0; }
   .live-table { position: relative; }
   .live-head, .live-row {
-    display: grid; grid-template-columns: 104px minmax(150px, 1.3fr) minmax(80px, 0.8fr) minmax(80px, 0.8fr) minmax(120px, 1.3fr);
+    display: grid; grid-template-columns: 104px minmax(150px, 1.7fr) minmax(80px, 0.9fr) minmax(80px, 0.9fr) minmax(110px, 1.1fr);
     column-gap: 12px; align-items: center; padding: 0 12px; font-size: 13px;
   }
+  .split:not(.alone) .live-head, .split:not(.alone) .live-row { grid-template-columns: 104px minmax(150px, 1.7fr) minmax(80px, 0.8fr) minmax(110px, 1fr); }
+  .split:not(.alone) .live-head > :nth-child(3), .split:not(.alone) .live-row .source { display: none; }
   .live-head { padding: 8px 12px; font-size: 11.5px; font-weight: 550; color: var(--muted); border-bottom: 1px solid var(--line); }
   .live-row { height: 35px; border-bottom: 1px solid var(--line); cursor: pointer; }
   .live-row:hover { background: var(--sunken); }
@@ -40,11 +42,11 @@ export const liveStyles = css`
   @media (max-width: 1000px) {
     .split { grid-template-columns: minmax(0, 1fr); grid-template-rows: minmax(0, 1fr) minmax(0, 1.2fr); }
     .split.alone { grid-template-rows: minmax(0, 1fr); }
-    .live-head, .live-row { grid-template-columns: 96px minmax(0, 1.2fr) minmax(0, 1.1fr); }
+    .split .live-head.live-head, .split .live-row.live-row { grid-template-columns: 96px minmax(0, 1.2fr) minmax(0, 1.1fr); }
     .live-head > :nth-child(3), .live-head > :nth-child(4), .live-row .source, .live-row .conversation { display: none; }
   }
   @media (max-width: 480px) {
-    .live-head, .live-row { grid-template-columns: 62px minmax(0, 1.3fr) minmax(0, 1fr); column-gap: 8px; }
-    .live-row .time { text-overflow: clip; }
+    .split .live-head.live-head, .split .live-row.live-row { grid-template-columns: 62px minmax(0, 1.3fr) minmax(0, 1fr); column-gap: 8px; }
+    .live-row .ms { display: none; }
   }
 `;

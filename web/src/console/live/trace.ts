@@ -1,5 +1,5 @@
 // The trace of an event as a path: what happened to it, when, and why.
-import { later } from '../format.ts';
+import { later, withTimes } from '../format.ts';
 import type { Trace } from '../wire.ts';
 
 export interface Step {
@@ -27,7 +27,7 @@ export function stepsOf(trace: Trace): readonly Step[] {
   };
   const accepted = step(start, 'Accepted', { reason: asked(trace) });
   const verdicts = trace.verdicts.map((verdict) => step(start, VERDICTS[verdict.verdict], {
-    by: verdict.subscriber === '*' ? null : verdict.subscriber, reason: [verdict.reason, verdict.hint ?? ''].filter((part) => part !== '').join('. '),
+    by: verdict.subscriber === '*' ? null : verdict.subscriber, reason: withTimes([verdict.reason, verdict.hint ?? ''].filter((part) => part !== '').join('. ')),
   }));
   const rest = [...superseded(trace, step), ...notifications(trace, step), ...told(trace, step)];
   return [accepted, ...verdicts, ...rest.sort((one, other) => Date.parse(one.at) - Date.parse(other.at))];

@@ -34,7 +34,7 @@ export class QuietBand extends LitElement {
     return html`<div class="band" @pointerdown=${(event: PointerEvent) => { this.#grab(event); }}>
         <div class="piece" data-grip="both"></div><div class="piece" data-grip="both"></div>
         <div class="now" title="now"></div>${this.#handle('start', 'Quiet from')}${this.#handle('end', 'Quiet until')}</div>
-      <div class="hours" aria-hidden="true">${[0, 6, 12, 18, 24].map((hour) => html`<span>${timeOf(hour * 60)}</span>`)}</div>`;
+      <div class="hours" aria-hidden="true">${[0, 6, 12, 18, 24].map((hour) => html`<span>${String(hour).padStart(2, '0')}:00</span>`)}</div>`;
   }
 
   protected override updated(): void {

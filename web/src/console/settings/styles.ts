@@ -8,7 +8,7 @@ export const settingsStyles = css`
   .settings .part > div > .muted { font-size: 12.5px; }
   .settings .bar { margin-bottom: 8px; }
   .settings input[type='email'] { flex: 1; min-width: 180px; }
-  .settings .note { min-height: 24px; display: flex; align-items: center; gap: 8px; }
+  .settings .note { display: flex; align-items: center; gap: 8px; }
   .settings .note .problem, .settings .body > .problem { padding: 0; }
   .radios { display: flex; flex-wrap: wrap; gap: 14px; }
   .radios label { display: flex; align-items: center; gap: 6px; }

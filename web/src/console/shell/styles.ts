@@ -55,15 +55,15 @@ export const shellStyles = css`
     }
     .rail .brand, .rail h2 { display: none; }
     .rail a {
-      position: relative; flex: 1; flex-direction: column; gap: 2px; padding: 5px 2px; min-width: 0; font-size: 11px;
-      text-align: center;
+      position: relative; flex: 1 1 auto; flex-direction: column; gap: 2px; padding: 5px 4px; min-width: 0; font-size: 10.5px;
+      letter-spacing: -0.02em; text-align: center;
     }
     .rail a .count { position: absolute; top: 0; left: calc(50% + 4px); padding: 0 5px; }
     .rail .secondary:not([aria-current]) { display: none; }
     .rail .foot { display: none; }
     .more { display: flex; flex: 1; }
     .more > summary {
-      flex: 1; display: flex; flex-direction: column; align-items: center; gap: 2px; padding: 5px 2px; font-size: 11px;
+      flex: 1; display: flex; flex-direction: column; align-items: center; gap: 2px; padding: 5px 2px; font-size: 10.5px;
       color: var(--muted); list-style: none; cursor: pointer; border-radius: 6px;
     }
     .more > summary::-webkit-details-marker { display: none; }
