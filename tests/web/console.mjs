@@ -1,35 +1,40 @@
 // The console in a browser, for its tests and pictures: people who are signed in, and a hub with something to see.
-import { newContext } from './browser.mjs';
-import { until } from './hub.mjs';
+import assert from 'node:assert/strict';
+import { newContext, newPerson } from './browser.mjs';
 
-/** Opens a page of the console with this token, as if the tab had been signed in before. */
-export async function openConsole(here, context, session, path = '/inbox') {
-  const page = await context.newPage(); if (process.env.DEBUG15) { page.on('console', (m) => console.log(m.text())); page.on('pageerror', (e) => console.log(e.stack)); page.on('requestfailed', (r) => console.log('failed', r.url(), r.failure()?.errorText)); }
+/** The session of a person, and of an operator who is also this person. */
+export const personSession = (person) => ({ token: person.token, scope: 'user', user: person.user });
+export const adminSession = ({ hub }, person) => ({ token: hub.admin, scope: 'admin', user: person.user });
+
+/** Opens a page of the console in a new tab, as one that was signed in before. */
+export async function openTab({ hub, console }, context, session, path = '/inbox') {
+  const page = await context.newPage();
   await page.addInitScript((value) => sessionStorage.setItem('bellwire:session', value), JSON.stringify(session));
-  await page.goto((here.console ?? here.hub.url) + path);
-  await page.locator('bellwire-console nav').waitFor({ timeout: 8000 });
+  await page.goto((console ?? hub.url) + path);
+  await page.getByRole('navigation', { name: 'Main' }).waitFor();
   return page;
 }
 
-/** A person's session: the token of one who signed in. */
-export const personSession = (person) => ({ token: person.token, scope: 'user', user: person.user });
-/** An operator who is also this person. */
-export const adminSession = (here, user) => ({ token: here.hub.admin, scope: 'admin', user });
-
-/** A context whose pages must do nothing wrong. */
-export async function newConsole(here, session, path, options = {}) {
+/** A person of their own, and the console opened for them. A page that does something wrong fails the test. */
+export async function openConsole(t, here, { path = '/inbox', admin = false, options = {}, person = null, tabs = 1 } = {}) {
+  const someone = person ?? (await newPerson(here));
   const context = await newContext(here, options);
-  const page = await openConsole(here, context, session, path);
-  return { context, page };
+  const session = admin ? adminSession(here, someone) : personSession(someone);
+  const pages = [];
+  for (let at = 0; at < tabs; at++) pages.push(await openTab(here, context, session, path));
+  t.after(async () => {
+    assert.deepEqual(context.faults, []);
+    await context.close();
+  });
+  return { person: someone, context, session, pages, page: pages[0] };
 }
 
-/** Publishes events and takes them at an injection point, so that every page has something to show. */
-export async function fillHub(here, person) {
-  const { hub } = here;
+/** Publishes events and takes some at injection points, so that every page has something to show. */
+export async function fillHub({ hub }, person) {
   const admin = (method, where, body) => hub.call(hub.admin, method, where, body);
+  const event = (type, source, severity, payload, more = {}) => ({ type, source, severity, payload, conversation_id: 'chat', user_id: person.user, ...more });
   await admin('PUT', '/v1/conversations/chat', { user_id: person.user, title: 'Release 2' });
   await admin('PUT', '/v1/conversations/research', { user_id: person.user });
-  const event = (type, source, severity, payload, more = {}) => ({ type, source, severity, payload, conversation_id: 'chat', user_id: person.user, ...more });
   await admin('POST', '/v1/events', [
     event('budget.token.warning', 'budget_monitor', 'warning', { budget_type: 'token', percentage: 96, remaining: 2000 }),
     event('budget.iteration.warning', 'budget_monitor', 'warning', { budget_type: 'iteration', percentage: 70, remaining: 9 }),
@@ -48,4 +53,6 @@ export async function fillHub(here, person) {
   ]);
 }
 
-export { until };
+/** The rows of the inbox page. */
+export const rows = (page) => page.locator('bellwire-inbox-page .item');
+export const row = (page, id) => page.locator(`bellwire-inbox-page .item[data-id="${id}"]`);

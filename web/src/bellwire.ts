@@ -10,7 +10,7 @@ import { ShownIds } from './store/shown.ts';
 import { ToastTimers } from './store/toast-timers.ts';
 import * as deck from './store/toasts.ts';
 
-/** How many items a page of the list has. */
+/** How many items a page of the list has unless a page asks for more. */
 const PAGE = 20;
 /** How many unread items are read at the start, to find the toasts that are still due. */
 const START_PAGE = 100;
@@ -35,6 +35,8 @@ export interface BellwireOptions extends Access {
   readonly shareTabs?: boolean;
   /** How many items of the inbox are kept in memory. Default: 1000. */
   readonly itemsMax?: number;
+  /** How many items are loaded at once, at most 100. Default: 20. */
+  readonly pageSize?: number;
 }
 
 /** Called with each new notification of the hub. `leads`: this tab reads the stream for all tabs. */
@@ -47,12 +49,14 @@ export class Bellwire {
   readonly #handler: Observable<PromptHandler | null>;
   readonly #person: Person | null;
   readonly #shown: ShownIds;
+  readonly #pageSize: number;
   readonly #arrivals = new Set<ArrivalListener>();
   /** The items that changed since the page that is being loaded was asked for. */
   #changed = new Set<string>();
 
   constructor(options: BellwireOptions = {}) {
-    const { user, onPrompt, shareTabs = true, itemsMax = ITEMS_MAX, ...access } = options;
+    const { user, onPrompt, shareTabs = true, itemsMax = ITEMS_MAX, pageSize = PAGE, ...access } = options;
+    this.#pageSize = pageSize;
     this.#inbox.update((inbox) => ({ ...inbox, itemsMax }));
     this.#handler = new Observable<PromptHandler | null>(onPrompt ?? null);
     this.#shown = new ShownIds(user === undefined ? 'bellwire:shown' : null);
@@ -195,7 +199,7 @@ export class Bellwire {
   async more(): Promise<void> {
     const { loading, floor, cursor, filter } = this.#inbox.get();
     if (loading || (floor !== null && cursor === null)) return;
-    await this.#load(filter, cursor, PAGE);
+    await this.#load(filter, cursor, this.#pageSize);
   }
 
   /** The pointer or the focus entered a position, or left it. */

@@ -5,6 +5,8 @@ import type { Session, Sessions } from './session.ts';
 
 /** How many inbox items the page keeps in memory. */
 const ITEMS_MAX = 100_000;
+/** How many items are loaded at once. */
+const PAGE = 100;
 /** Who an operator without a person of their own looks at first: the default of `user.default`. */
 const FIRST_PERSON = 'me';
 
@@ -19,7 +21,7 @@ export class Workspace {
     this.session = session;
     this.person = person ?? session.user ?? FIRST_PERSON;
     this.api = new Api(session.token, () => { sessions.end(session.token); });
-    this.bellwire = new Bellwire({ user: this.person, token: session.token, itemsMax: ITEMS_MAX });
+    this.bellwire = new Bellwire({ user: this.person, token: session.token, itemsMax: ITEMS_MAX, pageSize: PAGE });
   }
 
   get isAdmin(): boolean {
