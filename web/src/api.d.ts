@@ -700,6 +700,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sign_in_codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a code with which a person signs in on the hub's pages, for ten minutes and once
+         * @description May be called with a token of scope admin.
+         */
+        post: operations["sessions_create_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's own sessions, the newest first
+         * @description May be called with a token of scope admin, user.
+         */
+        get: operations["sessions_list"];
+        put?: never;
+        /**
+         * Sign in: exchange the code of a link for a session's token
+         * @description Anyone may call it, without a token.
+         */
+        post: operations["sessions_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End one of the caller's own sessions, with its streams
+         * @description May be called with a token of scope admin, user.
+         */
+        delete: operations["sessions_revoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/{channel}/test": {
         parameters: {
             query?: never;
@@ -1248,6 +1312,34 @@ export interface components {
             scope?: "user";
             user_id: string;
             conversation_id?: null;
+        };
+        /**
+         * @description A sign-in code to create.
+         * @example {
+         *       "user_id": "ada"
+         *     }
+         */
+        NewSignInCode: {
+            /** @description The person who signs in with it. */
+            user_id: string;
+            /**
+             * @description The scope of the session: `user` (the default) or `admin`.
+             * @enum {string|null}
+             */
+            scope?: "user" | "admin" | null;
+        };
+        /**
+         * @description A code to exchange for a session.
+         * @example {
+         *       "code": "kZ3rF0m0Qd2vS5xW8yB1aA",
+         *       "name": "Firefox on Linux"
+         *     }
+         */
+        SignIn: {
+            /** @description The code of a sign-in link. */
+            code: string;
+            /** @description A label by which the person recognizes the session in the list. */
+            name?: string | null;
         };
         /**
          * @description Where to send a test message.
@@ -2458,7 +2550,7 @@ export interface components {
              * @enum {string}
              */
             scope: "admin" | "agent" | "user" | "ingest" | "daemon";
-            /** @description The person it is bound to; null if it is bound to no one person. */
+            /** @description The person it is bound to, or who is signed in; null if it is bound to no one person. */
             user_id: string | null;
             /** @description The conversation it is bound to. */
             conversation_id: string | null;
@@ -2469,6 +2561,82 @@ export interface components {
              * @description When it expires.
              */
             expires_at: string | null;
+        };
+        /** @description A sign-in code, which is shown only once. It works once, for ten minutes. */
+        SignInCode: {
+            /** @description The code. */
+            code: string;
+            /**
+             * @description The scope of the session.
+             * @enum {string}
+             */
+            scope: "admin" | "agent" | "user" | "ingest" | "daemon";
+            /** @description The person. */
+            user_id: string;
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
+            expires_at: string;
+            /** @description The address to open in a browser. Null without `server.public_url`: append `/sign-in#code=CODE` to the hub's address. */
+            link: string | null;
+        };
+        /** @description A new session with its token, which is shown only once. */
+        OpenedSession: {
+            /** @description The token, for `Authorization: Bearer`. */
+            token: string;
+            /** @description The id of the session. */
+            id: string;
+            /**
+             * @description The scope of the token.
+             * @enum {string}
+             */
+            scope: "admin" | "agent" | "user" | "ingest" | "daemon";
+            /** @description The person who is signed in. */
+            user_id: string;
+            /**
+             * Format: date-time
+             * @description When it expires. Seven days without a request end it earlier.
+             */
+            expires_at: string;
+        };
+        /** @description What every list answers. */
+        SessionList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["Session"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description A session. */
+        Session: {
+            /** @description Its id. */
+            id: string;
+            /** @description The label. */
+            name: string | null;
+            /**
+             * @description The scope of its token.
+             * @enum {string}
+             */
+            scope: "admin" | "agent" | "user" | "ingest" | "daemon";
+            /** @description The person who is signed in. */
+            user_id: string;
+            /**
+             * Format: date-time
+             * @description When the person signed in.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was used, to the hour.
+             */
+            used_at: string;
+            /**
+             * Format: date-time
+             * @description When it expires. Seven days without a request end it earlier.
+             */
+            expires_at: string;
+            /** @description Whether it is the session of this request. */
+            current: boolean;
         };
         /**
          * @description What became of a test message.
@@ -5248,6 +5416,187 @@ export interface operations {
             path: {
                 /**
                  * @description The token's id; not its secret.
+                 * @example 0198c0de-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
+    sessions_create_code: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "user_id": "ada"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewSignInCode"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInCode"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
+    sessions_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
+    sessions_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "kZ3rF0m0Qd2vS5xW8yB1aA",
+                 *       "name": "Firefox on Linux"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedSession"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
+    sessions_revoke: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path: {
+                /**
+                 * @description The session's id.
                  * @example 0198c0de-0000-7000-8000-000000000000
                  */
                 id: string;

@@ -38,6 +38,7 @@ mod pipeline;
 mod query;
 mod reminders;
 pub mod router;
+mod sessions;
 mod settings;
 mod shape;
 mod stream;
@@ -70,6 +71,7 @@ use crate::channels::{Channels, UnsubscribeLinks};
 use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
 use crate::tools::NotificationThrottle;
+use crate::wrong_codes::WrongCodes;
 
 /// The shared state of all handlers. Every request clones it several times, so it is one `Arc`.
 #[derive(Clone)]
@@ -90,6 +92,10 @@ pub(crate) struct Parts {
     pub(crate) revoked: broadcast::Sender<String>,
     /// Signs and verifies unsubscribe links.
     pub(crate) unsubscribe: UnsubscribeLinks,
+    /// Wrong sign-in codes.
+    pub(crate) wrong_codes: WrongCodes,
+    /// The URL that clients use, if the operator has configured one.
+    pub(crate) public_url: Option<String>,
     /// The channels to people.
     pub(crate) channels: Channels,
     /// How long a test message may take: it is answered before the request times out.

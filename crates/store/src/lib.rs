@@ -22,6 +22,7 @@ mod refusals;
 mod reply;
 mod report;
 mod rows;
+mod sessions;
 mod single_writer;
 mod sizes;
 mod sqlite;
@@ -51,6 +52,10 @@ pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,
 };
 pub use report::{CommitReport, FailedTemplate, NewNotification, Observer};
+pub use sessions::{
+    NewSession, SESSION_IDLE_MS, SESSION_MS, SESSIONS_MAX, SIGN_IN_CODE_MS, Session, SessionOwner, Sessions,
+    SignInCode, SignedIn,
+};
 pub use single_writer::SingleWriterStore;
 pub use sizes::Sizes;
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
@@ -74,7 +79,7 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 ///
 /// Duties of every implementation: `Ok` means committed; a refused command has changed nothing; a repeated command gives its
 /// first answer; a caller cannot reach another owner's data, nor distinguish it from missing data.
-pub trait Store: People {
+pub trait Store: People + Sessions {
     /// Publishes events, all or none, and returns their verdicts.
     fn publish(&self, publish: Publish) -> StoreFuture<'_, Vec<Receipt>>;
     /// Takes an agent's pending notifications at an injection point.

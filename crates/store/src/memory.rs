@@ -2,6 +2,7 @@
 
 mod list;
 mod people;
+mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,6 +47,7 @@ struct Tables {
     injections: Vec<(i64, InjectionRow)>,
     people: people::PeopleTables,
     tokens: BTreeMap<String, Token>,
+    sessions: sessions::SessionTables,
     /// The digests of erased people's ids, and when they were erased.
     erased_users: HashMap<[u8; 32], Time>,
 }
@@ -217,6 +219,7 @@ impl Backend for Memory {
         }
         tables.people.commit(&changes.people);
         tables.tokens.extend(changes.tokens.iter().map(|(id, token)| (id.clone(), token.clone())));
+        tables.sessions.commit(&changes.sessions);
         Ok(())
     }
 
@@ -245,6 +248,7 @@ impl Backend for Memory {
             .retain(|(_, row)| row.at >= before.events && (row.at >= before.answers || !row.messages.is_empty()));
         let mut gone = old.len() + answers - tables.injections.len();
         gone += tables.people.prune(before.inbox, limit);
+        gone += tables.sessions.prune(before.sessions);
         gone += tables.people.prune_unread(before.unread_inbox, limit);
         tables.idempotency_rows.retain(|row| row.at >= before.idempotency_keys);
         tables.erased_users.retain(|_, at| *at >= before.answers);
@@ -328,7 +332,7 @@ impl Tables {
     fn rows(&self) -> usize {
         let own = [self.conversations.len(), self.events.len(), self.mailboxes.len(), self.notifications.len()];
         let answers = [self.injections.len(), self.tokens.len(), self.idempotency_rows.len(), self.people.rows()];
-        own.into_iter().chain(answers).sum()
+        own.into_iter().chain(answers).chain([self.sessions.rows()]).sum()
     }
 
     fn erase(&mut self, user: &str) {
@@ -343,8 +347,9 @@ impl Tables {
         let events = &self.events;
         self.superseded.retain(|row| events.contains_key(&row.event_id));
         let of_user = |token: &Token| token.user_id.as_deref() == Some(user);
-        let gone: Vec<String> =
+        let mut gone: Vec<String> =
             self.tokens.values().filter(|token| of_user(token)).map(|token| token.id.clone()).collect();
+        gone.extend(self.sessions.erase(user));
         self.idempotency_rows.retain(|row| !gone.contains(&row.key.token_id) && !row.people.contains(user));
         self.tokens.retain(|_, token| !of_user(token));
     }

@@ -14,6 +14,7 @@ pub(crate) use crate::keys::{ConversationKey, MailboxKey};
 use crate::packed_event::PackedEvent;
 use crate::people::PeopleChanges;
 use crate::report::FailedTemplate;
+use crate::sessions::SessionChanges;
 use crate::verdicts::Verdicts;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -169,6 +170,7 @@ pub(crate) struct Changes {
     pub(crate) settings: BTreeMap<String, (PersonSettings, Time)>,
     pub(crate) people: PeopleChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
+    pub(crate) sessions: SessionChanges,
     /// The templates that failed, for the report.
     pub(crate) template_failures: Vec<FailedTemplate>,
     /// Items rendered and inputs handled by mailboxes. They write no rows but count as work.
@@ -195,6 +197,7 @@ impl Changes {
             && self.settings.is_empty()
             && self.people.is_empty()
             && self.tokens.is_empty()
+            && self.sessions.is_empty()
     }
 
     /// The number of rows so far.
@@ -211,7 +214,7 @@ impl Changes {
             self.injections.len(),
             self.unseen.len(),
         ];
-        let rare = [self.settings.len(), self.people.rows(), self.tokens.len()];
+        let rare = [self.settings.len(), self.people.rows(), self.tokens.len(), self.sessions.rows()];
         common.into_iter().chain(rare).sum()
     }
 
@@ -227,7 +230,8 @@ impl Changes {
             && self.superseded.is_empty()
             && self.settings.is_empty()
             && self.people.is_empty()
-            && self.tokens.is_empty())
+            && self.tokens.is_empty()
+            && self.sessions.is_empty())
     }
 }
 

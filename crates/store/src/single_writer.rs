@@ -3,6 +3,7 @@
 mod early_refusal;
 mod lists;
 mod people;
+mod sessions;
 
 pub(crate) use people::PeopleReader;
 
@@ -26,11 +27,12 @@ use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{OPEN_MAX, Publishing, open_since, pick_unambiguous};
 use crate::hints::HintReceiver;
 use crate::rows::ConversationKey;
+use crate::sessions::SessionReader;
 use crate::writer::{Job, WriterHandle};
 use crate::{RetentionCutoffs, Store, StoreFuture};
 
 /// Queries that do not need the writer. They see committed rows only.
-pub trait Reader: PeopleReader + Send + Sync + 'static {
+pub trait Reader: PeopleReader + SessionReader + Send + Sync + 'static {
     /// The owners of conversations with this id, and whether each is the registered one, which comes first; at most
     /// two.
     fn owners(&self, conversation_id: &str) -> impl Future<Output = Result<Vec<(String, bool)>, StoreError>> + Send;

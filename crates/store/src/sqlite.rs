@@ -16,6 +16,7 @@ mod people_write;
 mod probe;
 mod prune;
 mod read;
+mod sessions;
 mod transaction;
 mod unreadable;
 

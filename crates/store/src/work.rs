@@ -11,12 +11,15 @@ use uuid::Uuid;
 use crate::command::IdempotencyKey;
 use crate::damage::{Damage, Found};
 use crate::error::StoreError;
-use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, PeopleRowSource, RowSource, StoredItem};
+use crate::executor::{
+    DueMailboxes, LoadedMailbox, MailboxSummary, PeopleRowSource, RowSource, SessionRowSource, StoredItem,
+};
 use crate::packed_event::PackedEvent;
 use crate::people::{ConfirmationRow, Delivery, DeliveryState, InboxItem, LoadedPerson, Reminder};
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
+use crate::sessions::{Session, SignInCode};
 use crate::verdicts::Verdicts;
 use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
 
@@ -231,6 +234,23 @@ impl<B: Backend> RowSource for Counted<B> {
     async fn next_delivery(&mut self, after: Time) -> Result<Time, StoreError> {
         let found = self.backend.next_delivery(after).await;
         self.one(found)
+    }
+}
+
+impl<B: Backend> SessionRowSource for Counted<B> {
+    async fn sign_in_code(&mut self, code: &[u8]) -> Result<Option<SignInCode>, StoreError> {
+        let found = self.backend.sign_in_code(code).await;
+        self.one(found)
+    }
+
+    async fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
+        let found = self.backend.session(id).await;
+        self.one(found)
+    }
+
+    async fn sessions_of(&mut self, user_id: &str, scope: &str, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let found = self.backend.sessions_of(user_id, scope, limit).await;
+        self.list(found)
     }
 }
 

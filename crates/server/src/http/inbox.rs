@@ -30,7 +30,7 @@ use crate::auth::Identity;
     "id": "0198c0de-0000-7000-8000-000000000000", "kind": "message", "type": "reminder", "origin": "butler", "source": null,
     "conversation_id": "chat", "title": null, "message": "Buy milk", "duration": null, "position": null, "actions": [],
     "correlation_id": null, "created_at": "2026-01-03T15:30:00Z", "read_at": null, "dismissed_at": null,
-    "deliveries": [{ "channel": "email", "state": "sent", "at": "2026-01-03T15:30:02Z" }],
+    "deliveries": [],
 }]))]
 pub(super) struct InboxItemBody {
     /// Its id.

@@ -10,6 +10,7 @@ use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::executor::{Executor, RowSource};
 use crate::reply::PendingReply;
+use crate::sessions::{NewSession, SessionOwner, SignInCode, SignedIn};
 
 /// Each line: the command, its arguments, its answer, and the method of the executor that decides it.
 macro_rules! people_commands {
@@ -63,5 +64,9 @@ people_commands! {
     RetryDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => retry_delivery;
     Recall(idempotency_key: IdempotencyKey) -> Option<String> => known_answer;
     Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
+    PutSignInCode(code: SignInCode) -> () => put_sign_in_code;
+    SignIn(code: Vec<u8>, session: NewSession) -> Option<SignedIn> => sign_in;
+    NoteSessionUse(id: String) -> () => note_session_use;
+    EndSession(owner: SessionOwner, id: String) -> bool => end_session;
     CancelDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => cancel_delivery;
 }

@@ -70,7 +70,7 @@ pub trait PeopleReader {
 }
 
 impl<R: Reader> SingleWriterStore<R> {
-    fn command<'a, T: Send + 'a>(
+    pub(super) fn command<'a, T: Send + 'a>(
         &'a self,
         command: impl FnOnce(PendingReply<T>) -> PeopleCommand + Send + 'a,
     ) -> StoreFuture<'a, T> {

@@ -36,6 +36,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0028_repeats", include_str!("../../migrations/sqlite/0028_repeats.sql")),
     ("0030_channels", include_str!("../../migrations/sqlite/0030_channels.sql")),
     ("0050_inbox_on_pages", include_str!("../../migrations/sqlite/0050_inbox_on_pages.sql")),
+    ("0051_sessions", include_str!("../../migrations/sqlite/0051_sessions.sql")),
 ];
 
 /// Applies the missing migrations, each in its own transaction. Returns their names.

@@ -52,7 +52,8 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
         (super::people_write::PRUNED_UNREAD, before.unread_inbox),
     ];
     let of_people = super::people_write::PRUNED.map(|sql| (sql, before.inbox));
-    for (sql, time) in by_time.into_iter().chain(of_people) {
+    let of_sessions = super::sessions::PRUNED.map(|sql| (sql, before.sessions));
+    for (sql, time) in by_time.into_iter().chain(of_people).chain(of_sessions) {
         left = left.saturating_sub(connection.execute(sql, params![time.as_millis(), row_count(left)])?);
     }
     Ok(limit - left)
@@ -90,11 +91,14 @@ mod tests {
              {numbers} INSERT INTO injections (owner, conversation_id, agent, call_id, point, at, answer, taken) \
                 SELECT 'ada', 'c', 'main', i, 'after_tool', 1, '{{}}', x'' FROM n;
              {numbers} INSERT INTO idempotency_keys SELECT 'admin', 'r', i, x'', '', 1 FROM n;
-             {numbers} INSERT INTO idempotency_subjects SELECT 'ada', 'admin', 'r', i, 1 FROM n;"
+             {numbers} INSERT INTO idempotency_subjects SELECT 'ada', 'admin', 'r', i, 1 FROM n;
+             {numbers} INSERT INTO sign_in_codes SELECT CAST(i AS BLOB), 'user', 'ada', 1 FROM n;
+             {numbers} INSERT INTO sessions SELECT i, CAST(i AS BLOB), 'user', 'ada', NULL, 1, 1, 1, 1 FROM n;"
         ))
         .unwrap();
-        let [events, answers, inbox, unread_inbox, conversations, idempotency_keys] = [Time::from_millis(10); 6];
-        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys };
+        let [events, answers, inbox, unread_inbox, conversations, idempotency_keys, sessions] =
+            [Time::from_millis(10); 7];
+        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys, sessions };
         let changes = || file.query_row("SELECT total_changes()", [], |row| row.get::<_, i64>(0)).unwrap();
         let (start, mut gone) = (changes(), 0);
         loop {
@@ -106,7 +110,7 @@ mod tests {
                 break;
             }
         }
-        assert_eq!((gone, changes() - start), (500, 500));
+        assert_eq!((gone, changes() - start), (700, 700));
     }
 
     #[test]
@@ -123,8 +127,8 @@ mod tests {
         )
         .unwrap();
         let old = Time::from_millis(0x4000_0000_0000);
-        let [events, answers, inbox, unread_inbox, conversations, idempotency_keys] = [old; 6];
-        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys };
+        let [events, answers, inbox, unread_inbox, conversations, idempotency_keys, sessions] = [old; 7];
+        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys, sessions };
         let steps: Vec<usize> = (0..40).map(|_| old_rows(&file, &before, 1_000).unwrap()).collect();
         assert!(steps.iter().all(|gone| *gone <= 5 + 1), "{steps:?}");
         assert_eq!(steps.iter().sum::<usize>(), 40, "{steps:?}");

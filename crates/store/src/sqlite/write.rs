@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use sqlx::Connection as _;
 
 use super::insert::{self, json};
-use super::{SqliteWriter, failed, failure, people_write, probe, prune, transaction};
+use super::{SqliteWriter, failed, failure, people_write, probe, prune, sessions, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
 use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
@@ -84,7 +84,8 @@ fn rare(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
     superseded(connection, changes)?;
     settings(connection, changes)?;
     people_write::write(connection, &changes.people)?;
-    tokens(connection, changes)
+    tokens(connection, changes)?;
+    sessions::write(connection, &changes.sessions)
 }
 
 fn unseen(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {

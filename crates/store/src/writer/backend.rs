@@ -39,6 +39,8 @@ pub(crate) struct PruneCutoffs {
     pub(crate) unread_inbox: Time,
     pub(crate) conversations: Time,
     pub(crate) idempotency_keys: Time,
+    /// Now: ended sessions and expired codes are of no use.
+    pub(crate) sessions: Time,
 }
 
 /// What one step of retention deleted.

@@ -34,6 +34,7 @@ mod repeats;
 mod replay;
 mod retention;
 mod secrets;
+mod sessions;
 mod settings;
 mod simulation;
 mod timers;
