@@ -20,7 +20,7 @@ const failure = (person, tool = 'vault_search', more = {}) => ({ type: 'tool.cal
 describe('live', () => {
   test('an event arrives, its outcome changes in place, and its trace says why', async (t) => {
     const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
-    await admin('PUT', '/v1/conversations/chat', { user_id: person.user });
+    await person.talk('chat');
     await page.getByText('events/s').waitFor();
     const { events: [event] } = await admin('POST', '/v1/events', failure(person));
     const row = page.locator(`.live-row[data-key="${event.event_id}"]`);
@@ -40,7 +40,7 @@ describe('live', () => {
 
   test('it pauses when the person scrolls, keeps 500 rows, and filters', async (t) => {
     const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
-    await admin('PUT', '/v1/conversations/chat', { user_id: person.user });
+    await person.talk('chat');
     await page.getByText('events/s').waitFor();
     const publish = (count, name) => admin('POST', '/v1/events', Array.from({ length: count }, (_, at) => failure(person, `${name}_${at}`, { source: name })));
     await publish(60, 'early');
@@ -65,7 +65,7 @@ describe('live', () => {
     const { person, context, pages: [one] } = await openConsole(t, here, { admin: true, path: '/live' });
     const streams = [];
     context.on('request', (request) => request.url().includes('/v1/events/stream') && streams.push(request.url()));
-    await admin('PUT', '/v1/conversations/chat', { user_id: person.user });
+    await person.talk('chat');
     const two = await context.newPage();
     await two.goto(`${here.hub.url}/live`);
     await two.getByText('events/s').waitFor();
@@ -103,7 +103,7 @@ describe('conversations', () => {
     await said.getByText(/^sent .*, not read yet$/).waitFor();
     assert.match((await person.inject('call_1')).block, /Stop, please/);
     await said.getByText(/^read .* at after_tool$/).waitFor();
-    await page.getByRole('article', { name: 'From user' }).getByText('<b>Now</b>').waitFor();
+    await page.getByRole('article', { name: 'From user' }).getByText('Stop, please.').waitFor();
   });
 });
 
@@ -137,7 +137,7 @@ describe('deliveries', () => {
     await held.getByRole('button', { name: 'Do not send' }).click();
     await page.getByText('It will not be sent.').waitFor();
     await until('no waiting one', async () => (await mine()).every(({ state }) => state !== 'waiting'));
-    await page.getByRole('link', { name: 'Inbox' }).first().click();
+    await page.goto(`${here.hub.url}/inbox`);
     await page.locator('.item').filter({ hasText: 'Held by quiet hours' }).getByText(/mail cancelled/).waitFor();
   });
 });
@@ -257,7 +257,7 @@ describe('settings', () => {
 
   test('muted origins, toasts and the theme', async (t) => {
     const { person, page } = await openConsole(t, here, { path: '/settings' });
-    await page.getByLabel('Origin').fill('spammer');
+    await page.getByLabel('Origin', { exact: true }).fill('spammer');
     await page.getByRole('button', { name: 'Mute', exact: true }).click();
     await page.getByRole('button', { name: 'Unmute spammer' }).waitFor();
     await page.getByRole('switch', { name: 'Show toasts' }).click();
