@@ -10,6 +10,7 @@ use axum::{Json, Router};
 
 use super::api_service::Api;
 use super::body::Body;
+use super::channel_calls::{PairingCode, ProviderCall};
 use super::channel_test::{ChannelTestBody, NewChannelTest};
 use super::conversation_list::{ConversationPage, ListedConversationBody};
 use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
@@ -39,13 +40,13 @@ use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, mcp, metrics,
-    not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers, tokens, tools, unsubscribe,
-    users,
+    Hub, channel_calls, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, mcp,
+    metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers, tokens, tools,
+    unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
-use crate::mcp::Endpoint;
+use crate::mcp::{DaemonEndpoints, Endpoint};
 
 /// One row of the route table.
 #[derive(Copy, Clone, Debug)]
@@ -216,6 +217,12 @@ routes! {
         /// Send a message to such a session; the response comes on its event stream
         POST "/mcp/messages" [Admin Agent]
             (SseMessage) -> MessageTaken, or 404 => mcp::take_sse;
+        /// Call the Switchboard's tool deliver over the Model Context Protocol, without sessions
+        POST "/mcp/switchboard" [Admin Daemon]
+            (McpMessage) -> McpAnswer, or 404 405 406 409 415 => mcp::send_switchboard;
+        /// Call the Messenger's tool route.execute over the Model Context Protocol, without sessions
+        POST "/mcp/messenger" [Daemon]
+            (McpMessage) -> McpAnswer, or 404 405 406 409 415 => mcp::send_messenger;
     }
     "Subscribers" {
         /// List all subscribers, each with whether it is core and whether the caller's person has it enabled
@@ -277,6 +284,9 @@ routes! {
         /// Confirm a person's address on a channel with the code that was sent to it
         POST "/v1/users/{id}/{channel}/confirm" [Admin User]
             (Body<Confirmation>) -> Json<SettingsBody>, or 409 => settings::confirm;
+        /// Get a code that pairs a chat with a person; it works once and for ten minutes
+        POST "/v1/users/{id}/{channel}/pair" [Admin User]
+            () -> Created<PairingCode>, or 409 => channel_calls::pair;
         /// Erase all data of a person; 404 if the hub has none
         DELETE "/v1/users/{id}" [Admin User]
             () -> NoContent => users::erase;
@@ -319,6 +329,9 @@ routes! {
         /// Stop messages to the address that the link was sent to
         POST "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 500 503 507 => unsubscribe::act;
+        /// Take an update from a channel's provider, which authenticates itself by the webhook's secret
+        POST "/{channel}/webhook" []
+            (ProviderCall) -> NoContent, or 401 404 500 503 507 => channel_calls::receive;
         /// Liveness: the process is alive
         GET "/healthz" []
             () -> Json<Health>, or 503 => health::live;
@@ -344,9 +357,11 @@ pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
     let description = openapi::document(&hub.subscribers(), &hub.channels);
     let pipeline = Arc::new(RequestPipeline::new(hub.clone(), config));
     let docs = DocsPage::of(&description);
+    let daemons = DaemonEndpoints::new(&hub, &config.limits);
     let state = RouterState(Arc::new(RouterStateParts {
         hub,
         endpoint,
+        daemons,
         docs,
         elements: Elements::new(),
         document: OpenApiDocument(description.to_string().into()),
@@ -366,6 +381,7 @@ struct RouterState(Arc<RouterStateParts>);
 struct RouterStateParts {
     hub: Hub,
     endpoint: Endpoint,
+    daemons: DaemonEndpoints,
     docs: DocsPage,
     elements: Elements,
     document: OpenApiDocument,
@@ -381,4 +397,11 @@ macro_rules! impl_from_ref {
     };
 }
 
-impl_from_ref!(hub: Hub, endpoint: Endpoint, docs: DocsPage, elements: Elements, document: OpenApiDocument);
+impl_from_ref!(
+    hub: Hub,
+    endpoint: Endpoint,
+    daemons: DaemonEndpoints,
+    docs: DocsPage,
+    elements: Elements,
+    document: OpenApiDocument
+);
