@@ -2,7 +2,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     completions, config, conversations, deliveries, demo, doctor, emit, erase, events, inbox, inject, mail, mcp,
-    migrate, remind, say, serve, settings, simulate, subscribers, tail, token, trace,
+    migrate, remind, say, serve, settings, simulate, subscribers, tail, telegram, token, trace,
 };
 
 /// The notification layer for AI agents.
@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Settings(settings::SettingsArgs),
     Deliveries(deliveries::DeliveriesArgs),
     Mail(mail::MailArgs),
+    Telegram(telegram::TelegramArgs),
     Token(token::TokenArgs),
     Erase(erase::EraseArgs),
     Config(config::ConfigArgs),

@@ -24,6 +24,7 @@ pub(crate) mod settings;
 pub(crate) mod simulate;
 pub(crate) mod subscribers;
 pub(crate) mod tail;
+pub(crate) mod telegram;
 pub(crate) mod token;
 pub(crate) mod trace;
 mod when;

@@ -28,6 +28,7 @@ pub use stored::StoredEvent;
 
 use std::fmt;
 
+use crate::notify::RequestContext;
 use crate::{EventId, Time};
 
 /// A validated, immutable event.
@@ -104,6 +105,22 @@ impl Event {
         let mut event =
             Self::from_parts(EventType::known("user.message"), Source::known("user"), Severity::Info, payload);
         event.cause = EventCause::Person;
+        Ok(event)
+    }
+
+    /// A message that the person sent by a channel, with the context that a reply needs. Callers must have authenticated
+    /// the person.
+    pub fn user_message_in(text: &str, context: &RequestContext) -> Result<Self, ValidationError> {
+        let mut event = Self::user_message(text)?;
+        let context = serde_json::json!({
+            "request_id": context.request_id,
+            "source_channel": context.source_channel,
+            "source_endpoint_identity": context.source_endpoint_identity,
+            "source_sender_identity": context.source_sender_identity,
+            "source_thread_identity": context.source_thread_identity,
+            "received_at": context.received_at,
+        });
+        event.payload = Payload::from_json(serde_json::json!({ "text": text, "request_context": context }))?;
         Ok(event)
     }
 

@@ -72,6 +72,7 @@ pub use timeline::Timeline;
 pub mod person;
 
 pub mod notify;
+pub use notify::NotifyCall;
 
 pub mod quiet;
 pub mod retry;

@@ -1,53 +1,26 @@
-//! What an agent asks for when it notifies a person directly on one channel.
+//! The `notify` tool: an agent sends, replies or reacts over one channel, such as email or Telegram.
+//!
+//! This module has the rules that need no I/O: the arguments and the order in which they are checked, the context of the
+//! inbound message that a reply answers, the classes of errors, the label that texts carry, and the input of the hash
+//! that recognises duplicates. The path of a call is in the server: `notify`, Switchboard, Messenger, channel.
 
-use std::fmt;
+mod intent;
+pub use intent::Intent;
 
-use uuid::Uuid;
+mod request_context;
+pub use request_context::{ContextError, RequestContext};
 
-/// What is done on the channel.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Intent {
-    /// A new message.
-    Send,
-    /// An answer in the thread of an inbound message.
-    Reply,
-    /// A reaction to an inbound message.
-    React,
-}
+mod call;
+pub use call::{ChannelFacts, InvalidCall, NotifyCall};
 
-impl Intent {
-    /// All intents.
-    pub const ALL: [Self; 3] = [Self::Send, Self::Reply, Self::React];
+mod chat_thread;
+pub use chat_thread::ChatThread;
 
-    /// Its name in envelopes.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Reply => "reply",
-            Self::React => "react",
-        }
-    }
-}
+mod label;
+pub use label::{DEFAULT_SUBJECT, labelled};
 
-impl fmt::Display for Intent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+mod dedup;
+pub use dedup::{DedupInput, normalized_target};
 
-/// The inbound message that a reply or a reaction belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestContext {
-    /// The id of the inbound request.
-    pub request_id: Uuid,
-    /// The channel it came in on.
-    pub source_channel: String,
-    /// Where it was received, such as the bot or the mailbox.
-    pub source_endpoint_identity: String,
-    /// Who sent it.
-    pub source_sender_identity: String,
-    /// The message in its channel, in the form of that channel.
-    pub source_thread_identity: Option<String>,
-    /// When it was received, as the sender of the context wrote it.
-    pub received_at: Option<String>,
-}
+mod error;
+pub use error::{ErrorClass, NotifyError, UNKNOWN_OUTCOME};

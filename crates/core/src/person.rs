@@ -5,10 +5,12 @@
 //! value and what is allowed, because a model reads it and tries again.
 
 mod argument;
+pub(crate) use argument::words_of;
 pub use argument::{Argument, Form};
 
 mod arguments;
 pub use arguments::ToolArguments;
+pub(crate) use arguments::{object, value_kind};
 
 mod address;
 pub use address::without_addresses;

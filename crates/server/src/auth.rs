@@ -18,6 +18,9 @@ use crate::clock;
 use crate::http::ApiError;
 use crate::usage::{TokenLimits, TokenUsage, Usages};
 
+/// In characters: the longest origin.
+const ORIGIN_MAX: usize = 128;
+
 /// What a token may do.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -124,6 +127,30 @@ impl Identity {
         self.caller.user_id.as_deref().or(signed_in)
     }
 
+    /// The identity with the origin that the header `Bellwire-Origin` names. An admin may speak as any agent; any other
+    /// token only as itself.
+    pub(crate) fn speaking_as(self: Arc<Self>, origin: &str) -> Result<Arc<Self>, ApiError> {
+        let field = || Some("Bellwire-Origin".to_owned());
+        let invalid = |message: String| ApiError { field: field(), ..ApiError::invalid("Bellwire-Origin", message) };
+        if self.origin.as_deref() == Some(origin) {
+            return Ok(self);
+        }
+        if self.scope != Scope::Admin {
+            let own = self.origin.as_deref().unwrap_or_default();
+            let message = format!("this token speaks as '{own}' and as no other origin; leave the header out");
+            return Err(ApiError { field: field(), ..ApiError::forbidden(message) });
+        }
+        if !(1..=ORIGIN_MAX).contains(&origin.chars().count()) || displayed_name(origin) != origin {
+            return Err(invalid(format!("must be 1 to {ORIGIN_MAX} visible characters, without spaces at either end")));
+        }
+        if let Some(reserved) = reserved_origin(origin) {
+            return Err(invalid(format!("'{reserved}' is reserved; name the agent")));
+        }
+        let origin = Some(origin.to_owned());
+        let caller = Caller { origin: origin.clone(), ..self.caller.clone() };
+        Ok(Arc::new(Self { origin, caller, ..Self::clone(&self) }))
+    }
+
     /// Checks that the caller may access this person's data. The error is *not found*, as for missing data.
     pub(crate) fn check_user(&self, user_id: &str) -> Result<(), ApiError> {
         match self.caller.user_id.as_deref().is_none_or(|own| own == user_id) {
@@ -161,8 +188,7 @@ const NOTE_USE_MS: u64 = 60 * 60 * 1000;
 
 /// Creates a sign-in code for a person and stores its hash. Returns the code, which is shown once, and when it expires.
 pub async fn create_sign_in_code(store: &dyn Store, scope: Scope, user_id: &str) -> Result<(String, Time), StoreError> {
-    let bits: [u8; 16] = clock::random();
-    let code = URL_SAFE_NO_PAD.encode(bits);
+    let code = new_code();
     let expires_at = store.now().plus(SIGN_IN_CODE_MS);
     let (scope, user_id) = (scope.as_str().to_owned(), user_id.to_owned());
     store.put_sign_in_code(SignInCode { code: hash(&code), scope, user_id, expires_at }).await?;
@@ -181,6 +207,11 @@ pub fn new_secret() -> (String, Vec<u8>) {
     let secret = format!("bw_{text}");
     let hash = hash(&secret);
     (secret, hash)
+}
+
+/// A code or token of 128 random bits: 22 characters that fit into links and buttons.
+pub(crate) fn new_code() -> String {
+    URL_SAFE_NO_PAD.encode(clock::random::<16>())
 }
 
 /// The hash of a secret. A random secret of 256 bits needs no slow hash, because it cannot be guessed.

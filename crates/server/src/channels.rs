@@ -8,7 +8,9 @@
 
 mod channel;
 pub use bellwire_store::Grouping;
-pub use channel::{Channel, ChannelHub, ChannelStatus, ChannelTask, OutboundContent, OutboundMessage, Sending};
+pub use channel::{
+    Answers, Channel, ChannelHub, ChannelStatus, ChannelTask, OutboundContent, OutboundMessage, Sending,
+};
 
 mod settings_shape;
 pub use settings_shape::{SettingsShape, TargetField, TargetKind, Verification, VerifiedField};
@@ -21,6 +23,9 @@ pub use channel_test::{TestRefusal, TestReport, TestedStep};
 
 mod registry;
 pub use registry::{ChannelError, Channels};
+
+mod webhook_call;
+pub use webhook_call::{WebhookAnswer, WebhookCall};
 
 mod unsubscribe;
 pub use unsubscribe::UnsubscribeLinks;

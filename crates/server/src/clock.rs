@@ -4,6 +4,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bellwire_core::Time;
 use bellwire_store::Clock;
+use uuid::Uuid;
 
 /// The machine's wall clock and monotonic clock, as a store reads them.
 pub fn system() -> Clock {
@@ -16,6 +17,11 @@ pub fn system() -> Clock {
 pub(crate) fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// A new time-ordered id (UUID version 7).
+pub(crate) fn new_id() -> Uuid {
+    uuid::Builder::from_unix_timestamp_millis(now().as_millis().unsigned_abs(), &random()).into_uuid()
 }
 
 /// Random bits for ids, boundaries and secrets.

@@ -8,15 +8,19 @@ mod check;
 mod email;
 mod file;
 mod load;
+mod notify;
 mod redis;
 mod secret;
 mod setting;
 mod show;
+mod telegram;
 
 pub use email::{EmailConfig, EmailTls};
 pub use load::{ConfigProblem, ConfigProblems, ConfigSources, Flag, LoadedConfig, SettingSource, load};
+pub use notify::{AllowedTarget, MessengerConfig, NotifyConfig, RemoteConfig};
 pub use redis::RedisConfig;
 pub use secret::Secret;
+pub use telegram::{TelegramConfig, TelegramMode};
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -53,6 +57,14 @@ pub struct Config {
     pub default_user: String,
     /// The mail server for notifications.
     pub email: EmailConfig,
+    /// The Telegram bot for notifications.
+    pub telegram: TelegramConfig,
+    /// What `notify` may do beyond a person's own targets.
+    pub notify: NotifyConfig,
+    /// Where the Switchboard runs.
+    pub switchboard: RemoteConfig,
+    /// Where the Messenger runs, and whom it trusts.
+    pub messenger: MessengerConfig,
     /// The Redis that caches refusals of the hourly limits.
     pub redis: RedisConfig,
     /// The log.
@@ -197,6 +209,10 @@ impl Config {
             subscribers_dir: None,
             default_user: String::new(),
             email: EmailConfig::blank(),
+            telegram: TelegramConfig::blank(),
+            notify: NotifyConfig::default(),
+            switchboard: RemoteConfig::default(),
+            messenger: MessengerConfig::default(),
             redis: RedisConfig::blank(),
             log: LogConfig { format: LogFormat::Auto, level: String::new() },
         }
@@ -268,6 +284,16 @@ mod tests {
             ..EmailConfig::blank()
         };
         assert_eq!(config.email, email);
+        let telegram = TelegramConfig {
+            api_url: Some("https://api.telegram.org".into()),
+            messages_per_second: 30,
+            chat_interval_ms: 1000,
+            answer_seconds: 20,
+            ..TelegramConfig::blank()
+        };
+        assert_eq!(config.telegram, telegram);
+        assert_eq!((config.notify, config.switchboard), (NotifyConfig::default(), RemoteConfig::default()));
+        assert_eq!(config.messenger.trusted_route_callers, ["switchboard"]);
         assert_eq!(config.redis, RedisConfig { wait_ms: 5, ..RedisConfig::blank() });
         assert_eq!(config.log, LogConfig { format: LogFormat::Auto, level: "info".into() });
     }

@@ -2,9 +2,11 @@
 
 mod api_service;
 mod body;
+mod channel_calls;
 mod channel_settings;
 mod channel_test;
 mod cloudevents;
+mod console;
 mod conversation_list;
 mod conversations;
 mod correlation;
@@ -41,6 +43,7 @@ pub mod router;
 mod sessions;
 mod settings;
 mod shape;
+mod static_file;
 mod stream;
 mod subscribers;
 mod system_prompt;
@@ -98,6 +101,8 @@ pub(crate) struct Parts {
     pub(crate) public_url: Option<String>,
     /// The channels to people.
     pub(crate) channels: Channels,
+    /// The path of `notify` requests.
+    pub(crate) notify: crate::notify::NotifyPath,
     /// How long a test message may take: it is answered before the request times out.
     pub(crate) channel_test_wait: std::time::Duration,
     /// Caches refusals of the hourly limits, so that a repeated call does not reach the database.

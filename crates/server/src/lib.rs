@@ -11,9 +11,11 @@ pub mod deliver;
 pub mod descriptors;
 pub mod folder;
 pub mod http;
+mod http_client;
 mod listen;
 pub mod mcp;
 mod metrics;
+mod notify;
 mod rate;
 mod refusals;
 mod supervise;
@@ -193,6 +195,7 @@ impl App {
             wrong_codes: wrong_codes::WrongCodes::default(),
             public_url: config.public_url.clone(),
             channels: channels.clone(),
+            notify: notify::NotifyPath::new(&config).map_err(StartError::Notify)?,
             channel_test_wait: config.limits.request_timeout() * 4 / 5,
             refusals,
             notification_throttle: tools::NotificationThrottle::default(),
@@ -303,6 +306,8 @@ pub enum StartError {
     Channel(ChannelError),
     /// The Redis settings cannot be used.
     Redis(String),
+    /// The settings of the Switchboard or the Messenger cannot be used.
+    Notify(String),
     /// `prepare` of [`App::start_prepared`] failed.
     Prepare(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -316,6 +321,7 @@ impl std::fmt::Display for StartError {
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
             Self::Channel(error) => write!(f, "{error}"),
             Self::Redis(error) => write!(f, "cannot use Redis: {error}"),
+            Self::Notify(error) => write!(f, "{error}"),
             Self::Prepare(error) => write!(f, "{error}"),
         }
     }

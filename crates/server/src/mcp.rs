@@ -6,6 +6,7 @@
 //! are pending and never contains them: whether a client receives an update is unknown, so only an injection marks
 //! notifications as shown.
 
+mod daemon;
 mod endpoint;
 mod hints;
 mod instructions;
@@ -15,7 +16,8 @@ mod sessions;
 mod sse;
 mod translate;
 
-pub(crate) use endpoint::Endpoint;
+pub(crate) use daemon::DaemonEndpoints;
+pub(crate) use endpoint::{Endpoint, to_api_error};
 pub use hints::accepted;
 pub use server::{McpServer, about};
 pub use translate::{

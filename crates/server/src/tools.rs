@@ -7,6 +7,7 @@
 mod check_notifications;
 mod context;
 mod notification_throttle;
+mod notify;
 mod notify_self;
 mod pending;
 mod remind;
@@ -17,7 +18,8 @@ mod tool;
 
 pub(crate) use context::{Context, RequestedContext};
 pub(crate) use notification_throttle::NotificationThrottle;
-pub use tool::{Tool, ToolHints};
+pub(crate) use schema::input as object_schema;
+pub use tool::{ResultForm, Tool, ToolHints};
 pub(crate) use tool::{ToolRefusal, ToolResult};
 
 use std::time::Instant;
@@ -29,8 +31,24 @@ use crate::http::Hub;
 use tool::ToolInvocation;
 
 /// All tools, in the order in which models get them.
-pub static TOOLS: &[Tool] =
-    &[check_notifications::TOOL, send_notification::TOOL, show_notification::TOOL, remind::TOOL, notify_self::TOOL];
+pub static TOOLS: &[Tool] = &[
+    check_notifications::TOOL,
+    send_notification::TOOL,
+    show_notification::TOOL,
+    remind::TOOL,
+    notify_self::TOOL,
+    notify::TOOL,
+];
+
+/// The names of the tools that every agent has, once the hub has started.
+pub const CORE_TOOL_NAMES: &[&str] = &[
+    check_notifications::TOOL.name,
+    send_notification::TOOL.name,
+    show_notification::TOOL.name,
+    remind::TOOL.name,
+    notify_self::TOOL.name,
+    notify::TOOL.name,
+];
 
 /// Finds a tool by its name.
 pub fn find(name: &str) -> Option<&'static Tool> {

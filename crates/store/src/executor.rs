@@ -5,13 +5,19 @@
 //! touched, so that memory never contains uncommitted state.
 
 mod bound;
+mod chats;
 mod claim;
 mod conversation;
+mod direct;
 mod event_cache;
 mod hot_mailbox;
 mod idempotency;
+mod inbound;
 mod inbox;
 mod inject;
+mod ledger;
+mod notify;
+mod notify_admission;
 mod outbox;
 mod outcome;
 mod people;
@@ -24,8 +30,10 @@ mod staged;
 mod timers;
 mod unseen;
 
+pub(crate) use chats::ChatRowSource;
 pub(crate) use conversation::pick_unambiguous;
 use hot_mailbox::HotMailbox;
+pub(crate) use notify::NotifyRowSource;
 pub(crate) use people::{PeopleRowSource, StoredItem};
 pub(crate) use publish::Publishing;
 use repeats::{ReadyMessage, Repeats};
@@ -71,7 +79,7 @@ pub(crate) fn open_since(now: Time) -> Time {
 }
 
 /// Loads rows for the executor. Implemented by the backends.
-pub(crate) trait RowSource: PeopleRowSource + SessionRowSource {
+pub(crate) trait RowSource: PeopleRowSource + SessionRowSource + ChatRowSource + NotifyRowSource {
     /// Whether the current command has used up the rows it may read in one step.
     fn is_spent(&self) -> bool {
         false
@@ -196,6 +204,8 @@ pub(crate) struct Executor {
     preferences: HashMap<Arc<str>, Arc<Preferences>>,
     people: HashMap<Arc<str>, people::Person>,
     rules: Arc<PeopleRules>,
+    /// How many decisions the ledger has of each origin today: day and count. Dropped with staged changes.
+    ledger_today: HashMap<String, (i64, u64)>,
     /// Events of the current command that the owner's person mailboxes must decide on too: owner, event, packed event.
     detected_events: Vec<(Arc<str>, Arc<Event>, PackedEvent)>,
     /// The damaged rows that timers and deliveries have skipped.
@@ -234,6 +244,7 @@ impl Executor {
             preferences: HashMap::new(),
             people: HashMap::new(),
             rules,
+            ledger_today: HashMap::new(),
             detected_events: Vec::new(),
             damage: Damage::default(),
             uses: 0,
@@ -319,6 +330,7 @@ impl Executor {
         for person in changes.people.positions.keys() {
             self.people.remove(person);
         }
+        self.ledger_today.clear();
         self.detected_events.clear();
         // A failed command may have left effects in the context's queue.
         while self.context.poll().is_some() {}
@@ -327,7 +339,9 @@ impl Executor {
     /// When the next timer of the mailboxes and reminders of this commit is due, or a damaged row is read again.
     pub(crate) fn next_due(&self) -> Time {
         let mailboxes = self.changes.mailbox_rows.iter().map(|(_, row)| row.due_at).min();
-        mailboxes.unwrap_or(Time::NEVER).min(self.next_reminder()).min(self.damage.next_retry())
+        let leases = self.changes.notify.requests.values().filter_map(|row| row.lease_until).min();
+        let timers = mailboxes.into_iter().chain(leases).min().unwrap_or(Time::NEVER);
+        timers.min(self.next_reminder()).min(self.damage.next_retry())
     }
 
     /// When the next delivery of this commit is due or its lease ends.

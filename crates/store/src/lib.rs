@@ -4,6 +4,7 @@
 //! and one writer commits the writes in groups; a call is answered only after its commit. The memory store is the simplest
 //! correct implementation and the model for SQLite; one conformance suite runs on both.
 
+mod chats;
 mod clock;
 mod command;
 mod conversation_list;
@@ -16,6 +17,7 @@ mod executor;
 mod hints;
 mod keys;
 mod memory;
+mod notify;
 mod packed_event;
 mod people;
 mod refusals;
@@ -30,6 +32,10 @@ mod verdicts;
 mod work;
 mod writer;
 
+pub use chats::{
+    ChannelUpdate, ChatKey, ChatMessage, ChatSender, Chats, EditEnd, InboundText, MessageEdit, NewButton, Pairing,
+    UpdateAction, UpdateCommand, UpdateOutcome,
+};
 pub use clock::Clock;
 pub use command::{
     Caller, ClientEventId, ConversationView, Hint, HintKind, IdempotencyKey, IncomingEvent, InjectCommand,
@@ -41,12 +47,17 @@ pub use error::{ErrorKind, StoreError};
 pub use event_list::{EventFilter, EventQuery, ListedEvent, NamedEvent};
 pub use hints::{HintEvent, HintReceiver};
 pub use memory::{Memory, MemoryStore};
+pub use notify::{
+    InQuietHours, InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim,
+    NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, NotifyRequests, OriginSums,
+};
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim,
-    DELIVERIES_PER_ITEM_MAX, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, Doorbell, Grouping, Hold,
-    InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, NewReminder, NotificationContent,
-    NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome, PressResult, Purpose, Quota, Reminder,
-    RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton, WaitingDeliveries,
+    DELIVERIES_PER_ITEM_MAX, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectDraft, DirectMessage,
+    DirectResult, Doorbell, Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery,
+    InboxState, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome,
+    PressResult, Purpose, Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
+    WaitingDeliveries,
 };
 pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,
@@ -79,7 +90,7 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 ///
 /// Duties of every implementation: `Ok` means committed; a refused command has changed nothing; a repeated command gives its
 /// first answer; a caller cannot reach another owner's data, nor distinguish it from missing data.
-pub trait Store: People + Sessions {
+pub trait Store: People + Sessions + Chats + NotifyRequests {
     /// Publishes events, all or none, and returns their verdicts.
     fn publish(&self, publish: Publish) -> StoreFuture<'_, Vec<Receipt>>;
     /// Takes an agent's pending notifications at an injection point.

@@ -1,6 +1,8 @@
 //! The backend in memory: the simplest correct implementation, and the model for SQLite.
 
+mod chats;
 mod list;
+mod notify;
 mod people;
 mod sessions;
 
@@ -46,6 +48,7 @@ struct Tables {
     /// In the order of their answers, with their sequence number.
     injections: Vec<(i64, InjectionRow)>,
     people: people::PeopleTables,
+    notify: notify::NotifyTables,
     tokens: BTreeMap<String, Token>,
     sessions: sessions::SessionTables,
     /// The digests of erased people's ids, and when they were erased.
@@ -183,6 +186,7 @@ impl RowSource for Memory {
     async fn next_due(&mut self, after: Time) -> Result<Time, StoreError> {
         let tables = self.lock();
         let due = tables.mailboxes.values().map(|row| row.due_at).chain(tables.people.reminders_due());
+        let due = due.chain(tables.notify.leases());
         Ok(due.filter(|at| *at > after).min().unwrap_or(Time::NEVER))
     }
 
@@ -218,6 +222,7 @@ impl Backend for Memory {
             tables.people.settings.insert(user.clone(), settings.clone());
         }
         tables.people.commit(&changes.people);
+        tables.notify.commit(&changes.notify);
         tables.tokens.extend(changes.tokens.iter().map(|(id, token)| (id.clone(), token.clone())));
         tables.sessions.commit(&changes.sessions);
         Ok(())
@@ -250,6 +255,8 @@ impl Backend for Memory {
         gone += tables.people.prune(before.inbox, limit);
         gone += tables.sessions.prune(before.sessions);
         gone += tables.people.prune_unread(before.unread_inbox, limit);
+        gone += tables.notify.prune(before);
+        gone += tables.people.chats.prune(before);
         tables.idempotency_rows.retain(|row| row.at >= before.idempotency_keys);
         tables.erased_users.retain(|_, at| *at >= before.answers);
         tables.notifications.retain(|_, row| row.end_reason.is_none() || row.notification.since >= before.events);
@@ -344,6 +351,7 @@ impl Tables {
         self.notifications.retain(|_, row| &**row.key.owner() != user);
         self.injections.retain(|(_, row)| &**row.key.owner() != user);
         self.people.erase(user);
+        self.notify.erase(user);
         let events = &self.events;
         self.superseded.retain(|row| events.contains_key(&row.event_id));
         let of_user = |token: &Token| token.user_id.as_deref() == Some(user);

@@ -11,6 +11,7 @@ use bellwire_core::person::PersonSettings;
 
 use crate::command::{IdempotencyKey, InjectResult, Message, Superseded, Token};
 pub(crate) use crate::keys::{ConversationKey, MailboxKey};
+use crate::notify::NotifyChanges;
 use crate::packed_event::PackedEvent;
 use crate::people::PeopleChanges;
 use crate::report::FailedTemplate;
@@ -169,6 +170,7 @@ pub(crate) struct Changes {
     pub(crate) unseen: Vec<(MailboxKey, String)>,
     pub(crate) settings: BTreeMap<String, (PersonSettings, Time)>,
     pub(crate) people: PeopleChanges,
+    pub(crate) notify: NotifyChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
     pub(crate) sessions: SessionChanges,
     /// The templates that failed, for the report.
@@ -196,6 +198,7 @@ impl Changes {
             && self.unseen.is_empty()
             && self.settings.is_empty()
             && self.people.is_empty()
+            && self.notify.is_empty()
             && self.tokens.is_empty()
             && self.sessions.is_empty()
     }
@@ -214,7 +217,8 @@ impl Changes {
             self.injections.len(),
             self.unseen.len(),
         ];
-        let rare = [self.settings.len(), self.people.rows(), self.tokens.len(), self.sessions.rows()];
+        let own = [self.settings.len(), self.people.rows(), self.notify.rows()];
+        let rare = own.into_iter().chain([self.tokens.len(), self.sessions.rows()]);
         common.into_iter().chain(rare).sum()
     }
 
@@ -230,6 +234,7 @@ impl Changes {
             && self.superseded.is_empty()
             && self.settings.is_empty()
             && self.people.is_empty()
+            && self.notify.is_empty()
             && self.tokens.is_empty()
             && self.sessions.is_empty())
     }

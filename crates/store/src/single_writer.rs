@@ -1,10 +1,13 @@
 //! The [`Store`] implementation over a single writer: commands go to the writer, queries go to a reader.
 
+mod chats;
 mod early_refusal;
 mod lists;
+mod notify;
 mod people;
 mod sessions;
 
+pub(crate) use notify::NotifyReader;
 pub(crate) use people::PeopleReader;
 
 use std::future::Future;
@@ -32,7 +35,7 @@ use crate::writer::{Job, WriterHandle};
 use crate::{RetentionCutoffs, Store, StoreFuture};
 
 /// Queries that do not need the writer. They see committed rows only.
-pub trait Reader: PeopleReader + SessionReader + Send + Sync + 'static {
+pub trait Reader: PeopleReader + SessionReader + NotifyReader + Send + Sync + 'static {
     /// The owners of conversations with this id, and whether each is the registered one, which comes first; at most
     /// two.
     fn owners(&self, conversation_id: &str) -> impl Future<Output = Result<Vec<(String, bool)>, StoreError>> + Send;

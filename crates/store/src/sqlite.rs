@@ -3,6 +3,7 @@
 //! The writer keeps mailboxes in memory, so no second process may write to the same file; a lock file prevents that.
 //! Readers have their own connections and see only committed rows.
 
+mod chats;
 mod conversation_list;
 mod erase;
 mod event_list;
@@ -11,6 +12,8 @@ mod identity;
 mod idle;
 mod inspect;
 mod migrate;
+mod notify_read;
+mod notify_write;
 mod people_read;
 mod people_write;
 mod probe;
@@ -81,7 +84,7 @@ const BUSY: Duration = Duration::from_secs(5);
 /// A checkpoint truncates the write-ahead log to this size, so that a burst does not occupy the disk forever.
 const JOURNAL_BYTES: i64 = 64 * 1024 * 1024;
 /// The capacity of the statement cache. There are fewer cached statements, so each is prepared once.
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 128;
 
 impl SqliteStore {
     /// Opens the file. Creates it if needed and applies missing migrations.
@@ -164,8 +167,13 @@ fn spawn_writer_thread(running: impl Future<Output = ()> + Send + 'static) -> Re
 
 /// Ends all leases at start. Only an earlier process can hold them, and the lock proves that it has ended.
 async fn end_leases(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let ended = sqlx::query("UPDATE deliveries SET lease_until = 0 WHERE state IN ('claimed', 'started')");
-    ended.execute(connection).await.map(drop).map_err(failure)
+    for sql in [
+        "UPDATE deliveries SET lease_until = 0 WHERE state IN ('claimed', 'started')",
+        "UPDATE leases SET until = 0 WHERE until > 0",
+    ] {
+        sqlx::query(sql).execute(&mut *connection).await.map_err(failure)?;
+    }
+    Ok(())
 }
 
 /// WAL lets readers read while the writer writes. FULL waits for the disk at every commit, because an answer promises

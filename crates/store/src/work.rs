@@ -8,14 +8,19 @@ use bellwire_core::person::ChannelName;
 use bellwire_core::{EventId, NotificationId, Time};
 use uuid::Uuid;
 
+use crate::chats::{
+    ButtonRow, ChannelUpdate, ChatKey, ChatMessageRow, CodeRow, KeptMessageRow, LeaseRow, Pairing, StrangerRow,
+};
 use crate::command::IdempotencyKey;
 use crate::damage::{Damage, Found};
 use crate::error::StoreError;
 use crate::executor::{
-    DueMailboxes, LoadedMailbox, MailboxSummary, PeopleRowSource, RowSource, SessionRowSource, StoredItem,
+    ChatRowSource, DueMailboxes, LoadedMailbox, MailboxSummary, NotifyRowSource, PeopleRowSource, RowSource,
+    SessionRowSource, StoredItem,
 };
+use crate::notify::{AnswerCount, NotifyKey, NotifyRow};
 use crate::packed_event::PackedEvent;
-use crate::people::{ConfirmationRow, Delivery, DeliveryState, InboxItem, LoadedPerson, Reminder};
+use crate::people::{ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, LoadedPerson, Reminder};
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
@@ -254,6 +259,82 @@ impl<B: Backend> SessionRowSource for Counted<B> {
     }
 }
 
+impl<B: Backend> ChatRowSource for Counted<B> {
+    async fn pairing(&mut self, chat: &ChatKey) -> Result<Option<Pairing>, StoreError> {
+        let found = self.backend.pairing(chat).await;
+        self.one(found)
+    }
+
+    async fn pairing_of(&mut self, user_id: &str, channel: &ChannelName) -> Result<Option<Pairing>, StoreError> {
+        let found = self.backend.pairing_of(user_id, channel).await;
+        self.one(found)
+    }
+
+    async fn pairing_code(&mut self, code: &[u8]) -> Result<Option<CodeRow>, StoreError> {
+        let found = self.backend.pairing_code(code).await;
+        self.one(found)
+    }
+
+    async fn stranger(&mut self, chat: &ChatKey) -> Result<Option<StrangerRow>, StoreError> {
+        let found = self.backend.stranger(chat).await;
+        self.one(found)
+    }
+
+    async fn has_strangers(&mut self, count: usize) -> Result<bool, StoreError> {
+        let found = self.backend.has_strangers(count).await;
+        self.one(found)
+    }
+
+    async fn is_handled(&mut self, channel: &ChannelName, id: i64) -> Result<Option<bool>, StoreError> {
+        let found = self.backend.is_handled(channel, id).await;
+        self.one(found)
+    }
+
+    async fn waiting_updates(&mut self, channel: &ChannelName, limit: usize) -> Result<Vec<ChannelUpdate>, StoreError> {
+        let found = self.backend.waiting_updates(channel, limit).await;
+        self.list(found)
+    }
+
+    async fn chat_message(&mut self, chat: &ChatKey, message_id: i64) -> Result<Option<ChatMessageRow>, StoreError> {
+        let found = self.backend.chat_message(chat, message_id).await;
+        self.one(found)
+    }
+
+    async fn messages_with_buttons(
+        &mut self,
+        notification_id: NotificationId,
+        limit: usize,
+    ) -> Result<Vec<ChatMessageRow>, StoreError> {
+        let found = self.backend.messages_with_buttons(notification_id, limit).await;
+        self.list(found)
+    }
+
+    async fn due_edits(
+        &mut self,
+        channel: &ChannelName,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<ChatMessageRow>, StoreError> {
+        let found = self.backend.due_edits(channel, now, limit).await;
+        self.list(found)
+    }
+
+    async fn button(&mut self, token: &[u8]) -> Result<Option<ButtonRow>, StoreError> {
+        let found = self.backend.button(token).await;
+        self.one(found)
+    }
+
+    async fn kept_message(&mut self, id: Uuid) -> Result<Option<KeptMessageRow>, StoreError> {
+        let found = self.backend.kept_message(id).await;
+        self.one(found)
+    }
+
+    async fn lease(&mut self, name: &str) -> Result<Option<LeaseRow>, StoreError> {
+        let found = self.backend.lease(name).await;
+        self.one(found)
+    }
+}
+
 impl<B: Backend> PeopleRowSource for Counted<B> {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
         let found = self.backend.person(user_id, since).await;
@@ -363,6 +444,11 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
         self.found(found)
     }
 
+    async fn direct_message(&mut self, delivery_id: Uuid) -> Result<Option<DirectMessage>, StoreError> {
+        let found = self.backend.direct_message(delivery_id).await;
+        self.one(found)
+    }
+
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
         let found = self.backend.codes_since(user_id, since).await;
         self.count(found, |count| *count)
@@ -379,6 +465,43 @@ impl<B: Backend> PeopleRowSource for Counted<B> {
 
     async fn secret(&mut self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let found = self.backend.secret(name).await;
+        self.one(found)
+    }
+}
+
+impl<B: Backend> NotifyRowSource for Counted<B> {
+    async fn notify_request(&mut self, key: &NotifyKey) -> Result<Option<NotifyRow>, StoreError> {
+        let found = self.backend.notify_request(key).await;
+        self.one(found)
+    }
+
+    async fn lapsed_notify(
+        &mut self,
+        now: Time,
+        limit: usize,
+        except: &BTreeSet<String>,
+    ) -> Result<Found<NotifyRow>, StoreError> {
+        let found = self.backend.lapsed_notify(now, limit, except).await;
+        self.found(found)
+    }
+
+    async fn listed_since(
+        &mut self,
+        limit_key: &NotifyKey,
+        since: Time,
+        limit: usize,
+    ) -> Result<Vec<Time>, StoreError> {
+        let found = self.backend.listed_since(limit_key, since, limit).await;
+        self.list(found)
+    }
+
+    async fn answer_count(&mut self, key: &NotifyKey) -> Result<Option<AnswerCount>, StoreError> {
+        let found = self.backend.answer_count(key).await;
+        self.one(found)
+    }
+
+    async fn ledger_count(&mut self, origin: &str, day: i64) -> Result<u64, StoreError> {
+        let found = self.backend.ledger_count(origin, day).await;
         self.one(found)
     }
 }

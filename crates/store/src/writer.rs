@@ -36,6 +36,7 @@ use crate::erasing::Erasing;
 use crate::error::{ErrorKind, StoreError};
 use crate::executor::{Executor, RowSource as _};
 use crate::hints::{HintReceiver, HintRouter};
+use crate::notify::LedgerQuery;
 use crate::people::{Doorbells, PeopleRules};
 use crate::refusals::RefusalCache;
 use crate::reply::PendingReply;
@@ -460,6 +461,9 @@ impl<B: Backend> Writer<B> {
         self.due = self.due.min(self.executor.next_due());
         self.delivery_due = self.delivery_due.min(self.executor.next_delivery());
         self.doorbells.ring(&self.executor.changes.people);
+        if self.executor.changes.notify.has_endings() {
+            self.doorbells.ring_notify();
+        }
         self.tell_refusals();
         self.waiting.fetch_add(self.executor.changes.waiting, Ordering::SeqCst);
         let hints = self.executor.committed();
@@ -532,9 +536,17 @@ impl<B: Backend> Writer<B> {
                 let RetentionCutoffs { events, answers, inbox, unread_inbox, conversations } = *cutoffs;
                 // An unfinished command may have loaded a conversation, so none is deleted meanwhile.
                 let conversations = if self.unfinished.is_empty() { conversations } else { Time::ZERO };
-                let sessions = self.clock.now();
-                let before =
-                    PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys, sessions };
+                let (ledger, sessions) = (self.clock.now().minus(LedgerQuery::KEPT_MS), self.clock.now());
+                let before = PruneCutoffs {
+                    events,
+                    answers,
+                    inbox,
+                    unread_inbox,
+                    conversations,
+                    idempotency_keys,
+                    ledger,
+                    sessions,
+                };
                 let pruned = backend.prune(&before, *limit).await;
                 pruned.iter().for_each(|pruned| executor.evict_pruned(pruned));
                 reply.hold(pruned.map(|pruned| pruned.rows))

@@ -3,7 +3,7 @@
 use crate::hub::Hub;
 use crate::program::{assert_output, finish, shown, text};
 
-const ACTING: [&[&str]; 12] = [
+const ACTING: [&[&str]; 13] = [
     &["say", "chat", "hello"],
     &["settings", "--user", "ada"],
     &["settings", "set", "--toasts", "off", "--user", "ada"],
@@ -16,6 +16,7 @@ const ACTING: [&[&str]; 12] = [
     &["token", "revoke", "0198c0de-0000-7000-8000-000000000000"],
     &["erase", "ada", "--yes"],
     &["mail", "test", "ada@example.org"],
+    &["telegram", "pair", "ada"],
 ];
 
 #[test]

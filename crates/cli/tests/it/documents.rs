@@ -45,6 +45,8 @@ pub(crate) enum Story {
     Subscribers,
     /// With a mail server.
     People,
+    /// With a stand-in for Telegram.
+    Telegram,
 }
 
 use Check::{By, Configuration, PartOf, Play};
@@ -75,6 +77,9 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
     ("docs/subscribers.md", "Writing a subscriber", &["toml", "sh", "text"], Play(Story::Subscribers)),
     ("docs/subscribers.md", "The template", &["jinja"], Play(Story::Subscribers)),
     ("docs/subscribers.md", "The text for people", &["jinja"], Play(Story::Subscribers)),
+    ("docs/telegram.md", "Setting it up", &["toml"], Configuration),
+    ("docs/telegram.md", "Several programs, or a webhook", &["toml"], Configuration),
+    ("docs/telegram.md", "Trying it without Telegram", &["sh", "text"], Play(Story::Telegram)),
     ("docs/tools.md", "Connecting an agent", &["sh"], Play(Story::Tools)),
     ("docs/tools.md", "The tools by example", &["sh", "text"], Play(Story::Tools)),
     ("docs/tools.md", "Calling again", &["sh", "text"], Play(Story::Tools)),
@@ -101,6 +106,7 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
         "use bellwire_core::",
         "a sketch of the programs in crates/core/examples, which make test runs",
     ),
+    ("docs/telegram.md", "cargo run --package telegram-standin", "the test starts both of its own"),
     ("docs/tools.md", "claude mcp add --transport http", "needs Claude Code; make test-mcp connects clients over HTTP"),
     (
         "docs/tools.md",

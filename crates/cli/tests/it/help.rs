@@ -21,6 +21,7 @@ const COMMANDS: &[&[&str]] = &[
     &["settings", "confirm"],
     &["deliveries"],
     &["mail", "test"],
+    &["telegram", "pair"],
     &["token", "create"],
     &["erase"],
     &["config"],

@@ -26,6 +26,7 @@ mod refusals;
 mod serve;
 mod settings;
 mod tail;
+mod telegram;
 mod templates;
 mod tidy;
 mod tokens;

@@ -8,6 +8,7 @@ use crate::documents::{Block, Check, Story, blocks_with};
 use crate::hub::{Hub, terminate};
 use crate::mail_server::MailServer;
 use crate::program::{VARYING, root, text};
+use telegram_standin::Standin;
 
 #[test]
 fn the_walk_through_works_as_printed() {
@@ -37,6 +38,11 @@ fn the_subscriber_of_the_guide_is_right() {
 #[test]
 fn the_commands_for_people_work_as_printed() {
     play(Story::People);
+}
+
+#[test]
+fn the_telegram_chat_of_the_guide_works_as_printed() {
+    play(Story::Telegram);
 }
 
 #[test]
@@ -82,11 +88,18 @@ fn play(story: Story) {
         before.retain(|block| block.document == "README.md" && !block.body.contains("bellwire demo"));
         blocks.splice(..0, before);
     }
-    let hub = match story {
-        Story::People => Hub::configured(&MailServer::start(|_| None).config()),
+    let telegram = (story == Story::Telegram).then(Standin::start);
+    let hub = match (story, &telegram) {
+        (Story::People, _) => Hub::configured(&MailServer::start(|_| None).config()),
+        (_, Some(telegram)) => Hub::configured(&format!(
+            "[telegram]\ntoken = \"{}\"\napi_url = \"{}\"\nchat_interval_ms = 0\n",
+            telegram.token(),
+            telegram.url()
+        )),
         _ => Hub::start(),
     };
-    let shell = Shell::new(&hub);
+    let mut shell = Shell::new(&hub);
+    shell.telegram = telegram.as_ref().map(|telegram| telegram.address().to_string());
     let files = blocks.iter().filter_map(|block| Some((block.file.as_ref()?, &block.body)));
     files.for_each(|(path, body)| shell.write(path, body));
     // `tail` never ends.
@@ -142,6 +155,8 @@ fn follow(hub: &Hub, command: &str, expected: &str) -> String {
 /// A shell as a reader of the guide has it: in a folder with the project's examples, and with `bellwire` in its path.
 struct Shell<'a> {
     hub: &'a Hub,
+    /// The address of the stand-in for Telegram.
+    telegram: Option<String>,
     folder: tempfile::TempDir,
 }
 
@@ -149,7 +164,7 @@ impl<'a> Shell<'a> {
     fn new(hub: &'a Hub) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::os::unix::fs::symlink(root().join("examples"), folder.path().join("examples")).expect("a link");
-        Self { hub, folder }
+        Self { hub, telegram: None, folder }
     }
 
     fn write(&self, path: &str, body: &str) {
@@ -160,6 +175,7 @@ impl<'a> Shell<'a> {
 
     fn run(&self, script: &str) -> String {
         let script = script.replace("localhost:2355", self.hub.url.trim_start_matches("http://"));
+        let script = script.replace("localhost:8081", self.telegram.as_deref().unwrap_or("localhost:8081"));
         let program = Path::new(env!("CARGO_BIN_EXE_bellwire")).parent().expect("its folder");
         let path = std::env::var("PATH").unwrap_or_default();
         let output = Command::new("bash")

@@ -13,16 +13,13 @@ impl ToolArguments {
         match value {
             Value::Null => Ok(Self::default()),
             Value::Object(arguments) => Ok(Self(arguments)),
-            Value::String(text) => match serde_json::from_str(&text) {
-                Ok(Value::Object(arguments)) => Ok(Self(arguments)),
-                _ => Err("arguments must be an object".to_owned()),
-            },
-            other => Err(format!("arguments must be an object, not {}", kind(&other))),
+            Value::String(_) => object(&value).map(Self).ok_or_else(|| "arguments must be an object".to_owned()),
+            other => Err(format!("arguments must be an object, not {}", value_kind(&other))),
         }
     }
 
     /// Refuses unknown arguments by name.
-    pub(super) fn refuse_others(&self, known: &[Argument]) -> Result<(), String> {
+    pub(crate) fn refuse_others(&self, known: &[Argument]) -> Result<(), String> {
         let allowed: Vec<&str> = known.iter().map(|argument| argument.name).collect();
         match self.0.keys().find(|name| !allowed.contains(&name.as_str())) {
             Some(name) if known.is_empty() => {
@@ -38,7 +35,7 @@ impl ToolArguments {
         match self.value(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(format!("{name} must be text, not {}", kind(other))),
+            Some(other) => Err(format!("{name} must be text, not {}", value_kind(other))),
         }
     }
 
@@ -67,11 +64,11 @@ impl ToolArguments {
                 Ok(Value::Array(list)) => Ok(Some(list)),
                 _ => Err(format!("{name} must be a list")),
             },
-            Some(other) => Err(format!("{name} must be a list, not {}", kind(other))),
+            Some(other) => Err(format!("{name} must be a list, not {}", value_kind(other))),
         }
     }
 
-    pub(super) fn value(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 }
@@ -85,7 +82,20 @@ pub(super) fn word<T: Copy>(what: &str, text: &str, words: &[(&str, T)]) -> Resu
     })
 }
 
-fn kind(value: &Value) -> &'static str {
+/// The map of an object, or of a string that contains one as JSON.
+pub(crate) fn object(value: &Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(fields) => Some(fields.clone()),
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(Value::Object(fields)) => Some(fields),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The kind of a JSON value, for error messages.
+pub(crate) fn value_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

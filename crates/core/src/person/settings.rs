@@ -132,6 +132,13 @@ impl PersonSettings {
         self.muted_origins.iter().any(|muted| muted == origin)
     }
 
+    /// Adds an origin whose notifications go only to the inbox.
+    pub fn mute(&mut self, origin: &str) -> Result<(), ValidationError> {
+        let origins: Vec<String> = self.muted_origins.iter().cloned().chain([origin.to_owned()]).collect();
+        self.muted_origins = muted(&origins)?;
+        Ok(())
+    }
+
     /// When messages may be sent again; `None` = now.
     pub fn quiet_until(&self, now: Time) -> Option<Time> {
         let QuietSettings { start, end, timezone } = self.quiet_hours.as_ref()?;

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::person::ChannelName;
-use bellwire_store::{AttemptOutcome, Claim, Grouping, InboxItem, Purpose, Store};
+use bellwire_store::{AttemptOutcome, Claim, DirectMessage, Grouping, InboxItem, Purpose, Store};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::{
     NotifyDelivery, NotifyMessage, NotifyOutcome, NotifyTarget, SettingsShape, TestRefusal, TestReport,
-    UnsubscribeLinks,
+    UnsubscribeLinks, WebhookAnswer, WebhookCall,
 };
 
 /// One way to reach a person outside the hub.
@@ -43,12 +43,28 @@ pub trait Channel: Send + Sync + 'static {
     /// this person and adds a note to their inbox. Reasons are read by agents, so they contain no target.
     fn deliver(&self, message: OutboundMessage) -> BoxFuture<'_, AttemptOutcome>;
 
+    /// What an answer to an inbound message needs on this channel.
+    fn answers(&self) -> Answers {
+        Answers::default()
+    }
+
     /// Checks a notify request before anything is stored, and returns its target in normal form. The error text says what to
     /// fix; the caller of `notify` reads it.
     fn resolve(&self, request: &NotifyDelivery) -> Result<NotifyTarget, String>;
 
     /// Makes one synchronous attempt to send a message of `notify` to a target that [`resolve`](Self::resolve) returned.
     fn notify(&self, message: NotifyMessage) -> BoxFuture<'_, NotifyOutcome>;
+
+    /// A link that opens the channel and sends a pairing code. None = there are no such links, or the provider cannot be
+    /// asked now.
+    fn pairing_link(&self, _code: String) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async { None })
+    }
+
+    /// Takes a call of the provider to `/{channel}/webhook`. The channel authenticates it.
+    fn receive(&self, _call: WebhookCall) -> BoxFuture<'_, WebhookAnswer> {
+        Box::pin(async { WebhookAnswer::NotFound })
+    }
 
     /// Sends one test message within `wait` and reports each step, so that an operator sees which setting is wrong. It is no
     /// delivery: nothing is stored, and it is never sent again. `id` is new for every test.
@@ -61,6 +77,15 @@ pub trait Channel: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<TestReport, TestRefusal>> {
         Box::pin(async { Err(TestRefusal::NoTest) })
     }
+}
+
+/// What an answer to an inbound message needs on a channel.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// Whether a message can have reactions.
+    pub has_reactions: bool,
+    /// Whether an answer needs the thread of the message, which must then be one that the hub has received.
+    pub needs_thread: bool,
 }
 
 /// How a channel sends.
@@ -143,6 +168,8 @@ pub struct OutboundMessage {
 pub enum OutboundContent {
     /// These notifications, oldest first; never empty.
     Notifications(Vec<InboxItem>),
+    /// A message of `notify` that quiet hours held: its whole text, and its item in the inbox, which shows the beginning.
+    Direct(Box<InboxItem>, DirectMessage),
     /// A code that proves, when the person enters it, that the target is theirs.
     Code(String),
 }
@@ -152,6 +179,7 @@ impl OutboundMessage {
     pub fn new(claim: Claim, code: Option<String>) -> Self {
         let content = match claim.purpose {
             Purpose::Notifications(items) => OutboundContent::Notifications(items),
+            Purpose::Direct(item, message) => OutboundContent::Direct(item, message),
             Purpose::Confirmation => OutboundContent::Code(code.unwrap_or_default()),
         };
         Self {

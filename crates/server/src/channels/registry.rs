@@ -27,7 +27,7 @@ pub struct ChannelError {
 impl Channels {
     /// The channels of this program, made from the configuration. A new channel adds one line here.
     pub fn of_config(config: &Config) -> Result<Vec<Arc<dyn Channel>>, ChannelError> {
-        Ok(vec![Arc::new(EmailChannel::new(&config.email)?), Arc::new(TelegramChannel)])
+        Ok(vec![Arc::new(EmailChannel::new(&config.email)?), Arc::new(TelegramChannel::new(&config.telegram)?)])
     }
 
     /// A registry of these channels. Two of the same name are refused.

@@ -26,6 +26,9 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
         ));
     }
     found.extend(config.email.contradictions());
+    found.extend(config.telegram.contradictions(config.public_url.as_deref()));
+    found.extend(config.switchboard.contradictions("switchboard"));
+    found.extend(config.messenger.remote.contradictions("messenger"));
     found.extend(config.redis.contradictions());
     found
 }

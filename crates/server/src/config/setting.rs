@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -5,7 +6,7 @@ use std::path::{Path, PathBuf};
 use axum::http::Uri;
 use toml::Value;
 
-use super::{Config, EmailTls, LogFormat, Secret};
+use super::{AllowedTarget, Config, EmailTls, LogFormat, Secret, TelegramMode};
 use crate::channels::email::NamedAddress;
 use crate::http::ID_MAX;
 
@@ -30,11 +31,17 @@ enum SettingKind {
     Host(fn(&mut Config) -> &mut String),
     Port(fn(&mut Config) -> &mut u16),
     Encryption(fn(&mut Config) -> &mut EmailTls),
+    Mode(fn(&mut Config) -> &mut TelegramMode),
     Word(fn(&mut Config) -> &mut String),
     Person(fn(&mut Config) -> &mut String),
     Hidden(fn(&mut Config) -> &mut Option<Secret>),
     Sender(fn(&mut Config) -> &mut NamedAddress),
+    Names(fn(&mut Config) -> &mut Vec<String>),
+    AllowLists(fn(&mut Config) -> &mut AllowLists),
 }
+
+/// The allowed targets of each origin.
+type AllowLists = BTreeMap<String, Vec<AllowedTarget>>;
 
 /// Every setting, in the order of the default file.
 #[rustfmt::skip]
@@ -83,6 +90,20 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "email.step_seconds",            kind: SettingKind::Number(1..=300, |c| &mut c.email.step_seconds) },
     Setting { key: "email.answer_seconds",          kind: SettingKind::Number(10..=1800, |c| &mut c.email.answer_seconds) },
     Setting { key: "email.workers",                 kind: SettingKind::Count(1..=64, |c| &mut c.email.workers) },
+    Setting { key: "telegram.token",                kind: SettingKind::Hidden(|c| &mut c.telegram.token) },
+    Setting { key: "telegram.token_file",           kind: SettingKind::File(|c| &mut c.telegram.token_file) },
+    Setting { key: "telegram.api_url",              kind: SettingKind::Url(|c| &mut c.telegram.api_url) },
+    Setting { key: "telegram.mode",                 kind: SettingKind::Mode(|c| &mut c.telegram.mode) },
+    Setting { key: "telegram.webhook_secret_file",  kind: SettingKind::File(|c| &mut c.telegram.webhook_secret_file) },
+    Setting { key: "telegram.messages_per_second",  kind: SettingKind::Number(0..=1000, |c| &mut c.telegram.messages_per_second) },
+    Setting { key: "telegram.chat_interval_ms",     kind: SettingKind::Number(0..=60_000, |c| &mut c.telegram.chat_interval_ms) },
+    Setting { key: "telegram.answer_seconds",       kind: SettingKind::Number(1..=60, |c| &mut c.telegram.answer_seconds) },
+    Setting { key: "notify.allow",                  kind: SettingKind::AllowLists(|c| &mut c.notify.allow) },
+    Setting { key: "switchboard.url",               kind: SettingKind::Url(|c| &mut c.switchboard.url) },
+    Setting { key: "switchboard.token_file",        kind: SettingKind::File(|c| &mut c.switchboard.token_file) },
+    Setting { key: "messenger.url",                 kind: SettingKind::Url(|c| &mut c.messenger.remote.url) },
+    Setting { key: "messenger.token_file",          kind: SettingKind::File(|c| &mut c.messenger.remote.token_file) },
+    Setting { key: "messenger.trusted_route_callers", kind: SettingKind::Names(|c| &mut c.messenger.trusted_route_callers) },
     Setting { key: "redis.url",                     kind: SettingKind::Hidden(|c| &mut c.redis.url) },
     Setting { key: "redis.url_file",                kind: SettingKind::File(|c| &mut c.redis.url_file) },
     Setting { key: "redis.wait_ms",                 kind: SettingKind::Number(1..=1000, |c| &mut c.redis.wait_ms) },
@@ -114,7 +135,12 @@ impl Setting {
             (SettingKind::Count(..) | SettingKind::Number(..) | SettingKind::Port(_), Value::Integer(number)) => {
                 self.write_number(config, *number)
             }
-            (SettingKind::Hosts(_) | SettingKind::Origins(_), Value::Array(list)) => {
+            (SettingKind::AllowLists(place), Value::Table(table)) => {
+                *place(config) =
+                    table.iter().map(|(origin, list)| allow_list(origin, list)).collect::<Result<_, _>>()?;
+                Ok(())
+            }
+            (SettingKind::Hosts(_) | SettingKind::Origins(_) | SettingKind::Names(_), Value::Array(list)) => {
                 let texts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
                 self.write_list(config, &texts.ok_or_else(wrong)?)
             }
@@ -123,7 +149,9 @@ impl Setting {
                 | SettingKind::Number(..)
                 | SettingKind::Port(_)
                 | SettingKind::Hosts(_)
-                | SettingKind::Origins(_),
+                | SettingKind::Origins(_)
+                | SettingKind::Names(_)
+                | SettingKind::AllowLists(_),
                 _,
             ) => Err(wrong()),
             (_, Value::String(text)) => self.write_text(config, text, base),
@@ -141,7 +169,7 @@ impl Setting {
                 let number = number.map_err(|_| format!("is '{text}'; {} is allowed", self.allowed()))?;
                 self.write_number(config, number)
             }
-            SettingKind::Hosts(_) | SettingKind::Origins(_) => {
+            SettingKind::Hosts(_) | SettingKind::Origins(_) | SettingKind::Names(_) | SettingKind::AllowLists(_) => {
                 let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
                 self.write_list(config, &parts)
             }
@@ -158,7 +186,15 @@ impl Setting {
         match &self.kind {
             SettingKind::Address(place) => Value::String(place(&mut copy).to_string()),
             SettingKind::Url(place) => Value::String(place(&mut copy).clone().unwrap_or_default()),
-            SettingKind::Hosts(place) | SettingKind::Origins(place) => list(place(&mut copy)),
+            SettingKind::Hosts(place) | SettingKind::Origins(place) | SettingKind::Names(place) => {
+                list(place(&mut copy))
+            }
+            SettingKind::AllowLists(place) => {
+                let targets =
+                    |list: &Vec<AllowedTarget>| list.iter().map(|one| Value::String(one.to_string())).collect();
+                let lists = place(&mut copy).iter().map(|(origin, list)| (origin.clone(), Value::Array(targets(list))));
+                Value::Table(lists.collect())
+            }
             SettingKind::Folder(place) | SettingKind::File(place) => Value::String(path(place(&mut copy))),
             SettingKind::Count(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
             SettingKind::Number(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
@@ -169,6 +205,7 @@ impl Setting {
             | SettingKind::Person(place) => Value::String(place(&mut copy).clone()),
             SettingKind::Port(place) => Value::Integer(i64::from(*place(&mut copy))),
             SettingKind::Encryption(place) => Value::String(place(&mut copy).as_str().to_owned()),
+            SettingKind::Mode(place) => Value::String(place(&mut copy).as_str().to_owned()),
             SettingKind::Hidden(place) => Value::String(place(&mut copy).as_ref().map_or("", |_| HIDDEN).to_owned()),
             SettingKind::Sender(place) => Value::String(place(&mut copy).to_string()),
         }
@@ -190,8 +227,13 @@ impl Setting {
             SettingKind::Host(_) => "a host name, such as smtp.example.org,".into(),
             SettingKind::Port(_) => "a whole number from 1 to 65535".into(),
             SettingKind::Encryption(_) => "starttls, implicit or none".into(),
+            SettingKind::Mode(_) => "poll or webhook".into(),
             SettingKind::Word(_) | SettingKind::Hidden(_) => "a text on one line".into(),
             SettingKind::Person(_) => "the id of one person, such as me,".into(),
+            SettingKind::Names(_) => "a list of origins, such as [\"switchboard\"],".into(),
+            SettingKind::AllowLists(_) => {
+                "a table of origins with lists of targets, such as { health = [\"email:ada@example.org\"] },".into()
+            }
             SettingKind::Sender(_) => "a name and an address, such as Bellwire <bell@example.org>,".into(),
         }
     }
@@ -221,6 +263,10 @@ impl Setting {
             SettingKind::Origins(place) => {
                 *place(config) = list.iter().map(|text| origin(text)).collect::<Result<_, _>>()?
             }
+            SettingKind::Names(place) => {
+                *place(config) = list.iter().map(|text| name(text)).collect::<Result<_, _>>()?
+            }
+            SettingKind::AllowLists(place) => *place(config) = allow_lists(list)?,
             _ => return Err(format!("is a list; {} is allowed", self.allowed())),
         }
         Ok(())
@@ -245,6 +291,9 @@ impl Setting {
             SettingKind::Host(place) => *place(config) = if text.is_empty() { String::new() } else { host(text)? },
             SettingKind::Encryption(place) => {
                 *place(config) = EmailTls::ALL.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
+            }
+            SettingKind::Mode(place) => {
+                *place(config) = TelegramMode::ALL.into_iter().find(|one| one.as_str() == text).ok_or_else(wrong)?;
             }
             SettingKind::Word(place) => {
                 *place(config) = Some(text).filter(|text| !text.contains(char::is_control)).ok_or_else(wrong)?.into();
@@ -290,7 +339,7 @@ fn url(text: &str) -> Result<String, String> {
         return Err(wrong("which has a user or password in it"));
     }
     if !matches!(uri.path(), "" | "/") || text.contains(['?', '#']) {
-        return Err(wrong("which has a path; the hub answers at the root of its host"));
+        return Err(wrong("which has a path; only scheme, host and port are allowed"));
     }
     Ok(text.trim_end_matches('/').to_ascii_lowercase())
 }
@@ -319,6 +368,34 @@ fn origin(text: &str) -> Result<String, String> {
         Ok(origin) => Ok(origin),
         Err(_) => wrong("which is no web origin: scheme, host name and port, without a path"),
     }
+}
+
+/// The name of an origin.
+fn name(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    match text.is_empty() || text.contains(char::is_control) {
+        true => Err(format!("has '{text}'; write the name of an origin, like \"health\"")),
+        false => Ok(text.to_owned()),
+    }
+}
+
+fn allow_list(origin: &str, list: &Value) -> Result<(String, Vec<AllowedTarget>), String> {
+    let texts: Option<Vec<&str>> = list.as_array().and_then(|list| list.iter().map(Value::as_str).collect());
+    let wrong =
+        || format!("has '{origin}' with {}; a list of texts like \"email:ada@example.org\" is allowed", kind_of(list));
+    let targets = texts.ok_or_else(wrong)?.into_iter().map(AllowedTarget::parse).collect::<Result<_, _>>()?;
+    Ok((name(origin)?, targets))
+}
+
+/// From the environment: `health=email:ada@example.org,health=telegram:123`.
+fn allow_lists(list: &[&str]) -> Result<AllowLists, String> {
+    let mut lists = AllowLists::new();
+    for text in list {
+        let wrong = || format!("has '{text}'; write origin, channel and target, like \"health=email:ada@example.org\"");
+        let (origin, target) = text.split_once('=').ok_or_else(wrong)?;
+        lists.entry(name(origin)?).or_default().push(AllowedTarget::parse(target)?);
+    }
+    Ok(lists)
 }
 
 fn folder(text: &str, base: &Path) -> Result<Option<PathBuf>, String> {

@@ -37,6 +37,7 @@ fn plain(value: Value) -> serde_json::Value {
         Value::Integer(number) => json!(number),
         Value::Array(list) => list.into_iter().map(plain).collect(),
         Value::String(text) => json!(text),
+        Value::Table(table) => table.into_iter().map(|(key, value)| (key, plain(value))).collect(),
         other => json!(other.to_string()),
     }
 }

@@ -15,7 +15,8 @@ use super::query::Query;
 use super::shape::NoContent;
 use super::{ApiError, body, intake, shape};
 use crate::auth::Identity;
-use crate::mcp::Endpoint;
+use crate::mcp::{DaemonEndpoints, Endpoint, to_api_error};
+use crate::notify::DaemonTool;
 
 /// A request with a JSON-RPC message, which rmcp parses.
 pub(super) struct McpMessage(Request);
@@ -72,6 +73,22 @@ pub(super) async fn send(
     McpMessage(request): McpMessage,
 ) -> Result<McpAnswer, ApiError> {
     endpoint.answer(&identity, request).await.map(McpAnswer)
+}
+
+/// Handles one message to the Switchboard.
+pub(super) async fn send_switchboard(
+    State(daemons): State<DaemonEndpoints>,
+    McpMessage(request): McpMessage,
+) -> Result<McpAnswer, ApiError> {
+    to_api_error(daemons.answer(DaemonTool::Deliver, request).await).map(McpAnswer)
+}
+
+/// Handles one message to the Messenger.
+pub(super) async fn send_messenger(
+    State(daemons): State<DaemonEndpoints>,
+    McpMessage(request): McpMessage,
+) -> Result<McpAnswer, ApiError> {
+    to_api_error(daemons.answer(DaemonTool::RouteExecute, request).await).map(McpAnswer)
 }
 
 /// Opens the stream of messages from the server to a session.

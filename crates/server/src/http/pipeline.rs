@@ -100,6 +100,10 @@ impl RequestPipeline {
 async fn authorize(hub: &Hub, route: Option<&Route>, mut request: Request) -> Result<Request, ApiError> {
     let Some(route) = route.filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
     let identity = hub.tokens.identify(bearer(&request)?).await?;
+    let identity = match request.headers().get(ORIGIN_HEADER) {
+        Some(origin) => identity.speaking_as(origin.to_str().unwrap_or_default())?,
+        None => identity,
+    };
     if !route.scopes.contains(&identity.scope) {
         let allowed: Vec<&str> = route.scopes.iter().map(|scope| scope.as_str()).collect();
         let (scope, allowed) = (identity.scope.as_str(), allowed.join(", "));
@@ -112,6 +116,9 @@ async fn authorize(hub: &Hub, route: Option<&Route>, mut request: Request) -> Re
     request.extensions_mut().insert(identity);
     Ok(request)
 }
+
+/// Names the origin for which an admin token speaks.
+const ORIGIN_HEADER: &str = "bellwire-origin";
 
 /// The token of the `Authorization: Bearer` header; the scheme is case-insensitive.
 fn bearer(request: &Request) -> Result<&str, ApiError> {

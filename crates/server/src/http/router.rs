@@ -10,7 +10,9 @@ use axum::{Json, Router};
 
 use super::api_service::Api;
 use super::body::Body;
+use super::channel_calls::{PairingCode, ProviderCall};
 use super::channel_test::{ChannelTestBody, NewChannelTest};
+use super::console::{Console, ConsoleAsset, ConsolePage};
 use super::conversation_list::{ConversationPage, ListedConversationBody};
 use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
 use super::deliveries::{DeliveryBody, DeliveryPage};
@@ -39,13 +41,13 @@ use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, mcp, metrics,
-    not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers, tokens, tools, unsubscribe,
-    users,
+    Hub, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health, inbox,
+    inject, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers,
+    tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
-use crate::mcp::Endpoint;
+use crate::mcp::{DaemonEndpoints, Endpoint};
 
 /// One row of the route table.
 #[derive(Copy, Clone, Debug)]
@@ -216,6 +218,12 @@ routes! {
         /// Send a message to such a session; the response comes on its event stream
         POST "/mcp/messages" [Admin Agent]
             (SseMessage) -> MessageTaken, or 404 => mcp::take_sse;
+        /// Call the Switchboard's tool deliver over the Model Context Protocol, without sessions
+        POST "/mcp/switchboard" [Admin Daemon]
+            (McpMessage) -> McpAnswer, or 404 405 406 409 415 => mcp::send_switchboard;
+        /// Call the Messenger's tool route.execute over the Model Context Protocol, without sessions
+        POST "/mcp/messenger" [Daemon]
+            (McpMessage) -> McpAnswer, or 404 405 406 409 415 => mcp::send_messenger;
     }
     "Subscribers" {
         /// List all subscribers, each with whether it is core and whether the caller's person has it enabled
@@ -277,6 +285,9 @@ routes! {
         /// Confirm a person's address on a channel with the code that was sent to it
         POST "/v1/users/{id}/{channel}/confirm" [Admin User]
             (Body<Confirmation>) -> Json<SettingsBody>, or 409 => settings::confirm;
+        /// Get a code that pairs a chat with a person; it works once and for ten minutes
+        POST "/v1/users/{id}/{channel}/pair" [Admin User]
+            () -> Created<PairingCode>, or 409 => channel_calls::pair;
         /// Erase all data of a person; 404 if the hub has none
         DELETE "/v1/users/{id}" [Admin User]
             () -> NoContent => users::erase;
@@ -319,6 +330,9 @@ routes! {
         /// Stop messages to the address that the link was sent to
         POST "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 500 503 507 => unsubscribe::act;
+        /// Take an update from a channel's provider, which authenticates itself by the webhook's secret
+        POST "/{channel}/webhook" []
+            (ProviderCall) -> NoContent, or 401 404 500 503 507 => channel_calls::receive;
         /// Liveness: the process is alive
         GET "/healthz" []
             () -> Json<Health>, or 503 => health::live;
@@ -328,6 +342,12 @@ routes! {
         /// What the hub counts, for Prometheus
         GET "/metrics" []
             () -> MetricsPage, or 500 503 504 => metrics::serve;
+        /// The console, for browsers. Its pages have paths of their own, which answer the same
+        GET "/" []
+            () -> ConsolePage => console::page;
+        /// A file of the console; its name has a hash of its content
+        GET "/assets/{file}" []
+            () -> ConsoleAsset => console::asset;
         /// The toasts and the inbox for web pages, as one ES module
         GET "/elements.js" []
             () -> ElementsModule => elements::serve;
@@ -344,16 +364,19 @@ pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
     let description = openapi::document(&hub.subscribers(), &hub.channels);
     let pipeline = Arc::new(RequestPipeline::new(hub.clone(), config));
     let docs = DocsPage::of(&description);
+    let daemons = DaemonEndpoints::new(&hub, &config.limits);
     let state = RouterState(Arc::new(RouterStateParts {
         hub,
         endpoint,
+        daemons,
         docs,
         elements: Elements::new(),
+        console: Console::new(),
         document: OpenApiDocument(description.to_string().into()),
     }));
     let router = table()
         .method_not_allowed_fallback(not_found::unknown_method)
-        .fallback(not_found::unknown_path)
+        .fallback(console::other_path)
         .layer(middleware::from_fn_with_state(pipeline, pipeline::handle))
         .with_state(state);
     Api::new(router, config)
@@ -366,8 +389,10 @@ struct RouterState(Arc<RouterStateParts>);
 struct RouterStateParts {
     hub: Hub,
     endpoint: Endpoint,
+    daemons: DaemonEndpoints,
     docs: DocsPage,
     elements: Elements,
+    console: Console,
     document: OpenApiDocument,
 }
 
@@ -381,4 +406,11 @@ macro_rules! impl_from_ref {
     };
 }
 
-impl_from_ref!(hub: Hub, endpoint: Endpoint, docs: DocsPage, elements: Elements, document: OpenApiDocument);
+impl_from_ref!(
+    hub: Hub,
+    endpoint: Endpoint,
+    daemons: DaemonEndpoints,
+    docs: DocsPage,
+    elements: Elements, console: Console,
+    document: OpenApiDocument
+);

@@ -243,7 +243,7 @@ fn session_gone() -> ApiError {
 }
 
 /// Replaces rmcp's plain-text errors with an [`ApiError`]; JSON-RPC errors stay.
-fn to_api_error(response: Response) -> Result<Response, ApiError> {
+pub(crate) fn to_api_error(response: Response) -> Result<Response, ApiError> {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     if !(status.is_client_error() || status.is_server_error()) || kind.starts_with(b"application/json") {

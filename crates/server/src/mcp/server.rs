@@ -15,9 +15,7 @@ use serde_json::{Value, json};
 
 use super::hints::{self, Subscriptions};
 use super::instructions::{boundary_of, instructions};
-use super::translate::{
-    self, conversation_of, definition, definitions, pending_contents, pending_resource, pending_template,
-};
+use super::translate::{self, conversation_of, pending_contents, pending_resource, pending_template};
 use crate::auth::Identity;
 use crate::http::{ApiError, Correlation, Hub, InProgress};
 use crate::tools::{self, Context, ToolRefusal};
@@ -92,11 +90,11 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(definitions()))
+        Ok(ListToolsResult::with_all_items(translate::offered(&self.hub.channels)))
     }
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
-        tools::find(name).map(definition)
+        tools::find(name).map(|tool| translate::offered_tool(tool, &self.hub.channels))
     }
 
     async fn call_tool(
@@ -208,7 +206,10 @@ fn in_progress(request: &RequestContext<RoleServer>) -> Option<&InProgress> {
 }
 
 /// Does what a request asks for within the time of its request over HTTP, whose response may have begun.
-async fn in_time<T>(request: &RequestContext<RoleServer>, work: impl Future<Output = T>) -> Result<T, ErrorData> {
+pub(super) async fn in_time<T>(
+    request: &RequestContext<RoleServer>,
+    work: impl Future<Output = T>,
+) -> Result<T, ErrorData> {
     match in_progress(request) {
         Some(in_progress) => in_progress.in_time(work).await,
         None => Some(work.await),
@@ -217,7 +218,7 @@ async fn in_time<T>(request: &RequestContext<RoleServer>, work: impl Future<Outp
 }
 
 /// The authenticated identity and the correlation id of the HTTP request.
-fn authenticated(request: &RequestContext<RoleServer>) -> Result<(Arc<Identity>, String), ErrorData> {
+pub(super) fn authenticated(request: &RequestContext<RoleServer>) -> Result<(Arc<Identity>, String), ErrorData> {
     let parts = request.extensions.get::<Parts>();
     let identity = parts.and_then(|parts| parts.extensions.get::<Arc<Identity>>()).cloned();
     let correlation = parts.and_then(|parts| parts.extensions.get::<Correlation>());

@@ -9,6 +9,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::channels::Channels;
 use crate::tools::{RequestedContext, TOOLS, Tool, ToolRefusal};
 
 /// The prefix of Bellwire's keys in `_meta`.
@@ -25,6 +26,22 @@ pub const TEMPLATE: &str = "bellwire://conversations/{conversation_id}/notificat
 /// The response of `tools/list`.
 pub fn definitions() -> Vec<rmcp::model::Tool> {
     TOOLS.iter().map(definition).collect()
+}
+
+/// The response of `tools/list` of a hub with these channels: a schema names only what the hub accepts.
+pub(super) fn offered(channels: &Channels) -> Vec<rmcp::model::Tool> {
+    TOOLS.iter().map(|tool| offered_tool(tool, channels)).collect()
+}
+
+pub(super) fn offered_tool(tool: &Tool, channels: &Channels) -> rmcp::model::Tool {
+    let mut definition = definition(tool);
+    let names: Vec<Value> = channels.configured().map(|channel| channel.name().as_str().into()).collect();
+    if tool.takes_channel && !names.is_empty() {
+        let mut schema = tool.input_schema();
+        schema["properties"]["channel"]["enum"] = Value::Array(names);
+        definition.input_schema = Arc::new(schema);
+    }
+    definition
 }
 
 /// Converts a tool's result: structured content, and the same as text for clients that support only text.
@@ -62,7 +79,7 @@ pub fn pending_contents(uri: &str, conversation_id: &str, pending: u64) -> ReadR
     ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(JSON)])
 }
 
-pub(super) fn definition(tool: &Tool) -> rmcp::model::Tool {
+fn definition(tool: &Tool) -> rmcp::model::Tool {
     let mut definition =
         rmcp::model::Tool::new(tool.name, tool.description, Arc::new(tool.input_schema())).with_title(tool.title);
     definition.output_schema = Some(Arc::new(tool.output_schema()));

@@ -3,7 +3,7 @@ use bellwire_core::person::CheckNotifications;
 use serde_json::json;
 
 use super::pending::{self, TakenNotifications};
-use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
+use super::tool::{CompletedCall, ResultForm, Tool, ToolHints, ToolInvocation, ToolRefusal};
 
 /// Takes the agent's pending notifications.
 pub(super) const TOOL: Tool = Tool {
@@ -20,6 +20,8 @@ pub(super) const TOOL: Tool = Tool {
         Example: {}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: false },
     input: CheckNotifications::ARGUMENTS,
+    takes_channel: false,
+    result_form: ResultForm::Success,
     output: || {
         let count = |description: &str| json!({ "type": "integer", "minimum": 0, "description": description });
         json!({

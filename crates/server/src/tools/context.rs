@@ -69,7 +69,7 @@ impl Context {
             bound("conversation_id", identity.caller.conversation_id.clone(), requested.conversation_id)?;
         let correlation_id = requested.correlation_id.unwrap_or_else(|| correlation_id.to_owned());
         let idempotency_key = requested.idempotency_key;
-        let call_id = idempotency_key.clone().unwrap_or_else(new_call_id);
+        let call_id = idempotency_key.clone().unwrap_or_else(|| clock::new_id().to_string());
         Ok(Self { identity, user_id, conversation_id, agent, correlation_id, idempotency_key, call_id })
     }
 
@@ -79,12 +79,12 @@ impl Context {
     }
 
     /// The token's origin, which people see as the sender. Every token that may call tools has one.
-    pub(super) fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         self.identity.origin.clone().unwrap_or_else(|| "unnamed".to_owned())
     }
 
     /// The agent whose mailbox is used; `main` if the client did not name one.
-    pub(super) fn agent(&self) -> AgentName {
+    pub(crate) fn agent(&self) -> AgentName {
         self.agent.clone().unwrap_or_else(AgentName::main)
     }
 
@@ -95,11 +95,6 @@ impl Context {
         let key = self.idempotency_key.clone()?;
         Some(IdempotencyKey { token_id: self.identity.token_id.clone(), route: format!("tool {tool}"), key, content })
     }
-}
-
-fn new_call_id() -> String {
-    let millis = clock::now().as_millis().unsigned_abs();
-    uuid::Builder::from_unix_timestamp_millis(millis, &clock::random()).into_uuid().to_string()
 }
 
 fn check(field: &str, text: Option<&str>, max: usize) -> Result<(), ApiError> {

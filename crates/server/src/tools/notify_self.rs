@@ -7,7 +7,7 @@ use bellwire_store::{Decision, IncomingEvent, Publish, Receipt};
 use serde_json::json;
 
 use super::context::Context;
-use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
+use super::tool::{CompletedCall, ResultForm, Tool, ToolHints, ToolInvocation, ToolRefusal};
 use crate::clock;
 use crate::http::{ApiError, Hub};
 use crate::usage::PublishRefused;
@@ -29,6 +29,8 @@ pub(super) const TOOL: Tool = Tool {
         Example: {\"message\": \"Re-run the integration tests before summing up\", \"deliver_at\": \"turn_end\"}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: false },
     input: NotifySelf::ARGUMENTS,
+    takes_channel: false,
+    result_form: ResultForm::Success,
     output: || {
         json!({
             "notification_id": { "type": "string", "format": "uuid", "description": "The note's id." },

@@ -2,7 +2,7 @@ use bellwire_core::person::Remind;
 use bellwire_store::NewReminder;
 use serde_json::json;
 
-use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
+use super::tool::{CompletedCall, ResultForm, Tool, ToolHints, ToolInvocation, ToolRefusal};
 
 const NAME: &str = "remind";
 
@@ -19,6 +19,8 @@ pub(super) const TOOL: Tool = Tool {
         Example: {\"message\": \"Call the dentist\", \"at\": \"2027-01-04T09:00:00+01:00\"}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: Remind::ARGUMENTS,
+    takes_channel: false,
+    result_form: ResultForm::Success,
     output: || {
         json!({
             "reminder_id": { "type": "string", "format": "uuid", "description": "The reminder's id." },

@@ -3,6 +3,8 @@
 use bellwire_core::person::{Argument, Form};
 use serde_json::{Map, Value, json};
 
+use super::ResultForm;
+
 /// The map of a JSON object.
 pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
@@ -12,7 +14,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
 }
 
 /// The input schema of a tool: these arguments and no others.
-pub(super) fn input(arguments: &[Argument]) -> Value {
+pub(crate) fn input(arguments: &[Argument]) -> Value {
     let required: Vec<&str> = arguments.iter().filter(|one| one.required).map(|one| one.name).collect();
     json!({
         "type": "object", "properties": properties(arguments), "required": required, "additionalProperties": false,
@@ -34,6 +36,7 @@ fn argument(argument: &Argument) -> Value {
         }
         Form::Moment => json!({ "type": "string", "format": "date-time" }),
         Form::List { max, of } => json!({ "type": "array", "maxItems": max, "items": input(of) }),
+        Form::Object { of } => input(of),
     };
     schema["description"] = argument.meaning.into();
     schema
@@ -47,15 +50,16 @@ fn with_default(mut schema: Value, default: Option<impl Into<Value>>) -> Value {
 }
 
 /// The output schema of a tool: these properties, and those that every result may have.
-pub(super) fn output(properties: Value) -> Map<String, Value> {
-    let mut all = object(json!({
-        "success": { "type": "boolean", "description": "Whether the call was carried out." },
-        "action": {
-            "type": "string",
-            "description": "What was done, in a word. In a refusal: validation_error (correct the call), rate_limited \
-                            (wait), error (the hub failed; repeat the same call).",
-        },
-        "message": { "type": "string", "description": "What was done, or what to correct." },
+pub(super) fn output(form: ResultForm, properties: Value) -> Map<String, Value> {
+    let mut all = match form {
+        ResultForm::Success => success(),
+        ResultForm::Status => object(json!({
+            "status": {
+                "type": "string", "enum": ["ok", "deferred", "error"], "description": "What became of the call.",
+            },
+        })),
+    };
+    all.extend(object(json!({
         "retry_after_seconds": {
             "type": "integer", "minimum": 1, "description": "In a refusal: how long to wait before calling again.",
         },
@@ -65,7 +69,23 @@ pub(super) fn output(properties: Value) -> Map<String, Value> {
                             are none.",
         },
         "pending": { "type": "integer", "minimum": 0, "description": "How many notifications remain pending." },
-    }));
+    })));
     all.extend(object(properties));
-    object(json!({ "type": "object", "properties": all, "required": ["success"], "additionalProperties": false }))
+    let required = match form {
+        ResultForm::Success => "success",
+        ResultForm::Status => "status",
+    };
+    object(json!({ "type": "object", "properties": all, "required": [required], "additionalProperties": false }))
+}
+
+fn success() -> Map<String, Value> {
+    object(json!({
+        "success": { "type": "boolean", "description": "Whether the call was carried out." },
+        "action": {
+            "type": "string",
+            "description": "What was done, in a word. In a refusal: validation_error (correct the call), rate_limited \
+                            (wait), error (the hub failed; repeat the same call).",
+        },
+        "message": { "type": "string", "description": "What was done, or what to correct." },
+    }))
 }

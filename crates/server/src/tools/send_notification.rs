@@ -2,7 +2,7 @@ use bellwire_core::person::{MessageType, SendNotification};
 use bellwire_store::{NotificationContent, NotificationDraft, SendResult};
 use serde_json::json;
 
-use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal};
+use super::tool::{CompletedCall, ResultForm, Tool, ToolHints, ToolInvocation, ToolRefusal};
 
 const NAME: &str = "send_notification";
 
@@ -21,6 +21,8 @@ pub(super) const TOOL: Tool = Tool {
         Example: {\"message\": \"Your passport expires on 3 May; renewing takes six weeks\", \"type\": \"warning\"}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: SendNotification::ARGUMENTS,
+    takes_channel: false,
+    result_form: ResultForm::Success,
     output: || {
         json!({
             "notification_id": { "type": "string", "format": "uuid", "description": "The notification's id." },

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::schema;
-use super::tool::{CompletedCall, Tool, ToolHints, ToolInvocation, ToolRefusal, ToolResult};
+use super::tool::{CompletedCall, ResultForm, Tool, ToolHints, ToolInvocation, ToolRefusal, ToolResult};
 use crate::clock;
 use crate::http::Hub;
 
@@ -32,6 +32,8 @@ pub(super) const TOOL: Tool = Tool {
         \"Dismiss\", \"action\": \"dismiss\"}]}",
     hints: ToolHints { read_only: false, idempotent: false, open_world: true },
     input: ShowNotification::ARGUMENTS,
+    takes_channel: false,
+    result_form: ResultForm::Success,
     output: || {
         json!({
             "notification": {
@@ -76,9 +78,7 @@ async fn show(hub: &Hub, context: &Context, show: Result<ShowNotification, Strin
     let show = show.map_err(refused)?;
     let Some(user_id) = context.user_id.clone() else {
         let now = clock::now();
-        let millis = now.as_millis().unsigned_abs();
-        let id = uuid::Builder::from_unix_timestamp_millis(millis, &clock::random()).into_uuid();
-        return Ok(echo(&show, id, now));
+        return Ok(echo(&show, clock::new_id(), now));
     };
     let meaning = json!({ "user_id": user_id, "conversation_id": context.conversation_id, "toast": fields(&show) });
     let draft = NotificationDraft {

@@ -20,6 +20,10 @@ pub struct Tool {
     pub hints: ToolHints,
     /// The arguments, from which the input schema is built.
     pub(super) input: &'static [Argument],
+    /// Whether the argument `channel` names a channel of the hub.
+    pub(crate) takes_channel: bool,
+    /// How a result says whether the call succeeded.
+    pub(super) result_form: ResultForm,
     /// The schemas of a success's properties, besides those that every result has.
     pub(super) output: fn() -> Value,
     pub(super) run: fn(ToolInvocation) -> ToolFuture,
@@ -29,6 +33,15 @@ pub struct Tool {
     pub(super) needs_user: bool,
     /// Writes a refusal in this tool's result format.
     pub(super) refuse: fn(ToolRefusal) -> Value,
+}
+
+/// How a result says whether the call succeeded.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ResultForm {
+    /// By `success`, with `action` and `message`.
+    Success,
+    /// By `status`: ok, deferred or error.
+    Status,
 }
 
 /// MCP's annotations: what a client may consider before it lets a model call the tool.
@@ -50,7 +63,7 @@ impl Tool {
 
     /// The JSON schema of the result: successes and refusals.
     pub fn output_schema(&self) -> Map<String, Value> {
-        schema::output((self.output)())
+        schema::output(self.result_form, (self.output)())
     }
 
     /// The result of a refused call.
@@ -141,6 +154,11 @@ impl ToolRefusal {
             _ => "error",
         };
         Self { action, message, retry_after_seconds: error.retry_after_seconds }
+    }
+
+    /// Whether the call itself is at fault.
+    pub(super) fn is_validation(&self) -> bool {
+        self.action == "validation_error"
     }
 
     /// The message for the model.

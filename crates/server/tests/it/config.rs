@@ -97,7 +97,7 @@ fn wrong_values_are_refused_with_their_line_and_what_is_allowed() {
         ),
         (
             "[server]\npublic_url = \"https://x.org/hub\"",
-            "server.public_url is 'https://x.org/hub', which has a path; the hub answers at the root of its host; \
+            "server.public_url is 'https://x.org/hub', which has a path; only scheme, host and port are allowed; \
              write it like https://bell.example.org",
         ),
         (

@@ -15,7 +15,7 @@ use bellwire_server::channels::{
     NotifyTarget, OutboundContent, OutboundMessage, Sending, SettingsShape, TargetField, TargetKind, Verification,
     VerifiedField,
 };
-use bellwire_store::AttemptOutcome;
+use bellwire_store::{AttemptOutcome, Caller, DirectDraft, DirectMessage, DirectResult};
 use futures_util::future::BoxFuture;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -88,6 +88,9 @@ impl Channel for FileChannel {
             }
             let line = match &message.content {
                 OutboundContent::Code(code) => format!("code {code}"),
+                OutboundContent::Direct(_, direct) => {
+                    format!("{}: {}", direct.subject.as_deref().unwrap_or_default(), direct.message)
+                }
                 OutboundContent::Notifications(items) => {
                     items.iter().map(|item| item.message.as_str()).collect::<Vec<_>>().join(" + ")
                 }
@@ -259,6 +262,41 @@ async fn its_failures_are_retried_or_reported_by_its_name() {
     filed.until_state("failed").await;
     let (_, settings) = filed.hub.get(&filed.ada, "/v1/users/ada/settings").await;
     assert_eq!(settings["file"], json!({"enabled": false, "name": "ada.txt", "read": true}));
+}
+
+#[tokio::test]
+async fn a_held_message_with_its_own_text_is_listed_can_be_cancelled_and_is_sent_alone() {
+    let filed = Filed::verified().await;
+    let hour = bellwire_server::clock::system().now().as_millis() / 3_600_000;
+    let at = |hour: i64| format!("{:02}:30", hour.rem_euclid(24));
+    filed.change(json!({"quiet_hours": {"start": at(hour - 2), "end": at(hour + 2), "timezone": "UTC"}})).await;
+    send(&filed.hub, &filed.agent, "Buy milk").await;
+    let long = "x".repeat(9_000);
+    for text in [long.as_str(), "never sent"] {
+        let draft = DirectDraft {
+            caller: Caller::user("ada"),
+            user_id: "ada".into(),
+            conversation_id: Some("chat".into()),
+            correlation_id: None,
+            channel: filed.channel.name(),
+            message: DirectMessage {
+                origin: "health".into(),
+                subject: Some("Results".into()),
+                message: text.to_owned(),
+                needs_allowance: false,
+            },
+            idempotency_key: None,
+        };
+        assert!(matches!(filed.hub.store().plan_direct(draft).await.unwrap(), DirectResult::Planned { .. }));
+    }
+    let second = filed.until_state("waiting").await;
+    assert_eq!((&second["channel"], &second["reason"]), (&json!("file"), &json!("quiet hours")));
+    let cancel = format!("/v1/deliveries/{}/cancel", second["id"].as_str().unwrap());
+    assert_eq!(filed.hub.post(&filed.ada, &cancel, json!({})).await.1["state"], "cancelled");
+    filed.change(json!({"quiet_hours": null})).await;
+    let mut lines = filed.until_lines(3).await.split_off(1);
+    lines.sort();
+    assert_eq!(lines, ["Buy milk".to_owned(), format!("Results: {long}")]);
 }
 
 #[tokio::test]

@@ -40,15 +40,21 @@ impl TestHub {
         Self::start_whole(config, tempfile::tempdir().expect("a folder"), offer).await
     }
 
-    /// A hub with further channels.
+    /// A hub with these channels besides its own.
     pub(crate) async fn start_with_channels(config: Config, channels: Vec<Arc<dyn Channel>>) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        Self::start_in_with_channels(config, tempfile::tempdir().expect("a folder"), channels).await
+    }
+
+    pub(crate) async fn start_in_with_channels(
+        config: Config,
+        folder: tempfile::TempDir,
+        channels: Vec<Arc<dyn Channel>>,
+    ) -> Self {
         let config = in_folder(config, &folder);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
-        let shutdown = async move { drop(stopped.await) };
-        let app = App::start_with_channels(config, listener, shutdown, channels).await.expect("the hub starts");
-        Self::of(app, folder, stop).await
+        let app = App::start_with_channels(config, listener, async move { drop(stopped.await) }, channels).await;
+        Self::of(app.expect("the hub starts"), folder, stop).await
     }
 
     pub(crate) async fn start_as(config: Config, folder: tempfile::TempDir) -> Self {

@@ -10,7 +10,9 @@ use uuid::Uuid;
 use super::outbox::PAGE;
 use super::{Executor, RowSource};
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{Claim, Delivery, DeliveryContent, DeliveryState, Grouping, Hold, InboxItem, Purpose};
+use crate::people::{
+    Claim, Delivery, DeliveryContent, DeliveryState, DirectMessage, Grouping, Hold, InboxItem, Purpose,
+};
 use crate::rows::ConversationKey;
 
 /// The maximum number of notifications in a new message; more go into another message. It bounds the work of a claim: for
@@ -37,6 +39,8 @@ struct MessageKey {
     /// None = a new message, not attempted yet.
     message_id: Option<Uuid>,
     is_code: bool,
+    /// The delivery, if it shares its message with no other.
+    alone: Option<Uuid>,
 }
 
 impl MessageKey {
@@ -46,7 +50,13 @@ impl MessageKey {
             target: delivery.target.clone(),
             message_id: delivery.message_id,
             is_code: delivery.content == DeliveryContent::ConfirmationCode,
+            alone: delivery.content.is_direct().then_some(delivery.id),
         }
+    }
+
+    /// Whether it is news, which other news may join.
+    fn is_open(&self) -> bool {
+        self.message_id.is_none() && !self.is_code && self.alone.is_none()
     }
 }
 
@@ -81,7 +91,7 @@ impl Executor {
             }
             let deliveries = match key.message_id {
                 Some(message_id) => self.whole_message(&key.user_id, message_id, source).await?,
-                None if is_whole || key.is_code => at_most(MESSAGE_ITEMS_MAX, deliveries),
+                None if is_whole || !key.is_open() => at_most(MESSAGE_ITEMS_MAX, deliveries),
                 None => at_most(MESSAGE_ITEMS_MAX, self.all_due(&channel, &key, deliveries, source).await?),
             };
             claims.extend(self.claim_deliveries(&key, deliveries, limit - claims.len(), source).await?);
@@ -198,7 +208,15 @@ impl Executor {
         for delivery in deliveries {
             let item = delivery.content.notification_id().and_then(|id| stored.remove(&id));
             match self.still_wanted(&delivery, item) {
-                DeliveryCheck::Yes(item) => wanted.push((delivery, item.map(|item| *item))),
+                DeliveryCheck::Yes(item) if delivery.content.is_direct() => {
+                    match self.direct_message(&delivery, source).await? {
+                        Ok(text) => wanted.push(Wanted { delivery, item: item.map(|item| *item), text: Some(text) }),
+                        Err(reason) => self.settle(&[delivery], DeliveryState::Skipped, Some(reason), None),
+                    }
+                }
+                DeliveryCheck::Yes(item) => {
+                    wanted.push(Wanted { delivery, item: item.map(|item| *item), text: None });
+                }
                 DeliveryCheck::Later(until) => {
                     let held_by = Some(Hold::QuietHours);
                     let held = Delivery { not_before: until, held_by, reason: None, ..delivery };
@@ -217,17 +235,17 @@ impl Executor {
     /// Splits deliveries into messages as the channel asks for, the oldest first. A message that was attempted before stays
     /// whole.
     fn groups(&self, key: &MessageKey, wanted: Vec<Wanted>) -> Vec<Vec<Wanted>> {
-        let grouping = wanted.first().and_then(|(first, _)| self.rules.channels.get(&first.channel));
-        let grouping = grouping.map_or(Grouping::Digest, |rules| rules.grouping);
-        if grouping == Grouping::Digest || key.message_id.is_some() || key.is_code {
+        let rules = wanted.first().and_then(|first| self.rules.channels.get(&first.delivery.channel));
+        let grouping = rules.map_or(Grouping::Digest, |rules| rules.grouping);
+        if grouping == Grouping::Digest || !key.is_open() {
             return vec![wanted];
         }
         let mut groups: BTreeMap<GroupKey, Vec<Wanted>> = BTreeMap::new();
-        for (delivery, item) in wanted {
-            groups.entry(GroupKey::of(item.as_ref())).or_default().push((delivery, item));
+        for one in wanted {
+            groups.entry(GroupKey::of(one.item.as_ref())).or_default().push(one);
         }
         let mut groups: Vec<Vec<Wanted>> = groups.into_values().collect();
-        groups.sort_by_key(|group| group.iter().filter_map(|(_, item)| Some(item.as_ref()?.created_sequence)).min());
+        groups.sort_by_key(|group| group.iter().filter_map(|one| Some(one.item.as_ref()?.created_sequence)).min());
         groups
     }
 
@@ -238,12 +256,24 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<Option<Claim>, StoreError> {
         let now = self.context.now;
-        let (taken, items): (Vec<Delivery>, Vec<Option<InboxItem>>) = group.into_iter().unzip();
+        let (mut taken, mut items, mut text) = (Vec::new(), Vec::new(), None);
+        for one in group {
+            taken.push(one.delivery);
+            items.extend(one.item);
+            text = one.text;
+        }
         let Some(first) = taken.first().cloned() else { return Ok(None) };
-        let mut items: Vec<InboxItem> = items.into_iter().flatten().collect();
         // Ids of one millisecond are not ordered; positions are.
         items.sort_by_key(|item| item.created_sequence);
         let titles = self.titles(&items, source).await?;
+        let purpose = match (first.content, text) {
+            (DeliveryContent::ConfirmationCode, _) => Purpose::Confirmation,
+            (_, Some(text)) => match items.pop() {
+                Some(item) => Purpose::Direct(Box::new(item), text),
+                None => return Ok(None),
+            },
+            (_, None) => Purpose::Notifications(items),
+        };
         let fence = taken.iter().map(|one| one.fence).max().unwrap_or(0) + 1;
         let message_id = first.message_id.unwrap_or_else(|| self.context.ids.next(now));
         for delivery in taken {
@@ -255,10 +285,6 @@ impl Executor {
         }
         let settings = &self.people[first.user_id.as_str()].settings;
         let timezone = settings.quiet_hours.as_ref().map(|quiet| quiet.timezone.clone());
-        let purpose = match first.content {
-            DeliveryContent::Notification(_) => Purpose::Notifications(items),
-            DeliveryContent::ConfirmationCode => Purpose::Confirmation,
-        };
         let created_at = crate::minted_at(message_id);
         Ok(Some(Claim {
             message_id,
@@ -303,7 +329,7 @@ impl Executor {
         let settings = &self.people[delivery.user_id.as_str()].settings;
         let channel = settings.channel(delivery.channel.as_str());
         let is_same = channel.target.as_ref() == Some(&delivery.target);
-        let DeliveryContent::Notification(id) = delivery.content else {
+        let Some(id) = delivery.content.notification_id() else {
             return match is_same && !channel.verified {
                 true => DeliveryCheck::Yes(None),
                 false => DeliveryCheck::No("the address is no longer to be confirmed"),
@@ -328,8 +354,14 @@ impl Executor {
     }
 }
 
-/// A delivery to send now, with its notification if it has one.
-type Wanted = (Delivery, Option<InboxItem>);
+/// A delivery to send now.
+struct Wanted {
+    delivery: Delivery,
+    /// Its notification; a code has none.
+    item: Option<InboxItem>,
+    /// Its own text, if it has one.
+    text: Option<DirectMessage>,
+}
 
 /// What the notifications of one message have in common on a channel that groups by conversation.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

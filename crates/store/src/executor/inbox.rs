@@ -72,6 +72,7 @@ impl Executor {
         source: &mut impl RowSource,
     ) -> Result<InboxItem, StoreError> {
         let item = self.found(&user_id, id, source).await?;
+        self.show_settlement(&item, source).await?;
         Ok(self.dismiss_item(item))
     }
 
@@ -116,7 +117,7 @@ impl Executor {
         Ok(outcome)
     }
 
-    async fn press(
+    pub(super) async fn press(
         &mut self,
         user_id: &str,
         id: NotificationId,
@@ -136,6 +137,7 @@ impl Executor {
             Some(prompt) => Some(self.send_prompt(&item, &button, prompt, source).await?),
             None => None,
         };
+        self.show_settlement(&item, source).await?;
         let acted = ButtonPress { index, at: self.context.now, event_id };
         let mut item = item;
         item.acted.push(acted.clone());
@@ -145,6 +147,15 @@ impl Executor {
         }
         self.put_item(item);
         Ok(PressOutcome::Pressed(PressResult { button, acted }))
+    }
+
+    /// Plans to edit the messages of chats that show the buttons of an item which is being settled.
+    async fn show_settlement(&mut self, item: &InboxItem, source: &mut impl RowSource) -> Result<(), StoreError> {
+        let has_buttons = item.toast.as_ref().is_some_and(|toast| !toast.buttons.is_empty());
+        match has_buttons && item.settlement().is_none() {
+            true => self.plan_edits(item.id, source).await,
+            false => Ok(()),
+        }
     }
 
     /// Sends a button's prompt to the agent as the person's message. The text names the agent that offered the button.

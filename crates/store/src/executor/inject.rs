@@ -124,6 +124,7 @@ impl Executor {
             self.changes.events.push(EventRow { event, packed, owner, accepted_at: now, filtered, verdicts });
         }
         self.record_shown_texts(&answer);
+        self.note_reply_context(key, &answer.taken);
         let row = InjectionRow {
             key: key.clone(),
             call_id: command.request.call_id.clone(),

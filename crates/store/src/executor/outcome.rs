@@ -324,7 +324,7 @@ enum FailureNote {
 }
 
 /// The text of the inbox note about a failed or unknown message.
-fn failure_note(channel: &str, target: &str, state: DeliveryState, is_off: bool, reason: &str) -> String {
+pub(super) fn failure_note(channel: &str, target: &str, state: DeliveryState, is_off: bool, reason: &str) -> String {
     let what = match state {
         DeliveryState::Unknown => "may not have arrived",
         _ => "could not be delivered",
@@ -333,12 +333,7 @@ fn failure_note(channel: &str, target: &str, state: DeliveryState, is_off: bool,
         true => format!(", and {channel} is now switched off in your settings"),
         false => String::new(),
     };
-    let mut message = format!("A message to you by {channel} {what}{off} ({target}): {reason}");
-    if let Some((end, _)) = message.char_indices().nth(bellwire_core::person::MESSAGE_MAX - 1) {
-        message.truncate(end);
-        message.push('…');
-    }
-    message
+    format!("A message to you by {channel} {what}{off} ({target}): {reason}")
 }
 
 /// The event for the conversation that sent the notification; none if it came from no conversation.

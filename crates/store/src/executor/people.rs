@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bellwire_core::event::HUB;
-use bellwire_core::person::{ChannelName, PersonSettings};
+use bellwire_core::person::{ChannelName, MESSAGE_MAX, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
@@ -14,8 +14,8 @@ use super::{Executor, RowSource};
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::people::{
-    Allowance, ConfirmationRow, Delivery, DeliveryState, InboxItem, InboxItemKind, InboxItemType, LoadedPerson,
-    NotificationContent, NotificationDraft, PeopleRules, Quota, Reminder, SendResult, Toast,
+    Allowance, ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, InboxItemKind, InboxItemType,
+    LoadedPerson, NotificationContent, NotificationDraft, PeopleRules, Quota, Reminder, SendResult, Toast,
 };
 
 pub(super) const HOUR_MS: u64 = 60 * 60 * 1000;
@@ -102,6 +102,11 @@ pub(crate) trait PeopleRowSource {
         user_id: &str,
         message_id: Uuid,
     ) -> impl Future<Output = Result<Found<Delivery>, StoreError>> + Send;
+    /// The text of a direct delivery.
+    fn direct_message(
+        &mut self,
+        delivery_id: Uuid,
+    ) -> impl Future<Output = Result<Option<DirectMessage>, StoreError>> + Send;
     /// The number of confirmation codes planned for this person since then.
     fn codes_since(&mut self, user_id: &str, since: Time) -> impl Future<Output = Result<usize, StoreError>> + Send;
     fn confirmation(
@@ -170,6 +175,8 @@ pub(super) struct InboxDraft {
     pub(super) repeats: u32,
     pub(super) template_error: Option<String>,
     pub(super) toast: Option<Toast>,
+    /// Whether the caller delivers it, so that no delivery is planned.
+    pub(super) is_delivered_elsewhere: bool,
 }
 
 impl Executor {
@@ -225,7 +232,7 @@ impl Executor {
             source: draft.source,
             conversation_id: draft.conversation_id,
             title: draft.title,
-            message: draft.message,
+            message: fitting(draft.message),
             repeats: draft.repeats,
             template_error: draft.template_error,
             toast: draft.toast.map(|toast| Toast { shown, ..toast }),
@@ -237,7 +244,9 @@ impl Executor {
             created_sequence: position,
             changed_sequence: position,
         };
-        self.plan(&item, muted);
+        if !draft.is_delivered_elsewhere {
+            self.plan(&item, muted);
+        }
         self.changes.people.inbox.insert(id, item);
         self.changes.people.created.push(id);
         Ok(Ok(id))
@@ -321,6 +330,16 @@ impl Executor {
     }
 }
 
+/// A text cut to the longest message of an inbox item.
+fn fitting(mut message: String) -> String {
+    if message.char_indices().nth(MESSAGE_MAX).is_some() {
+        let end = message.char_indices().nth(MESSAGE_MAX - 1).map_or(message.len(), |(end, _)| end);
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
 impl InboxDraft {
     fn of(draft: NotificationDraft) -> Self {
         let (kind, item_type, title, message, toast) = match draft.content {
@@ -346,6 +365,7 @@ impl InboxDraft {
             repeats: 0,
             template_error: None,
             toast,
+            is_delivered_elsewhere: false,
         }
     }
 
@@ -365,6 +385,7 @@ impl InboxDraft {
             repeats: 0,
             template_error: None,
             toast: None,
+            is_delivered_elsewhere: false,
         }
     }
 }

@@ -112,7 +112,7 @@ impl Executor {
         true
     }
 
-    fn put_settings(&mut self, user_id: &str, settings: PersonSettings) {
+    pub(super) fn put_settings(&mut self, user_id: &str, settings: PersonSettings) {
         self.preferences.remove(user_id);
         let person = self.people.get_mut(user_id).expect("a person is loaded before they change");
         person.settings = settings.clone();

@@ -503,7 +503,7 @@ impl Executor {
 
     /// The person's open conversations, latest first. If there are more than one event reaches, at least one more than
     /// that.
-    async fn latest_open_conversations(
+    pub(super) async fn latest_open_conversations(
         &mut self,
         user: &str,
         source: &mut impl RowSource,
@@ -579,6 +579,7 @@ impl Executor {
                 at: now,
             });
         }
+        self.note_inbound(&event, &address.mailboxes);
         let verdicts = Arc::new(Verdicts::from(verdicts));
         let packed = packed.clone();
         let row = EventRow { event, packed, owner: address.owner, accepted_at: now, filtered, verdicts };

@@ -120,6 +120,7 @@ impl Executor {
                 repeats: reminder.repeats,
                 template_error: reminder.template_error.clone(),
                 toast: None,
+                is_delivered_elsewhere: false,
             };
             let updated = match self.admit(draft, source).await? {
                 Ok(id) => Reminder { notification_id: Some(id), ended_at: Some(self.context.now), ..reminder },
@@ -226,6 +227,7 @@ impl Executor {
                 repeats: message.repeats,
                 template_error: message.template_error.clone(),
                 toast: None,
+                is_delivered_elsewhere: false,
             };
             let Err(free) = self.admit(draft, source).await? else { continue };
             let later = Reminder {

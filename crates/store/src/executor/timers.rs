@@ -49,6 +49,7 @@ impl Executor {
             }
         }
         more |= self.send_due_reminders((limit / 8).max(1), REMINDER_WORK, source).await?;
+        more |= self.settle_notify((limit / 4).max(1), source).await?;
         Ok(more)
     }
 

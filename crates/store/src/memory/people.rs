@@ -6,12 +6,13 @@ use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
 use super::Memory;
+use super::chats::ChatTables;
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
-    Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, InboxChange, InboxItem, InboxQuery,
-    LoadedPerson, PeopleChanges, PersonTrace, Reminder, WaitingDeliveries, due_toasts,
+    Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, DirectMessage, InboxChange, InboxItem,
+    InboxQuery, LoadedPerson, PeopleChanges, PersonTrace, Reminder, WaitingDeliveries, due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -22,16 +23,21 @@ pub(super) struct PeopleTables {
     inbox: BTreeMap<NotificationId, InboxItem>,
     positions: HashMap<Arc<str>, i64>,
     deliveries: BTreeMap<Uuid, Delivery>,
+    direct_messages: HashMap<Uuid, DirectMessage>,
     reminders: BTreeMap<Uuid, Reminder>,
     confirmations: HashMap<(Arc<str>, ChannelName), ConfirmationRow>,
     secrets: HashMap<String, Vec<u8>>,
+    pub(super) chats: ChatTables,
 }
 
 impl PeopleTables {
     pub(super) fn commit(&mut self, changes: &PeopleChanges) {
+        self.chats.commit(&changes.chats);
         self.inbox.extend(changes.inbox.iter().map(|(id, item)| (*id, item.clone())));
         self.positions.extend(changes.positions.iter().map(|(user, position)| (user.clone(), *position)));
         self.deliveries.extend(changes.deliveries.iter().map(|(id, row)| (*id, row.clone())));
+        let texts = changes.direct_messages.iter();
+        self.direct_messages.extend(texts.map(|(id, text)| (*id, text.clone())));
         self.reminders.extend(changes.reminders.iter().map(|(id, row)| (*id, row.clone())));
         self.secrets.extend(changes.secrets.iter().map(|(name, secret)| (name.clone(), secret.clone())));
         for (key, row) in &changes.confirmations {
@@ -49,7 +55,7 @@ impl PeopleTables {
             // A notification that was deferred as a reminder has another id after it was sent.
             let id = later.as_ref().and_then(|later| later.notification_id).unwrap_or(NotificationId(name));
             let item = self.inbox.get(&id).filter(|item| item.user_id == user_id).cloned();
-            let ways = self.deliveries.values().filter(|row| row.content == DeliveryContent::Notification(id)).cloned();
+            let ways = self.deliveries.values().filter(|row| row.content.notification_id() == Some(id)).cloned();
             PersonTrace::of(item, later, ways.collect())
         };
         BTreeSet::from_iter(names).into_iter().filter_map(trace).collect()
@@ -62,10 +68,12 @@ impl PeopleTables {
     }
 
     pub(super) fn erase(&mut self, user: &str) {
+        self.chats.erase(user);
         self.settings.remove(user);
         self.inbox.retain(|_, item| item.user_id != user);
         self.positions.remove(user);
         self.deliveries.retain(|_, row| row.user_id != user);
+        self.direct_messages.retain(|id, _| self.deliveries.contains_key(id));
         self.reminders.retain(|_, row| row.user_id != user);
         self.confirmations.retain(|(owner, _), _| **owner != *user);
     }
@@ -79,6 +87,7 @@ impl PeopleTables {
         let mut gone = 0;
         gone += read.iter().take(limit).filter_map(|id| self.inbox.remove(id)).count();
         gone += sent.iter().take(limit).filter_map(|id| self.deliveries.remove(id)).count();
+        sent.iter().take(limit).for_each(|id| drop(self.direct_messages.remove(id)));
         gone += ended.iter().take(limit).filter_map(|id| self.reminders.remove(id)).count();
         gone
     }
@@ -256,6 +265,10 @@ impl PeopleRowSource for Memory {
     async fn message_deliveries(&mut self, user_id: &str, message_id: Uuid) -> Result<Found<Delivery>, StoreError> {
         let is_in_it = |row: &&Delivery| row.user_id == user_id && row.message_id == Some(message_id);
         Ok(self.lock().people.deliveries.values().filter(is_in_it).cloned().collect::<Vec<_>>().into())
+    }
+
+    async fn direct_message(&mut self, delivery_id: Uuid) -> Result<Option<DirectMessage>, StoreError> {
+        Ok(self.lock().people.direct_messages.get(&delivery_id).cloned())
     }
 
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {

@@ -1,14 +1,18 @@
-use bellwire_core::NotificationId;
 use bellwire_core::person::{ChannelName, PersonSettings};
+use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
 use super::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, InboxItem, NewReminder, NotificationDraft, PressOutcome,
-    Reminder, RestoreOutcome, SendResult, SettingsRequest,
+    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, DirectDraft, DirectResult, InboxItem, NewReminder,
+    NotificationDraft, PressOutcome, Reminder, RestoreOutcome, SendResult, SettingsRequest,
+};
+use crate::chats::{
+    ChannelUpdate, ChatKey, ChatMessage, EditEnd, MessageEdit, NewButton, UpdateCommand, UpdateOutcome,
 };
 use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::executor::{Executor, RowSource};
+use crate::notify::{LedgerDraft, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyKey};
 use crate::reply::PendingReply;
 use crate::sessions::{NewSession, SessionOwner, SignInCode, SignedIn};
 
@@ -46,6 +50,7 @@ macro_rules! people_commands {
 
 people_commands! {
     Send(draft: Box<NotificationDraft>) -> SendResult => send;
+    PlanDirect(draft: Box<DirectDraft>) -> DirectResult => plan_direct;
     Mark(user_id: String, id: NotificationId, read: bool) -> InboxItem => mark;
     ReadSome(user_id: String, before: usize, idempotency_key: Option<IdempotencyKey>) -> (usize, bool) => read_some;
     Dismiss(user_id: String, id: NotificationId) -> InboxItem => dismiss;
@@ -62,7 +67,22 @@ people_commands! {
     Start(start: AttemptStart) -> bool => start;
     AttemptEnd(finish: AttemptEnd, is_notified: bool) -> (bool, Option<AttemptOutcome>) => finish;
     RetryDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => retry_delivery;
+    ClaimNotify(claim: Box<NotifyClaim>) -> NotifyClaimed => claim_notify;
+    StartNotify(key: NotifyKey, fence: i64) -> bool => start_notify;
+    EndNotify(end: Box<NotifyEnd>) -> Option<NotifyAnswer> => end_notify;
+    RecordDecision(draft: Box<LedgerDraft>) -> () => record_decision;
     Recall(idempotency_key: IdempotencyKey) -> Option<String> => known_answer;
+PutPairingCode(user_id: String, channel: ChannelName, code: Vec<u8>, idempotency_key: Option<IdempotencyKey>) -> Time => put_pairing_code;
+    KeepUpdates(channel: ChannelName, lease: Option<(String, i64)>, updates: Vec<ChannelUpdate>) -> bool => keep_updates;
+    WaitingUpdates(channel: ChannelName, limit: usize) -> Vec<ChannelUpdate> => waiting_updates;
+    HandleUpdate(command: Box<UpdateCommand>) -> UpdateOutcome => handle_update;
+    PutButtons(buttons: Vec<NewButton>) -> () => put_buttons;
+    PutChatMessage(message: ChatMessage) -> () => put_chat_message;
+    ChatMessage(chat: ChatKey, message_id: i64) -> Option<ChatMessage> => chat_message;
+    DueEdits(channel: ChannelName, limit: usize) -> Vec<MessageEdit> => due_edits;
+    FinishEdit(chat: ChatKey, message_id: i64, end: EditEnd) -> () => finish_edit;
+    TakeLease(name: String, holder: String, ttl_ms: u64) -> Option<i64> => take_lease;
+    ReleaseLease(name: String, holder: String) -> () => release_lease;
     Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
     PutSignInCode(code: SignInCode) -> () => put_sign_in_code;
     SignIn(code: Vec<u8>, session: NewSession) -> Option<SignedIn> => sign_in;

@@ -54,8 +54,23 @@ pub const DELIVERIES_PER_ITEM_MAX: usize = 10;
 pub enum DeliveryContent {
     /// A notification of the person's inbox.
     Notification(NotificationId),
+    /// A message with its own text, which is sent alone. The notification is its item in the person's inbox.
+    Direct(NotificationId),
     /// The code that confirms the address.
     ConfirmationCode,
+}
+
+/// The text of a message that an agent sends on one channel. It may be longer than its item in the inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectMessage {
+    /// The authenticated origin.
+    pub origin: String,
+    /// The subject, where the channel has one.
+    pub subject: Option<String>,
+    /// The text.
+    pub message: String,
+    /// Whether the operator's list must allow the target to this origin, because the origin does not work for the recipient.
+    pub needs_allowance: bool,
 }
 
 /// Why a waiting delivery is held.
@@ -128,6 +143,8 @@ pub struct Claim {
 pub enum Purpose {
     /// These notifications, oldest first.
     Notifications(Vec<InboxItem>),
+    /// A message with its own text, and its item in the person's inbox.
+    Direct(Box<InboxItem>, DirectMessage),
     /// The code that confirms the address; it is made when the attempt starts.
     Confirmation,
 }
@@ -209,14 +226,23 @@ impl DeliveryContent {
     /// The notification, if it is one.
     pub fn notification_id(self) -> Option<NotificationId> {
         match self {
-            Self::Notification(id) => Some(id),
+            Self::Notification(id) | Self::Direct(id) => Some(id),
             Self::ConfirmationCode => None,
         }
     }
 
-    /// From the column of a row: no notification id means a confirmation.
-    pub(crate) fn of_row(notification_id: Option<NotificationId>) -> Self {
-        notification_id.map_or(Self::ConfirmationCode, Self::Notification)
+    /// Whether it is sent alone, with its own text.
+    pub(crate) fn is_direct(self) -> bool {
+        matches!(self, Self::Direct(_))
+    }
+
+    /// From the columns of a row: no notification id means a confirmation.
+    pub(crate) fn of_row(notification_id: Option<NotificationId>, is_direct: bool) -> Self {
+        match (notification_id, is_direct) {
+            (None, _) => Self::ConfirmationCode,
+            (Some(id), false) => Self::Notification(id),
+            (Some(id), true) => Self::Direct(id),
+        }
     }
 }
 

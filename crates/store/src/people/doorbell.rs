@@ -15,6 +15,8 @@ use super::PeopleChanges;
 pub(crate) struct Doorbells {
     inboxes: Mutex<HashMap<Arc<str>, watch::Sender<()>>>,
     outbox: watch::Sender<()>,
+    notify: watch::Sender<()>,
+    edits: watch::Sender<()>,
 }
 
 /// Rings when one person's inbox has changed.
@@ -52,10 +54,26 @@ impl Doorbells {
         self.outbox.subscribe()
     }
 
-    /// Rings for the inboxes and deliveries that a commit changed.
+    pub(crate) fn notify(&self) -> watch::Receiver<()> {
+        self.notify.subscribe()
+    }
+
+    /// Rings because a request of `notify` has ended or was released.
+    pub(crate) fn ring_notify(&self) {
+        self.notify.send_replace(());
+    }
+
+    pub(crate) fn edits(&self) -> watch::Receiver<()> {
+        self.edits.subscribe()
+    }
+
+    /// Rings for the inboxes, deliveries and edits that a commit changed.
     pub(crate) fn ring(&self, changes: &PeopleChanges) {
         if !changes.deliveries.is_empty() {
             self.ring_outbox();
+        }
+        if changes.chats.has_edits() {
+            self.edits.send_replace(());
         }
         if changes.positions.is_empty() {
             return;

@@ -325,7 +325,7 @@ macro_rules! words {
         }
     )+};
 }
-pub(super) use words;
+pub(crate) use words;
 
 words! {
     InboxItemKind { Message = "message", Toast = "toast", Note = "note", }

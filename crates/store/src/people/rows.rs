@@ -5,7 +5,8 @@ use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
-use super::{Delivery, InboxItem, InboxItemKind, InboxItemType, Quota, Reminder};
+use super::{Delivery, DirectMessage, InboxItem, InboxItemKind, InboxItemType, Quota, Reminder};
+use crate::chats::ChatChanges;
 
 /// The rows of one commit for people, each row once.
 #[derive(Debug, Default)]
@@ -16,10 +17,13 @@ pub(crate) struct PeopleChanges {
     /// The position each inbox has reached.
     pub(crate) positions: BTreeMap<Arc<str>, i64>,
     pub(crate) deliveries: BTreeMap<Uuid, Delivery>,
+    /// The texts of new direct deliveries.
+    pub(crate) direct_messages: BTreeMap<Uuid, DirectMessage>,
     pub(crate) reminders: BTreeMap<Uuid, Reminder>,
     /// By person and channel; none = the code is used up.
     pub(crate) confirmations: BTreeMap<(Arc<str>, ChannelName), Option<ConfirmationRow>>,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
+    pub(crate) chats: ChatChanges,
     /// The quotas for which a call was refused, each with the time it is used up until. Not a row: the inbox rows imply it.
     pub(crate) refused: BTreeMap<Quota, Time>,
 }
@@ -28,7 +32,8 @@ impl PeopleChanges {
     /// The number of rows.
     pub(crate) fn rows(&self) -> usize {
         let own = [self.inbox.len(), self.positions.len(), self.deliveries.len(), self.reminders.len()];
-        own.into_iter().sum::<usize>() + self.confirmations.len() + self.secrets.len()
+        let plans = self.direct_messages.len() + self.confirmations.len() + self.secrets.len();
+        own.into_iter().sum::<usize>() + plans + self.chats.rows()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -38,6 +43,7 @@ impl PeopleChanges {
             && self.reminders.is_empty()
             && self.confirmations.is_empty()
             && self.secrets.is_empty()
+            && self.chats.rows() == 0
     }
 }
 

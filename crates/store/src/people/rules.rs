@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwire_core::person::ChannelName;
 use bellwire_core::retry::RetryPolicy;
@@ -21,6 +21,8 @@ pub struct PeopleRules {
     pub toasts_per_hour: u64,
     /// The configured channels. Nothing is planned on any other.
     pub channels: BTreeMap<ChannelName, ChannelRules>,
+    /// The targets that the operator allows to an origin besides those of the person it works for.
+    pub allowed_targets: BTreeMap<String, BTreeSet<(ChannelName, String)>>,
     /// The retry schedule of failed deliveries.
     pub retry: RetryPolicy,
     /// The lease of a claim until the attempt starts.
@@ -56,6 +58,12 @@ impl PeopleRules {
         self
     }
 
+    /// Whether the operator allows this target to this origin.
+    pub(crate) fn allows(&self, origin: &str, channel: &ChannelName, target: &str) -> bool {
+        let targets = self.allowed_targets.get(origin);
+        targets.is_some_and(|targets| targets.contains(&(channel.clone(), target.to_owned())))
+    }
+
     /// The lease of a started attempt on a channel.
     pub(crate) fn attempt_ms(&self, channel: &ChannelName) -> u64 {
         self.channels.get(channel).map_or(ATTEMPT_MS, |rules| rules.attempt_ms)
@@ -88,6 +96,7 @@ impl Default for PeopleRules {
             warnings_per_hour: None,
             toasts_per_hour: 60,
             channels: BTreeMap::new(),
+            allowed_targets: BTreeMap::new(),
             retry: RetryPolicy::default(),
             claim_ms: 60_000,
         }

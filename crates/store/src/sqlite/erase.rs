@@ -68,8 +68,11 @@ impl TableCursor {
 }
 
 /// The rows of a person that are due or claimed by timers and workers, and their mailboxes. They go first.
-const FIRST: [&str; 3] = [
+const FIRST: [&str; 6] = [
+    "DELETE FROM notify_requests WHERE key IN (SELECT key FROM notify_requests WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM notify_requests WHERE key IN (SELECT key FROM notify_requests WHERE on_behalf_of = ?1 LIMIT ?2)",
     "DELETE FROM reminders WHERE id IN (SELECT id FROM reminders WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM direct_messages WHERE delivery_id IN (SELECT delivery_id FROM direct_messages WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM mailboxes WHERE rowid IN (SELECT rowid FROM mailboxes WHERE owner = ?1 LIMIT ?2)",
 ];
@@ -84,7 +87,15 @@ const NOTIFICATIONS: &str = "SELECT rowid, COALESCE(owner = ?1, 0), COALESCE(sta
 const NOTIFICATION: &str = "DELETE FROM notifications WHERE rowid = ?1";
 /// The rest, in this order: answers are found by tokens and subjects, and the person's own calls are answered with 409
 /// for as long as their tokens are there.
-const LAST: [&str; 13] = [
+const LAST: [&str; 18] = [
+    "DELETE FROM ledger WHERE id IN (SELECT id FROM ledger WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM inbound_messages WHERE (channel, thread) IN \
+     (SELECT channel, thread FROM inbound_messages WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM reply_contexts WHERE (user_id, conversation_id, agent) IN \
+     (SELECT user_id, conversation_id, agent FROM reply_contexts WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM answer_counts WHERE key IN (SELECT key FROM answer_counts WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM person_targets WHERE (channel, target, user_id) IN \
+     (SELECT channel, target, user_id FROM person_targets WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM injections WHERE sequence IN (SELECT sequence FROM injections WHERE owner = ?1 LIMIT ?2)",
     "DELETE FROM inbox WHERE (user_id, id) IN (SELECT user_id, id FROM inbox WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM inbox_positions WHERE user_id = ?1 AND ?2 > 0",
@@ -209,7 +220,7 @@ fn rows(connection: &Connection, user: &str, limit: usize, tables: &mut TableCur
     if !tables.is_done() {
         return Ok(step);
     }
-    for sql in LAST {
+    for sql in super::chats::ERASED.into_iter().chain(LAST) {
         step.rows += some(connection, sql, user, limit.saturating_sub(step.rows))?;
     }
     // A step with budget left has deleted all rows.
@@ -306,7 +317,8 @@ mod tests {
         let file = Connection::open_in_memory().unwrap();
         MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
         let of_tables = [EVENTS, EVENT, NOTIFICATIONS, NOTIFICATION];
-        let statements = of_tables.into_iter().chain(FIRST).chain(OF_EVENT).chain(LAST);
+        let statements =
+            of_tables.into_iter().chain(FIRST).chain(OF_EVENT).chain(super::super::chats::ERASED).chain(LAST);
         for sql in statements {
             let mut plan = file.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let values = vec!["1"; plan.parameter_count()];
@@ -334,7 +346,12 @@ mod tests {
         let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
         let mut query = file.prepare(tables).unwrap();
         let all: BTreeSet<String> = query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-        let statements = [EVENT, NOTIFICATION].into_iter().chain(FIRST).chain(OF_EVENT).chain(LAST);
+        let statements = [EVENT, NOTIFICATION]
+            .into_iter()
+            .chain(FIRST)
+            .chain(OF_EVENT)
+            .chain(super::super::chats::ERASED)
+            .chain(LAST);
         let erased = statements.map(|sql| sql.split(' ').nth(2).unwrap().to_owned());
         let erased: BTreeSet<String> = erased.collect();
         assert_eq!(documented("removed"), erased);
@@ -371,6 +388,24 @@ mod tests {
                  {numbers} INSERT INTO idempotency_subjects SELECT '{user}', 'admin', 'r', '{user}' || i, 1 FROM n;
                  {numbers} INSERT INTO conversations (id, user_id, registered, boundary, created_at, seen_at) \
                     SELECT 'c' || i, '{user}', 0, '', 1, 1 FROM n;
+                 {numbers} INSERT INTO notify_requests (key, request_id, origin, intent, channel, user_id, state, fence, \
+                    created_at) SELECT CAST('{user}' || i AS BLOB), x'', '', 'send', 'email', '{user}', 'ended', 1, 1 FROM n;
+                 {numbers} INSERT INTO notify_requests (key, request_id, origin, intent, channel, on_behalf_of, state, fence, \
+                    created_at) SELECT CAST('for {user}' || i AS BLOB), x'', '', 'send', 'email', '{user}', 'ended', 1, 1 FROM n;
+                 {numbers} INSERT INTO ledger (id, origin, user_id, channel, intent, decision) \
+                    SELECT CAST('{user}' || i AS BLOB), '', '{user}', '', '', 'refused' FROM n;
+                 {numbers} INSERT INTO inbound_messages SELECT 'telegram', '{user}' || i, '{user}', 'c', '', 1 FROM n;
+                 {numbers} INSERT INTO reply_contexts SELECT '{user}', 'c', i, '', 1 FROM n;
+                 {numbers} INSERT INTO answer_counts SELECT CAST('{user}' || i AS BLOB), '{user}', 1, 1 FROM n;
+                 {numbers} INSERT INTO person_targets SELECT 'email', i, '{user}' FROM n;
+                 {numbers} INSERT INTO chat_messages SELECT 'telegram', '{user}', i, '{user}', 'c', NULL, NULL, 1, NULL, 0 FROM n;
+                 {numbers} INSERT INTO chat_buttons SELECT CAST('{user}' || i AS BLOB), 'telegram', '{user}', '{user}', NULL, \
+                    NULL, x'', 'c', 1, NULL FROM n;
+                 {numbers} INSERT INTO kept_messages SELECT CAST('{user}' || i AS BLOB), '{user}', 'telegram', '{user}', i, '', \
+                    '', '', '', 1 FROM n;
+                 INSERT INTO chat_pairings VALUES ('telegram', '{user}', '{user}', '', 1);
+                 INSERT INTO pairing_codes VALUES (CAST('{user}' AS BLOB), 'telegram', '{user}', 1);
+                 {numbers} INSERT INTO direct_messages SELECT CAST('{user}' || i AS BLOB), '{user}', '', NULL, '', 0 FROM n;
                  INSERT INTO user_settings (user_id, updated_at) VALUES ('{user}', 1);
                  INSERT INTO confirmations VALUES ('{user}', 'x', '', x'', 1, 1);
                  INSERT INTO inbox_positions VALUES ('{user}', 1);"

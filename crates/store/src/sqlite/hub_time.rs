@@ -65,7 +65,7 @@ pub(super) fn set_back(connection: &Connection, log: &mut MailboxLog, now: Time)
     let plan = log.plan_until(log.next(), usize::MAX, None);
     let time = transaction::commit(connection, |connection| {
         log.write(connection, &plan)?;
-        for statement in FROM_THE_FUTURE {
+        for statement in FROM_THE_FUTURE.into_iter().chain(super::chats::FROM_THE_FUTURE) {
             connection.execute(statement, params![now.as_millis()])?;
         }
         write(connection, now)

@@ -35,6 +35,9 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0027_tool_result_digests", include_str!("../../migrations/sqlite/0027_tool_result_digests.sql")),
     ("0028_repeats", include_str!("../../migrations/sqlite/0028_repeats.sql")),
     ("0030_channels", include_str!("../../migrations/sqlite/0030_channels.sql")),
+    ("0031_direct_messages", include_str!("../../migrations/sqlite/0031_direct_messages.sql")),
+    ("0035_notify", include_str!("../../migrations/sqlite/0035_notify.sql")),
+    ("0040_chats", include_str!("../../migrations/sqlite/0040_chats.sql")),
     ("0050_inbox_on_pages", include_str!("../../migrations/sqlite/0050_inbox_on_pages.sql")),
     ("0051_sessions", include_str!("../../migrations/sqlite/0051_sessions.sql")),
 ];

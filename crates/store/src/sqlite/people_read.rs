@@ -14,9 +14,9 @@ use crate::damage::Found;
 use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
-    Catchup, ConfirmationRow, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, Hold, InboxChange, InboxItem,
-    InboxItemKind, InboxItemType, InboxQuery, InboxState, LoadedPerson, PersonTrace, Reminder, WaitingDeliveries,
-    due_toasts,
+    Catchup, ConfirmationRow, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectMessage, Hold,
+    InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, LoadedPerson, PersonTrace, Reminder,
+    WaitingDeliveries, due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -33,7 +33,7 @@ const CHANGES: &str = "SELECT user_id, id, shelf, type, origin, conversation_id,
                        WHERE user_id = $1 AND changed_sequence > $2 AND changed_sequence > created_sequence) \
                        ORDER BY position LIMIT $3";
 const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, state, reason, attempts, not_before, \
-                          lease_until, fence, letter_id, created_at, ended_at, held_by FROM deliveries WHERE ";
+                          lease_until, fence, letter_id, created_at, ended_at, held_by, is_direct FROM deliveries WHERE ";
 const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
                          correlation_id, created_at, ended_at, notification_id, source, template_error, repeats \
                          FROM reminders WHERE ";
@@ -212,6 +212,19 @@ impl PeopleRowSource for SqliteWriter {
         // The plus keeps SQLite from using the index on user_id: a message has few deliveries, a person many.
         sql.push("+user_id = ").push_bind(user_id).push(" AND letter_id = ").push_bind(message_id.as_bytes().to_vec());
         found(sql, &mut self.reading, "deliveries", delivery).await
+    }
+
+    async fn direct_message(&mut self, delivery_id: Uuid) -> Result<Option<DirectMessage>, StoreError> {
+        let sql = "SELECT origin, subject, message, needs_allowance FROM direct_messages WHERE delivery_id = $1";
+        let row = sqlx::query(sql).bind(delivery_id.as_bytes().to_vec());
+        let row = row.fetch_optional(&mut self.reading).await.map_err(failure)?;
+        let Some(row) = &row else { return Ok(None) };
+        Ok(Some(DirectMessage {
+            origin: column(row, 0)?,
+            subject: column(row, 1)?,
+            message: column(row, 2)?,
+            needs_allowance: column::<i64>(row, 3)? != 0,
+        }))
     }
 
     async fn codes_since(&mut self, user_id: &str, since: Time) -> Result<usize, StoreError> {
@@ -428,7 +441,7 @@ async fn shown_toasts(
     Ok(toasts)
 }
 
-async fn all<T>(
+pub(super) async fn all<T>(
     mut sql: QueryBuilder<Driver>,
     connection: &mut SqliteConnection,
     read: fn(&SqliteRow) -> Result<T, StoreError>,
@@ -438,7 +451,7 @@ async fn all<T>(
 }
 
 /// The same, with damaged rows reported separately, for work that must go on without them.
-async fn found<T>(
+pub(super) async fn found<T>(
     mut sql: QueryBuilder<Driver>,
     connection: &mut SqliteConnection,
     table: &str,
@@ -491,7 +504,7 @@ pub(super) async fn deliveries_that_wait(connection: &mut SqliteConnection) -> R
 }
 
 /// Adds a condition that excludes these people.
-fn push_except(sql: &mut QueryBuilder<Driver>, except: &BTreeSet<String>) {
+pub(super) fn push_except(sql: &mut QueryBuilder<Driver>, except: &BTreeSet<String>) {
     if !except.is_empty() {
         let people = serde_json::to_string(except).unwrap_or_default();
         sql.push(" AND user_id NOT IN (SELECT value FROM json_each(").push_bind(people).push("))");
@@ -544,7 +557,7 @@ fn inbox_item(row: &SqliteRow) -> Result<InboxItem, StoreError> {
 fn delivery(row: &SqliteRow) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         id: uuid(row, 0)?,
-        content: DeliveryContent::of_row(optional(row, 1)?.map(NotificationId)),
+        content: DeliveryContent::of_row(optional(row, 1)?.map(NotificationId), column::<i64>(row, 15)? != 0),
         user_id: column(row, 2)?,
         channel: channel(row, 3)?,
         target: column(row, 4)?,
@@ -602,11 +615,11 @@ fn first_id_since(since: Time) -> Vec<u8> {
     millis.to_be_bytes()[2..].to_vec()
 }
 
-fn time(row: &SqliteRow, index: usize) -> Result<Option<Time>, StoreError> {
+pub(super) fn time(row: &SqliteRow, index: usize) -> Result<Option<Time>, StoreError> {
     Ok(column::<Option<i64>>(row, index)?.map(Time::from_millis))
 }
 
-fn optional(row: &SqliteRow, index: usize) -> Result<Option<Uuid>, StoreError> {
+pub(super) fn optional(row: &SqliteRow, index: usize) -> Result<Option<Uuid>, StoreError> {
     let bytes: Option<&[u8]> = column(row, index)?;
     bytes.map(|bytes| Uuid::from_slice(bytes).map_err(|_| damaged("an id"))).transpose()
 }

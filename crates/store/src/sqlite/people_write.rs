@@ -22,8 +22,10 @@ pub(super) fn write(connection: &Connection, changes: &PeopleChanges) -> rusqlit
     inbox(connection, changes)?;
     positions(connection, changes)?;
     deliveries(connection, changes)?;
+    direct_messages(connection, changes)?;
     reminders(connection, changes)?;
     confirmations(connection, changes)?;
+    super::chats::write(connection, &changes.chats)?;
     for (name, value) in &changes.secrets {
         connection.execute("INSERT INTO secrets (name, value) VALUES (?, ?)", params![name, value])?;
     }
@@ -81,8 +83,8 @@ fn positions(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Resu
 fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO deliveries (id, notification_id, user_id, channel, target, state, reason, attempts, \
-         not_before, lease_until, fence, letter_id, created_at, ended_at, held_by) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         not_before, lease_until, fence, letter_id, created_at, ended_at, held_by, is_direct) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
          attempts = excluded.attempts, not_before = excluded.not_before, lease_until = excluded.lease_until, \
          fence = excluded.fence, letter_id = excluded.letter_id, ended_at = excluded.ended_at, held_by = excluded.held_by",
@@ -104,7 +106,21 @@ fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Res
             row.created_at.as_millis(),
             row.ended_at.map(Time::as_millis),
             row.held_by.map(Hold::as_str),
+            row.content.is_direct(),
         ])?;
+    }
+    Ok(())
+}
+
+fn direct_messages(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
+    for (id, text) in &changes.direct_messages {
+        let delivery = changes.deliveries.get(id);
+        let user_id = delivery.map(|delivery| delivery.user_id.as_str()).unwrap_or_default();
+        connection.execute(
+            "INSERT INTO direct_messages (delivery_id, user_id, origin, subject, message, needs_allowance) \
+             VALUES (?, ?, ?, ?, ?, ?)",
+            params![id.as_bytes(), user_id, text.origin, text.subject, text.message, text.needs_allowance],
+        )?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::row_count;
+use crate::notify::day_of;
 use crate::writer::PruneCutoffs;
 
 /// Tables whose ids start with the creation time, so that the primary key gives the age.
@@ -29,6 +30,19 @@ const EMPTY_ANSWERS: &str = "DELETE FROM injections WHERE sequence IN \
      (SELECT sequence FROM injections WHERE at < ?1 AND system_messages_json = '[]' LIMIT ?2)";
 const IDEMPOTENCY_KEYS: &str = "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN \
                     (SELECT token_id, route, name FROM idempotency_keys WHERE at < ?1 ORDER BY at LIMIT ?2)";
+const NOTIFY_REQUESTS: &str =
+    "DELETE FROM notify_requests WHERE key IN (SELECT key FROM notify_requests WHERE ended_at < ?1 LIMIT ?2)";
+/// What belongs to inbound messages is kept as long as their events.
+const INBOUND: [&str; 3] = [
+    "DELETE FROM inbound_messages WHERE (channel, thread) IN \
+     (SELECT channel, thread FROM inbound_messages WHERE at < ?1 ORDER BY at LIMIT ?2)",
+    "DELETE FROM reply_contexts WHERE (user_id, conversation_id, agent) IN \
+     (SELECT user_id, conversation_id, agent FROM reply_contexts WHERE at < ?1 ORDER BY at LIMIT ?2)",
+    "DELETE FROM answer_counts WHERE key IN (SELECT key FROM answer_counts WHERE at < ?1 ORDER BY at LIMIT ?2)",
+];
+const LEDGER: &str = "DELETE FROM ledger WHERE id IN (SELECT id FROM ledger WHERE id < ?1 ORDER BY id LIMIT ?2)";
+const LEDGER_DAYS: &str = "DELETE FROM ledger_days WHERE (origin, day, decision) IN \
+    (SELECT origin, day, decision FROM ledger_days WHERE day < ?1 ORDER BY day LIMIT ?2)";
 const SUBJECTS: &str = "DELETE FROM idempotency_subjects WHERE (user_id, token_id, route, name) IN \
     (SELECT user_id, token_id, route, name FROM idempotency_subjects WHERE at < ?1 ORDER BY at LIMIT ?2)";
 
@@ -50,12 +64,18 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
         (IDEMPOTENCY_KEYS, before.idempotency_keys),
         (SUBJECTS, before.idempotency_keys),
         (super::people_write::PRUNED_UNREAD, before.unread_inbox),
+        (NOTIFY_REQUESTS, before.idempotency_keys),
     ];
     let of_people = super::people_write::PRUNED.map(|sql| (sql, before.inbox));
+    let of_inbound = INBOUND.map(|sql| (sql, before.events));
+    let of_chats = super::chats::pruned(before);
     let of_sessions = super::sessions::PRUNED.map(|sql| (sql, before.sessions));
-    for (sql, time) in by_time.into_iter().chain(of_people).chain(of_sessions) {
+    let others = of_inbound.into_iter().chain(of_chats).chain(of_sessions);
+    for (sql, time) in by_time.into_iter().chain(of_people).chain(others) {
         left = left.saturating_sub(connection.execute(sql, params![time.as_millis(), row_count(left)])?);
     }
+    left = left.saturating_sub(connection.execute(LEDGER, params![first_id_at(before.ledger), row_count(left)])?);
+    left = left.saturating_sub(connection.execute(LEDGER_DAYS, params![day_of(before.ledger), row_count(left)])?);
     Ok(limit - left)
 }
 
@@ -80,6 +100,19 @@ mod tests {
     use super::super::migrate::MIGRATIONS;
     use super::*;
 
+    fn all_before(time: Time) -> PruneCutoffs {
+        PruneCutoffs {
+            events: time,
+            answers: time,
+            inbox: time,
+            unread_inbox: time,
+            conversations: time,
+            idempotency_keys: time,
+            ledger: time,
+            sessions: time,
+        }
+    }
+
     #[test]
     fn a_step_deletes_no_more_rows_than_it_may_of_all_kinds_together() {
         let file = Connection::open_in_memory().unwrap();
@@ -93,12 +126,24 @@ mod tests {
              {numbers} INSERT INTO idempotency_keys SELECT 'admin', 'r', i, x'', '', 1 FROM n;
              {numbers} INSERT INTO idempotency_subjects SELECT 'ada', 'admin', 'r', i, 1 FROM n;
              {numbers} INSERT INTO sign_in_codes SELECT CAST(i AS BLOB), 'user', 'ada', 1 FROM n;
-             {numbers} INSERT INTO sessions SELECT i, CAST(i AS BLOB), 'user', 'ada', NULL, 1, 1, 1, 1 FROM n;"
+             {numbers} INSERT INTO sessions SELECT i, CAST(i AS BLOB), 'user', 'ada', NULL, 1, 1, 1, 1 FROM n;
+             {numbers} INSERT INTO notify_requests (key, request_id, origin, intent, channel, state, fence, created_at, ended_at) \
+                SELECT i, x'', '', 'send', 'email', 'ended', 1, 1, 1 FROM n;
+             {numbers} INSERT INTO ledger (id, origin, channel, intent, decision) \
+                SELECT unhex(printf('%032x', i)), '', '', '', 'refused' FROM n;
+             {numbers} INSERT INTO ledger_days SELECT i, -1, 'refused', 1 FROM n;
+             {numbers} INSERT INTO inbound_messages SELECT 'telegram', i, 'ada', 'c', '', 1 FROM n;
+             {numbers} INSERT INTO reply_contexts SELECT 'ada', 'c', i, '', 1 FROM n;
+             {numbers} INSERT INTO answer_counts SELECT i, 'ada', 1, 1 FROM n;
+             {numbers} INSERT INTO chat_messages SELECT 'telegram', '1', i, 'ada', 'c', NULL, NULL, 1, NULL, 0 FROM n;
+             {numbers} INSERT INTO chat_updates SELECT 'telegram', i, NULL, 1, 1, 'message' FROM n;
+             {numbers} INSERT INTO chat_strangers SELECT 'telegram', i, 1, 1, 0, 1 FROM n;
+             {numbers} INSERT INTO pairing_codes SELECT i, 'telegram', i, 1 FROM n;
+             {numbers} INSERT INTO chat_buttons SELECT i, 'telegram', '1', 'ada', NULL, NULL, x'', 'c', 1, NULL FROM n;
+             {numbers} INSERT INTO kept_messages SELECT i, 'ada', 'telegram', '1', i, '', '', '', '', 1 FROM n;"
         ))
         .unwrap();
-        let [events, answers, inbox, unread_inbox, conversations, idempotency_keys, sessions] =
-            [Time::from_millis(10); 7];
-        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys, sessions };
+        let before = all_before(Time::from_millis(10));
         let changes = || file.query_row("SELECT total_changes()", [], |row| row.get::<_, i64>(0)).unwrap();
         let (start, mut gone) = (changes(), 0);
         loop {
@@ -110,7 +155,7 @@ mod tests {
                 break;
             }
         }
-        assert_eq!((gone, changes() - start), (700, 700));
+        assert_eq!((gone, changes() - start), (1_900, 1_900));
     }
 
     #[test]
@@ -127,8 +172,7 @@ mod tests {
         )
         .unwrap();
         let old = Time::from_millis(0x4000_0000_0000);
-        let [events, answers, inbox, unread_inbox, conversations, idempotency_keys, sessions] = [old; 7];
-        let before = PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys, sessions };
+        let before = all_before(old);
         let steps: Vec<usize> = (0..40).map(|_| old_rows(&file, &before, 1_000).unwrap()).collect();
         assert!(steps.iter().all(|gone| *gone <= 5 + 1), "{steps:?}");
         assert_eq!(steps.iter().sum::<usize>(), 40, "{steps:?}");

@@ -256,7 +256,9 @@ impl RowSource for SqliteWriter {
         // The row of a mailbox in the log may have an outdated, earlier time. That costs one unneeded query.
         let mailbox = "SELECT due_at FROM mailboxes WHERE due_at > ?1 ORDER BY due_at LIMIT 1";
         let reminder = "SELECT due_at FROM reminders WHERE ended_at IS NULL AND due_at > ?1 ORDER BY due_at LIMIT 1";
-        let stored = earliest(&self.connection, [mailbox, reminder], after).map_err(failed)?;
+        let notify = "SELECT lease_until FROM notify_requests WHERE state IN ('claimed', 'started') AND lease_until > ?1 \
+                      ORDER BY lease_until LIMIT 1";
+        let stored = earliest(&self.connection, &[mailbox, reminder, notify], after).map_err(failed)?;
         Ok(stored.min(self.log.next_due(after)))
     }
 
@@ -265,12 +267,12 @@ impl RowSource for SqliteWriter {
                        ORDER BY not_before LIMIT 1";
         let leased = "SELECT lease_until FROM deliveries WHERE state IN ('claimed', 'started') AND lease_until > ?1 \
                       ORDER BY lease_until LIMIT 1";
-        earliest(&self.connection, [waiting, leased], after).map_err(failed)
+        earliest(&self.connection, &[waiting, leased], after).map_err(failed)
     }
 }
 
 /// The earliest time that these queries find after `after`.
-fn earliest(connection: &Connection, queries: [&str; 2], after: Time) -> rusqlite::Result<Time> {
+fn earliest(connection: &Connection, queries: &[&str], after: Time) -> rusqlite::Result<Time> {
     let mut earliest = Time::NEVER;
     for sql in queries {
         let found = first(connection, sql, [after.as_millis()], |row| row.get(0))?;

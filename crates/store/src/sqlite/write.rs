@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use sqlx::Connection as _;
 
 use super::insert::{self, json};
-use super::{SqliteWriter, failed, failure, people_write, probe, prune, sessions, transaction};
+use super::{SqliteWriter, failed, failure, notify_write, people_write, probe, prune, sessions, transaction};
 use crate::error::StoreError;
 use crate::rows::Changes;
 use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
@@ -84,6 +84,7 @@ fn rare(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
     superseded(connection, changes)?;
     settings(connection, changes)?;
     people_write::write(connection, &changes.people)?;
+    notify_write::write(connection, &changes.notify)?;
     tokens(connection, changes)?;
     sessions::write(connection, &changes.sessions)
 }
@@ -142,6 +143,7 @@ fn settings(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> 
     )?;
     for (user, (settings, at)) in &changes.settings {
         insert.execute(params![user, json(&settings.disabled_subscribers), json(settings), at.as_millis()])?;
+        notify_write::targets(connection, user, settings)?;
     }
     Ok(())
 }

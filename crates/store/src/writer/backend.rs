@@ -38,7 +38,9 @@ pub(crate) struct PruneCutoffs {
     pub(crate) inbox: Time,
     pub(crate) unread_inbox: Time,
     pub(crate) conversations: Time,
+    /// Also the answers of `notify` requests, which are kept as long.
     pub(crate) idempotency_keys: Time,
+    pub(crate) ledger: Time,
     /// Now: ended sessions and expired codes are of no use.
     pub(crate) sessions: Time,
 }

@@ -82,7 +82,7 @@ async fn defer(backend: &Backend, claim: &Claim) {
 fn texts(claim: &Claim) -> Vec<&str> {
     match &claim.purpose {
         Purpose::Notifications(items) => items.iter().map(|item| item.message.as_str()).collect(),
-        Purpose::Confirmation => Vec::new(),
+        Purpose::Direct(..) | Purpose::Confirmation => Vec::new(),
     }
 }
 
@@ -124,7 +124,7 @@ async fn a_digest_that_is_tried_again_carries_all_that_it_carried() {
 fn first_item(claim: &Claim) -> bellwire_core::NotificationId {
     match &claim.purpose {
         Purpose::Notifications(items) => items[0].id,
-        Purpose::Confirmation => panic!("it is no news"),
+        Purpose::Direct(..) | Purpose::Confirmation => panic!("it is no news"),
     }
 }
 

@@ -5,19 +5,24 @@
 mod backends;
 
 mod channels;
+mod chats;
 mod clock;
 mod concurrency;
 mod crash;
 mod damage;
 mod delivery_order;
+mod direct;
 mod ended;
 mod erase;
 mod idempotency;
+mod inbound;
 mod inbox;
 mod inject;
+mod ledger;
 mod lists;
 mod neighbours;
 mod notify;
+mod notify_requests;
 mod origins;
 mod outbox;
 mod overdue;

@@ -55,7 +55,7 @@ pub(crate) async fn finish(backend: &Backend, claim: &Claim, outcome: AttemptOut
 fn texts(claim: &Claim) -> Vec<&str> {
     match &claim.purpose {
         Purpose::Notifications(items) => items.iter().map(|item| item.message.as_str()).collect(),
-        Purpose::Confirmation => Vec::new(),
+        Purpose::Direct(..) | Purpose::Confirmation => Vec::new(),
     }
 }
 

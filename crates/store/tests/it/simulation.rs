@@ -13,12 +13,13 @@ use std::collections::HashMap;
 use bellwire_core::InjectionPoint::{AfterTool, Immediate, TurnEnd, TurnStart};
 use bellwire_core::conversation::{CallOutcome, ObservedCall};
 use bellwire_core::event::AgentName;
-use bellwire_core::person::{MessageType, PersonSettings, SettingsChange};
+use bellwire_core::notify::{ErrorClass, Intent, NotifyError};
+use bellwire_core::person::{ChannelName, MessageType, PersonSettings, SettingsChange};
 use bellwire_core::{Event, Severity};
 use bellwire_store::{
-    AttemptEnd, AttemptStart, Caller, ClientEventId, Delivery, ErrorKind, InboxItem, InboxQuery, InboxState,
-    IncomingEvent, InjectCommand, NotificationContent, NotificationDraft, Publish, Purpose, SettingsRequest, Store,
-    StoreError,
+    AttemptEnd, AttemptStart, Caller, ClientEventId, Delivery, ErrorKind, InQuietHours, InboxItem, InboxQuery,
+    InboxState, IncomingEvent, InjectCommand, LedgerQuery, NotificationContent, NotificationDraft, NotifyClaim,
+    NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient, Publish, Purpose, SettingsRequest, Store, StoreError,
 };
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -100,6 +101,9 @@ impl Fault {
             "deliveries",
             "reminders",
             "user_settings",
+            "notify_requests",
+            "ledger",
+            "ledger_days",
         ];
         let ways = ["ABORT", "FAIL", "ROLLBACK", GONE, GONE, GONE];
         let at = dice.percent(50).then(|| (dice.choose(&tables), dice.choose(&ways)));
@@ -169,6 +173,7 @@ enum Command {
     Dismiss,
     Inbox,
     Deliver(bellwire_store::AttemptOutcome),
+    Notify(Box<NotifyClaim>, NotifyEnding),
     Erase,
     Trace(String),
 }
@@ -192,7 +197,8 @@ impl Command {
     fn for_people(number: u64, dice: &mut Dice) -> Self {
         use bellwire_store::AttemptOutcome::{Refused, Sent, TryAgain, Unknown};
         let reason = || "because".to_owned();
-        match dice.below(12) {
+        match dice.below(16) {
+            12.. => notifying(dice),
             0..4 => Self::Tell(format!("news {number}")),
             4 => Self::ReadAll,
             5 | 6 => Self::Dismiss,
@@ -213,6 +219,7 @@ impl Command {
         match self {
             Self::Mail(address) => mail_to(backend, address, fault).await.map(|answer| format!("{answer:?}")),
             Self::Deliver(outcome) => deliver(backend, outcome, fault).await.map(|answer| format!("{answer:?}")),
+            Self::Notify(claim, ending) => notify(backend, claim, ending, fault).await,
             _ => fault.step(backend, async || self.give_at_once(backend).await).await,
         }
     }
@@ -243,7 +250,7 @@ impl Command {
                 None => "nothing to dismiss".to_owned(),
             },
             Self::Inbox => words(&inbox(&*store).await?),
-            Self::Mail(_) | Self::Deliver(_) => unreachable!("these take several steps"),
+            Self::Mail(_) | Self::Deliver(_) | Self::Notify(..) => unreachable!("these take several steps"),
             Self::Erase => words(&store.erase_user("ada".into()).await?),
             Self::Trace(id) => words(&store.trace(ada(), id.clone()).await?),
         })
@@ -302,6 +309,54 @@ async fn deliver(
         fault.step(backend, finish).await?;
     }
     Ok(store.deliveries(Some("ada".into()), None, None, 100).await?.0)
+}
+
+/// One of a few requests, to a target that is nobody's.
+fn notifying(dice: &mut Dice) -> Command {
+    let number = dice.below(5);
+    let claim = NotifyClaim {
+        key: [u8::try_from(number).expect("it is small"); 32],
+        request_id: uuid::Uuid::from_u128(number.into()),
+        origin: dice.choose(&["health", "bank"]).into(),
+        intent: Intent::Send,
+        channel: ChannelName::parse("email").expect("a legal name"),
+        recipient: NotifyRecipient::Listed { limit_key: [9; 32] },
+        on_behalf_of: dice.percent(50).then(|| "ada".to_owned()),
+        in_quiet_hours: InQuietHours::Defer,
+        answer_key: None,
+        conversation_id: None,
+        correlation_id: None,
+        message: Some("text".into()),
+        subject: None,
+    };
+    let ending = match dice.below(3) {
+        0 => NotifyEnding::Delivered { delivery_id: "7".into() },
+        1 => NotifyEnding::failed(NotifyError::invalid("no"), None),
+        _ => NotifyEnding::failed(NotifyError::new(ErrorClass::TargetUnavailable, "busy"), None),
+    };
+    Command::Notify(Box::new(claim), ending)
+}
+
+/// Claims, starts and ends a request, and lists what the ledger says.
+async fn notify(
+    backend: &Backend,
+    claim: &NotifyClaim,
+    ending: &NotifyEnding,
+    fault: &Fault,
+) -> Result<String, StoreError> {
+    let (store, key) = (backend.store(), claim.key);
+    let claimed = fault.step(backend, async || store.claim_notify(claim.clone()).await).await?;
+    let mut words = format!("{claimed:?}");
+    if let NotifyClaimed::Mine { fence, .. } = claimed {
+        let started = fault.step(backend, async || store.start_notify(key, fence).await).await?;
+        let end = NotifyEnd { key, fence, ending: ending.clone(), duration_ms: 1, unreachable_target: None };
+        let ended = fault.step(backend, async || store.end_notify(end.clone()).await).await?;
+        words += &format!(" {started} {ended:?}");
+    }
+    let entries = store.ledger(LedgerQuery { limit: 1_000, ..LedgerQuery::default() }).await?.0;
+    let decided: Vec<_> = entries.into_iter().map(|entry| entry.decided).collect();
+    let sums = store.ledger_sums(None, None, bellwire_core::Time::ZERO).await?;
+    Ok(format!("{words} {decided:?} {sums:?}"))
 }
 
 fn happening(number: u64, dice: &mut Dice) -> IncomingEvent {

@@ -97,6 +97,11 @@ impl EmailChannel {
     fn message(&self, outbound: OutboundMessage) -> Result<MailMessage, String> {
         let content = match &outbound.content {
             OutboundContent::Code(code) => Content::Confirmation { code: code.clone() },
+            OutboundContent::Direct(item, direct) => {
+                let text = MailItem::new(&direct.origin, MailItemKind::Message, &direct.message, item.created_at);
+                let subject = Some(direct.subject.clone().unwrap_or_default());
+                Content::Notification { item: in_conversation(text, item, &outbound.titles), subject }
+            }
             OutboundContent::Notifications(items) => match items.as_slice() {
                 [item] => Content::Notification { item: mail_item(item, &outbound.titles), subject: None },
                 items => Content::Digest(items.iter().map(|item| mail_item(item, &outbound.titles)).collect()),
@@ -248,6 +253,10 @@ fn mail_item(item: &InboxItem, titles: &BTreeMap<String, String>) -> MailItem {
     if let Some(source) = &item.source {
         mail_item = mail_item.from_source(source);
     }
+    in_conversation(mail_item, item, titles)
+}
+
+fn in_conversation(mail_item: MailItem, item: &InboxItem, titles: &BTreeMap<String, String>) -> MailItem {
     match &item.conversation_id {
         Some(id) => mail_item.in_conversation(titles.get(id).unwrap_or(id)),
         None => mail_item,
@@ -381,6 +390,50 @@ mod tests {
         assert_eq!(react, Err("email has no reactions; use intent send or reply".to_owned()));
         let off = channel("").resolve(&send("ada@example.org"));
         assert!(off.is_err_and(|why| why.contains("not configured")));
+    }
+
+    #[test]
+    fn a_held_message_has_its_whole_text_and_its_subject() {
+        let item = InboxItem {
+            id: bellwire_core::NotificationId(Uuid::nil()),
+            user_id: "ada".to_owned(),
+            kind: bellwire_store::InboxItemKind::Message,
+            item_type: InboxItemType::Info,
+            origin: "health".to_owned(),
+            source: None,
+            conversation_id: Some("chat".to_owned()),
+            title: None,
+            message: "The beginning…".to_owned(),
+            repeats: 0,
+            template_error: None,
+            toast: None,
+            correlation_id: None,
+            created_at: Time::ZERO,
+            read_at: None,
+            dismissed_at: None,
+            acted: Vec::new(),
+            created_sequence: 1,
+            changed_sequence: 1,
+        };
+        let direct = bellwire_store::DirectMessage {
+            origin: "health".to_owned(),
+            subject: Some("Your results".to_owned()),
+            message: "The beginning and the end.".to_owned(),
+            needs_allowance: false,
+        };
+        let outbound = OutboundMessage {
+            id: Uuid::nil(),
+            user_id: "ada".to_owned(),
+            target: "ada@example.org".to_owned(),
+            content: OutboundContent::Direct(Box::new(item), direct),
+            titles: BTreeMap::from([("chat".to_owned(), "Check-up".to_owned())]),
+            timezone: None,
+            created_at: Time::ZERO,
+        };
+        let mail = channel("localhost").message(outbound).expect("it can be composed");
+        let text = String::from_utf8(super::super::compose(&mail)).expect("mail is ASCII");
+        assert!(text.contains("\r\nSubject: [health] Your results\r\n"), "{text}");
+        assert!(text.contains("| The beginning and the end.") && text.contains("Conversation: Check-up"), "{text}");
     }
 
     #[test]

@@ -1,0 +1,215 @@
+//! The text of notifications. Each origin's label is bold, which an agent's text cannot be, so that no text imitates
+//! another origin; several notifications in one message are quoted each.
+
+use std::collections::BTreeMap;
+
+use bellwire_core::notify::labelled;
+use bellwire_core::person::{clean, one_line};
+use bellwire_store::{InboxItem, InboxItemType, Settlement};
+
+use super::text::{EntityKind, Text};
+
+/// How many notifications one message shows; the rest is only counted.
+const ITEMS_MAX: usize = 20;
+
+/// A message of these notifications, which are of one conversation.
+pub(super) fn notifications(items: &[InboxItem], titles: &BTreeMap<String, String>) -> Text {
+    let mut text = Text::default();
+    for (index, item) in items.iter().take(ITEMS_MAX).enumerate() {
+        if index > 0 {
+            text.push("\n\n");
+        }
+        push_item(&mut text, item, items.len() > 1);
+    }
+    if items.len() > ITEMS_MAX {
+        text.push("\n\n");
+        text.push_formatted(&format!("and {} more in your inbox", items.len() - ITEMS_MAX), EntityKind::Italic);
+    }
+    let title = items.first().and_then(|item| titles.get(item.conversation_id.as_ref()?));
+    if let Some(title) = title {
+        text.push("\n\n");
+        text.push_formatted(&one_line(title), EntityKind::Italic);
+    }
+    text
+}
+
+/// A notification after it was settled: its text, and what was done.
+pub(super) fn settled(item: &InboxItem, settlement: &Settlement) -> Text {
+    let mut text = Text::default();
+    push_item(&mut text, item, false);
+    text.push("\n\n");
+    text.push_formatted(&settlement_line(settlement), EntityKind::Italic);
+    text
+}
+
+/// What was done with a notification, in one line.
+pub(super) fn settlement_line(settlement: &Settlement) -> String {
+    match &settlement.pressed {
+        Some((_, button)) => format!("Pressed: {}", one_line(&button.label)),
+        None => "Dismissed".to_owned(),
+    }
+}
+
+/// A message of `notify`: the label of its origin, the subject if it has one, the text.
+pub(super) fn direct(origin: &str, subject: Option<&str>, message: &str) -> Text {
+    let mut text = Text::default();
+    match subject.map(one_line).filter(|subject| !subject.is_empty()) {
+        Some(subject) => {
+            push_labelled(&mut text, origin, "");
+            text.push_formatted(&subject, EntityKind::Bold);
+            text.push("\n");
+            text.push(&clean(message));
+        }
+        None => push_labelled(&mut text, origin, &clean(message)),
+    }
+    text
+}
+
+fn push_item(text: &mut Text, item: &InboxItem, is_quoted: bool) {
+    let kind = match item.item_type {
+        InboxItemType::Reminder => "Reminder: ",
+        InboxItemType::Warning => "Warning: ",
+        InboxItemType::Error => "Error: ",
+        InboxItemType::Info | InboxItemType::Success => "",
+    };
+    let message = clean(&item.shown_message());
+    match (&item.title, is_quoted) {
+        (None, false) => push_labelled(text, &item.origin, &format!("{kind}{message}")),
+        (title, _) => {
+            push_labelled(text, &item.origin, kind);
+            text.push_formatted(&one_line(title.as_deref().unwrap_or_default()), EntityKind::Bold);
+            text.push("\n");
+            match is_quoted {
+                true => text.push_formatted(&message, EntityKind::Blockquote),
+                false => text.push(&message),
+            }
+        }
+    }
+    if let Some(source) = &item.source {
+        text.push("\n");
+        text.push_formatted(&format!("source: {}", one_line(source)), EntityKind::Italic);
+    }
+}
+
+/// Appends a text with the bold label of its origin in front.
+fn push_labelled(text: &mut Text, origin: &str, message: &str) {
+    let labelled = labelled(origin, message);
+    let label = labelled.find(']').filter(|_| labelled.starts_with('[')).map_or(0, |at| at + 1);
+    text.push_formatted(&labelled[..label], EntityKind::Bold);
+    text.push(&labelled[label..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwire_core::{NotificationId, Time};
+    use bellwire_store::{InboxItemKind, ToastButton};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn item(origin: &str, item_type: InboxItemType, title: Option<&str>, message: &str) -> InboxItem {
+        InboxItem {
+            id: NotificationId(Uuid::nil()),
+            user_id: "ada".into(),
+            kind: InboxItemKind::Message,
+            item_type,
+            origin: origin.into(),
+            source: None,
+            conversation_id: Some("chat".into()),
+            title: title.map(str::to_owned),
+            message: message.into(),
+            repeats: 0,
+            toast: None,
+            template_error: None,
+            correlation_id: None,
+            created_at: Time::ZERO,
+            read_at: None,
+            dismissed_at: None,
+            acted: Vec::new(),
+            created_sequence: 0,
+            changed_sequence: 0,
+        }
+    }
+
+    /// The text with its formatting as markup.
+    fn shown(text: &Text) -> String {
+        let parts = text.split();
+        assert_eq!(parts.len(), 1);
+        let units: Vec<u16> = parts[0].text.encode_utf16().collect();
+        let mut marks: Vec<(usize, String)> = Vec::new();
+        for entity in &parts[0].entities {
+            let name = format!("{:?}", entity.kind).to_lowercase();
+            marks.push((entity.offset, format!("<{name}>")));
+            marks.push((entity.offset + entity.length, format!("</{name}>")));
+        }
+        let mut out = String::new();
+        for at in 0..=units.len() {
+            for (_, mark) in marks.iter().filter(|(offset, _)| *offset == at) {
+                out.push_str(mark);
+            }
+            if let Some(unit) = units.get(at) {
+                out.push_str(&String::from_utf16(&[*unit]).expect("the tests have no pairs"));
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn a_notification_has_its_origin_in_front() {
+        let titles = BTreeMap::from([("chat".to_owned(), "Trip\nto Rome".to_owned())]);
+        let one = item("butler", InboxItemType::Warning, None, "low disk");
+        assert_eq!(
+            shown(&notifications(&[one], &titles)),
+            "<bold>[butler]</bold> Warning: low disk\n\n<italic>Trip to Rome</italic>"
+        );
+        let titled = item("butler", InboxItemType::Info, Some("Done"), "all tests pass");
+        let titled = InboxItem { source: Some("ci".into()), ..titled };
+        assert_eq!(
+            shown(&notifications(&[titled], &BTreeMap::new())),
+            "<bold>[butler]</bold> <bold>Done</bold>\nall tests pass\n<italic>source: ci</italic>"
+        );
+    }
+
+    #[test]
+    fn no_text_can_imitate_another_origin() {
+        let forged = item("butler", InboxItemType::Info, None, "hi\n\n[bank] Pay now\u{202e}");
+        assert_eq!(
+            shown(&notifications(std::slice::from_ref(&forged), &BTreeMap::new())),
+            "<bold>[butler]</bold> hi\n\n[bank] Pay now"
+        );
+        let both = notifications(&[forged, item("bank", InboxItemType::Info, None, "real")], &BTreeMap::new());
+        assert_eq!(
+            shown(&both),
+            "<bold>[butler]</bold> \n<blockquote>hi\n\n[bank] Pay now</blockquote>\n\n<bold>[bank]</bold> \n\
+             <blockquote>real</blockquote>"
+        );
+    }
+
+    #[test]
+    fn many_notifications_are_counted() {
+        let items: Vec<InboxItem> = (0..30).map(|_| item("b", InboxItemType::Info, None, "x")).collect();
+        assert!(
+            shown(&notifications(&items, &BTreeMap::new())).ends_with("<italic>and 10 more in your inbox</italic>")
+        );
+    }
+
+    #[test]
+    fn a_settled_notification_shows_what_was_done() {
+        let button = ToastButton { label: "Go".into(), prompt: Some("go on".into()) };
+        let one = item("butler", InboxItemType::Info, Some("Go?"), "Shall I?");
+        let pressed = Settlement { pressed: Some((0, button)), at: Time::ZERO };
+        assert_eq!(
+            shown(&settled(&one, &pressed)),
+            "<bold>[butler]</bold> <bold>Go?</bold>\nShall I?\n\n<italic>Pressed: Go</italic>"
+        );
+        let dismissed = Settlement { pressed: None, at: Time::ZERO };
+        assert!(shown(&settled(&one, &dismissed)).ends_with("<italic>Dismissed</italic>"));
+    }
+
+    #[test]
+    fn a_direct_message_has_one_label() {
+        assert_eq!(shown(&direct("health", None, "Take a walk")), "<bold>[health]</bold> Take a walk");
+        assert_eq!(shown(&direct("health", None, "[Health] Take a walk")), "<bold>[Health]</bold> Take a walk");
+        assert_eq!(shown(&direct("health", Some("Now"), "Walk")), "<bold>[health]</bold> <bold>Now</bold>\nWalk");
+    }
+}

@@ -1,0 +1,137 @@
+//! Pacing: how soon the next message may go to a chat, and out of the bot.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// From this many chats on, chats without a pending wait are forgotten.
+const CHATS_MAX: usize = 10_000;
+/// The bot may send this much of its rate at once.
+const BURST: Duration = Duration::from_secs(1);
+
+/// Gives out slots. A slot that was given is used up, whether a message is sent or not.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// The time between two messages of the bot, on average.
+    bot_interval: Duration,
+    /// The time between two messages to one chat.
+    chat_interval: Duration,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    /// When the bot has used up nothing of its rate.
+    bot_free_at: Option<Instant>,
+    /// When each chat may get its next message.
+    chats: HashMap<i64, Instant>,
+}
+
+impl Pace {
+    /// `per_second` 0 = the bot has no limit.
+    pub(crate) fn new(per_second: u64, chat_interval: Duration) -> Self {
+        let bot_interval = 1_000_000_000_u64.checked_div(per_second).map(Duration::from_nanos).unwrap_or_default();
+        Self { bot_interval, chat_interval, slots: Mutex::default() }
+    }
+
+    /// The time between two messages to one chat.
+    pub(crate) fn chat_interval(&self) -> Duration {
+        self.chat_interval
+    }
+
+    /// Waits for a slot, at most `wait_max`. If that is too short, takes none and returns how long it would take.
+    pub(crate) async fn slot(&self, chat: i64, wait_max: Duration) -> Result<(), Duration> {
+        let at = self.reserve(chat, Instant::now(), wait_max)?;
+        tokio::time::sleep_until(at).await;
+        Ok(())
+    }
+
+    /// Holds a chat back, because the provider asked for it.
+    pub(crate) fn hold(&self, chat: i64, time: Duration) {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = Instant::now() + time;
+        let free_at = slots.chats.entry(chat).or_insert(until);
+        *free_at = until.max(*free_at);
+    }
+
+    fn reserve(&self, chat: i64, now: Instant, wait_max: Duration) -> Result<Instant, Duration> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let bot_free_at = slots.bot_free_at.map_or(now, |free_at| free_at.max(now));
+        let chat_at = slots.chats.get(&chat).map_or(now, |free_at| (*free_at).max(now));
+        // Below the burst, the bot's rate does not delay.
+        let bot_at = bot_free_at.checked_sub(BURST.saturating_sub(self.bot_interval)).map_or(now, |at| at.max(now));
+        let at = chat_at.max(bot_at);
+        let wait = at.duration_since(now);
+        if wait > wait_max {
+            return Err(wait);
+        }
+        slots.bot_free_at = Some(bot_free_at + self.bot_interval);
+        if slots.chats.len() >= CHATS_MAX {
+            slots.chats.retain(|_, free_at| *free_at > now);
+        }
+        slots.chats.insert(chat, at + self.chat_interval);
+        Ok(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn waits(pace: &Pace, now: Instant, chats: impl IntoIterator<Item = i64>) -> Vec<u128> {
+        let slot = |chat| pace.reserve(chat, now, LONG).map(|at| at.duration_since(now).as_millis());
+        chats.into_iter().map(|chat| slot(chat).expect("a minute is enough")).collect()
+    }
+
+    #[test]
+    fn one_chat_gets_one_message_per_interval_and_others_do_not_wait_for_it() {
+        let (pace, now) = (Pace::new(30, Duration::from_secs(1)), Instant::now());
+        assert_eq!(waits(&pace, now, [1, 1, 1, 2]), [0, 1000, 2000, 0]);
+        assert_eq!(waits(&pace, now + Duration::from_millis(2500), [1, 2]), [500, 0]);
+    }
+
+    #[test]
+    fn the_bot_sends_a_burst_and_then_its_rate() {
+        let (pace, now) = (Pace::new(10, Duration::ZERO), Instant::now());
+        let mut waited = waits(&pace, now, 0..12);
+        assert_eq!(waited.split_off(10), [100, 200]);
+        assert_eq!(waited, [0; 10]);
+        // After a second without messages, the burst is there again, less the two that were taken ahead.
+        assert_eq!(waits(&pace, now + Duration::from_secs(1), 20..29), [0, 0, 0, 0, 0, 0, 0, 0, 100]);
+    }
+
+    #[test]
+    fn a_wait_that_is_too_long_takes_no_slot() {
+        let (pace, now) = (Pace::new(0, Duration::from_secs(3)), Instant::now());
+        let short = Duration::from_secs(5);
+        assert_eq!(pace.reserve(1, now, short), Ok(now));
+        assert_eq!(pace.reserve(1, now, short), Ok(now + Duration::from_secs(3)));
+        assert_eq!(pace.reserve(1, now, short), Err(Duration::from_secs(6)));
+        assert_eq!(pace.reserve(1, now + Duration::from_secs(1), short), Ok(now + Duration::from_secs(6)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_chat_waits_as_long_as_the_provider_asked() {
+        let pace = Pace::new(30, Duration::from_secs(1));
+        pace.hold(1, Duration::from_secs(7));
+        assert_eq!(pace.slot(1, Duration::from_secs(5)).await, Err(Duration::from_secs(7)));
+        let before = Instant::now();
+        assert_eq!(pace.slot(1, LONG).await, Ok(()));
+        assert_eq!(before.elapsed(), Duration::from_secs(7));
+        assert_eq!(pace.slot(2, Duration::ZERO).await, Ok(()));
+    }
+
+    #[test]
+    fn chats_that_need_not_wait_are_forgotten() {
+        let (pace, now) = (Pace::new(0, Duration::from_millis(1)), Instant::now());
+        for chat in 0..CHATS_MAX as i64 {
+            pace.reserve(chat, now, LONG).expect("no wait");
+        }
+        pace.reserve(-1, now + LONG, LONG).expect("no wait");
+        assert_eq!(pace.slots.lock().expect("no panic").chats.len(), 1);
+    }
+}

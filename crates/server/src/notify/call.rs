@@ -1,0 +1,208 @@
+//! A call of the `notify` tool: from its arguments to its answer.
+
+use bellwire_core::notify::{ErrorClass, NotifyCall, NotifyError, RequestContext};
+use bellwire_core::person::ToolArguments;
+use bellwire_store::{InQuietHours, InboundMessage, NotifyAnswer, NotifyEnding};
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::attempt::{self, Attempt};
+use super::envelope::{DeliverAnswer, DeliverArguments, Outcome};
+use super::prepared::{ClaimContext, Resolved};
+use super::refusal::{Refusal, RefusedRequest};
+use super::{channel_facts, hash_of, switchboard, uuid_of};
+use crate::clock;
+use crate::http::Hub;
+use crate::tools::Context;
+
+/// The answer of the tool.
+pub(crate) struct ToolAnswer {
+    pub(crate) value: Value,
+    pub(crate) is_error: bool,
+}
+
+/// Delivers what an agent asks for, or says why not. Every decision is in the ledger.
+pub(crate) async fn notify(hub: &Hub, context: &Context, arguments: &ToolArguments) -> ToolAnswer {
+    let mut request =
+        RefusedRequest { origin: context.origin(), user_id: context.user_id.clone(), ..RefusedRequest::default() };
+    match decided(hub, context, arguments, &mut request).await {
+        Ok((channel, Some(answer))) => answered(&channel, answer),
+        Ok((_, None)) => failed(NotifyError::unknown_outcome("there is no answer yet; it is still being delivered")),
+        Err(refusal) => {
+            // The store has recorded a refusal without a reason.
+            if !refusal.reason.is_empty() {
+                request.record(hub, &refusal).await;
+            }
+            refused(refusal.error)
+        }
+    }
+}
+
+async fn decided(
+    hub: &Hub,
+    context: &Context,
+    arguments: &ToolArguments,
+    request: &mut RefusedRequest,
+) -> Result<(String, Option<NotifyAnswer>), Refusal> {
+    limit(context)?;
+    let facts = channel_facts(&hub.channels);
+    let mut call = NotifyCall::parse(arguments, &facts)?;
+    (request.channel, request.intent) = (call.channel.to_string(), Some(call.intent));
+    let mut user_id = context.user_id.clone();
+    if call.intent.answers() {
+        user_id = owner(hub, context).await?;
+        if call.request_context.is_none() {
+            let newest = newest_context(hub, context, user_id.as_deref()).await?;
+            call = call.answering(newest, &facts)?;
+        }
+        user_id = check_thread(hub, context, &call).await?.or(user_id);
+    }
+    let request_id = request_id(context, &call);
+    request.request_id = Some(request_id);
+    let channel = call.channel.to_string();
+    let origin = context.origin();
+    let resolved = Resolved::new(hub, &origin, call, request_id, user_id.clone()).await?;
+    if let Some(known) = resolved.known_answer(hub).await? {
+        return Ok((channel, Some(known)));
+    }
+    let prepared = resolved.permitted(hub).await?;
+    let claim = prepared.claim(ClaimContext {
+        on_behalf_of: user_id,
+        conversation_id: context.conversation_id.clone(),
+        correlation_id: Some(context.correlation_id.clone()),
+        in_quiet_hours: InQuietHours::Defer,
+    });
+    let (hub_of_attempt, recipient) = (hub.clone(), prepared.recipient.user_id().map(str::to_owned));
+    let channel_of_attempt = channel.clone();
+    let work = move |attempt: Attempt| -> BoxFuture<'static, Outcome> {
+        let arguments =
+            DeliverArguments { source_butler: origin, notify_request: prepared.envelope(), user_id: recipient };
+        Box::pin(async move {
+            let answer = match &hub_of_attempt.notify.switchboard {
+                Some(remote) => {
+                    attempt.start().await?;
+                    remote.call::<DeliverAnswer>(&arguments).await?
+                }
+                None => switchboard::deliver(&hub_of_attempt, arguments, Some(&attempt)).await,
+            };
+            answer.outcome(request_id, &channel_of_attempt)
+        })
+    };
+    Ok((channel, attempt::run(hub, claim, work).await?))
+}
+
+/// Every call may write to the ledger, so calls count against the token's publishing rate.
+fn limit(context: &Context) -> Result<(), Refusal> {
+    use crate::usage::PublishRefused::TooFast;
+    match context.identity.usage.publish(1, std::time::Instant::now()) {
+        Err(TooFast(exceeded)) => {
+            let error = NotifyError::new(ErrorClass::OverloadRejected, "This agent calls notify too fast");
+            let error = error.retry_after(Some(exceeded.retry_after_seconds));
+            Err(Refusal { error, reason: "too many calls".to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The owner of the conversation in which the tool is called.
+async fn owner(hub: &Hub, context: &Context) -> Result<Option<String>, Refusal> {
+    match (&context.user_id, &context.conversation_id) {
+        (Some(user_id), _) => Ok(Some(user_id.clone())),
+        (None, Some(id)) => Ok(Some(hub.store.conversation(context.caller(), id.clone()).await?.user_id)),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The newest inbound message that this agent has read in this conversation.
+async fn newest_context(hub: &Hub, context: &Context, user_id: Option<&str>) -> Result<RequestContext, Refusal> {
+    let found = match (user_id, &context.conversation_id) {
+        (Some(user_id), Some(conversation_id)) => {
+            hub.store.reply_context(user_id.to_owned(), conversation_id.clone(), context.agent()).await?
+        }
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        let message = "Missing required request_context field 'request_id'. No message that came by a channel has been \
+                       shown in this conversation, so there is nothing to answer: give the request_context of the \
+                       message, or use intent 'send'";
+        Refusal::invalid("request_context", message)
+    })
+}
+
+/// On a channel with threads, the answered message must belong to a conversation that the caller may read. Returns its
+/// sender.
+async fn check_thread(hub: &Hub, context: &Context, call: &NotifyCall) -> Result<Option<String>, Refusal> {
+    let channel = hub.channels.get(call.channel.as_str());
+    if !channel.is_some_and(|channel| channel.answers().needs_thread) {
+        return Ok(None);
+    }
+    let thread = call.request_context.as_ref().and_then(|context| context.source_thread_identity.clone());
+    let found = hub.store.inbound_message(call.channel.to_string(), thread.unwrap_or_default()).await?;
+    let given = call.request_context.as_ref().map(|context| context.source_sender_identity.as_str());
+    let is_readable = |message: &InboundMessage| {
+        given == Some(message.context.source_sender_identity.as_str())
+            && context.caller().may_see(&message.conversation_id, &message.user_id)
+    };
+    // The text is the same whether or not the message exists.
+    let refused = || {
+        let message = "Invalid request_context field 'source_thread_identity': it is no message of a conversation that you \
+                       may read";
+        Refusal::invalid("request_context", message)
+    };
+    found.filter(is_readable).map(|message| Some(message.user_id)).ok_or_else(refused)
+}
+
+/// The id of the request: that of its context, or one per idempotency key, so that a repeat is recognised, or a new one.
+fn request_id(context: &Context, call: &NotifyCall) -> Uuid {
+    match (&call.request_context, &context.idempotency_key) {
+        (Some(given), _) => given.request_id,
+        (None, Some(key)) => uuid_of(&hash_of(&["request", &context.identity.token_id, key])),
+        (None, None) => clock::new_id(),
+    }
+}
+
+fn answered(channel: &str, answer: NotifyAnswer) -> ToolAnswer {
+    let ok = |value| ToolAnswer { value, is_error: false };
+    match answer.ending {
+        NotifyEnding::Delivered { delivery_id } => {
+            ok(json!({ "status": "ok", "delivery": { "channel": channel, "delivery_id": delivery_id } }))
+        }
+        NotifyEnding::Deferred { deliver_at, reason } => ok(json!({
+            "status": "deferred",
+            "notification_id": answer.notification_id.map(|id| id.0),
+            "deliver_at": deliver_at.to_string(),
+            "reason": reason,
+        })),
+        NotifyEnding::Failed { class, message, retryable, retry_after_seconds, first_part } => {
+            let mut failed = failed(NotifyError { class, message, retryable, retry_after_seconds });
+            if let Some(delivery_id) = first_part {
+                failed.value["delivery"] = json!({ "channel": channel, "delivery_id": delivery_id });
+            }
+            failed
+        }
+    }
+}
+
+/// A failed attempt, or one that was not made because of a limit.
+fn failed(error: NotifyError) -> ToolAnswer {
+    let mut value = json!({
+        "status": "error",
+        "error": { "class": error.class.as_str(), "message": error.message, "retryable": error.retryable },
+    });
+    if let Some(seconds) = error.retry_after_seconds {
+        value["retry_after_seconds"] = seconds.into();
+    }
+    ToolAnswer { value, is_error: true }
+}
+
+/// A refused call: a text that says what to fix.
+pub(crate) fn refused(error: NotifyError) -> ToolAnswer {
+    if error.class != ErrorClass::ValidationError {
+        return failed(error);
+    }
+    let value = json!({
+        "status": "error", "error": error.message, "error_class": error.class.as_str(), "retryable": false,
+    });
+    ToolAnswer { value, is_error: true }
+}

@@ -1,0 +1,141 @@
+//! The tools between the processes: `deliver` of the Switchboard and `route.execute` of the Messenger, with the checks of
+//! their callers. A field of the request never authenticates.
+
+use bellwire_core::notify::NotifyError;
+use bellwire_core::person::one_line;
+use schemars::schema_for;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::envelope::{DeliverAnswer, DeliverArguments, DeliverStatus, Envelope, Route, RouteResponse};
+use super::refusal::{Refusal, RefusedRequest};
+use super::{messenger, switchboard};
+use crate::auth::{Identity, Scope, reserved_origin};
+use crate::http::Hub;
+
+/// In characters: the longest origin.
+const ORIGIN_MAX: usize = 128;
+
+/// A tool for other processes of the hub.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DaemonTool {
+    /// The Switchboard's.
+    Deliver,
+    /// The Messenger's.
+    RouteExecute,
+}
+
+impl DaemonTool {
+    /// The name in MCP.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Deliver => "deliver",
+            Self::RouteExecute => "route.execute",
+        }
+    }
+
+    pub(crate) const fn description(self) -> &'static str {
+        match self {
+            Self::Deliver => "Delivers a notify.v1 request through the Messenger, once.",
+            Self::RouteExecute => "Carries out a route.v1 with a notify.v1 request, once.",
+        }
+    }
+
+    pub(crate) fn input_schema(self) -> Map<String, Value> {
+        match self {
+            Self::Deliver => object(schema_for!(DeliverArguments)),
+            Self::RouteExecute => object(schema_for!(Route)),
+        }
+    }
+
+    pub(crate) fn output_schema(self) -> Map<String, Value> {
+        match self {
+            Self::Deliver => object(schema_for!(DeliverAnswer)),
+            Self::RouteExecute => object(schema_for!(RouteResponse)),
+        }
+    }
+
+    /// Calls the tool: its answer, and whether that is a failure.
+    pub(crate) async fn call(self, hub: &Hub, caller: &Identity, arguments: Value) -> (Value, bool) {
+        match self {
+            Self::Deliver => {
+                let answer = deliver(hub, caller, arguments).await;
+                (json(&answer), answer.status == DeliverStatus::Failed)
+            }
+            Self::RouteExecute => {
+                let answer = route_execute(hub, caller, arguments).await;
+                (json(&answer), answer.is_error())
+            }
+        }
+    }
+}
+
+async fn deliver(hub: &Hub, caller: &Identity, arguments: Value) -> DeliverAnswer {
+    match checked_request(caller, arguments) {
+        Ok(arguments) => switchboard::deliver(hub, arguments, None).await,
+        Err(refusal) => {
+            refused_request(caller).record(hub, &refusal).await;
+            DeliverAnswer::refused(refusal.error)
+        }
+    }
+}
+
+/// An admin speaks as itself. A daemon token asserts the origins that its process has authenticated.
+fn checked_request(caller: &Identity, arguments: Value) -> Result<DeliverArguments, Refusal> {
+    let arguments =
+        DeliverArguments::read(arguments).map_err(|error| Refusal::invalid("envelope", error.to_string()))?;
+    let asserted = arguments.source_butler.as_str();
+    let forged = |message: String| Err(Refusal::invalid("origin", format!("source_butler: {message}")));
+    if asserted != arguments.notify_request.origin_butler {
+        return forged("it must equal notify_request.origin_butler".to_owned());
+    }
+    match caller.scope {
+        Scope::Daemon if reserved_origin(asserted).is_some() => forged("this name is reserved".to_owned()),
+        Scope::Daemon if !(1..=ORIGIN_MAX).contains(&asserted.chars().count()) || one_line(asserted) != asserted => {
+            forged(format!("a name has 1 to {ORIGIN_MAX} visible characters on one line"))
+        }
+        Scope::Daemon => Ok(arguments),
+        _ if caller.origin.as_deref() == Some(asserted) => Ok(arguments),
+        _ => forged(format!(
+            "this token speaks as '{}' and for no other origin; name it in the header Bellwire-Origin",
+            caller.origin.as_deref().unwrap_or_default()
+        )),
+    }
+}
+
+async fn route_execute(hub: &Hub, caller: &Identity, arguments: Value) -> RouteResponse {
+    let refusal = match Route::read(arguments) {
+        Ok(route) if is_trusted(hub, caller) => return messenger::execute(hub, route, None).await,
+        Ok(_) => {
+            let message = "The caller is not trusted: only the switchboard's token may call route.execute";
+            Refusal::invalid("caller", message)
+        }
+        Err(error) => Refusal::invalid("envelope", error.to_string()),
+    };
+    refused_request(caller).record(hub, &refusal).await;
+    RouteResponse::of(None, Err(refusal.error), 0)
+}
+
+fn is_trusted(hub: &Hub, caller: &Identity) -> bool {
+    let is_listed = |origin: &str| hub.notify.trusted_route_callers.iter().any(|trusted| trusted == origin);
+    caller.scope == Scope::Daemon && caller.origin.as_deref().is_some_and(is_listed)
+}
+
+fn refused_request(caller: &Identity) -> RefusedRequest {
+    let origin = caller.origin.clone().unwrap_or_else(|| caller.scope.as_str().to_owned());
+    RefusedRequest { origin, ..RefusedRequest::default() }
+}
+
+fn json(answer: &impl Serialize) -> Value {
+    serde_json::to_value(answer).unwrap_or_else(|error| {
+        let failed = NotifyError::unknown_outcome(&format!("the answer cannot be written: {error}"));
+        serde_json::json!({ "status": "failed", "error": failed.message })
+    })
+}
+
+fn object(schema: schemars::Schema) -> Map<String, Value> {
+    match schema.to_value() {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}

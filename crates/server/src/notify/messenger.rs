@@ -1,0 +1,201 @@
+//! The Messenger: the only part that sends. It takes routes and makes one attempt on a channel.
+
+use std::time::Instant;
+
+use bellwire_core::notify::{ErrorClass, NotifyCall, NotifyError};
+use bellwire_core::person::ToolArguments;
+use bellwire_store::{InQuietHours, NotifyAnswer, NotifyEnding};
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::attempt::{self, Attempt};
+use super::envelope::{
+    Delivered, Failure, NotifyRequest, NotifyResponse, Outcome, Route, RouteResponse, SWITCHBOARD, unproven,
+};
+use super::prepared::{ClaimContext, Prepared, Resolved};
+use super::refusal::{Refusal, RefusedRequest};
+use super::{channel_facts, uuid_of};
+use crate::channels::{NotifyMessage, NotifyOutcome, Obstacle};
+use crate::clock;
+use crate::http::Hub;
+
+/// Carries a route out. Its caller is trusted; what it says is not. With an attempt, the same process has claimed the
+/// request; otherwise the Messenger claims it.
+pub(crate) async fn execute(hub: &Hub, route: Route, attempt: Option<&Attempt>) -> RouteResponse {
+    let started = Instant::now();
+    let (context, request_id) = (route.request_context.clone(), route.request_context.0.request_id);
+    let origin = route.input.context.notify_request.origin_butler.clone();
+    let request = RefusedRequest {
+        origin,
+        user_id: route.input.context.user_id.clone(),
+        channel: route.input.context.notify_request.delivery.channel.clone(),
+        intent: Some(route.input.context.notify_request.delivery.intent.into()),
+        request_id: Some(request_id),
+    };
+    let carried_out = match resolve(hub, route).await {
+        Ok(resolved) => match attempt {
+            Some(attempt) => send_claimed(hub, resolved, attempt).await.map(|outcome| (outcome, None)),
+            None => claim_and_send(hub, resolved).await,
+        },
+        Err(refusal) => Err(refusal),
+    };
+    let millis = |duration_ms: Option<u64>| {
+        duration_ms.unwrap_or_else(|| u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX))
+    };
+    match carried_out {
+        Ok((outcome, duration_ms)) => {
+            RouteResponse::of(Some(context), Ok(NotifyResponse::of(request_id, outcome)), millis(duration_ms))
+        }
+        Err(refusal) => {
+            // The outcome of a claimed request is recorded with its claim, and the store has recorded a refusal without a
+            // reason.
+            if attempt.is_none() && !refusal.reason.is_empty() {
+                request.record(hub, &refusal).await;
+            }
+            let response = NotifyResponse::of(request_id, Err(refusal.error.into()));
+            RouteResponse::of(Some(context), Ok(response), millis(None))
+        }
+    }
+}
+
+/// Checks the route and the request in it, and resolves the target again.
+async fn resolve(hub: &Hub, route: Route) -> Result<Resolved, Refusal> {
+    let context = &route.request_context.0;
+    let (request, user_id) = (route.input.context.notify_request, route.input.context.user_id);
+    if context.source_endpoint_identity != SWITCHBOARD {
+        let message = "request_context.source_endpoint_identity: a route comes from the switchboard";
+        return Err(Refusal::invalid("route", message));
+    }
+    if context.source_sender_identity != request.origin_butler {
+        let message = "request_context.source_sender_identity: it is not the origin_butler of the notify request";
+        return Err(Refusal::invalid("origin", message));
+    }
+    let is_other = |id: Uuid| id != context.request_id;
+    if request.request_context.as_ref().is_some_and(|own| is_other(own.0.request_id)) {
+        let message = "request_context.request_id: it is not the request_id of the notify request";
+        return Err(Refusal::invalid("route", message));
+    }
+    let request_id = context.request_id;
+    let origin = request.origin_butler.clone();
+    let call = checked_call(hub, request)?;
+    Resolved::new(hub, &origin, call, request_id, user_id).await
+}
+
+/// Applies the rules of the tool's arguments to a request from outside.
+pub(super) fn checked_call(hub: &Hub, request: NotifyRequest) -> Result<NotifyCall, Refusal> {
+    let delivery = request.delivery;
+    let context = request.request_context;
+    let arguments = json!({
+        "channel": delivery.channel, "intent": delivery.intent, "message": delivery.message,
+        "recipient": delivery.recipient, "subject": delivery.subject, "emoji": delivery.emoji,
+        "request_context": context,
+    });
+    let arguments = ToolArguments::parse(arguments).map_err(|message| Refusal::invalid("request", message))?;
+    let call = NotifyCall::parse(&arguments, &channel_facts(&hub.channels))?;
+    match call.intent.answers() && call.request_context.is_none() {
+        true => Err(Refusal::invalid("request_context", "Missing required request_context field 'request_id'")),
+        false => Ok(call),
+    }
+}
+
+/// Sends a request that this process has claimed, if its target is still permitted.
+async fn send_claimed(hub: &Hub, resolved: Resolved, attempt: &Attempt) -> Result<Outcome, Refusal> {
+    let prepared = resolved.permitted(hub).await?;
+    if prepared.key != attempt.key {
+        let error = NotifyError::new(ErrorClass::InternalError, "The target has changed since it was checked");
+        return Ok(Err(error.into()));
+    }
+    Ok(send(hub.clone(), prepared, attempt.clone()).await)
+}
+
+/// Claims a request that another process sent, and sends it.
+async fn claim_and_send(hub: &Hub, resolved: Resolved) -> Result<(Outcome, Option<u64>), Refusal> {
+    let channel = resolved.channel().to_string();
+    if let Some(known) = resolved.known_answer(hub).await? {
+        let duration_ms = known.duration_ms;
+        return Ok((outcome_of(Some(known), &channel), Some(duration_ms)));
+    }
+    let prepared = resolved.permitted(hub).await?;
+    let claim = prepared.claim(ClaimContext {
+        on_behalf_of: None,
+        conversation_id: None,
+        correlation_id: None,
+        in_quiet_hours: InQuietHours::Refuse,
+    });
+    let hub_of_attempt = hub.clone();
+    let work =
+        move |attempt: Attempt| -> BoxFuture<'static, Outcome> { Box::pin(send(hub_of_attempt, prepared, attempt)) };
+    let answer = attempt::run(hub, claim, work).await?;
+    let duration_ms = answer.as_ref().map(|answer| answer.duration_ms);
+    Ok((outcome_of(answer, &channel), duration_ms))
+}
+
+/// The outcome in a recorded answer; without one, it is not known in time.
+pub(super) fn outcome_of(answer: Option<NotifyAnswer>, channel: &str) -> Outcome {
+    let delivered = |delivery_id: String| Delivered { channel: channel.to_owned(), delivery_id };
+    let Some(answer) = answer else { return Err(unproven("there is no answer yet; it is still being delivered")) };
+    match answer.ending {
+        NotifyEnding::Delivered { delivery_id } => Ok(delivered(delivery_id)),
+        NotifyEnding::Deferred { deliver_at, .. } => {
+            let message = format!("The recipient has quiet hours; it is delivered at {deliver_at}");
+            Err(NotifyError::invalid(message).into())
+        }
+        NotifyEnding::Failed { class, message, retryable, retry_after_seconds, first_part } => Err(Failure {
+            error: NotifyError { class, message, retryable, retry_after_seconds },
+            first_part: first_part.map(delivered),
+        }),
+    }
+}
+
+/// Makes the one attempt. The start is committed before the channel is called.
+async fn send(hub: Hub, prepared: Prepared, attempt: Attempt) -> Outcome {
+    let Some(channel) = hub.channels.get(prepared.call.channel.as_str()) else {
+        return Err(NotifyError::invalid("The hub has no such channel").into());
+    };
+    attempt.start().await?;
+    let Prepared { origin, call, target, recipient, key, .. } = prepared;
+    let (name, address) = (call.channel.to_string(), target.target.clone());
+    let message = NotifyMessage {
+        id: uuid_of(&key),
+        intent: call.intent,
+        origin,
+        target,
+        user_id: recipient.user_id().map(str::to_owned),
+        message: call.message,
+        subject: call.subject,
+        timezone: attempt.timezone.clone(),
+        at: clock::now(),
+    };
+    let outcome = channel.notify(message).await;
+    if matches!(outcome, NotifyOutcome::Unreachable { .. }) {
+        attempt.note_unreachable(&address);
+    }
+    classified(outcome, &name)
+}
+
+/// What an attempt on a channel means for the caller.
+fn classified(outcome: NotifyOutcome, channel: &str) -> Outcome {
+    let delivered = |delivery_id: String| Delivered { channel: channel.to_owned(), delivery_id };
+    match outcome {
+        NotifyOutcome::Delivered { delivery_id } => Ok(delivered(delivery_id)),
+        NotifyOutcome::Partial { delivery_id, delivered: count, parts, reason } => {
+            let message = format!("{count} of {parts} parts delivered: {reason}");
+            let error = NotifyError::new(ErrorClass::InternalError, message);
+            Err(Failure { error, first_part: Some(delivered(delivery_id)) })
+        }
+        NotifyOutcome::Refused { reason } | NotifyOutcome::Unreachable { reason } => {
+            Err(NotifyError::invalid(reason).into())
+        }
+        NotifyOutcome::TryAgain { obstacle, reason, retry_after } => {
+            let class = match obstacle {
+                Obstacle::Unavailable => ErrorClass::TargetUnavailable,
+                Obstacle::Overloaded => ErrorClass::OverloadRejected,
+                Obstacle::TimedOut => ErrorClass::Timeout,
+            };
+            let seconds = retry_after.map(|wait| wait.as_secs().max(1));
+            Err(NotifyError::new(class, reason).retry_after(seconds).into())
+        }
+        NotifyOutcome::Unknown { reason } => Err(unproven(&reason)),
+    }
+}

@@ -1,0 +1,66 @@
+//! Replies and reactions: to their thread or nowhere.
+
+use serde_json::json;
+
+use super::{ADAS, Scene, agent, context, wire};
+
+#[tokio::test]
+async fn a_reaction_goes_to_its_message() {
+    let scene = Scene::open().await;
+    let inbound = scene.says(3).await;
+    let react = json!({"channel": "pager", "intent": "react", "emoji": "\u{1f44d}", "request_context": wire(&inbound)});
+    assert_eq!(scene.notify(react).await["status"], "ok");
+    let message = scene.pager.messages().remove(0);
+    assert_eq!(
+        (message.target.reaction.as_deref(), message.target.thread),
+        (Some("\u{1f44d}"), inbound.source_thread_identity)
+    );
+    assert_eq!((scene.inbox().await.len(), message.message), (0, None));
+}
+
+#[tokio::test]
+async fn a_thread_that_the_caller_may_not_read_is_refused_like_one_that_does_not_exist() {
+    let scene = Scene::open().await;
+    let adas = scene.says(3).await;
+    let reply = |context: &bellwire_core::notify::RequestContext| json!({"channel": "pager", "intent": "reply", "message": "Yes", "request_context": wire(context)});
+    let bobs = agent(&scene.hub, "health", "bob").await;
+    let foreign = scene.notify_as(&bobs, reply(&adas), json!({})).await;
+    let missing = scene.notify_as(&bobs, reply(&context(99)), json!({})).await;
+    assert_eq!((&foreign["error"], &foreign["error_class"]), (&missing["error"], &json!("validation_error")));
+    let mut forged = adas.clone();
+    forged.source_sender_identity = "eve".into();
+    assert!(scene.refusal(reply(&forged)).await.contains("source_thread_identity"));
+    let mut bad = adas;
+    bad.source_thread_identity = Some(ADAS.into());
+    assert!(scene.refusal(reply(&bad)).await.contains("source_thread_identity"));
+    assert_eq!(scene.pager.messages().len(), 0);
+    assert_eq!(scene.decisions().await, ["refused"; 4]);
+}
+
+#[tokio::test]
+async fn one_message_has_at_most_twenty_answers_whatever_request_id_the_agent_gives() {
+    let scene = Scene::open().await;
+    let inbound = scene.says(3).await;
+    for number in 0..20 {
+        let mut context = wire(&inbound);
+        context["request_id"] = json!(uuid::Uuid::from_u128(number));
+        let reply = json!({"channel": "pager", "intent": "reply", "message": "Yes", "request_context": context});
+        assert_eq!(scene.notify(reply).await["status"], "ok");
+    }
+    let reply = json!({"channel": "pager", "intent": "reply", "message": "Yes", "request_context": wire(&inbound)});
+    assert!(scene.refusal(reply).await.starts_with("This message has had 20 replies and reactions"));
+    assert_eq!(scene.pager.messages().len(), 20);
+}
+
+#[tokio::test]
+async fn a_sub_agent_answers_what_it_has_read_itself() {
+    let scene = Scene::open().await;
+    scene.says(3).await;
+    scene.reads("call_1").await;
+    let reply = json!({"channel": "pager", "intent": "reply", "message": "Yes"});
+    let scout = json!({"conversation_id": "chat", "agent": "scout"});
+    let answer = scene.notify_as(&scene.health, reply.clone(), scout).await;
+    assert!(answer["error"].as_str().unwrap().starts_with("Missing required request_context field"), "{answer}");
+    let admin = scene.notify_as(&scene.hub.admin, reply, json!({"conversation_id": "chat"})).await;
+    assert_eq!(admin["status"], "ok", "the conversation says whose it is: {admin}");
+}
