@@ -3,16 +3,22 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { newPerson, stage } from './browser.mjs';
 import { fillHub, openConsole } from './console.mjs';
-import { until } from './hub.mjs';
+import { startTelegram, until } from './hub.mjs';
 import { mailServer } from './mail.mjs';
 
 const variables = {};
-let mail;
+let [mail, telegram] = [null, null];
 before(async () => {
-  mail = await mailServer();
-  Object.assign(variables, { BELLWIRE_EMAIL_HOST: '127.0.0.1', BELLWIRE_EMAIL_PORT: String(mail.port), BELLWIRE_EMAIL_TLS: 'none' });
+  [mail, telegram] = await Promise.all([mailServer(), startTelegram()]);
+  Object.assign(variables, {
+    BELLWIRE_EMAIL_HOST: '127.0.0.1', BELLWIRE_EMAIL_PORT: String(mail.port), BELLWIRE_EMAIL_TLS: 'none',
+    BELLWIRE_TELEGRAM_TOKEN: telegram.token, BELLWIRE_TELEGRAM_API_URL: telegram.url,
+  });
 });
-after(() => mail.close());
+after(() => {
+  mail.close();
+  telegram.stop();
+});
 const here = stage({ hubVariables: variables });
 const admin = (method, where, body) => here.hub.call(here.hub.admin, method, where, body);
 const failure = (person, tool = 'vault_search', more = {}) => ({ type: 'tool.call.failure', source: 'tool_executor', severity: 'error', payload: { tool_name: tool, error_type: 'timeout' }, conversation_id: 'chat', user_id: person.user, ...more });
@@ -253,6 +259,22 @@ describe('settings', () => {
     await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByText('confirmed', { exact: true }).waitFor();
     assert.equal((await person.call('GET', '/settings')).email.confirmed, true);
+  });
+
+  test('Telegram is paired by the code, with a link and a QR code', async (t) => {
+    const { person, page } = await openConsole(t, here, { path: '/settings' });
+    await page.getByRole('button', { name: 'Pair a chat' }).click();
+    await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+    const code = (await page.locator('.pairing pre').textContent()).trim();
+    const link = await page.getByRole('link', { name: 'Open the chat' }).getAttribute('href');
+    assert.match(code, /^\/start [\w-]{22}$/);
+    assert.ok(link.endsWith(`?start=${code.slice(7)}`), link);
+    await telegram.type(4711, code);
+    await page.getByText('paired', { exact: true }).waitFor();
+    await page.getByText('Paired.').waitFor();
+    assert.deepEqual((await person.call('GET', '/settings')).telegram, { enabled: true, chat_id: 4711, paired: true });
+    await page.getByRole('switch', { name: 'Write to me on Telegram' }).click();
+    await until('switched off', async () => !(await person.call('GET', '/settings')).telegram.enabled);
   });
 
   test('muted origins, toasts and the theme', async (t) => {
