@@ -38,7 +38,10 @@ async def meet(name, client, version):
             assert tool.output_schema["type"] == "object"
             example = json.loads(tool.description.split("Example: ")[-1])
             answer = checked(await client.call_tool(tool.name, example))
-            assert answer["success"] is True, (tool.name, answer)
+            if tool.name == "notify":  # This hub has no channel, and says so.
+                assert answer["status"] == "error" and answer["error_class"] == "validation_error", answer
+            else:
+                assert answer["success"] is True, (tool.name, answer)
         publish(name)
         answer = checked(await client.call_tool("check_notifications", {}))
         assert name in answer["notifications"], answer

@@ -63,7 +63,9 @@ async function meet(name, client, transport, revision) {
     assert.equal(tool.outputSchema.type, 'object')
     const example = JSON.parse(tool.description.split('Example: ').at(-1))
     const result = await client.callTool({ name: tool.name, arguments: example })
-    assert.equal(checked(result).success, true, `${tool.name}: ${result.content[0].text}`)
+    // This hub has no channel, and `notify` says so.
+    const expected = tool.name === 'notify' ? { error_class: 'validation_error' } : { success: true }
+    assert.partialDeepStrictEqual(checked(result), expected, `${tool.name}: ${result.content[0].text}`)
   }
   await publish(name)
   const read = checked(await client.callTool({ name: 'check_notifications', arguments: {} }))

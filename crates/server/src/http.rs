@@ -25,6 +25,7 @@ mod in_progress;
 mod inbox;
 mod inject;
 mod intake;
+mod json_tree;
 mod mcp;
 mod metrics;
 mod new_event;
@@ -39,6 +40,7 @@ mod pipeline;
 mod query;
 mod reminders;
 pub mod router;
+mod sessions;
 mod settings;
 mod shape;
 mod stream;
@@ -71,6 +73,7 @@ use crate::channels::{Channels, UnsubscribeLinks};
 use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
 use crate::tools::NotificationThrottle;
+use crate::wrong_codes::WrongCodes;
 
 /// The shared state of all handlers. Every request clones it several times, so it is one `Arc`.
 #[derive(Clone)]
@@ -91,6 +94,10 @@ pub(crate) struct Parts {
     pub(crate) revoked: broadcast::Sender<String>,
     /// Signs and verifies unsubscribe links.
     pub(crate) unsubscribe: UnsubscribeLinks,
+    /// Wrong sign-in codes.
+    pub(crate) wrong_codes: WrongCodes,
+    /// The URL that clients use, if the operator has configured one.
+    pub(crate) public_url: Option<String>,
     /// The channels to people.
     pub(crate) channels: Channels,
     /// The path of `notify` requests.

@@ -7,6 +7,7 @@
 //! ([`Standin::fail_next`], [`Standin::hold`]).
 //!
 //! ```
+//! # let _ = rustls::crypto::ring::default_provider().install_default();
 //! # tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
 //! let telegram = telegram_standin::Standin::start();
 //! telegram.types(7, "hello");

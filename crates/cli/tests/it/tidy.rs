@@ -180,13 +180,17 @@ fn the_code_map_names_files_that_exist() {
 }
 
 /// Where a channel may be named besides its own folder, and why.
-const NAMES_CHANNELS: [(&str, &str); 6] = [
+const NAMES_CHANNELS: [(&str, &str); 10] = [
     ("crates/server/src/channels.rs", "declares the modules"),
     ("crates/server/src/channels/registry.rs", "lists the channels"),
     ("crates/server/src/config", "has a section for each channel"),
     ("crates/server/src/tools/send_notification.rs", "the description of the tool is fixed"),
     ("crates/core/src/person/older_settings.rs", "reads what earlier versions stored"),
     ("crates/core/src/event/known_types.rs", "has an example of a payload"),
+    ("crates/core/src/notify/call.rs", "the description of an argument has an example"),
+    ("crates/core/src/notify/request_context.rs", "the descriptions of its fields have examples"),
+    ("crates/server/src/tools/notify.rs", "the description of the tool has examples"),
+    ("crates/server/src/http/channel_calls.rs", "the description of a body has an example"),
 ];
 
 /// A new channel needs its folder and a line in the registry, because nothing else knows a channel by name. Comments and unit
@@ -207,6 +211,10 @@ fn nothing_outside_its_folder_names_a_channel() {
         let shown = path.strip_prefix(root()).expect("a file of the project").display().to_string().replace('\\', "/");
         let is_own = channels.iter().any(|name| shown.starts_with(&format!("crates/server/src/channels/{name}")));
         if is_own || NAMES_CHANNELS.iter().any(|(allowed, _)| shown.starts_with(allowed)) {
+            continue;
+        }
+        // Unit tests in a file of their own.
+        if shown.ends_with("/tests.rs") {
             continue;
         }
         let text = std::fs::read_to_string(&path).expect("a source file");

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::{Event, Payload, Severity};
+use crate::notify::RequestContext;
 
 /// An event type that Bellwire knows.
 #[derive(Debug)]
@@ -38,8 +39,10 @@ pub struct PayloadField {
 /// When a bundled template shows a field.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// If it is there.
+    /// If it is there, as it usually is.
     Yes,
+    /// If it is there, which is rare: samples do not have it.
+    IfPresent,
     /// If none of these fields is there.
     Without(&'static [&'static str]),
     /// If it is there, instead of these fields.
@@ -60,6 +63,7 @@ impl Shown {
         };
         match self {
             Self::Yes => "yes".to_owned(),
+            Self::IfPresent => "if there is one".to_owned(),
             Self::Without(others) => format!("if there is no {}", list(others, "and no")),
             Self::Instead(others) => format!("instead of {}", list(others, "and")),
             Self::InBatch => "if several come together".to_owned(),
@@ -76,21 +80,30 @@ impl KnownType {
 
     /// A made-up event of this type with the fields that an event usually has. Samples with different numbers differ.
     pub fn sample(&self, number: usize) -> Event {
-        let usual = |field: &&PayloadField| !matches!(field.shown, Shown::Without(_) | Shown::Instead(_));
-        self.event_with(self.fields.iter().filter(usual), number)
+        self.event_with(self.fields.iter().filter(|field| field.is_usual()), number)
     }
 
     fn event_with<'a>(&self, fields: impl Iterator<Item = &'a PayloadField>, number: usize) -> Event {
         let payload: Map<String, Value> =
             fields.map(|field| (field.name.to_owned(), numbered(field.value(), number))).collect();
         if let (Self { name: "user.message", .. }, Some(text)) = (self, payload.get("text").and_then(Value::as_str)) {
-            return Event::user_message(text).expect("the example is a message");
+            let context = payload.get("request_context").and_then(|context| RequestContext::parse(context).ok());
+            let message = match context {
+                Some(context) => Event::user_message_in(text, &context),
+                None => Event::user_message(text),
+            };
+            return message.expect("the example is a message");
         }
         Event::internal(self.name, self.source, self.severity, Payload::known(payload))
     }
 }
 
 impl PayloadField {
+    /// Whether an event of the type usually has it.
+    fn is_usual(&self) -> bool {
+        !matches!(self.shown, Shown::IfPresent | Shown::Without(_) | Shown::Instead(_))
+    }
+
     /// The example as a JSON value.
     pub fn value(&self) -> Value {
         serde_json::from_str(self.example).expect("examples are JSON")
@@ -411,7 +424,15 @@ pub const KNOWN_TYPES: &[KnownType] = &[
         meaning: "the person says something to a working agent; only the messages and actions calls publish it",
         source: super::PERSON,
         severity: Severity::Info,
-        fields: &[field("text", "the message, shown whole", r#""what about this other approach?""#, Shown::Yes)],
+        fields: &[
+            field("text", "the message, shown whole", r#""what about this other approach?""#, Shown::Yes),
+            field(
+                "request_context",
+                "for a message that came by a channel such as Telegram: what `notify` needs to reply or react",
+                r#"{"request_id":"018f2f6e-4c9a-7b61-9a53-0d0c3a3a7c11","source_channel":"telegram","source_endpoint_identity":"telegram:42","source_sender_identity":"1815","source_thread_identity":"1815:7","received_at":"2026-05-03T09:30:00Z"}"#,
+                Shown::IfPresent,
+            ),
+        ],
     },
 ];
 
@@ -437,8 +458,16 @@ mod tests {
 
     /// Whether the text shows the field's example, and not only as a part of a word.
     fn is_in(field: &PayloadField, text: &str) -> bool {
-        let value = match field.value() {
-            Value::String(value) => value,
+        match field.value() {
+            // The template shows the parts of an object, not its JSON.
+            Value::Object(parts) => parts.values().all(|part| has_word(text, part)),
+            value => has_word(text, &value),
+        }
+    }
+
+    fn has_word(text: &str, value: &Value) -> bool {
+        let value = match value {
+            Value::String(value) => value.clone(),
             value => value.to_string(),
         };
         let same = |one: Option<char>, other: Option<char>| {
@@ -463,8 +492,7 @@ mod tests {
                 continue;
             };
             assert!(known.severity >= subscriber.severity_filter, "{}: the sample is filtered", known.name);
-            let usual: Vec<_> =
-                known.fields.iter().filter(|one| !matches!(one.shown, Shown::Without(_) | Shown::Instead(_))).collect();
+            let usual: Vec<_> = known.fields.iter().filter(|field| field.is_usual()).collect();
             let (one, two) = (shown(known, subscriber, &usual, 1), shown(known, subscriber, &usual, 2));
             for field in known.fields {
                 let what = format!("{}.{} in {one:?} and {two:?}", known.name, field.name);
@@ -474,6 +502,10 @@ mod tests {
                 };
                 match field.shown {
                     Shown::Yes => assert!(is_in(field, &one), "{what}"),
+                    Shown::IfPresent => {
+                        let with = shown(known, subscriber, &only(&[]), 1);
+                        assert!(!is_in(field, &one) && is_in(field, &with), "{what}: {with:?}");
+                    }
                     Shown::No => assert!(!is_in(field, &one) && !is_in(field, &two), "{what}"),
                     Shown::InBatch => assert!(!is_in(field, &one) && is_in(field, &two), "{what}"),
                     Shown::Without(others) => {

@@ -128,10 +128,10 @@ mod tests {
 
     #[test]
     fn an_allowed_target_is_compared_like_a_target() {
-        let allowed = AllowedTarget::parse(" email: Ada@Example.org ").unwrap();
+        let allowed = AllowedTarget::parse(" email: Ada@Example.org ").expect("it is a target");
         assert!(allowed.is("email", "ada@example.ORG"));
         assert!(!allowed.is("telegram", "ada@example.org") && !allowed.is("email", "ada@example.org.evil"));
-        assert_eq!(AllowedTarget::parse("telegram:-100:7").unwrap().target, "-100:7");
+        assert_eq!(AllowedTarget::parse("telegram:-100:7").expect("it is a target").target, "-100:7");
         for wrong in ["", "email", "email:", ":x", "E-mail:x", "email:a\nb"] {
             assert!(AllowedTarget::parse(wrong).is_err(), "{wrong}");
         }

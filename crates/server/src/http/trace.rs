@@ -199,8 +199,8 @@ impl From<Decision> for VerdictBody {
     fn from(decision: Decision) -> Self {
         Self {
             subscriber: decision.subscriber,
-            conversation_id: non_empty(decision.conversation_id),
-            agent: non_empty(decision.agent),
+            conversation_id: decision.conversation_id,
+            agent: decision.agent,
             verdict: decision.verdict,
             reason: decision.reason,
             filter: decision.filter,
@@ -247,8 +247,8 @@ impl Progress {
         let disabled = decision.filter == Some(FilterKind::Disabled);
         Self {
             subscriber: decision.subscriber.clone(),
-            conversation_id: non_empty(decision.conversation_id.clone()),
-            agent: non_empty(decision.agent.clone()),
+            conversation_id: decision.conversation_id.clone(),
+            agent: decision.agent.clone(),
             subscriber_state: if disabled { "disabled" } else { "active" },
             states: states.unwrap_or_default().iter().map(ToString::to_string).collect(),
         }
@@ -277,7 +277,7 @@ impl From<Superseded> for SupersededBy {
 impl From<PersonTrace> for PersonTraceBody {
     fn from(trace: PersonTrace) -> Self {
         Self {
-            notification: trace.item.map(InboxItemBody::from),
+            notification: trace.item.map(|item| InboxItemBody::of(item, &trace.deliveries)),
             due_at: trace.due_at.map(Rfc3339Time),
             template_error: trace.template_error,
             deliveries: trace.deliveries.into_iter().map(DeliveryBody::from).collect(),
@@ -305,9 +305,4 @@ impl From<NotificationView> for TracedNotification {
             ended_at: view.ended_at.map(Rfc3339Time),
         }
     }
-}
-
-/// The id, or `None` for the empty one that a decision without a conversation has.
-fn non_empty(id: Arc<str>) -> Option<Arc<str>> {
-    Some(id).filter(|id| !id.is_empty())
 }

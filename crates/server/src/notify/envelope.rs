@@ -19,4 +19,5 @@ pub(crate) use read::Envelope;
 pub(crate) use route::{MCP_CHANNEL, Route, SWITCHBOARD};
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 mod tests;

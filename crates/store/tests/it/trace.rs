@@ -115,7 +115,7 @@ on_every_store! {
         let id = backend.publish(event).await.event_id.to_string();
         let bound = Caller { conversation_id: Some("chat".into()), ..Caller::user("ada") };
         let trace = store.trace(bound, id.clone()).await.unwrap();
-        assert!(trace.verdicts.iter().all(|one| &*one.conversation_id == "chat") && trace.verdicts.len() == 1);
+        assert!(trace.verdicts.iter().all(|one| one.conversation_id.as_deref() == Some("chat")) && trace.verdicts.len() == 1);
         assert_eq!(store.trace(Caller::user("ada"), id).await.unwrap().verdicts.len(), 2);
     }
 

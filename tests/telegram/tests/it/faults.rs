@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use telegram_standin::{Fault, Standin};
 
-use crate::{ADA, call, result, standin};
+use crate::{ADA, call, client, result, standin};
 
 async fn attempt(standin: &Standin) -> Result<Value, reqwest::Error> {
     let url = format!("{}/bot{}/sendMessage", standin.url(), standin.token());
-    let sending = reqwest::Client::new().post(url).json(&json!({"chat_id": ADA, "text": "x"}));
+    let sending = client().post(url).json(&json!({"chat_id": ADA, "text": "x"}));
     sending.send().await?.json().await
 }
 

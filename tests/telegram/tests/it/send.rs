@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::{ADA, call, refused, result, standin};
+use crate::{ADA, call, client, refused, result, standin};
 
 #[tokio::test]
 async fn a_text_has_at_most_4096_utf_16_units() {
@@ -95,11 +95,11 @@ async fn a_chat_that_is_sent_too_much_answers_429_with_retry_after() {
 async fn parameters_come_as_json_form_or_query_and_names_of_methods_in_any_case() {
     let standin = standin();
     let base = format!("{}/bot{}", standin.url(), standin.token());
-    let client = reqwest::Client::new();
+    let http = client();
     let form = [("chat_id", "1815"), ("text", "a form"), ("entities", r#"[{"type":"bold","offset":0,"length":1}]"#)];
-    let response = client.post(format!("{base}/SENDMESSAGE")).form(&form).send().await.expect("an answer");
+    let response = http.post(format!("{base}/SENDMESSAGE")).form(&form).send().await.expect("an answer");
     assert!(response.status().is_success(), "{}", response.text().await.expect("a body"));
-    let response = reqwest::get(format!("{base}/sendmessage?chat_id={ADA}&text=a+query&unknown=1")).await;
+    let response = client().get(format!("{base}/sendmessage?chat_id={ADA}&text=a+query&unknown=1")).send().await;
     assert!(response.expect("an answer").status().is_success());
     let texts: Vec<String> = standin.sent(ADA).into_iter().map(|message| message.text).collect();
     assert_eq!(texts, ["a form", "a query"]);
@@ -110,9 +110,9 @@ async fn parameters_come_as_json_form_or_query_and_names_of_methods_in_any_case(
 async fn a_wrong_token_and_an_unknown_method_are_refused() {
     let standin = standin();
     assert_eq!(refused(&standin, "sendFax", json!({})).await, (404, "Not Found: method not found".to_owned()));
-    let wrong = reqwest::get(format!("{}/bot1:x/getMe", standin.url())).await.expect("an answer");
+    let wrong = client().get(format!("{}/bot1:x/getMe", standin.url())).send().await.expect("an answer");
     assert_eq!(wrong.status(), 401);
-    let nothing = reqwest::get(format!("{}/getMe", standin.url())).await.expect("an answer");
+    let nothing = client().get(format!("{}/getMe", standin.url())).send().await.expect("an answer");
     assert_eq!(nothing.status(), 404);
     assert_eq!(result(&standin, "getMe", json!({})).await["username"], "standin_bot");
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::{ADA, call, refused, result, standin};
+use crate::{ADA, call, client, refused, result, standin};
 
 fn ids(updates: &Value) -> Vec<i64> {
     updates.as_array().expect("a list").iter().map(|update| update["update_id"].as_i64().expect("an id")).collect()
@@ -126,7 +126,7 @@ async fn other_processes_type_and_press_over_http() {
     let standin = Arc::new(standin());
     let post = async |action: &str, body: Value| -> String {
         let url = format!("{}/standin/{action}", standin.url());
-        let response = reqwest::Client::new().post(url).json(&body).send().await.expect("an answer");
+        let response = client().post(url).json(&body).send().await.expect("an answer");
         response.text().await.expect("a text")
     };
     let bot = standin.clone();
