@@ -4,6 +4,8 @@
 //! Readers have their own connections and see only committed rows.
 
 mod chats;
+mod chats_read;
+mod chats_write;
 mod conversation_list;
 mod erase;
 mod event_list;

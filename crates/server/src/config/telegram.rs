@@ -33,7 +33,7 @@ pub enum TelegramMode {
     Poll,
     /// Telegram pushes them to the hub.
     Webhook,
-    /// Another hub receives them; this one only sends.
+    /// They do not: this process only sends, and another one receives.
     Send,
 }
 

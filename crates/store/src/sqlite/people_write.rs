@@ -25,7 +25,7 @@ pub(super) fn write(connection: &Connection, changes: &PeopleChanges) -> rusqlit
     direct_messages(connection, changes)?;
     reminders(connection, changes)?;
     confirmations(connection, changes)?;
-    super::chats::write(connection, &changes.chats)?;
+    super::chats_write::write(connection, &changes.chats)?;
     for (name, value) in &changes.secrets {
         connection.execute("INSERT INTO secrets (name, value) VALUES (?, ?)", params![name, value])?;
     }

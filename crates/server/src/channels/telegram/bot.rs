@@ -36,8 +36,10 @@ pub(super) struct Bot {
     pub(super) received: Notify,
     pub(super) answers: Semaphore,
     username: Mutex<Option<String>>,
-    /// What does not work, from the latest calls.
+    /// Why calls are refused, from the latest one.
     failing: Mutex<Option<String>>,
+    /// Why no updates arrive. Other calls may work meanwhile.
+    not_receiving: Mutex<Option<String>>,
 }
 
 /// Why there is no slot to send in. Nothing was sent.
@@ -71,6 +73,7 @@ impl Bot {
             answers: Semaphore::new(ANSWERS_MAX),
             username: Mutex::default(),
             failing: Mutex::default(),
+            not_receiving: Mutex::default(),
         }))
     }
 
@@ -122,15 +125,18 @@ impl Bot {
             // Nothing new is known about the settings.
             Err(CallError::NotSent { .. } | CallError::Unknown { .. }) => return,
         };
-        self.set_failing(failing);
+        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = failing;
     }
 
-    pub(super) fn set_failing(&self, reason: Option<String>) {
-        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    /// Notes why no updates arrive; none = they do.
+    pub(super) fn note_receiving(&self, reason: Option<String>) {
+        *self.not_receiving.lock().unwrap_or_else(PoisonError::into_inner) = reason;
     }
 
+    /// What does not work.
     pub(super) fn failing(&self) -> Option<String> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        failing.or_else(|| self.not_receiving.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     /// The bot's user name, which Telegram tells.

@@ -31,8 +31,9 @@ async fn a_429_holds_back_everything_for_that_chat() {
     chat.until("waiting").await;
     // Another conversation, and so another message.
     chat.send("two", "second").await;
-    chat.said(ADA, 3).await;
+    chat.said(ADA, 2).await;
     assert!(before.elapsed() >= Duration::from_secs(2), "{:?}", before.elapsed());
+    chat.said(ADA, 3).await;
     let refused = chat.telegram.calls_of("sendMessage").iter().filter(|call| call.status == 429).count();
     assert_eq!((refused, chat.count()), (1, 3));
 }

@@ -100,6 +100,10 @@ async fn another_program_with_the_token_is_reported_by_readiness() {
         status == StatusCode::OK && ready["degraded"].to_string().contains("Telegram does not work")
     };
     crate::mailed::wait_for("the conflict to be reported", is_reported).await;
+    // What the bot sends meanwhile does not hide it.
+    chat.send("chat", "hello").await;
+    chat.until("sent").await;
+    assert!(is_reported().await);
 }
 
 #[tokio::test]

@@ -90,6 +90,28 @@ async fn a_replayed_call_with_another_text_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_process_that_only_sends_does_not_take_the_updates_of_the_hub() {
+    let chat = Chat::paired().await;
+    let sender = TestHub::start_with(config(&chat.telegram, |config| {
+        config.telegram.mode = TelegramMode::Send;
+        let target = bellwire_server::config::AllowedTarget::parse(&format!("telegram:{ADA}")).unwrap();
+        config.notify.allow.insert("butler".into(), vec![target]);
+    }))
+    .await;
+    let agent = sender.token("agent", "eve").await;
+    let arguments = json!({"channel": "telegram", "message": "from elsewhere", "recipient": ADA.to_string()});
+    let (_, answer) = sender.post(&agent, "/v1/tools/notify", json!({ "arguments": arguments })).await;
+    assert_eq!(answer["status"], "ok", "{answer}");
+    assert_eq!(chat.said(ADA, 2).await.text, "[butler] from elsewhere");
+    chat.telegram.types(ADA, "/help");
+    chat.said(ADA, 3).await;
+    let calls = chat.telegram.calls();
+    let of = |method: &str| calls.iter().filter(|call| call.is(method)).count();
+    assert_eq!((of("deleteWebhook"), of("setWebhook")), (1, 0), "only the hub's");
+    assert!(calls.iter().all(|call| call.status != 409), "{calls:?}");
+}
+
+#[tokio::test]
 async fn a_hub_that_polls_takes_no_calls_and_removes_an_older_webhook() {
     let telegram = Standin::start();
     let url = format!("{}/bot{}/setWebhook", telegram.url(), telegram.token());
