@@ -53,6 +53,8 @@ pub struct Config {
     pub retention: RetentionConfig,
     /// A folder of the operator's own subscribers; none = only the bundled ones.
     pub subscribers_dir: Option<PathBuf>,
+    /// The person of this machine, who is signed in by the link that `bellwire serve` prints.
+    pub default_user: String,
     /// The mail server for notifications.
     pub email: EmailConfig,
     /// The Telegram bot for notifications.
@@ -205,6 +207,7 @@ impl Config {
                 conversations_days: 0,
             },
             subscribers_dir: None,
+            default_user: String::new(),
             email: EmailConfig::blank(),
             telegram: TelegramConfig::blank(),
             notify: NotifyConfig::default(),

@@ -22,6 +22,7 @@ mod supervise;
 mod template_log;
 pub mod tools;
 mod usage;
+mod wrong_codes;
 
 pub use config::Config;
 
@@ -191,6 +192,8 @@ impl App {
             trace_ids: TraceIds::under(clock::random()),
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
+            wrong_codes: wrong_codes::WrongCodes::default(),
+            public_url: config.public_url.clone(),
             channels: channels.clone(),
             notify: notify::NotifyPath::new(&config).map_err(StartError::Notify)?,
             channel_test_wait: config.limits.request_timeout() * 4 / 5,

@@ -4,6 +4,7 @@ mod chats;
 mod list;
 mod notify;
 mod people;
+mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,7 @@ use crate::error::{ErrorKind, StoreError};
 use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, RowSource};
 use crate::packed_event::PackedEvent;
+use crate::people::OutboxCounts;
 use crate::refusals::NoRefusalCache;
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
@@ -49,6 +51,7 @@ struct Tables {
     people: people::PeopleTables,
     notify: notify::NotifyTables,
     tokens: BTreeMap<String, Token>,
+    sessions: sessions::SessionTables,
     /// The digests of erased people's ids, and when they were erased.
     erased_users: HashMap<[u8; 32], Time>,
 }
@@ -194,7 +197,7 @@ impl RowSource for Memory {
 }
 
 impl Backend for Memory {
-    async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+    async fn commit(&mut self, changes: &Changes) -> Result<OutboxCounts, StoreError> {
         let mut tables = self.lock();
         let tables = &mut *tables;
         tables.conversations.extend(changes.conversations.iter().map(|(key, row)| (key.clone(), row.clone())));
@@ -219,10 +222,11 @@ impl Backend for Memory {
         for (user, (settings, _)) in &changes.settings {
             tables.people.settings.insert(user.clone(), settings.clone());
         }
-        tables.people.commit(&changes.people);
+        let outbox = tables.people.commit(&changes.people);
         tables.notify.commit(&changes.notify);
         tables.tokens.extend(changes.tokens.iter().map(|(id, token)| (id.clone(), token.clone())));
-        Ok(())
+        tables.sessions.commit(&changes.sessions);
+        Ok(outbox)
     }
 
     async fn probe(&mut self) -> Result<(), StoreError> {
@@ -250,6 +254,7 @@ impl Backend for Memory {
             .retain(|(_, row)| row.at >= before.events && (row.at >= before.answers || !row.messages.is_empty()));
         let mut gone = old.len() + answers - tables.injections.len();
         gone += tables.people.prune(before.inbox, limit);
+        gone += tables.sessions.prune(before.sessions);
         gone += tables.people.prune_unread(before.unread_inbox, limit);
         gone += tables.notify.prune(before);
         gone += tables.people.chats.prune(before);
@@ -271,18 +276,22 @@ impl Backend for Memory {
     async fn erase(&mut self, user_id: &str, _limit: usize, now: Time) -> Result<Erased, StoreError> {
         let mut tables = self.lock();
         let (waiting, rows) = (tables.waiting().count(), tables.rows());
-        tables.erase(user_id);
+        let outbox = tables.erase(user_id);
         let (pending, rows) = (waiting - tables.waiting().count(), rows - tables.rows());
         let digest = user_digest(user_id);
         if rows > 0 {
             tables.erased_users.insert(digest, now);
         }
         let known = tables.erased_users.contains_key(&digest);
-        Ok(Erased { rows, looked: 0, pending, progress: EraseProgress::Done { known } })
+        Ok(Erased { rows, looked: 0, pending, outbox, progress: EraseProgress::Done { known } })
     }
 
     fn waiting(&self) -> Result<usize, StoreError> {
         Ok(self.lock().waiting().count())
+    }
+
+    fn outbox(&self) -> Result<OutboxCounts, StoreError> {
+        Ok(self.lock().people.outbox())
     }
 
     async fn close(self) -> Result<(), StoreError> {
@@ -335,10 +344,11 @@ impl Tables {
     fn rows(&self) -> usize {
         let own = [self.conversations.len(), self.events.len(), self.mailboxes.len(), self.notifications.len()];
         let answers = [self.injections.len(), self.tokens.len(), self.idempotency_rows.len(), self.people.rows()];
-        own.into_iter().chain(answers).sum()
+        own.into_iter().chain(answers).chain([self.sessions.rows()]).sum()
     }
 
-    fn erase(&mut self, user: &str) {
+    /// Returns the change of the numbers of waiting deliveries.
+    fn erase(&mut self, user: &str) -> OutboxCounts {
         self.conversations.retain(|key, _| &*key.owner != user);
         self.events.retain(|_, row| &*row.owner != user);
         let events = &self.events;
@@ -346,15 +356,17 @@ impl Tables {
         self.mailboxes.retain(|key, _| &**key.owner() != user);
         self.notifications.retain(|_, row| &**row.key.owner() != user);
         self.injections.retain(|(_, row)| &**row.key.owner() != user);
-        self.people.erase(user);
+        let outbox = self.people.erase(user);
         self.notify.erase(user);
         let events = &self.events;
         self.superseded.retain(|row| events.contains_key(&row.event_id));
         let of_user = |token: &Token| token.user_id.as_deref() == Some(user);
-        let gone: Vec<String> =
+        let mut gone: Vec<String> =
             self.tokens.values().filter(|token| of_user(token)).map(|token| token.id.clone()).collect();
+        gone.extend(self.sessions.erase(user));
         self.idempotency_rows.retain(|row| !gone.contains(&row.key.token_id) && !row.people.contains(user));
         self.tokens.retain(|_, token| !of_user(token));
+        outbox
     }
 }
 

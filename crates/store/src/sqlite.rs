@@ -21,6 +21,7 @@ mod people_write;
 mod probe;
 mod prune;
 mod read;
+mod sessions;
 mod transaction;
 mod unreadable;
 

@@ -15,14 +15,18 @@ use crate::command::IdempotencyKey;
 use crate::damage::{Damage, Found};
 use crate::error::StoreError;
 use crate::executor::{
-    ChatRowSource, DueMailboxes, LoadedMailbox, MailboxSummary, NotifyRowSource, PeopleRowSource, RowSource, StoredItem,
+    ChatRowSource, DueMailboxes, LoadedMailbox, MailboxSummary, NotifyRowSource, PeopleRowSource, RowSource,
+    SessionRowSource, StoredItem,
 };
 use crate::notify::{AnswerCount, NotifyKey, NotifyRow};
 use crate::packed_event::PackedEvent;
-use crate::people::{ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, LoadedPerson, Reminder};
+use crate::people::{
+    ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, LoadedPerson, OutboxCounts, Reminder,
+};
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
+use crate::sessions::{Session, SignInCode};
 use crate::verdicts::Verdicts;
 use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
 
@@ -99,7 +103,7 @@ impl<B> Counted<B> {
 }
 
 impl<B: Backend> Backend for Counted<B> {
-    async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+    async fn commit(&mut self, changes: &Changes) -> Result<OutboxCounts, StoreError> {
         self.backend.commit(changes).await
     }
 
@@ -128,6 +132,10 @@ impl<B: Backend> Backend for Counted<B> {
 
     fn waiting(&self) -> Result<usize, StoreError> {
         self.backend.waiting()
+    }
+
+    fn outbox(&self) -> Result<OutboxCounts, StoreError> {
+        self.backend.outbox()
     }
 
     async fn close(self) -> Result<(), StoreError> {
@@ -313,6 +321,23 @@ impl<B: Backend> ChatRowSource for Counted<B> {
     async fn lease(&mut self, name: &str) -> Result<Option<LeaseRow>, StoreError> {
         let found = self.backend.lease(name).await;
         self.one(found)
+    }
+}
+
+impl<B: Backend> SessionRowSource for Counted<B> {
+    async fn sign_in_code(&mut self, code: &[u8]) -> Result<Option<SignInCode>, StoreError> {
+        let found = self.backend.sign_in_code(code).await;
+        self.one(found)
+    }
+
+    async fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
+        let found = self.backend.session(id).await;
+        self.one(found)
+    }
+
+    async fn sessions_of(&mut self, user_id: &str, scope: &str, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let found = self.backend.sessions_of(user_id, scope, limit).await;
+        self.list(found)
     }
 }
 

@@ -18,6 +18,8 @@ mod model;
 mod peer;
 mod random;
 
+#[cfg(target_os = "linux")]
+mod dead_writer;
 mod folder;
 #[cfg(target_os = "linux")]
 mod full_disk;

@@ -76,7 +76,10 @@ impl RequestPipeline {
         let names_owner = request.uri().query().is_some_and(|query| query.contains("user_id="));
         let usage = identity.as_ref().map(|identity| identity.usage.clone());
         let of_token = usage.as_ref().map(|usage| usage.request()).transpose()?;
-        let body = Intake::of(&self.bodies, usage, &request)?;
+        let body = match usage {
+            Some(usage) => Intake::of(&self.bodies, Some(usage), &request)?,
+            None => Intake::of(&self.bodies.without_token(), None, &request)?,
+        };
         request.extensions_mut().insert(body.clone());
         // Kept here until the response is there, and by whatever works on the request for longer.
         let in_progress = Arc::new(InProgress::new(Permits { of_hub, of_token, body }, self.timeout));

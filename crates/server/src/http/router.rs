@@ -20,7 +20,7 @@ use super::elements::{Elements, ElementsModule};
 use super::event_list::{EventPage, ListedEventBody};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
-use super::inbox::{InboxItemBody, InboxPage, MarkedCount, PressBody, ReadPatch, UnreadCount};
+use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
 use super::ledger::{LedgerEntryBody, LedgerPage, LedgerSumsBody, SumsQuery};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
@@ -31,6 +31,7 @@ use super::person_stream::PersonStream;
 use super::pipeline::{self, RequestPipeline};
 use super::query::Query;
 use super::reminders::{NewReminderBody, ReminderBody, ReminderPage};
+use super::sessions::{NewSignInCode, OpenedSession, SessionBody, SignIn, SignInCodeBody};
 use super::settings::{Confirmation, SettingsBody, SettingsPatch};
 use super::shape::{self, Accepted, Created, List, NoContent, ResponseShape, shaped};
 use super::stream::HintStream;
@@ -41,7 +42,7 @@ use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
     Hub, channel_calls, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, ledger,
-    mcp, metrics, not_found, openapi, person_stream, reminders, settings, stream, subscribers, tokens, tools,
+    mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers, tokens, tools,
     unsubscribe, users,
 };
 use crate::auth::Scope;
@@ -107,14 +108,18 @@ impl Route {
         self.has_query || (name == OWNER && self.takes_owner())
     }
 
-    /// Whether the route accepts `Idempotency-Key`. An injection is identified by its call id instead.
+    /// Whether the route accepts `Idempotency-Key`. An injection is identified by its call id instead, and codes and sessions
+    /// are shown only once.
     pub(super) fn takes_idempotency_key(&self) -> bool {
-        self.method == "POST" && !self.path.ends_with("/inject")
+        self.method == "POST" && !self.path.ends_with("/inject") && !SECRETS.contains(&self.path)
     }
 }
 
 /// Endpoints for monitoring, reachable under every host name.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// Calls whose answers must not be stored.
+const SECRETS: [&str; 2] = ["/v1/sign_in_codes", "/v1/sessions"];
 
 /// The path of unsubscribe links.
 const SIGNED_LINK: &str = "/u/{signed}";
@@ -241,9 +246,9 @@ routes! {
         /// Mark all notifications as read
         POST "/v1/users/{id}/notifications/read_all" [Admin User]
             () -> Json<MarkedCount>, or 409 => inbox::read_all;
-        /// Mark a notification as read or unread
+        /// Mark a notification as read or unread, or take a dismissal back
         PATCH "/v1/users/{id}/notifications/{nid}" [Admin User]
-            (Body<ReadPatch>) -> Json<InboxItemBody>, or 409 => inbox::mark;
+            (Body<ItemPatch>) -> Json<InboxItemBody>, or 409 => inbox::change;
         /// Dismiss a notification: it is hidden, counts as read and is kept
         DELETE "/v1/users/{id}/notifications/{nid}" [Admin User]
             () -> Json<InboxItemBody> => inbox::dismiss;
@@ -306,6 +311,20 @@ routes! {
         /// Revoke a token; its streams end
         DELETE "/v1/tokens/{id}" [Admin]
             () -> NoContent, or 409 => tokens::revoke;
+    }
+    "Sessions" {
+        /// Create a code with which a person signs in on the hub's pages, for ten minutes and once
+        POST "/v1/sign_in_codes" [Admin]
+            (Body<NewSignInCode>) -> Created<SignInCodeBody>, or 409 => sessions::create_code;
+        /// Sign in: exchange the code of a link for a session's token
+        POST "/v1/sessions" []
+            (Body<SignIn>) -> Created<OpenedSession>, or 401 409 429 500 504 507 => sessions::create;
+        /// List the caller's own sessions, the newest first
+        GET "/v1/sessions" [Admin User]
+            () -> Json<List<SessionBody>> => sessions::list;
+        /// End one of the caller's own sessions, with its streams
+        DELETE "/v1/sessions/{id}" [Admin User]
+            () -> NoContent => sessions::revoke;
     }
     "The hub itself" {
         /// Send one test message on a channel with the hub's settings, and report each step

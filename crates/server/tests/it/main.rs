@@ -35,6 +35,7 @@ mod redis_server;
 mod reference_bugs;
 mod reminders;
 mod scripted_channel;
+mod sessions;
 mod settings;
 mod stalled_readers;
 mod stream;

@@ -288,7 +288,7 @@ impl Executor {
             let lease_until = Some(now.plus(self.rules.claim_ms));
             let state = DeliveryState::Claimed;
             let message_id = Some(message_id);
-            let claimed = Delivery { state, held_by: None, lease_until, fence, message_id, ..delivery };
+            let claimed = Delivery { state, lease_until, fence, message_id, ..delivery };
             self.changes.people.deliveries.insert(claimed.id, claimed);
         }
         let settings = &self.people[first.user_id.as_str()].settings;

@@ -228,7 +228,8 @@ impl Executor {
         for delivery in deliveries {
             let settled = Delivery {
                 state,
-                held_by: None,
+                // A sent delivery says that it was held; one that is tried again is not held.
+                held_by: delivery.held_by.filter(|_| next.is_none()),
                 reason: reason.map(str::to_owned),
                 not_before: next.unwrap_or(delivery.not_before),
                 lease_until: None,

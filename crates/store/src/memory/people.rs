@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, DirectMessage, InboxChange, InboxItem,
-    InboxQuery, LoadedPerson, PeopleChanges, PersonTrace, Reminder, WaitingDeliveries,
+    InboxQuery, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder, due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -31,8 +31,14 @@ pub(super) struct PeopleTables {
 }
 
 impl PeopleTables {
-    pub(super) fn commit(&mut self, changes: &PeopleChanges) {
+    /// Returns the change of the numbers of waiting deliveries.
+    pub(super) fn commit(&mut self, changes: &PeopleChanges) -> OutboxCounts {
         self.chats.commit(&changes.chats);
+        let mut outbox = OutboxCounts::default();
+        for row in changes.deliveries.values() {
+            self.deliveries.get(&row.id).into_iter().for_each(|before| outbox.replace(before));
+            outbox.write(row);
+        }
         self.inbox.extend(changes.inbox.iter().map(|(id, item)| (*id, item.clone())));
         self.positions.extend(changes.positions.iter().map(|(user, position)| (user.clone(), *position)));
         self.deliveries.extend(changes.deliveries.iter().map(|(id, row)| (*id, row.clone())));
@@ -46,6 +52,7 @@ impl PeopleTables {
                 None => drop(self.confirmations.remove(key)),
             }
         }
+        outbox
     }
 
     /// The person's notifications with these ids, which come from the verdicts on an event.
@@ -67,8 +74,11 @@ impl PeopleTables {
         own.into_iter().sum::<usize>() + self.reminders.len() + self.confirmations.len()
     }
 
-    pub(super) fn erase(&mut self, user: &str) {
+    /// Returns the change of the numbers of waiting deliveries.
+    pub(super) fn erase(&mut self, user: &str) -> OutboxCounts {
         self.chats.erase(user);
+        let mut outbox = OutboxCounts::default();
+        self.deliveries.values().filter(|row| row.user_id == user).for_each(|row| outbox.replace(row));
         self.settings.remove(user);
         self.inbox.retain(|_, item| item.user_id != user);
         self.positions.remove(user);
@@ -76,6 +86,14 @@ impl PeopleTables {
         self.direct_messages.retain(|id, _| self.deliveries.contains_key(id));
         self.reminders.retain(|_, row| row.user_id != user);
         self.confirmations.retain(|(owner, _), _| **owner != *user);
+        outbox
+    }
+
+    /// Counts the waiting deliveries.
+    pub(super) fn outbox(&self) -> OutboxCounts {
+        let mut outbox = OutboxCounts::default();
+        self.deliveries.values().for_each(|row| outbox.write(row));
+        outbox
     }
 
     /// Deletes items read before this time, and deliveries and reminders that ended before it.
@@ -305,7 +323,13 @@ impl PeopleReader for Memory {
         Ok(self.lock().people.of(user_id).filter(|item| item.read_at.is_none()).count())
     }
 
-    async fn catch_up(&self, user_id: &str, after: Option<i64>, limit: usize) -> Result<Catchup, StoreError> {
+    async fn catch_up(
+        &self,
+        user_id: &str,
+        after: Option<i64>,
+        limit: usize,
+        now: Time,
+    ) -> Result<Catchup, StoreError> {
         let tables = self.lock();
         let people = &tables.people;
         let position = people.positions.get(user_id).copied().unwrap_or(0);
@@ -319,7 +343,11 @@ impl PeopleReader for Memory {
         changes.truncate(limit);
         let position = if more { changes.last().map_or(position, |change| change.position) } else { position };
         let unread = people.of(user_id).filter(|item| item.read_at.is_none()).count();
-        Ok(Catchup { changes, position, unread, more })
+        let due_toasts = match after {
+            None => due_toasts(people.of(user_id).cloned(), now),
+            Some(_) => Vec::new(),
+        };
+        Ok(Catchup { changes, due_toasts, position, unread, more })
     }
 
     async fn reminders(
@@ -348,15 +376,16 @@ impl PeopleReader for Memory {
         Ok(wanted.filter(|row| before.is_none_or(|before| row.id < before)).take(limit).cloned().collect())
     }
 
-    async fn outbox(&self) -> Result<Vec<WaitingDeliveries>, StoreError> {
+    async fn deliveries_of(
+        &self,
+        user_id: &str,
+        ids: &[NotificationId],
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
         let tables = self.lock();
-        let mut channels: BTreeMap<ChannelName, (usize, Time)> = BTreeMap::new();
-        for row in tables.people.waiting() {
-            let (count, oldest) = channels.entry(row.channel.clone()).or_insert((0, row.not_before));
-            (*count, *oldest) = (*count + 1, row.not_before.min(*oldest));
-        }
-        let waiting = |(channel, (count, oldest))| WaitingDeliveries { channel, count, oldest };
-        Ok(channels.into_iter().map(waiting).collect())
+        let is_of = |row: &&Delivery| row.content.notification_id().is_some_and(|id| ids.contains(&id));
+        let theirs = tables.people.deliveries.values().filter(|row| row.user_id == user_id).filter(is_of);
+        Ok(theirs.take(limit).cloned().collect())
     }
 
     async fn oldest_delivery(&self, channel: &ChannelName) -> Result<Option<Time>, StoreError> {

@@ -38,6 +38,8 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0031_direct_messages", include_str!("../../migrations/sqlite/0031_direct_messages.sql")),
     ("0035_notify", include_str!("../../migrations/sqlite/0035_notify.sql")),
     ("0040_chats", include_str!("../../migrations/sqlite/0040_chats.sql")),
+    ("0050_inbox_on_pages", include_str!("../../migrations/sqlite/0050_inbox_on_pages.sql")),
+    ("0051_sessions", include_str!("../../migrations/sqlite/0051_sessions.sql")),
 ];
 
 /// Applies the missing migrations, each in its own transaction. Returns their names.
