@@ -22,6 +22,7 @@ mod lists;
 mod logging;
 mod mail;
 mod mcp;
+mod notify;
 mod readiness;
 mod refusals;
 mod serve;

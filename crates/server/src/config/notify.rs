@@ -74,9 +74,10 @@ impl NotifyConfig {
         self.allow.iter().map(|(origin, list)| (origin.clone(), list.iter().map(normal).collect())).collect()
     }
 
-    /// Whether the origin may use this target.
-    pub(crate) fn permits(&self, origin: &str, channel: &str, target: &str) -> bool {
-        self.allow.get(origin).is_some_and(|list| list.iter().any(|allowed| allowed.is(channel, target)))
+    /// The target as the list has it, if the origin may use it.
+    pub(crate) fn permitted(&self, origin: &str, channel: &str, target: &str) -> Option<&str> {
+        let allowed = self.allow.get(origin)?.iter().find(|allowed| allowed.is(channel, target))?;
+        Some(&allowed.target)
     }
 }
 

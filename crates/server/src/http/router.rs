@@ -22,6 +22,7 @@ use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
 use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
+use super::ledger::{LedgerEntryBody, LedgerPage, LedgerSumsBody, SumsQuery};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
 use super::openapi::{OpenApiDocument, Operation};
@@ -40,8 +41,8 @@ use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, channel_calls, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, mcp,
-    metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers, tokens, tools,
+    Hub, channel_calls, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, ledger,
+    mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers, tokens, tools,
     unsubscribe, users,
 };
 use crate::auth::Scope;
@@ -275,6 +276,12 @@ routes! {
         /// Cancel a waiting delivery
         POST "/v1/deliveries/{id}/cancel" [Admin User]
             () -> Json<DeliveryBody>, or 409 => deliveries::cancel;
+        /// List what was decided on requests of the tool notify, newest first: an agent's own, a person's own, or all
+        GET "/v1/ledger" [Admin Agent User]
+            (Query<LedgerPage>) -> Json<List<LedgerEntryBody>>, or 404 409 => ledger::list;
+        /// Sum these decisions per origin, and flag origins whose messages never get through
+        GET "/v1/ledger/sums" [Admin Agent User]
+            (Query<SumsQuery>) -> Json<List<LedgerSumsBody>>, or 404 409 => ledger::sums;
         /// Get a person's settings
         GET "/v1/users/{id}/settings" [Admin User]
             () -> Json<SettingsBody> => settings::get;

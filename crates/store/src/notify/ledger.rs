@@ -134,6 +134,8 @@ pub struct OriginSums {
 }
 
 impl OriginSums {
+    /// The span over which origins are judged.
+    pub const RECENT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
     /// With fewer decisions than this, nothing is concluded.
     const FLAGGED_FROM: u64 = 3;
 
