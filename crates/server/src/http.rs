@@ -25,7 +25,6 @@ mod in_progress;
 mod inbox;
 mod inject;
 mod intake;
-mod json_tree;
 mod mcp;
 mod metrics;
 mod new_event;
