@@ -462,10 +462,10 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Mark a notification as read or unread
+         * Mark a notification as read or unread, or take a dismissal back
          * @description May be called with a token of scope admin, user.
          */
-        patch: operations["inbox_mark"];
+        patch: operations["inbox_change"];
         trace?: never;
     };
     "/v1/users/{id}/notifications/{nid}/actions/{index}": {
@@ -606,6 +606,46 @@ export interface paths {
          * @description May be called with a token of scope admin, user.
          */
         post: operations["deliveries_cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledger": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what was decided on requests of the tool notify, newest first: an agent's own, a person's own, or all
+         * @description May be called with a token of scope admin, agent, user.
+         */
+        get: operations["ledger_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledger/sums": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sum these decisions per origin, and flag origins whose messages never get through
+         * @description May be called with a token of scope admin, agent, user.
+         */
+        get: operations["ledger_sums"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -760,6 +800,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sign_in_codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a code with which a person signs in on the hub's pages, for ten minutes and once
+         * @description May be called with a token of scope admin.
+         */
+        post: operations["sessions_create_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's own sessions, the newest first
+         * @description May be called with a token of scope admin, user.
+         */
+        get: operations["sessions_list"];
+        put?: never;
+        /**
+         * Sign in: exchange the code of a link for a session's token
+         * @description Anyone may call it, without a token.
+         */
+        post: operations["sessions_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End one of the caller's own sessions, with its streams
+         * @description May be called with a token of scope admin, user.
+         */
+        delete: operations["sessions_revoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/{channel}/test": {
         parameters: {
             query?: never;
@@ -876,6 +980,46 @@ export interface paths {
          * @description Anyone may call it, without a token.
          */
         get: operations["metrics_serve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The console, for browsers. Its pages have paths of their own, which answer the same
+         * @description Anyone may call it, without a token.
+         */
+        get: operations["console_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/assets/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A file of the console; its name has a hash of its content
+         * @description Anyone may call it, without a token.
+         */
+        get: operations["console_asset"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1181,15 +1325,24 @@ export interface components {
             events: components["schemas"]["NewEvent"][];
         };
         /**
-         * @description A change of a notification.
+         * @description A change of a notification: one of the two fields.
          * @example {
          *       "read": true
          *     }
+         * @example {
+         *       "dismissed": false
+         *     }
          */
-        Reading: {
+        NotificationPatch: {
             /** @description Whether it is read. */
             read: boolean;
-        };
+            /**
+             * @description `false` takes the dismissal back: it is in the inbox again, unread if it was, and its buttons work. 409 if a prompt was
+             *     pressed. To dismiss it, use DELETE.
+             * @constant
+             */
+            dismissed: false;
+        } & (unknown | unknown);
         /**
          * @description A reminder to set: its text, and exactly one of `at` and `in_minutes`.
          * @example {
@@ -1321,6 +1474,34 @@ export interface components {
             conversation_id?: null;
         };
         /**
+         * @description A sign-in code to create.
+         * @example {
+         *       "user_id": "ada"
+         *     }
+         */
+        NewSignInCode: {
+            /** @description The person who signs in with it. */
+            user_id: string;
+            /**
+             * @description The scope of the session: `user` (the default) or `admin`.
+             * @enum {string|null}
+             */
+            scope?: "user" | "admin" | null;
+        };
+        /**
+         * @description A code to exchange for a session.
+         * @example {
+         *       "code": "kZ3rF0m0Qd2vS5xW8yB1aA",
+         *       "name": "Firefox on Linux"
+         *     }
+         */
+        SignIn: {
+            /** @description The code of a sign-in link. */
+            code: string;
+            /** @description A label by which the person recognizes the session in the list. */
+            name?: string | null;
+        };
+        /**
          * @description Where to send a test message.
          * @example {
          *       "address": "ada@example.org"
@@ -1344,7 +1525,7 @@ export interface components {
             field?: string | null;
             /** @description How to fix it. */
             hint?: string | null;
-            /** @description What settled a notification before this button was pressed. Only in the 409 of a pressed button. */
+            /** @description What settled a notification before this button was pressed, or why it cannot be restored. Only in their 409. */
             settled_by?: components["schemas"]["SettledBy"] | null;
             /** @description The events that have the id. Only in the 409 of an event's id that several senders have used. */
             candidates?: components["schemas"]["EventCandidate"][];
@@ -1509,8 +1690,6 @@ export interface components {
             conversation_id: string | null;
             /** @description The agent it was sent to. */
             agent: string;
-            /** @description The person it belongs to. */
-            user_id: string;
             /** @description The correlation id of the request that published it. */
             correlation_id: string | null;
             /**
@@ -1523,6 +1702,8 @@ export interface components {
              * @description How many subscribers do not listen for its type.
              */
             filtered: number;
+            /** @description The person it belongs to. */
+            user_id: string;
             /** @description The decision of each listening subscriber. With `conversation_id` only those of that conversation and of its person. */
             verdicts: components["schemas"]["Verdict"][];
         };
@@ -1530,7 +1711,7 @@ export interface components {
         Trace: {
             /**
              * Format: uuid
-             * @description Our name for the event.
+             * @description The hub's id of the event.
              */
             id: string;
             /** @description What happened. */
@@ -1538,7 +1719,7 @@ export interface components {
             /** @description The component it came from. */
             source: string;
             /**
-             * @description How bad it is.
+             * @description How severe it is.
              * @enum {string}
              */
             severity: "debug" | "info" | "warning" | "error" | "critical";
@@ -1547,23 +1728,21 @@ export interface components {
              * @description When it happened, as its sender says.
              */
             timestamp: string;
-            /** @description What it carries. */
+            /** @description Its data. */
             payload: {
                 [key: string]: unknown;
             };
-            /** @description The dedupe key. */
+            /** @description Events with the same key are duplicates. */
             dedupe_key: string | null;
-            /** @description The conversation it was for. */
+            /** @description The conversation it was sent to; null if it was sent to a person. */
             conversation_id: string | null;
-            /** @description The agent it was for. */
+            /** @description The agent it was sent to. */
             agent: string;
-            /** @description The person it was for. */
-            user_id: string | null;
-            /** @description The correlation id. */
+            /** @description The correlation id of the request that published it. */
             correlation_id: string | null;
             /**
              * Format: date-time
-             * @description When it was stored.
+             * @description When the hub accepted it.
              */
             accepted_at: string;
             /**
@@ -1571,6 +1750,8 @@ export interface components {
              * @description How many subscribers do not listen for its type.
              */
             filtered: number;
+            /** @description The person it was sent to; null if its sender named only a conversation. */
+            user_id: string | null;
             /** @description The verdicts, one per conversation and listening subscriber. */
             verdicts: components["schemas"]["Verdict"][];
             /** @description The stages it passed, one entry per verdict. */
@@ -1719,7 +1900,8 @@ export interface components {
          *       "correlation_id": null,
          *       "created_at": "2026-01-03T15:30:00Z",
          *       "read_at": null,
-         *       "dismissed_at": null
+         *       "dismissed_at": null,
+         *       "deliveries": []
          *     }
          */
         Notification: {
@@ -1774,6 +1956,8 @@ export interface components {
              * @description When it was dismissed.
              */
             dismissed_at: string | null;
+            /** @description What happened to it outside of the hub, one entry per channel, oldest first. */
+            deliveries: components["schemas"]["ItemDelivery"][];
         };
         /** @description A button. */
         Button: {
@@ -1791,6 +1975,23 @@ export interface components {
              * @description When it was pressed.
              */
             pressed_at: string | null;
+        };
+        /** @description The delivery of a notification on one channel, without its address. */
+        ItemDelivery: {
+            /** @description The name of the channel. */
+            channel: string;
+            /**
+             * @description The state, as in `GET /v1/deliveries`.
+             * @enum {string}
+             */
+            state: "waiting" | "claimed" | "started" | "sent" | "failed" | "unknown" | "skipped" | "cancelled";
+            /**
+             * Format: date-time
+             * @description When it ended; while it is open, the time before which it is not sent.
+             */
+            at: string;
+            /** @description The reason of the state. */
+            reason?: string | null;
         };
         /** @description The delivery of a notification out of the hub. */
         Delivery: {
@@ -2412,6 +2613,98 @@ export interface components {
             /** @description Where to go on: the `cursor` of the next call. Null at the end. */
             next_cursor: string | null;
         };
+        /** @description What every list answers. */
+        LedgerEntryList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["LedgerEntry"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description A decision on a request of the notify tool. It contains no text and no address. */
+        LedgerEntry: {
+            /**
+             * Format: uuid
+             * @description Its id, time-ordered.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was decided.
+             */
+            at: string;
+            /** @description The origin of the agent that asked. */
+            origin: string;
+            /** @description The recipient, else the person the agent works for; null for neither. */
+            user_id: string | null;
+            /** @description The channel; null if the call named none that exists. */
+            channel: string | null;
+            /**
+             * @description The intent; null if the call named none that exists.
+             * @enum {string|null}
+             */
+            intent: "send" | "reply" | "react" | null;
+            /**
+             * @description The decision.
+             * @enum {string}
+             */
+            decision: "delivered" | "deferred" | "refused" | "failed" | "unknown";
+            /**
+             * @description The class of the error.
+             * @enum {string|null}
+             */
+            error_class: "validation_error" | "target_unavailable" | "timeout" | "overload_rejected" | "internal_error" | null;
+            /** @description The reason, in a few words. */
+            reason: string | null;
+            /**
+             * Format: uuid
+             * @description The item in the recipient's inbox.
+             */
+            notification_id: string | null;
+            /**
+             * Format: uuid
+             * @description The id of the request; null for the outcome of a deferred message.
+             */
+            request_id: string | null;
+        };
+        /** @description What every list answers. */
+        LedgerSumsList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["LedgerSums"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description The number of decisions of one origin. */
+        LedgerSums: {
+            /** @description The origin. */
+            origin: string;
+            /**
+             * Format: uint64
+             * @description Accepted by the provider.
+             */
+            delivered: number;
+            /**
+             * Format: uint64
+             * @description Held by quiet hours; each is decided once more when they end.
+             */
+            deferred: number;
+            /**
+             * Format: uint64
+             * @description Refused by the hub.
+             */
+            refused: number;
+            /**
+             * Format: uint64
+             * @description Attempted, and failed.
+             */
+            failed: number;
+            /**
+             * Format: uint64
+             * @description Attempted, with an outcome that is not known.
+             */
+            unknown: number;
+            /** @description Whether the origin has tried several times and nothing was delivered. */
+            never_gets_through: boolean;
+        };
         /**
          * @description A person's settings.
          * @example {
@@ -2560,7 +2853,7 @@ export interface components {
              * @enum {string}
              */
             scope: "admin" | "agent" | "user" | "ingest" | "daemon";
-            /** @description The person it is bound to; null if it is bound to no one person. */
+            /** @description The person it is bound to, or who is signed in; null if it is bound to no one person. */
             user_id: string | null;
             /** @description The conversation it is bound to. */
             conversation_id: string | null;
@@ -2571,6 +2864,82 @@ export interface components {
              * @description When it expires.
              */
             expires_at: string | null;
+        };
+        /** @description A sign-in code, which is shown only once. It works once, for ten minutes. */
+        SignInCode: {
+            /** @description The code. */
+            code: string;
+            /**
+             * @description The scope of the session.
+             * @enum {string}
+             */
+            scope: "admin" | "agent" | "user" | "ingest" | "daemon";
+            /** @description The person. */
+            user_id: string;
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
+            expires_at: string;
+            /** @description The address to open in a browser. Null without `server.public_url`: append `/sign-in#code=CODE` to the hub's address. */
+            link: string | null;
+        };
+        /** @description A new session with its token, which is shown only once. */
+        OpenedSession: {
+            /** @description The token, for `Authorization: Bearer`. */
+            token: string;
+            /** @description The id of the session. */
+            id: string;
+            /**
+             * @description The scope of the token.
+             * @enum {string}
+             */
+            scope: "admin" | "agent" | "user" | "ingest" | "daemon";
+            /** @description The person who is signed in. */
+            user_id: string;
+            /**
+             * Format: date-time
+             * @description When it expires. Seven days without a request end it earlier.
+             */
+            expires_at: string;
+        };
+        /** @description What every list answers. */
+        SessionList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["Session"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description A session. */
+        Session: {
+            /** @description Its id. */
+            id: string;
+            /** @description The label. */
+            name: string | null;
+            /**
+             * @description The scope of its token.
+             * @enum {string}
+             */
+            scope: "admin" | "agent" | "user" | "ingest" | "daemon";
+            /** @description The person who is signed in. */
+            user_id: string;
+            /**
+             * Format: date-time
+             * @description When the person signed in.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was used, to the hour.
+             */
+            used_at: string;
+            /**
+             * Format: date-time
+             * @description When it expires. Seven days without a request end it earlier.
+             */
+            expires_at: string;
+            /** @description Whether it is the session of this request. */
+            current: boolean;
         };
         /**
          * @description What became of a test message.
@@ -4473,7 +4842,8 @@ export interface operations {
                      *       "correlation_id": null,
                      *       "created_at": "2026-01-03T15:30:00Z",
                      *       "read_at": null,
-                     *       "dismissed_at": null
+                     *       "dismissed_at": null,
+                     *       "deliveries": []
                      *     }
                      */
                     "application/json": components["schemas"]["Notification"];
@@ -4492,7 +4862,7 @@ export interface operations {
             507: components["responses"]["NoSpace"];
         };
     };
-    inbox_mark: {
+    inbox_change: {
         parameters: {
             query?: never;
             header?: {
@@ -4528,7 +4898,7 @@ export interface operations {
                  *       "read": true
                  *     }
                  */
-                "application/json": components["schemas"]["Reading"];
+                "application/json": components["schemas"]["NotificationPatch"];
             };
         };
         responses: {
@@ -4554,7 +4924,8 @@ export interface operations {
                      *       "correlation_id": null,
                      *       "created_at": "2026-01-03T15:30:00Z",
                      *       "read_at": null,
-                     *       "dismissed_at": null
+                     *       "dismissed_at": null,
+                     *       "deliveries": []
                      *     }
                      */
                     "application/json": components["schemas"]["Notification"];
@@ -4992,6 +5363,113 @@ export interface operations {
             503: components["responses"]["TryAgain"];
             504: components["responses"]["Timeout"];
             507: components["responses"]["NoSpace"];
+        };
+    };
+    ledger_list: {
+        parameters: {
+            query?: {
+                /** @description Only decisions on requests of this origin. */
+                origin?: string;
+                /** @description Only decisions about this person. */
+                user_id?: string;
+                /** @description Only decisions about this channel. */
+                channel?: string;
+                /** @description Only decisions of this kind. */
+                decision?: "delivered" | "deferred" | "refused" | "failed" | "unknown" | null;
+                /** @description Only decisions made at this time or later. */
+                since?: string;
+                /**
+                 * @description The page size. Default: 20. A page with a `next_cursor` can have fewer decisions, or none: a page reads at most
+                 *     5,000 of them.
+                 */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LedgerEntryList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
+    ledger_sums: {
+        parameters: {
+            query?: {
+                /** @description Only the sums of this origin. */
+                origin?: string;
+                /** @description Only decisions about this person. */
+                user_id?: string;
+                /** @description Only decisions made on the UTC day of this time or later. Default: the last seven days. */
+                since?: string;
+            };
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LedgerSumsList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
         };
     };
     settings_get: {
@@ -5544,6 +6022,187 @@ export interface operations {
             507: components["responses"]["NoSpace"];
         };
     };
+    sessions_create_code: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "user_id": "ada"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewSignInCode"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInCode"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
+    sessions_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
+    sessions_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "kZ3rF0m0Qd2vS5xW8yB1aA",
+                 *       "name": "Firefox on Linux"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedSession"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
+    sessions_revoke: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path: {
+                /**
+                 * @description The session's id.
+                 * @example 0198c0de-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
     channel_test_send: {
         parameters: {
             query?: never;
@@ -5798,6 +6457,72 @@ export interface operations {
             500: components["responses"]["Failed"];
             503: components["responses"]["TryAgain"];
             504: components["responses"]["Timeout"];
+        };
+    };
+    console_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The client has this version: its `ETag` is in `If-None-Match`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            421: components["responses"]["HostNotAllowed"];
+            503: components["responses"]["TryAgain"];
+        };
+    };
+    console_asset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the file.
+                 * @example console.js
+                 */
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description The client has this version: its `ETag` is in `If-None-Match`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            421: components["responses"]["HostNotAllowed"];
+            503: components["responses"]["TryAgain"];
         };
     };
     elements_serve: {

@@ -2,7 +2,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, inject, install,
-    mail, mcp, migrate, pause, remind, say, serve, settings, simulate, subscribers, tail, telegram, token, trace,
+    ledger, mail, mcp, migrate, notify, pause, remind, say, serve, settings, simulate, subscribers, tail, telegram,
+    token, trace,
 };
 
 /// The notification layer for AI agents.
@@ -37,9 +38,11 @@ pub(crate) enum Command {
     Conversations(conversations::ConversationsArgs),
     Inbox(inbox::InboxArgs),
     Say(say::SayArgs),
+    Notify(notify::NotifyArgs),
     Remind(remind::RemindArgs),
     Settings(settings::SettingsArgs),
     Deliveries(deliveries::DeliveriesArgs),
+    Ledger(ledger::LedgerArgs),
     Mail(mail::MailArgs),
     Telegram(telegram::TelegramArgs),
     Token(token::TokenArgs),

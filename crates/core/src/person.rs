@@ -22,7 +22,7 @@ mod send;
 pub use send::{MessageType, SendNotification};
 
 mod show;
-pub use show::{ActionKind, Position, ShowNotification, ToastAction, ToastSeverity};
+pub use show::{ActionKind, Position, ShowNotification, TOAST_DURATION_MAX, ToastAction, ToastSeverity};
 
 mod remind;
 pub use remind::Remind;

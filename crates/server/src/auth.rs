@@ -1,6 +1,7 @@
 //! Authentication by token, and the scopes that the router's table checks on every route.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
@@ -8,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bellwire_core::Time;
 use bellwire_core::event::{OPERATOR, PERSON, reserved_name};
 use bellwire_core::person::visible_name;
-use bellwire_store::{Caller, Store, Token};
+use bellwire_store::{Caller, SESSION_IDLE_MS, SIGN_IN_CODE_MS, Session, SignInCode, Store, StoreError, Token};
 use icu_normalizer::ComposingNormalizerBorrowed;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -70,6 +71,8 @@ pub struct Identity {
     pub origin: Option<String>,
     /// When its token expires.
     pub expires_at: Option<Time>,
+    /// The person who is signed in, if the token is that of a session.
+    pub session: Option<SessionUse>,
     /// The usage of the token's limits.
     pub(crate) usage: Arc<TokenUsage>,
     /// The hash of the token's secret.
@@ -95,7 +98,33 @@ impl Identity {
         };
         let caller = Caller { user_id, conversation_id, token_owner, origin: origin.clone() };
         let (expires_at, secret_hash) = (token.expires_at, token.secret_hash.clone());
-        Some(Self { token_id: token.id.clone(), scope, caller, origin, expires_at, usage, secret_hash })
+        let (token_id, session) = (token.id.clone(), None);
+        Some(Self { token_id, scope, caller, origin, expires_at, session, usage, secret_hash })
+    }
+
+    /// The identity of a session: that of a token with its scope and person. An admin's is bound to no person.
+    fn of_session(session: &Session, usages: &Usages) -> Option<Self> {
+        let token = Token {
+            id: session.id.clone(),
+            secret_hash: session.secret_hash.clone(),
+            scope: session.scope.clone(),
+            name: session.name.clone(),
+            user_id: Some(session.user_id.clone()),
+            origin: None,
+            conversation_id: None,
+            created_at: session.created_at,
+            expires_at: Some(session.expires_at),
+            revoked_at: None,
+        };
+        let used_at = Arc::new(AtomicI64::new(session.used_at.as_millis()));
+        let session = Some(SessionUse { user_id: session.user_id.clone(), used_at });
+        Some(Self { session, ..Self::of(&token, usages)? })
+    }
+
+    /// The person it is bound to, or who is signed in.
+    pub(crate) fn person(&self) -> Option<&str> {
+        let signed_in = self.session.as_ref().map(|session| session.user_id.as_str());
+        self.caller.user_id.as_deref().or(signed_in)
     }
 
     /// The identity with the origin that the header `Bellwire-Origin` names. An admin may speak as any agent; any other
@@ -129,6 +158,46 @@ impl Identity {
             false => Err(ApiError::not_found("user")),
         }
     }
+}
+
+/// Who is signed in by a session, and when it was used.
+#[derive(Clone, Debug)]
+pub struct SessionUse {
+    /// The person. An admin's session may read the data of others.
+    pub user_id: String,
+    /// The use that is stored, in milliseconds.
+    used_at: Arc<AtomicI64>,
+}
+
+impl SessionUse {
+    /// Whether it was unused for too long.
+    fn is_idle(&self, now: Time) -> bool {
+        Time::from_millis(self.used_at.load(Ordering::Relaxed)).plus(SESSION_IDLE_MS) <= now
+    }
+
+    /// Whether this use is to be stored, which is so once an hour.
+    fn is_to_be_noted(&self, now: Time) -> bool {
+        let noted = self.used_at.load(Ordering::Relaxed);
+        let is_old = Time::from_millis(noted).plus(NOTE_USE_MS) <= now;
+        is_old && self.used_at.compare_exchange(noted, now.as_millis(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// How often the use of a session is stored.
+const NOTE_USE_MS: u64 = 60 * 60 * 1000;
+
+/// Creates a sign-in code for a person and stores its hash. Returns the code, which is shown once, and when it expires.
+pub async fn create_sign_in_code(store: &dyn Store, scope: Scope, user_id: &str) -> Result<(String, Time), StoreError> {
+    let code = new_code();
+    let expires_at = store.now().plus(SIGN_IN_CODE_MS);
+    let (scope, user_id) = (scope.as_str().to_owned(), user_id.to_owned());
+    store.put_sign_in_code(SignInCode { code: hash(&code), scope, user_id, expires_at }).await?;
+    Ok((code, expires_at))
+}
+
+/// The path of the page that exchanges a sign-in code, with the code in the fragment, which browsers send nowhere.
+pub fn sign_in_path(code: &str) -> String {
+    format!("/sign-in#code={code}")
 }
 
 /// A new secret and its hash. The secret is shown once; only the hash is stored.
@@ -193,26 +262,55 @@ impl Authenticator {
         if !bool::from(identity.secret_hash.ct_eq(&hash)) {
             return Err(unknown_token());
         }
-        match identity.expires_at.filter(|at| *at <= clock::now()) {
-            Some(at) => Err(ApiError::unauthorized(format!("this token expired at {at}"))),
-            None => Ok(identity),
+        if let Some(at) = identity.expires_at.filter(|at| *at <= clock::now()) {
+            return Err(ApiError::unauthorized(format!("this token expired at {at}")));
         }
+        if let Some(session) = &identity.session {
+            self.use_session(&identity.token_id, session)?;
+        }
+        Ok(identity)
+    }
+
+    /// Checks that a session is not idle, and notes its use. Nobody waits for the note.
+    fn use_session(&self, id: &str, session: &SessionUse) -> Result<(), ApiError> {
+        let now = self.store.now();
+        if session.is_idle(now) {
+            return Err(ApiError::unauthorized("this session was not used for seven days; sign in again"));
+        }
+        if session.is_to_be_noted(now) {
+            let (store, id) = (self.store.clone(), id.to_owned());
+            tokio::spawn(async move {
+                if let Err(error) = store.note_session_use(id).await {
+                    tracing::warn!(%error, "the use of a session could not be noted");
+                }
+            });
+        }
+        Ok(())
     }
 
     async fn look_up(&self, hash: Hash, forgotten: u64) -> Result<Arc<Identity>, ApiError> {
-        let token = self.store.token_by_secret(hash.to_vec()).await?.ok_or_else(unknown_token)?;
-        if let Some(at) = token.revoked_at {
-            return Err(ApiError::unauthorized(format!("this token was revoked at {at}")));
-        }
-        let identity = Arc::new(Identity::of(&token, &self.usages).ok_or_else(unknown_token)?);
+        let identity = match self.store.token_by_secret(hash.to_vec()).await? {
+            Some(Token { revoked_at: Some(at), .. }) => {
+                return Err(ApiError::unauthorized(format!("this token was revoked at {at}")));
+            }
+            Some(token) => Identity::of(&token, &self.usages),
+            None => {
+                let session = self.store.session_by_secret(hash.to_vec()).await?;
+                session.and_then(|session| Identity::of_session(&session, &self.usages))
+            }
+        };
+        let identity = Arc::new(identity.ok_or_else(unknown_token)?);
         self.remember(hash, identity.clone(), forgotten);
         Ok(identity)
     }
 
     /// Whether the token of an authenticated caller is still valid.
     pub(crate) async fn is_still_valid(&self, identity: &Identity) -> Result<bool, ApiError> {
-        let token = self.store.token_by_secret(identity.secret_hash.clone()).await?;
-        Ok(token.is_some_and(|token| is_valid(&token)))
+        let hash = identity.secret_hash.clone();
+        match &identity.session {
+            Some(_) => Ok(self.store.session_by_secret(hash).await?.is_some()),
+            None => Ok(self.store.token_by_secret(hash).await?.is_some_and(|token| is_valid(&token))),
+        }
     }
 
     /// Clears the cache, because a token was revoked.

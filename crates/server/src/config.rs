@@ -14,6 +14,7 @@ mod secret;
 mod setting;
 mod show;
 mod telegram;
+mod warning;
 
 pub use email::{EmailConfig, EmailTls};
 pub use load::{ConfigProblem, ConfigProblems, ConfigSources, Flag, LoadedConfig, SettingSource, load};
@@ -21,6 +22,7 @@ pub use notify::{AllowedTarget, MessengerConfig, NotifyConfig, RemoteConfig};
 pub use redis::RedisConfig;
 pub use secret::Secret;
 pub use telegram::{TelegramConfig, TelegramMode};
+pub use warning::ConfigWarning;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -53,6 +55,8 @@ pub struct Config {
     pub retention: RetentionConfig,
     /// A folder of the operator's own subscribers; none = only the bundled ones.
     pub subscribers_dir: Option<PathBuf>,
+    /// The person of this machine, who is signed in by the link that `bellwire serve` prints.
+    pub default_user: String,
     /// The mail server for notifications.
     pub email: EmailConfig,
     /// The Telegram bot for notifications.
@@ -205,6 +209,7 @@ impl Config {
                 conversations_days: 0,
             },
             subscribers_dir: None,
+            default_user: String::new(),
             email: EmailConfig::blank(),
             telegram: TelegramConfig::blank(),
             notify: NotifyConfig::default(),

@@ -6,6 +6,7 @@ mod channel_calls;
 mod channel_settings;
 mod channel_test;
 mod cloudevents;
+mod console;
 mod conversation_list;
 mod conversations;
 mod correlation;
@@ -25,7 +26,7 @@ mod in_progress;
 mod inbox;
 mod inject;
 mod intake;
-mod json_tree;
+mod ledger;
 mod mcp;
 mod metrics;
 mod new_event;
@@ -40,8 +41,11 @@ mod pipeline;
 mod query;
 mod reminders;
 pub mod router;
+mod sessions;
 mod settings;
 mod shape;
+mod static_file;
+mod stored_event;
 mod stream;
 mod subscribers;
 mod system_prompt;
@@ -72,6 +76,7 @@ use crate::channels::{Channels, UnsubscribeLinks};
 use crate::metrics::Metrics;
 use crate::supervise::Supervisor;
 use crate::tools::NotificationThrottle;
+use crate::wrong_codes::WrongCodes;
 
 /// The shared state of all handlers. Every request clones it several times, so it is one `Arc`.
 #[derive(Clone)]
@@ -92,6 +97,10 @@ pub(crate) struct Parts {
     pub(crate) revoked: broadcast::Sender<String>,
     /// Signs and verifies unsubscribe links.
     pub(crate) unsubscribe: UnsubscribeLinks,
+    /// Wrong sign-in codes.
+    pub(crate) wrong_codes: WrongCodes,
+    /// The URL that clients use, if the operator has configured one.
+    pub(crate) public_url: Option<String>,
     /// The channels to people.
     pub(crate) channels: Channels,
     /// The path of `notify` requests.

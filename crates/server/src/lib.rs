@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod folder;
 pub mod http;
 mod http_client;
+mod json_tree;
 mod listen;
 pub mod mcp;
 mod metrics;
@@ -22,6 +23,7 @@ mod supervise;
 mod template_log;
 pub mod tools;
 mod usage;
+mod wrong_codes;
 
 pub use config::Config;
 
@@ -191,6 +193,8 @@ impl App {
             trace_ids: TraceIds::under(clock::random()),
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
+            wrong_codes: wrong_codes::WrongCodes::default(),
+            public_url: config.public_url.clone(),
             channels: channels.clone(),
             notify: notify::NotifyPath::new(&config).map_err(StartError::Notify)?,
             channel_test_wait: config.limits.request_timeout() * 4 / 5,
@@ -396,6 +400,7 @@ fn rules(config: &Config, channels: &Channels) -> PeopleRules {
         infos_per_hour: own(config.limits.infos_per_hour),
         warnings_per_hour: own(config.limits.warnings_per_hour),
         toasts_per_hour: config.limits.toasts_per_hour,
+        allowed_targets: config.notify.allowed_targets(),
         ..PeopleRules::default()
     }
 }

@@ -58,7 +58,6 @@ pub(crate) async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let (sender, signals) = watch::channel(Signal::Open);
-    let service = TowerToHyperService::new(api);
     let mut slots = ConnectionSlots {
         free: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
         sender: &sender,
@@ -71,7 +70,7 @@ pub(crate) async fn serve(
         let next = async {
             let slot = slots.acquire().await;
             match listener.accept().await {
-                Ok((stream, _)) => Some((slot, stream)),
+                Ok((stream, peer)) => Some((slot, stream, peer)),
                 Err(error) => {
                     metrics.connection_failed();
                     slots.make_room(&error.to_string());
@@ -84,8 +83,9 @@ pub(crate) async fn serve(
             () = &mut shutdown => break,
             next = next => next,
         };
-        let Some((slot, stream)) = next else { continue };
-        let (service, signals, metrics) = (service.clone(), signals.clone(), metrics.clone());
+        let Some((slot, stream, peer)) = next else { continue };
+        let service = TowerToHyperService::new(api.for_peer(peer.ip()));
+        let (signals, metrics) = (signals.clone(), metrics.clone());
         tokio::spawn(async move {
             if connection(stream, service, signals).await == ConnectionEnd::ClosedEarly {
                 metrics.connection_closed_early();

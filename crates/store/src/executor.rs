@@ -25,6 +25,7 @@ mod preferences;
 mod publish;
 mod remind;
 mod repeats;
+mod sessions;
 mod staged;
 mod timers;
 mod unseen;
@@ -36,6 +37,7 @@ pub(crate) use notify::NotifyRowSource;
 pub(crate) use people::{PeopleRowSource, StoredItem};
 pub(crate) use publish::Publishing;
 use repeats::{ReadyMessage, Repeats};
+pub(crate) use sessions::SessionRowSource;
 use staged::Staged;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -77,7 +79,7 @@ pub(crate) fn open_since(now: Time) -> Time {
 }
 
 /// Loads rows for the executor. Implemented by the backends.
-pub(crate) trait RowSource: PeopleRowSource + ChatRowSource + NotifyRowSource {
+pub(crate) trait RowSource: PeopleRowSource + ChatRowSource + NotifyRowSource + SessionRowSource {
     /// Whether the current command has used up the rows it may read in one step.
     fn is_spent(&self) -> bool {
         false

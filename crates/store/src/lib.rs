@@ -24,6 +24,7 @@ mod refusals;
 mod reply;
 mod report;
 mod rows;
+mod sessions;
 mod single_writer;
 mod sizes;
 mod sqlite;
@@ -51,16 +52,21 @@ pub use notify::{
     NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, NotifyRequests, OriginSums,
 };
 pub use people::{
-    Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim, Delivery,
-    DeliveryContent, DeliveryState, DirectDraft, DirectMessage, DirectResult, Doorbell, Grouping, Hold, InboxChange,
-    InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, NewReminder, NotificationContent,
-    NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome, PressResult, Purpose, Quota, Reminder,
-    SendResult, SettingsRequest, Settlement, Toast, ToastButton, WaitingDeliveries,
+    Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim,
+    DELIVERIES_PER_ITEM_MAX, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectDraft, DirectMessage,
+    DirectResult, Doorbell, Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery,
+    InboxState, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome,
+    PressResult, Purpose, Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
+    WaitingDeliveries,
 };
 pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,
 };
 pub use report::{CommitReport, FailedTemplate, NewNotification, Observer};
+pub use sessions::{
+    NewSession, SESSION_IDLE_MS, SESSION_MS, SESSIONS_MAX, SIGN_IN_CODE_MS, Session, SessionOwner, Sessions,
+    SignInCode, SignedIn,
+};
 pub use single_writer::SingleWriterStore;
 pub use sizes::Sizes;
 pub use sqlite::{Inspection, SavedMailbox, Sqlite, SqliteStore};
@@ -85,7 +91,7 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 ///
 /// Duties of every implementation: `Ok` means committed; a refused command has changed nothing; a repeated command gives its
 /// first answer; a caller cannot reach another owner's data, nor distinguish it from missing data.
-pub trait Store: People + Chats + NotifyRequests {
+pub trait Store: People + Chats + NotifyRequests + Sessions {
     /// Publishes events, all or none, and returns their verdicts.
     fn publish(&self, publish: Publish) -> StoreFuture<'_, Vec<Receipt>>;
     /// Takes an agent's pending notifications at an injection point.

@@ -4,6 +4,7 @@ mod chats;
 mod list;
 mod notify;
 mod people;
+mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,6 +51,7 @@ struct Tables {
     people: people::PeopleTables,
     notify: notify::NotifyTables,
     tokens: BTreeMap<String, Token>,
+    sessions: sessions::SessionTables,
     /// The digests of erased people's ids, and when they were erased.
     erased_users: HashMap<[u8; 32], Time>,
 }
@@ -223,6 +225,7 @@ impl Backend for Memory {
         let outbox = tables.people.commit(&changes.people);
         tables.notify.commit(&changes.notify);
         tables.tokens.extend(changes.tokens.iter().map(|(id, token)| (id.clone(), token.clone())));
+        tables.sessions.commit(&changes.sessions);
         Ok(outbox)
     }
 
@@ -251,6 +254,7 @@ impl Backend for Memory {
             .retain(|(_, row)| row.at >= before.events && (row.at >= before.answers || !row.messages.is_empty()));
         let mut gone = old.len() + answers - tables.injections.len();
         gone += tables.people.prune(before.inbox, limit);
+        gone += tables.sessions.prune(before.sessions);
         gone += tables.people.prune_unread(before.unread_inbox, limit);
         gone += tables.notify.prune(before);
         gone += tables.people.chats.prune(before);
@@ -340,7 +344,7 @@ impl Tables {
     fn rows(&self) -> usize {
         let own = [self.conversations.len(), self.events.len(), self.mailboxes.len(), self.notifications.len()];
         let answers = [self.injections.len(), self.tokens.len(), self.idempotency_rows.len(), self.people.rows()];
-        own.into_iter().chain(answers).sum()
+        own.into_iter().chain(answers).chain([self.sessions.rows()]).sum()
     }
 
     /// Returns the change of the numbers of waiting deliveries.
@@ -357,8 +361,9 @@ impl Tables {
         let events = &self.events;
         self.superseded.retain(|row| events.contains_key(&row.event_id));
         let of_user = |token: &Token| token.user_id.as_deref() == Some(user);
-        let gone: Vec<String> =
+        let mut gone: Vec<String> =
             self.tokens.values().filter(|token| of_user(token)).map(|token| token.id.clone()).collect();
+        gone.extend(self.sessions.erase(user));
         self.idempotency_rows.retain(|row| !gone.contains(&row.key.token_id) && !row.people.contains(user));
         self.tokens.retain(|_, token| !of_user(token));
         outbox

@@ -16,13 +16,13 @@ mod rules;
 
 pub use allowance::{Allowance, Quota};
 pub use delivery::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, DeliveryContent, DeliveryState, DirectMessage, Hold,
-    Purpose, WaitingDeliveries,
+    AttemptEnd, AttemptOutcome, AttemptStart, Claim, DELIVERIES_PER_ITEM_MAX, Delivery, DeliveryContent, DeliveryState,
+    DirectMessage, Hold, Purpose, WaitingDeliveries,
 };
 pub use doorbell::Doorbell;
 pub use inbox::{
-    ButtonPress, Catchup, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, PersonTrace,
-    PressOutcome, PressResult, Settlement, Toast, ToastButton,
+    ButtonPress, Catchup, DUE_TOASTS_MAX, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState,
+    PersonTrace, PressOutcome, PressResult, RestoreOutcome, Settlement, Toast, ToastButton,
 };
 pub use requests::{
     DirectDraft, DirectResult, NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest,
@@ -31,7 +31,7 @@ pub use rules::{ChannelRules, Grouping, PeopleRules};
 
 pub(crate) use command::PeopleCommand;
 pub(crate) use doorbell::Doorbells;
-pub(crate) use inbox::words;
+pub(crate) use inbox::{due_toasts, words};
 pub(crate) use outbox_counts::OutboxCounts;
 pub(crate) use rows::{ConfirmationRow, LoadedPerson, PeopleChanges};
 
@@ -99,7 +99,8 @@ pub trait People: Send + Sync {
     fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)>;
     /// How many notifications the person has not read.
     fn unread_count(&self, user_id: String) -> StoreFuture<'_, usize>;
-    /// The changes of the inbox after this position, in order, at most `limit`.
+    /// The changes of the inbox after this position, in order, at most `limit`. Without a position, the current one and the
+    /// toasts that should appear now.
     fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> StoreFuture<'_, Catchup>;
     /// Marks a notification as read or unread.
     fn mark(&self, user_id: String, id: NotificationId, read: bool) -> StoreFuture<'_, InboxItem>;
@@ -107,6 +108,9 @@ pub trait People: Send + Sync {
     fn read_all(&self, user_id: String, idempotency_key: Option<IdempotencyKey>) -> StoreFuture<'_, usize>;
     /// Dismisses a notification. It is kept and counts as read.
     fn dismiss(&self, user_id: String, id: NotificationId) -> StoreFuture<'_, InboxItem>;
+    /// Takes a dismissal back: the notification is in the inbox again, as read or unread as it was before. Does nothing if
+    /// it is not dismissed.
+    fn restore(&self, user_id: String, id: NotificationId) -> StoreFuture<'_, RestoreOutcome>;
     /// Presses a button. A second press gives the first result. The press of another button, or the dismissal, that
     /// came first is the outcome otherwise.
     fn act(
@@ -155,6 +159,9 @@ pub trait People: Send + Sync {
         before: Option<Uuid>,
         limit: usize,
     ) -> StoreFuture<'_, (Vec<Delivery>, Option<Uuid>)>;
+    /// The deliveries of these notifications of a person, oldest first; of each notification at most
+    /// [`DELIVERIES_PER_ITEM_MAX`], and of at most a hundred notifications.
+    fn deliveries_of(&self, user_id: String, ids: Vec<NotificationId>) -> StoreFuture<'_, Vec<Delivery>>;
     /// Retries an ended delivery.
     fn retry_delivery(
         &self,

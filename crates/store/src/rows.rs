@@ -15,6 +15,7 @@ use crate::notify::NotifyChanges;
 use crate::packed_event::PackedEvent;
 use crate::people::PeopleChanges;
 use crate::report::FailedTemplate;
+use crate::sessions::SessionChanges;
 use crate::verdicts::Verdicts;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -178,6 +179,7 @@ pub(crate) struct Changes {
     pub(crate) people: PeopleChanges,
     pub(crate) notify: NotifyChanges,
     pub(crate) tokens: BTreeMap<String, Token>,
+    pub(crate) sessions: SessionChanges,
     /// The templates that failed, for the report.
     pub(crate) template_failures: Vec<FailedTemplate>,
     /// Items rendered and inputs handled by mailboxes. They write no rows but count as work.
@@ -205,6 +207,7 @@ impl Changes {
             && self.people.is_empty()
             && self.notify.is_empty()
             && self.tokens.is_empty()
+            && self.sessions.is_empty()
     }
 
     /// The number of rows so far.
@@ -221,7 +224,8 @@ impl Changes {
             self.injections.len(),
             self.unseen.len(),
         ];
-        let rare = [self.settings.len(), self.people.rows(), self.notify.rows(), self.tokens.len()];
+        let people = [self.settings.len(), self.people.rows(), self.notify.rows()];
+        let rare = people.into_iter().chain([self.tokens.len(), self.sessions.rows()]);
         common.into_iter().chain(rare).sum()
     }
 
@@ -238,7 +242,8 @@ impl Changes {
             && self.settings.is_empty()
             && self.people.is_empty()
             && self.notify.is_empty()
-            && self.tokens.is_empty())
+            && self.tokens.is_empty()
+            && self.sessions.is_empty())
     }
 }
 

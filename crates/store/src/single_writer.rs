@@ -5,6 +5,7 @@ mod early_refusal;
 mod lists;
 mod notify;
 mod people;
+mod sessions;
 
 pub(crate) use notify::NotifyReader;
 pub(crate) use people::PeopleReader;
@@ -30,11 +31,12 @@ use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{OPEN_MAX, Publishing, open_since, pick_unambiguous};
 use crate::hints::HintReceiver;
 use crate::rows::ConversationKey;
+use crate::sessions::SessionReader;
 use crate::writer::{Job, WriterHandle};
 use crate::{RetentionCutoffs, Store, StoreFuture};
 
 /// Queries that do not need the writer. They see committed rows only.
-pub trait Reader: PeopleReader + NotifyReader + Send + Sync + 'static {
+pub trait Reader: PeopleReader + NotifyReader + SessionReader + Send + Sync + 'static {
     /// The owners of conversations with this id, and whether each is the registered one, which comes first; at most
     /// two.
     fn owners(&self, conversation_id: &str) -> impl Future<Output = Result<Vec<(String, bool)>, StoreError>> + Send;

@@ -15,7 +15,8 @@ use crate::command::IdempotencyKey;
 use crate::damage::{Damage, Found};
 use crate::error::StoreError;
 use crate::executor::{
-    ChatRowSource, DueMailboxes, LoadedMailbox, MailboxSummary, NotifyRowSource, PeopleRowSource, RowSource, StoredItem,
+    ChatRowSource, DueMailboxes, LoadedMailbox, MailboxSummary, NotifyRowSource, PeopleRowSource, RowSource,
+    SessionRowSource, StoredItem,
 };
 use crate::notify::{AnswerCount, NotifyKey, NotifyRow};
 use crate::packed_event::PackedEvent;
@@ -25,6 +26,7 @@ use crate::people::{
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
+use crate::sessions::{Session, SignInCode};
 use crate::verdicts::Verdicts;
 use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
 
@@ -322,6 +324,23 @@ impl<B: Backend> ChatRowSource for Counted<B> {
     }
 }
 
+impl<B: Backend> SessionRowSource for Counted<B> {
+    async fn sign_in_code(&mut self, code: &[u8]) -> Result<Option<SignInCode>, StoreError> {
+        let found = self.backend.sign_in_code(code).await;
+        self.one(found)
+    }
+
+    async fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
+        let found = self.backend.session(id).await;
+        self.one(found)
+    }
+
+    async fn sessions_of(&mut self, user_id: &str, scope: &str, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let found = self.backend.sessions_of(user_id, scope, limit).await;
+        self.list(found)
+    }
+}
+
 impl<B: Backend> PeopleRowSource for Counted<B> {
     async fn person(&mut self, user_id: &str, since: Time) -> Result<LoadedPerson, StoreError> {
         let found = self.backend.person(user_id, since).await;
@@ -472,14 +491,9 @@ impl<B: Backend> NotifyRowSource for Counted<B> {
         self.found(found)
     }
 
-    async fn listed_since(
-        &mut self,
-        limit_key: &NotifyKey,
-        since: Time,
-        limit: usize,
-    ) -> Result<Vec<Time>, StoreError> {
-        let found = self.backend.listed_since(limit_key, since, limit).await;
-        self.list(found)
+    async fn nth_listed(&mut self, limit_key: &NotifyKey, since: Time, nth: usize) -> Result<Option<Time>, StoreError> {
+        let found = self.backend.nth_listed(limit_key, since, nth).await;
+        self.one(found)
     }
 
     async fn answer_count(&mut self, key: &NotifyKey) -> Result<Option<AnswerCount>, StoreError> {

@@ -551,9 +551,17 @@ impl<B: Backend> Writer<B> {
                 let RetentionCutoffs { events, answers, inbox, unread_inbox, conversations } = *cutoffs;
                 // An unfinished command may have loaded a conversation, so none is deleted meanwhile.
                 let conversations = if self.unfinished.is_empty() { conversations } else { Time::ZERO };
-                let ledger = self.clock.now().minus(LedgerQuery::KEPT_MS);
-                let before =
-                    PruneCutoffs { events, answers, inbox, unread_inbox, conversations, idempotency_keys, ledger };
+                let (sessions, ledger) = (self.clock.now(), self.clock.now().minus(LedgerQuery::KEPT_MS));
+                let before = PruneCutoffs {
+                    events,
+                    answers,
+                    inbox,
+                    unread_inbox,
+                    conversations,
+                    idempotency_keys,
+                    ledger,
+                    sessions,
+                };
                 let pruned = backend.prune(&before, *limit).await;
                 pruned.iter().for_each(|pruned| executor.evict_pruned(pruned));
                 reply.hold(pruned.map(|pruned| pruned.rows))

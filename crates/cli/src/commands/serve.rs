@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use bellwire_server::auth::{Scope, hash};
+use bellwire_server::auth::{Scope, create_sign_in_code, hash, sign_in_path};
 use bellwire_server::config::{LoadedConfig, SettingSource};
 use bellwire_server::{App, create_token};
 use bellwire_store::Store;
@@ -44,7 +44,7 @@ pub(crate) struct Serve {
 pub(crate) fn run(arguments: &Serve) -> Result<bool> {
     let loaded = arguments.load()?;
     let log = Log::start(&loaded.config.log)?;
-    loaded.warnings.iter().for_each(|warning| log.say(&warning_line(warning)));
+    loaded.warnings.iter().for_each(|warning| log.say(&warning_line(&warning.to_string())));
     bellwire_server::descriptors::raise_limit();
     tokio::runtime::Runtime::new().context("cannot start")?.block_on(serve(loaded, &log))
 }
@@ -93,6 +93,9 @@ async fn serve(loaded: LoadedConfig, log: &Log) -> Result<bool> {
     if let Some((path, secret)) = first {
         log.say(&announce(&path, &secret, std::io::stderr().is_terminal()));
     }
+    if std::io::stderr().is_terminal() {
+        log.say(&sign_in_link(&loaded, &app).await?);
+    }
     print_next_steps(&loaded, &dir, log);
     let stopped = app.stopped().await.context("the hub failed");
     data_dir::note_stopped(&dir);
@@ -122,6 +125,17 @@ fn announce(path: &Path, secret: &str, is_terminal: bool) -> String {
         true => format!("The admin token, shown once and kept in {}:\n\n    {secret}\n", path.display()),
         false => format!("The admin token is in {}", path.display()),
     }
+}
+
+/// The link with which the operator signs in. Like the admin token, it is printed only to a terminal.
+async fn sign_in_link(loaded: &LoadedConfig, app: &App) -> Result<String> {
+    let person = &loaded.config.default_user;
+    let (code, _) = create_sign_in_code(&*app.store, Scope::Admin, person).await?;
+    let url = loaded.config.public_url.clone().unwrap_or_else(|| reachable(app.address));
+    let link = paint(STRONG, format!("{url}{}", sign_in_path(&code)));
+    Ok(format!(
+        "Open the console within ten minutes, signed in as {person} (later: bellwire token link {person} --admin):\n\n    {link}\n"
+    ))
 }
 
 /// Prints three commands to try in another terminal, complete with the data folder.

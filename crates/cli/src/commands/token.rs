@@ -1,6 +1,7 @@
 use std::io::Write as _;
 
 use anyhow::Result;
+use bellwire_server::auth::sign_in_path;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use reqwest::Method;
@@ -11,7 +12,7 @@ use crate::authority;
 use crate::client::{Connection, segment};
 use crate::output::{STRONG, paint, print_json, printable, text};
 
-/// Create, list and revoke tokens
+/// Create, list and revoke tokens, and make sign-in links
 #[derive(Args)]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
@@ -21,6 +22,7 @@ pub(crate) struct TokenArgs {
 #[derive(Subcommand)]
 enum TokenCommand {
     Create(CreateArgs),
+    Link(LinkArgs),
     List(ListArgs),
     Revoke(RevokeArgs),
 }
@@ -55,6 +57,23 @@ struct CreateArgs {
     connection: Connection,
 }
 
+/// Make a link with which a person signs in to the hub's pages
+///
+/// It works once, for ten minutes. Send it only to that person: whoever opens it is signed in as them.
+#[derive(Args)]
+struct LinkArgs {
+    /// The id of the person
+    user: String,
+    /// The session may do everything, as the operator's
+    #[arg(long)]
+    admin: bool,
+    /// Print the hub's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
 /// List the tokens, without secrets
 #[derive(Args)]
 struct ListArgs {
@@ -77,6 +96,7 @@ struct RevokeArgs {
 pub(crate) fn run(arguments: &TokenArgs) -> Result<bool> {
     match &arguments.command {
         TokenCommand::Create(create) => create.run(),
+        TokenCommand::Link(link) => link.run(),
         TokenCommand::List(list) => list.run(),
         TokenCommand::Revoke(RevokeArgs { id, connection }) => {
             authority::client(connection)?.call(Method::DELETE, &format!("/v1/tokens/{}", segment(id)), None)?;
@@ -106,6 +126,26 @@ impl CreateArgs {
         let until = expires.map(|at| format!(", valid until {at}")).unwrap_or_default();
         anstream::eprintln!("token {}{until}; its secret is shown once:", text(&created, "id"));
         anstream::println!("{}", text(&created, "token"));
+        Ok(true)
+    }
+}
+
+impl LinkArgs {
+    fn run(&self) -> Result<bool> {
+        let client = authority::client(&self.connection)?;
+        let scope = if self.admin { "admin" } else { "user" };
+        let mut made = client.post("/v1/sign_in_codes", &json!({ "user_id": self.user, "scope": scope }))?;
+        if made["link"].is_null() {
+            // Without a public URL, the hub is reached at the address of this command.
+            made["link"] = json!(format!("{}{}", client.url(), sign_in_path(&text(&made, "code"))));
+        }
+        if self.json {
+            return print_json(&made);
+        }
+        let who = printable(&self.user);
+        let role = if self.admin { " as operator" } else { "" };
+        anstream::eprintln!("signs in {who}{role}, once, until {}:", text(&made, "expires_at"));
+        anstream::println!("{}", text(&made, "link"));
         Ok(true)
     }
 }

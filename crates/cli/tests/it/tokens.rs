@@ -21,6 +21,19 @@ fn tokens_are_made_listed_and_revoked() {
 }
 
 #[test]
+fn a_sign_in_link_has_its_code_in_the_fragment() {
+    let hub = Hub::start();
+    let link = hub.run(&["token", "link", "ada"]);
+    let printed = text(&link.stdout);
+    let code = printed.trim().strip_prefix(&format!("{}/sign-in#code=", hub.url)).expect("the hub's own address");
+    assert!(text(&link.stderr).starts_with("signs in ada, once, until "), "{}", shown(&link));
+    let made = hub.json(&["token", "link", "me", "--admin", "--json"]);
+    assert_eq!((&made["scope"], &made["user_id"]), (&"admin".into(), &"me".into()), "{made}");
+    assert!(made["link"].as_str().expect("a link").ends_with(made["code"].as_str().expect("a code")), "{made}");
+    assert!(code.len() == 22 && made["code"] != code, "{code}");
+}
+
+#[test]
 fn what_a_token_needs_is_said() {
     let hub = Hub::start();
     let mistakes: [&[&str]; 4] = [

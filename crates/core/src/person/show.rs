@@ -6,7 +6,9 @@ use super::send::message_argument;
 use super::{Argument, MESSAGE_MAX, ToolArguments, clean, one_line};
 
 const TITLE_MAX: usize = 100;
-const DURATION_MAX: i64 = 30_000;
+/// In milliseconds: the longest time for which a toast is shown, unless it stays until it is dismissed.
+pub const TOAST_DURATION_MAX: u64 = 30_000;
+const DURATION_MAX: i64 = TOAST_DURATION_MAX as i64;
 const DURATION_DEFAULT: u32 = 5_000;
 const ACTIONS_MAX: usize = 3;
 const LABEL_MAX: usize = 50;

@@ -8,6 +8,7 @@ use toml::Value;
 
 use super::{AllowedTarget, Config, EmailTls, LogFormat, Secret, TelegramMode};
 use crate::channels::email::NamedAddress;
+use crate::http::ID_MAX;
 
 /// One setting: its key, its allowed values, and its field of [`Config`].
 pub(super) struct Setting {
@@ -32,6 +33,7 @@ enum SettingKind {
     Encryption(fn(&mut Config) -> &mut EmailTls),
     Mode(fn(&mut Config) -> &mut TelegramMode),
     Word(fn(&mut Config) -> &mut String),
+    Person(fn(&mut Config) -> &mut String),
     Hidden(fn(&mut Config) -> &mut Option<Secret>),
     Sender(fn(&mut Config) -> &mut NamedAddress),
     Names(fn(&mut Config) -> &mut Vec<String>),
@@ -75,6 +77,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "retention.unread_inbox_days",   kind: SettingKind::Number(1..=3650, |c| &mut c.retention.unread_inbox_days) },
     Setting { key: "retention.conversations_days",  kind: SettingKind::Number(1..=3650, |c| &mut c.retention.conversations_days) },
     Setting { key: "subscribers.dir",               kind: SettingKind::Folder(|c| &mut c.subscribers_dir) },
+    Setting { key: "user.default",                  kind: SettingKind::Person(|c| &mut c.default_user) },
     Setting { key: "email.host",                    kind: SettingKind::Host(|c| &mut c.email.host) },
     Setting { key: "email.port",                    kind: SettingKind::Port(|c| &mut c.email.port) },
     Setting { key: "email.tls",                     kind: SettingKind::Encryption(|c| &mut c.email.tls) },
@@ -196,9 +199,10 @@ impl Setting {
             SettingKind::Count(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
             SettingKind::Number(_, place) => Value::Integer(i64::try_from(*place(&mut copy)).unwrap_or(i64::MAX)),
             SettingKind::Format(place) => Value::String(place(&mut copy).as_str().to_owned()),
-            SettingKind::Level(place) | SettingKind::Host(place) | SettingKind::Word(place) => {
-                Value::String(place(&mut copy).clone())
-            }
+            SettingKind::Level(place)
+            | SettingKind::Host(place)
+            | SettingKind::Word(place)
+            | SettingKind::Person(place) => Value::String(place(&mut copy).clone()),
             SettingKind::Port(place) => Value::Integer(i64::from(*place(&mut copy))),
             SettingKind::Encryption(place) => Value::String(place(&mut copy).as_str().to_owned()),
             SettingKind::Mode(place) => Value::String(place(&mut copy).as_str().to_owned()),
@@ -223,12 +227,13 @@ impl Setting {
             SettingKind::Host(_) => "a host name, such as smtp.example.org,".into(),
             SettingKind::Port(_) => "a whole number from 1 to 65535".into(),
             SettingKind::Encryption(_) => "starttls, implicit or none".into(),
-            SettingKind::Mode(_) => "poll or webhook".into(),
+            SettingKind::Mode(_) => "poll, webhook or send".into(),
             SettingKind::Word(_) | SettingKind::Hidden(_) => "a text on one line".into(),
             SettingKind::Names(_) => "a list of origins, such as [\"switchboard\"],".into(),
             SettingKind::AllowLists(_) => {
                 "a table of origins with lists of targets, such as { health = [\"email:ada@example.org\"] },".into()
             }
+            SettingKind::Person(_) => "the id of one person, such as me,".into(),
             SettingKind::Sender(_) => "a name and an address, such as Bellwire <bell@example.org>,".into(),
         }
     }
@@ -293,6 +298,9 @@ impl Setting {
             SettingKind::Word(place) => {
                 *place(config) = Some(text).filter(|text| !text.contains(char::is_control)).ok_or_else(wrong)?.into();
             }
+            SettingKind::Person(place) => {
+                *place(config) = Some(text).filter(|id| is_person(id)).ok_or_else(wrong)?.into()
+            }
             SettingKind::Hidden(place) => *place(config) = secret(text)?,
             SettingKind::Sender(place) => {
                 *place(config) = NamedAddress::parse(text).map_err(|why| format!("is wrong: {why}"))?
@@ -301,6 +309,11 @@ impl Setting {
         }
         Ok(())
     }
+}
+
+/// Whether it is the id of one person.
+fn is_person(id: &str) -> bool {
+    !id.is_empty() && id != "*" && id.chars().count() <= ID_MAX && !id.contains(char::is_control)
 }
 
 fn kind_of(value: &Value) -> String {

@@ -5,6 +5,7 @@
 //! so the `Vary` header must be there.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::task::{Context, Poll};
 
 use axum::Router;
@@ -17,6 +18,7 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate as _, SizeA
 
 use super::origin;
 use crate::config::Config;
+use crate::wrong_codes::Peer;
 
 /// A shorter response fits into one packet, so compressing it saves nothing.
 const COMPRESS_FROM_BYTES: u16 = 1024;
@@ -26,14 +28,21 @@ const COMPRESS_FROM_BYTES: u16 = 1024;
 pub(crate) struct Api {
     plain: Router,
     layered: Router,
+    /// The client of the connection.
+    peer: Option<Peer>,
 }
 
 impl Api {
+    /// The service for the connection of this client.
+    pub(crate) fn for_peer(&self, address: IpAddr) -> Self {
+        Self { peer: Some(Peer(address)), ..self.clone() }
+    }
+
     pub(super) fn new(plain: Router, config: &Config) -> Self {
         let compressible = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_FROM_BYTES));
         let compression = CompressionLayer::new().compress_when(compressible);
         let layers = ServiceBuilder::new().layer(origin::cors(config)).layer(compression);
-        Self { layered: plain.clone().layer(layers), plain }
+        Self { layered: plain.clone().layer(layers), plain, peer: None }
     }
 }
 
@@ -46,7 +55,10 @@ impl Service<Request<Incoming>> for Api {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Incoming>) -> Self::Future {
+        if let Some(peer) = self.peer {
+            request.extensions_mut().insert(peer);
+        }
         match needs_no_layers(&request) {
             true => self.plain.call(request),
             false => self.layered.call(request),

@@ -91,23 +91,25 @@ pub(super) async fn cancel(
     Ok(Json(hub.store.cancel_delivery(identity.caller.user_id.clone(), id, idempotency_key).await?.into()))
 }
 
-/// The `reason` of a delivery that is on hold.
-fn reason_of(hold: Hold) -> String {
-    match hold {
-        Hold::QuietHours => "quiet hours".to_owned(),
-    }
+/// The `reason` of a delivery: of its state, or that it is or was on hold.
+pub(super) fn reason_of(delivery: &Delivery) -> Option<String> {
+    let hold = delivery.held_by.map(|Hold::QuietHours| match delivery.state {
+        DeliveryState::Waiting => "quiet hours".to_owned(),
+        _ => "after quiet hours".to_owned(),
+    });
+    delivery.reason.clone().or(hold)
 }
 
 impl From<Delivery> for DeliveryBody {
     fn from(kept: Delivery) -> Self {
         Self {
+            reason: reason_of(&kept),
             id: kept.id,
             notification_id: kept.content.notification_id().map(|id| id.0),
             user_id: kept.user_id,
             channel: kept.channel.to_string(),
             target: kept.target,
             state: EnumText(kept.state),
-            reason: kept.reason.or_else(|| kept.held_by.map(reason_of)),
             attempts: kept.attempts,
             not_before: Rfc3339Time(kept.not_before),
             created_at: Rfc3339Time(kept.created_at),

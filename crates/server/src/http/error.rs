@@ -32,7 +32,7 @@ struct ErrorDetail {
     /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// What settled a notification before this button was pressed. Only in the 409 of a pressed button.
+    /// What settled a notification before this button was pressed, or why it cannot be restored. Only in their 409.
     #[serde(skip_serializing_if = "Option::is_none")]
     settled_by: Option<SettledBy>,
     /// The events that have the id. Only in the 409 of an event's id that several senders have used.

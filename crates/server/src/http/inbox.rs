@@ -5,7 +5,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use bellwire_store::{InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, PressOutcome, Settlement};
+use bellwire_store::{
+    Delivery, DeliveryState, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, PressOutcome,
+    RestoreOutcome, Settlement,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -17,7 +20,7 @@ use super::idempotency::IdempotencyHeader;
 use super::path::{ButtonPath, ItemPath};
 use super::query::{PageLimit, Query};
 use super::shape::List;
-use super::{ApiError, Hub};
+use super::{ApiError, Hub, deliveries};
 use crate::auth::Identity;
 
 /// A notification in a person's inbox.
@@ -27,6 +30,7 @@ use crate::auth::Identity;
     "id": "0198c0de-0000-7000-8000-000000000000", "kind": "message", "type": "reminder", "origin": "butler", "source": null,
     "conversation_id": "chat", "title": null, "message": "Buy milk", "duration": null, "position": null, "actions": [],
     "correlation_id": null, "created_at": "2026-01-03T15:30:00Z", "read_at": null, "dismissed_at": null,
+    "deliveries": [],
 }]))]
 pub(super) struct InboxItemBody {
     /// Its id.
@@ -60,6 +64,22 @@ pub(super) struct InboxItemBody {
     read_at: Option<Rfc3339Time>,
     /// When it was dismissed.
     dismissed_at: Option<Rfc3339Time>,
+    /// What happened to it outside of the hub, one entry per channel, oldest first.
+    deliveries: Vec<ItemDelivery>,
+}
+
+/// The delivery of a notification on one channel, without its address.
+#[derive(Serialize, JsonSchema)]
+struct ItemDelivery {
+    /// The name of the channel.
+    channel: String,
+    /// The state, as in `GET /v1/deliveries`.
+    state: EnumText<DeliveryState>,
+    /// When it ended; while it is open, the time before which it is not sent.
+    at: Rfc3339Time,
+    /// The reason of the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 /// A button.
@@ -106,14 +126,20 @@ pub(super) struct MarkedCount {
     updated: usize,
 }
 
-/// A change of a notification.
+/// A change of a notification: one of the two fields.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{ "read": true }]))]
-#[schemars(rename = "Reading")]
-pub(super) struct ReadPatch {
+#[schemars(extend("examples" = [{ "read": true }, { "dismissed": false }]))]
+#[schemars(extend("oneOf" = [{ "required": ["read"] }, { "required": ["dismissed"] }]))]
+#[schemars(rename = "NotificationPatch")]
+pub(super) struct ItemPatch {
     /// Whether it is read.
-    read: bool,
+    #[schemars(with = "bool")]
+    read: Option<bool>,
+    /// `false` takes the dismissal back: it is in the inbox again, unread if it was, and its buttons work. 409 if a prompt was
+    /// pressed. To dismiss it, use DELETE.
+    #[schemars(with = "bool", extend("const" = false))]
+    dismissed: Option<bool>,
 }
 
 /// The result of pressing a button. Pressing it again gives the same result.
@@ -145,9 +171,24 @@ pub(super) async fn list(
         before: page.cursor.as_deref().map(cursor).transpose()?,
         limit: page.limit.unwrap_or_default().0,
     };
-    let (items, next) = hub.store.inbox(id, query).await?;
+    let (items, next) = hub.store.inbox(id.clone(), query).await?;
     let next_cursor = next.map(|next| next.to_string());
-    Ok(Json(List { items: items.into_iter().map(InboxItemBody::from).collect(), next_cursor }))
+    Ok(Json(List { items: with_deliveries(&hub, id, items).await?, next_cursor }))
+}
+
+/// The bodies of a person's items, with their deliveries, which are read together.
+pub(super) async fn with_deliveries(
+    hub: &Hub,
+    user_id: String,
+    items: Vec<InboxItem>,
+) -> Result<Vec<InboxItemBody>, ApiError> {
+    let deliveries = hub.store.deliveries_of(user_id, items.iter().map(|item| item.id).collect()).await?;
+    Ok(items.into_iter().map(|item| InboxItemBody::of(item, &deliveries)).collect())
+}
+
+async fn with_its_deliveries(hub: &Hub, item: InboxItem) -> Result<Json<InboxItemBody>, ApiError> {
+    let deliveries = hub.store.deliveries_of(item.user_id.clone(), vec![item.id]).await?;
+    Ok(Json(InboxItemBody::of(item, &deliveries)))
 }
 
 /// The number of unread notifications.
@@ -160,15 +201,28 @@ pub(super) async fn unread_count(
     Ok(Json(UnreadCount { count: hub.store.unread_count(id).await? }))
 }
 
-/// Marks a notification as read or unread.
-pub(super) async fn mark(
+/// Marks a notification as read or unread, or restores a dismissed one.
+pub(super) async fn change(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     path: ItemPath,
-    Body(reading): Body<ReadPatch>,
+    Body(patch): Body<ItemPatch>,
 ) -> Result<Json<InboxItemBody>, ApiError> {
     identity.check_user(&path.user_id)?;
-    Ok(Json(hub.store.mark(path.user_id, path.id, reading.read).await?.into()))
+    let item = match patch {
+        ItemPatch { read: Some(read), dismissed: None } => hub.store.mark(path.user_id, path.id, read).await?,
+        ItemPatch { read: None, dismissed: Some(false) } => match hub.store.restore(path.user_id, path.id).await? {
+            RestoreOutcome::Restored(item) => *item,
+            RestoreOutcome::Answered(settlement) => return Err(settled(settlement)),
+        },
+        ItemPatch { dismissed: Some(true), .. } => {
+            return Err(ApiError::invalid("dismissed", "can only be false here; DELETE dismisses a notification"));
+        }
+        ItemPatch { .. } => {
+            return Err(ApiError::invalid("read", "one change at a time: send either read or dismissed"));
+        }
+    };
+    with_its_deliveries(&hub, item).await
 }
 
 /// Marks all notifications as read.
@@ -189,7 +243,8 @@ pub(super) async fn dismiss(
     path: ItemPath,
 ) -> Result<Json<InboxItemBody>, ApiError> {
     identity.check_user(&path.user_id)?;
-    Ok(Json(hub.store.dismiss(path.user_id, path.id).await?.into()))
+    let item = hub.store.dismiss(path.user_id, path.id).await?;
+    with_its_deliveries(&hub, item).await
 }
 
 /// Presses a button of a notification on behalf of its user. The first pressed button or the dismissal settles it: other
@@ -237,8 +292,11 @@ fn action(prompt: Option<&str>) -> &'static str {
     if prompt.is_some() { "prompt" } else { "dismiss" }
 }
 
-impl From<InboxItem> for InboxItemBody {
-    fn from(item: InboxItem) -> Self {
+impl InboxItemBody {
+    /// The body of an item. `deliveries` may contain those of others.
+    pub(super) fn of(item: InboxItem, deliveries: &[Delivery]) -> Self {
+        let own = deliveries.iter().filter(|one| one.content.notification_id() == Some(item.id));
+        let deliveries = own.map(ItemDelivery::of).collect();
         let pressed =
             |index: usize| item.acted.iter().find(|acted| acted.index == index).map(|acted| Rfc3339Time(acted.at));
         let buttons = item.toast.iter().flat_map(|toast| toast.buttons.iter().enumerate());
@@ -267,6 +325,18 @@ impl From<InboxItem> for InboxItemBody {
             created_at: Rfc3339Time(item.created_at),
             read_at: item.read_at.map(Rfc3339Time),
             dismissed_at: item.dismissed_at.map(Rfc3339Time),
+            deliveries,
+        }
+    }
+}
+
+impl ItemDelivery {
+    fn of(delivery: &Delivery) -> Self {
+        Self {
+            channel: delivery.channel.to_string(),
+            state: EnumText(delivery.state),
+            at: Rfc3339Time(delivery.ended_at.unwrap_or(delivery.not_before)),
+            reason: deliveries::reason_of(delivery),
         }
     }
 }

@@ -41,7 +41,16 @@ impl BodyRoom {
         let bytes = body_max.saturating_mul(BODIES_MAX).min(Semaphore::MAX_PERMITS);
         Self { body_max, free: Arc::new(Semaphore::new(bytes)) }
     }
+
+    /// For requests without a token, so that nobody can fill the memory for bodies without one.
+    pub(super) fn without_token(&self) -> Self {
+        Self { body_max: self.body_max.min(BODY_MAX_WITHOUT_TOKEN), free: self.free.clone() }
+    }
 }
+
+/// The largest body of a request without a token: a sign-in code, or a provider's update. It does not count towards the
+/// memory limit.
+const BODY_MAX_WITHOUT_TOKEN: usize = UNCOUNTED;
 
 /// Reads the body of one request. It holds the permits for the body's memory until the response is sent.
 pub(super) struct Intake {
@@ -159,7 +168,10 @@ fn content_length(request: &Request) -> Option<u64> {
 }
 
 fn too_large(body_max: usize) -> ApiError {
-    let message = format!("the body has more than {body_max} bytes (limits.body_bytes); send it in parts");
+    let message = match body_max {
+        BODY_MAX_WITHOUT_TOKEN => format!("a body of this call has at most {body_max} bytes"),
+        _ => format!("the body has more than {body_max} bytes (limits.body_bytes); send it in parts"),
+    };
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 

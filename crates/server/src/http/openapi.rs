@@ -25,7 +25,7 @@ const ABOUT: &str = "The notification layer for AI agents: programs publish even
     data. A method that a path does not support gives 405. A 2xx response is sent only after the data is durable.";
 
 /// The meaning of `{id}` by path prefix: (prefix, description, example).
-const IDS: [(&str, &str, &str); 9] = [
+const IDS: [(&str, &str, &str); 10] = [
     ("/v1/events/", "The event: the hub's id (`event_id`), or the id its sender gave it.", "build-17"),
     ("/v1/conversations/", "The id of the conversation, chosen by its owner.", "chat"),
     ("/v1/tools/", "The tool's name.", "check_notifications"),
@@ -35,15 +35,17 @@ const IDS: [(&str, &str, &str); 9] = [
     ("/v1/reminders/", "The reminder.", "0198c0de-0000-7000-8000-000000000000"),
     ("/v1/deliveries/", "The delivery.", "0198c0de-0000-7000-8000-000000000000"),
     ("/v1/tokens/", "The token's id; not its secret.", "0198c0de-0000-7000-8000-000000000000"),
+    ("/v1/sessions/", "The session's id.", "0198c0de-0000-7000-8000-000000000000"),
 ];
 
 /// The other path parameters: (name, description, example).
-const NAMES: [(&str, &str, &str); 4] = [
+const NAMES: [(&str, &str, &str); 5] = [
     // The registry replaces the example.
     ("channel", "The name of the channel.", ""),
     ("nid", "The notification.", "0198c0de-0000-7000-8000-000000000000"),
     ("index", "The button, counted from 0.", "0"),
     ("signed", "The signed part of the link.", "AAAA"),
+    ("file", "The name of the file.", "console.js"),
 ];
 
 /// The error responses: (status, name in the document, description).

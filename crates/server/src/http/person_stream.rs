@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::field::PathId;
-use super::inbox::InboxItemBody;
+use super::inbox::{InboxItemBody, with_deliveries};
 use super::open_stream::OpenStream;
 use super::openapi::Operation;
 use super::{ApiError, Hub, shape};
@@ -61,14 +61,15 @@ impl shape::ResponseShape for PersonStream {
             "type": "string", "contentMediaType": "application/json", "contentSchema": { "anyOf": [item, unread] },
             "description": "Server-sent events: `toast` (to be shown now), `notification` (new in the inbox) and \
                             `updated` (read, dismissed or pressed elsewhere), each with a notification, and `unread` \
-                            with the count. Connect again with the last id in `Last-Event-ID`, and nothing is missed \
-                            or repeated.",
+                            with the count. A first connection begins with a `toast` for each that is still due, at \
+                            most the 20 newest. Connect again with the last id in `Last-Event-ID`, and nothing is \
+                            missed or repeated.",
         });
         operation.answer("text/event-stream", schema);
     }
 }
 
-/// Streams the changes after `Last-Event-ID`, or from now on if the header is missing.
+/// Streams the changes after `Last-Event-ID`. If the header is missing, the stream begins with the toasts that are still due.
 pub(super) async fn stream(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
@@ -91,7 +92,7 @@ pub(super) async fn stream(
         doorbell,
         open,
     };
-    feed.queue_changes(caught, feed.hub.store.now());
+    feed.queue(caught).await?;
     let events = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|event| (Ok(event), feed)) });
     Ok(PersonStream(Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))))
 }
@@ -121,7 +122,7 @@ impl InboxFeed {
                 return None;
             }
             let caught = self.hub.store.catch_up(self.user_id.clone(), Some(self.position), STEP).await.ok()?;
-            self.queue_changes(caught, self.hub.store.now());
+            self.queue(caught).await.ok()?;
         }
     }
 
@@ -133,10 +134,15 @@ impl InboxFeed {
         }
     }
 
-    fn queue_changes(&mut self, caught: Catchup, now: Time) {
-        for change in caught.changes {
-            let kind = kind(&change, now);
-            self.queued.push_back(sse_event(kind, change.position, &InboxItemBody::from(change.item)));
+    /// Queues the events of one read.
+    async fn queue(&mut self, caught: Catchup) -> Result<(), ApiError> {
+        let now = self.hub.store.now();
+        let due = caught.due_toasts.into_iter().map(|item| ("toast", caught.position, item));
+        let changes = caught.changes.into_iter().map(|change| (kind(&change, now), change.position, change.item));
+        let (heads, items): (Vec<_>, Vec<_>) = due.chain(changes).map(|(kind, at, item)| ((kind, at), item)).unzip();
+        let bodies = with_deliveries(&self.hub, self.user_id.clone(), items).await?;
+        for ((kind, position), body) in heads.into_iter().zip(bodies) {
+            self.queued.push_back(sse_event(kind, position, &body));
         }
         self.position = caught.position;
         self.behind = caught.more;
@@ -145,6 +151,7 @@ impl InboxFeed {
             self.unread_sent = Some(caught.unread);
             self.queued.push_back(sse_event("unread", self.position, &UnreadData { count: caught.unread }));
         }
+        Ok(())
     }
 }
 

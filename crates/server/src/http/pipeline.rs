@@ -76,7 +76,10 @@ impl RequestPipeline {
         let names_owner = request.uri().query().is_some_and(|query| query.contains("user_id="));
         let usage = identity.as_ref().map(|identity| identity.usage.clone());
         let of_token = usage.as_ref().map(|usage| usage.request()).transpose()?;
-        let body = Intake::of(&self.bodies, usage, &request)?;
+        let body = match usage {
+            Some(usage) => Intake::of(&self.bodies, Some(usage), &request)?,
+            None => Intake::of(&self.bodies.without_token(), None, &request)?,
+        };
         request.extensions_mut().insert(body.clone());
         // Kept here until the response is there, and by whatever works on the request for longer.
         let in_progress = Arc::new(InProgress::new(Permits { of_hub, of_token, body }, self.timeout));
@@ -98,7 +101,7 @@ async fn authorize(hub: &Hub, route: Option<&Route>, mut request: Request) -> Re
     let Some(route) = route.filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
     let identity = hub.tokens.identify(bearer(&request)?).await?;
     let identity = match request.headers().get(ORIGIN_HEADER) {
-        Some(origin) => identity.speaking_as(origin.to_str().unwrap_or_default())?,
+        Some(origin) => identity.speaking_as(std::str::from_utf8(origin.as_bytes()).unwrap_or_default())?,
         None => identity,
     };
     if !route.scopes.contains(&identity.scope) {

@@ -12,6 +12,7 @@ use super::api_service::Api;
 use super::body::Body;
 use super::channel_calls::{PairingCode, ProviderCall};
 use super::channel_test::{ChannelTestBody, NewChannelTest};
+use super::console::{Console, ConsoleAsset, ConsolePage};
 use super::conversation_list::{ConversationPage, ListedConversationBody};
 use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
 use super::deliveries::{DeliveryBody, DeliveryPage};
@@ -20,8 +21,9 @@ use super::elements::{Elements, ElementsModule};
 use super::event_list::{EventPage, ListedEventBody};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
-use super::inbox::{InboxItemBody, InboxPage, MarkedCount, PressBody, ReadPatch, UnreadCount};
+use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
+use super::ledger::{LedgerEntryBody, LedgerPage, LedgerSumsBody, SumsQuery};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
 use super::openapi::{OpenApiDocument, Operation};
@@ -30,6 +32,7 @@ use super::person_stream::PersonStream;
 use super::pipeline::{self, RequestPipeline};
 use super::query::Query;
 use super::reminders::{NewReminderBody, ReminderBody, ReminderPage};
+use super::sessions::{NewSignInCode, OpenedSession, SessionBody, SignIn, SignInCodeBody};
 use super::settings::{Confirmation, SettingsBody, SettingsPatch};
 use super::shape::{self, Accepted, Created, List, NoContent, ResponseShape, shaped};
 use super::stream::HintStream;
@@ -39,9 +42,9 @@ use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, channel_calls, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, mcp,
-    metrics, not_found, openapi, person_stream, reminders, settings, stream, subscribers, tokens, tools, unsubscribe,
-    users,
+    Hub, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health, inbox,
+    inject, ledger, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream,
+    subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -106,14 +109,18 @@ impl Route {
         self.has_query || (name == OWNER && self.takes_owner())
     }
 
-    /// Whether the route accepts `Idempotency-Key`. An injection is identified by its call id instead.
+    /// Whether the route accepts `Idempotency-Key`. An injection is identified by its call id instead, and codes and sessions
+    /// are shown only once.
     pub(super) fn takes_idempotency_key(&self) -> bool {
-        self.method == "POST" && !self.path.ends_with("/inject")
+        self.method == "POST" && !self.path.ends_with("/inject") && !SECRETS.contains(&self.path)
     }
 }
 
 /// Endpoints for monitoring, reachable under every host name.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// Calls whose answers must not be stored.
+const SECRETS: [&str; 2] = ["/v1/sign_in_codes", "/v1/sessions"];
 
 /// The path of unsubscribe links.
 const SIGNED_LINK: &str = "/u/{signed}";
@@ -240,9 +247,9 @@ routes! {
         /// Mark all notifications as read
         POST "/v1/users/{id}/notifications/read_all" [Admin User]
             () -> Json<MarkedCount>, or 409 => inbox::read_all;
-        /// Mark a notification as read or unread
+        /// Mark a notification as read or unread, or take a dismissal back
         PATCH "/v1/users/{id}/notifications/{nid}" [Admin User]
-            (Body<ReadPatch>) -> Json<InboxItemBody>, or 409 => inbox::mark;
+            (Body<ItemPatch>) -> Json<InboxItemBody>, or 409 => inbox::change;
         /// Dismiss a notification: it is hidden, counts as read and is kept
         DELETE "/v1/users/{id}/notifications/{nid}" [Admin User]
             () -> Json<InboxItemBody> => inbox::dismiss;
@@ -270,6 +277,12 @@ routes! {
         /// Cancel a waiting delivery
         POST "/v1/deliveries/{id}/cancel" [Admin User]
             () -> Json<DeliveryBody>, or 409 => deliveries::cancel;
+        /// List what was decided on requests of the tool notify, newest first: an agent's own, a person's own, or all
+        GET "/v1/ledger" [Admin Agent User]
+            (Query<LedgerPage>) -> Json<List<LedgerEntryBody>>, or 404 409 => ledger::list;
+        /// Sum these decisions per origin, and flag origins whose messages never get through
+        GET "/v1/ledger/sums" [Admin Agent User]
+            (Query<SumsQuery>) -> Json<List<LedgerSumsBody>>, or 404 409 => ledger::sums;
         /// Get a person's settings
         GET "/v1/users/{id}/settings" [Admin User]
             () -> Json<SettingsBody> => settings::get;
@@ -300,6 +313,20 @@ routes! {
         DELETE "/v1/tokens/{id}" [Admin]
             () -> NoContent, or 409 => tokens::revoke;
     }
+    "Sessions" {
+        /// Create a code with which a person signs in on the hub's pages, for ten minutes and once
+        POST "/v1/sign_in_codes" [Admin]
+            (Body<NewSignInCode>) -> Created<SignInCodeBody>, or 409 => sessions::create_code;
+        /// Sign in: exchange the code of a link for a session's token
+        POST "/v1/sessions" []
+            (Body<SignIn>) -> Created<OpenedSession>, or 401 409 429 500 504 507 => sessions::create;
+        /// List the caller's own sessions, the newest first
+        GET "/v1/sessions" [Admin User]
+            () -> Json<List<SessionBody>> => sessions::list;
+        /// End one of the caller's own sessions, with its streams
+        DELETE "/v1/sessions/{id}" [Admin User]
+            () -> NoContent => sessions::revoke;
+    }
     "The hub itself" {
         /// Send one test message on a channel with the hub's settings, and report each step
         POST "/v1/{channel}/test" [Admin]
@@ -322,6 +349,12 @@ routes! {
         /// What the hub counts, for Prometheus
         GET "/metrics" []
             () -> MetricsPage, or 500 503 504 => metrics::serve;
+        /// The console, for browsers. Its pages have paths of their own, which answer the same
+        GET "/" []
+            () -> ConsolePage => console::page;
+        /// A file of the console; its name has a hash of its content
+        GET "/assets/{file}" []
+            () -> ConsoleAsset => console::asset;
         /// The toasts and the inbox for web pages, as one ES module
         GET "/elements.js" []
             () -> ElementsModule => elements::serve;
@@ -345,11 +378,12 @@ pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
         daemons,
         docs,
         elements: Elements::new(),
+        console: Console::new(),
         document: OpenApiDocument(description.to_string().into()),
     }));
     let router = table()
         .method_not_allowed_fallback(not_found::unknown_method)
-        .fallback(not_found::unknown_path)
+        .fallback(console::other_path)
         .layer(middleware::from_fn_with_state(pipeline, pipeline::handle))
         .with_state(state);
     Api::new(router, config)
@@ -365,6 +399,7 @@ struct RouterStateParts {
     daemons: DaemonEndpoints,
     docs: DocsPage,
     elements: Elements,
+    console: Console,
     document: OpenApiDocument,
 }
 
@@ -383,6 +418,6 @@ impl_from_ref!(
     endpoint: Endpoint,
     daemons: DaemonEndpoints,
     docs: DocsPage,
-    elements: Elements,
+    elements: Elements, console: Console,
     document: OpenApiDocument
 );

@@ -107,7 +107,7 @@ pub(super) struct OwnToken {
     id: String,
     /// The scope.
     scope: EnumText<Scope>,
-    /// The person it is bound to; null if it is bound to no one person.
+    /// The person it is bound to, or who is signed in; null if it is bound to no one person.
     user_id: Option<String>,
     /// The conversation it is bound to.
     conversation_id: Option<String>,
@@ -122,7 +122,7 @@ pub(super) async fn current(Extension(identity): Extension<Arc<Identity>>) -> Re
     Ok(Json(OwnToken {
         id: identity.token_id.clone(),
         scope: EnumText(identity.scope),
-        user_id: identity.caller.user_id.clone(),
+        user_id: identity.person().map(str::to_owned),
         conversation_id: identity.caller.conversation_id.clone(),
         origin: identity.origin.clone(),
         expires_at: identity.expires_at.map(Rfc3339Time),

@@ -71,6 +71,27 @@ async fn lists_filter_by_state_and_invalid_parameters_are_named() {
 }
 
 #[tokio::test]
+async fn an_inbox_item_says_what_happened_to_it_outside_without_the_address() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let post = with_seven_that_wait(&server).await;
+    let (_, inbox) = post.hub.get(&post.ada, "/v1/users/ada/notifications?limit=7").await;
+    let (_, list) = post.hub.get(&post.ada, "/v1/deliveries?state=waiting").await;
+    for item in inbox["items"].as_array().unwrap() {
+        let own = list["items"].as_array().unwrap().iter().find(|one| one["notification_id"] == item["id"]).unwrap();
+        let wanted =
+            json!([{"channel": "email", "state": "waiting", "at": own["not_before"], "reason": "quiet hours"}]);
+        assert_eq!(item["deliveries"], wanted);
+    }
+    let event = json!({
+        "type": "agent.input.needed", "source": "ci", "severity": "info", "conversation_id": "chat", "payload": {},
+    });
+    let (_, published) = post.hub.post(&post.agent, "/v1/events", event).await;
+    let path = format!("/v1/events/{}", published["events"][0]["event_id"].as_str().unwrap());
+    let (_, trace) = post.hub.get(&post.ada, &path).await;
+    assert_eq!(trace["told"][0]["notification"]["deliveries"][0]["reason"], "quiet hours", "{trace}");
+}
+
+#[tokio::test]
 async fn users_see_their_own_deliveries_and_admins_see_all() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = with_seven_that_wait(&server).await;

@@ -49,6 +49,42 @@ async fn a_sent_message_has_the_documented_result_and_is_in_the_inbox() {
 }
 
 #[tokio::test]
+async fn a_patch_changes_one_thing_and_restores_what_no_prompt_has_answered() {
+    let hub = TestHub::start().await;
+    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+    let buttons = json!([{"label": "Go", "action": "prompt", "prompt": "go on"}, {"label": "No", "action": "dismiss"}]);
+    let ask = json!({"message": "May I?", "severity": "info", "duration": 0, "actions": buttons});
+    let shown = tool(&hub, &agent, "show_notification", ask).await;
+    let path = format!("/v1/users/ada/notifications/{}", shown["notification"]["id"].as_str().unwrap());
+    let patch = async |body: Value| hub.call(&ada, Method::PATCH, &path, Some(body)).await;
+    let wrong = [
+        (json!({}), "read"),
+        (json!({"read": true, "dismissed": false}), "read"),
+        (json!({"dismissed": true}), "dismissed"),
+        (json!({"dismissed": "no"}), "dismissed"),
+        (json!({"seen": true}), "seen"),
+    ];
+    for (body, field) in wrong {
+        let (status, answer) = patch(body.clone()).await;
+        assert_eq!((status, &answer["error"]["field"]), (StatusCode::BAD_REQUEST, &json!(field)), "{body}: {answer}");
+    }
+    hub.post(&ada, &format!("{path}/actions/1"), json!({})).await;
+    let (status, item) = patch(json!({"dismissed": false})).await;
+    assert_eq!((status, &item["dismissed_at"], &item["read_at"]), (StatusCode::OK, &Value::Null, &Value::Null));
+    assert_eq!(item["actions"][1]["pressed_at"], Value::Null, "{item}");
+    let (status, _) = hub.post(&ada, &format!("{path}/actions/0"), json!({})).await;
+    assert_eq!(status, StatusCode::OK, "its buttons work again");
+    let (status, refused) = patch(json!({"dismissed": false})).await;
+    let by = &refused["error"]["settled_by"];
+    assert_eq!(
+        (status, &by["action"], &by["label"]),
+        (StatusCode::CONFLICT, &json!("prompt"), &json!("Go")),
+        "{refused}"
+    );
+    assert_eq!((&by["index"], by["at"].is_string()), (&json!(0), true), "{refused}");
+}
+
+#[tokio::test]
 async fn a_refused_message_has_a_reason_and_does_not_count_against_the_limit() {
     let hub = TestHub::start().await;
     let agent = hub.token("agent", "ada").await;

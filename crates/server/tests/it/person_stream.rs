@@ -192,6 +192,9 @@ async fn changes_in_one_client_reach_every_stream() {
     }
     let mut places = [Listener::open(&hub, &ada, None).await, Listener::open(&hub, &ada, None).await];
     for place in &mut places {
+        for id in &ids {
+            assert_eq!(place.hear("toast").await.data["id"], **id, "it is still due");
+        }
         assert_eq!(place.hear("unread").await.data, json!({"count": 4}));
     }
     let path = |id: &str| format!("/v1/users/ada/notifications/{id}");
@@ -229,6 +232,30 @@ async fn changes_in_one_client_reach_every_stream() {
         assert_eq!((again["id"].as_str(), &again["read_at"]), (Some(ids[0].as_str()), &Value::Null));
         assert_eq!(place.hear("unread").await.data, json!({"count": 1}));
     }
+}
+
+#[tokio::test]
+async fn a_first_connection_begins_with_the_toasts_still_due_and_a_resumed_one_does_not() {
+    let hub = TestHub::start().await;
+    let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
+    send(&hub, &agent, "no toast").await;
+    tool(&hub, &agent, "show_notification", toast("stays", 0)).await;
+    let mut stream = Listener::open(&hub, &ada, None).await;
+    let due = stream.hear("toast").await;
+    assert_eq!((&due.data["message"], &due.data["deliveries"]), (&json!("stays"), &json!([])));
+    let unread = stream.hear("unread").await;
+    assert_eq!((unread.data, &unread.id), (json!({"count": 2}), &due.id));
+    drop(stream);
+    let mut stream = Listener::open(&hub, &ada, Some(&due.id)).await;
+    stream.hear("unread").await;
+    let path = format!("/v1/users/ada/notifications/{}", due.data["id"].as_str().unwrap());
+    hub.call(&ada, Method::DELETE, &path, None).await;
+    stream.hear("updated").await;
+    assert_eq!(stream.hear("unread").await.data, json!({"count": 1}));
+    hub.call(&ada, Method::PATCH, &path, Some(json!({"dismissed": false}))).await;
+    let restored = stream.hear("updated").await.data;
+    assert_eq!((&restored["dismissed_at"], &restored["read_at"]), (&Value::Null, &Value::Null));
+    assert_eq!(stream.hear("unread").await.data, json!({"count": 2}));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use bellwire_core::{Event, NotificationId};
 use super::{Executor, RowSource};
 use crate::command::{Caller, IdempotencyKey, IncomingEvent};
 use crate::error::{ErrorKind, StoreError};
-use crate::people::{ButtonPress, InboxItem, PressOutcome, PressResult, ToastButton};
+use crate::people::{ButtonPress, InboxItem, PressOutcome, PressResult, RestoreOutcome, ToastButton};
 
 /// The maximum number of items that one step marks as read.
 const READ_STEP: usize = 1_000;
@@ -74,6 +74,26 @@ impl Executor {
         let item = self.found(&user_id, id, source).await?;
         self.show_settlement(&item, source).await?;
         Ok(self.dismiss_item(item))
+    }
+
+    /// Takes a dismissal back. What a prompt button sent to the agent cannot be taken back.
+    pub(crate) async fn restore(
+        &mut self,
+        user_id: String,
+        id: NotificationId,
+        source: &mut impl RowSource,
+    ) -> Result<RestoreOutcome, StoreError> {
+        let item = self.found(&user_id, id, source).await?;
+        let settlement = item.settlement();
+        if let Some(answered) = settlement.filter(|one| one.pressed.as_ref().is_some_and(|(_, it)| it.prompt.is_some()))
+        {
+            return Ok(RestoreOutcome::Answered(answered));
+        }
+        let Some(dismissed_at) = item.dismissed_at else { return Ok(RestoreOutcome::Restored(Box::new(item))) };
+        // What was unread was marked as read by the dismissal, at the same moment.
+        let read_at = item.read_at.filter(|at| *at != dismissed_at);
+        let item = self.put_item(InboxItem { read_at, dismissed_at: None, acted: Vec::new(), ..item });
+        Ok(RestoreOutcome::Restored(Box::new(item)))
     }
 
     /// Presses a button. A button with a prompt sends it to the agent once; any other dismisses the item. Either settles

@@ -18,9 +18,6 @@ use crate::notify::{
 };
 use crate::people::DeliveryState;
 
-/// In characters: how much of an error the ledger keeps.
-const REASON_MAX: usize = 200;
-
 /// Loads the rows of `notify`. Part of [`RowSource`].
 pub(crate) trait NotifyRowSource {
     fn notify_request(&mut self, key: &NotifyKey)
@@ -32,13 +29,13 @@ pub(crate) trait NotifyRowSource {
         limit: usize,
         except: &BTreeSet<String>,
     ) -> impl Future<Output = Result<Found<NotifyRow>, StoreError>> + Send;
-    /// When requests to this target were made since then, the latest `limit` of them, oldest first.
-    fn listed_since(
+    /// When the `nth` newest request to this target was made, counted from 1, if that is after `since`.
+    fn nth_listed(
         &mut self,
         limit_key: &NotifyKey,
         since: Time,
-        limit: usize,
-    ) -> impl Future<Output = Result<Vec<Time>, StoreError>> + Send;
+        nth: usize,
+    ) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
     fn answer_count(&mut self, key: &NotifyKey)
     -> impl Future<Output = Result<Option<AnswerCount>, StoreError>> + Send;
     /// The number of decisions of an origin on a day.
@@ -292,7 +289,7 @@ fn ended_draft(row: &NotifyRow, ending: &NotifyEnding) -> LedgerDraft {
         intent: Some(row.intent),
         decision,
         class,
-        reason: reason.map(|text| text.chars().take(REASON_MAX).collect()),
+        reason: reason.map(|text| LedgerDraft::short(text)),
         notification_id: row.notification_id.map(|id| id.0),
         request_id: Some(row.request_id),
     }

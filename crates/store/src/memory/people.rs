@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, DirectMessage, InboxChange, InboxItem,
-    InboxQuery, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder,
+    InboxQuery, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder, due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -323,7 +323,13 @@ impl PeopleReader for Memory {
         Ok(self.lock().people.of(user_id).filter(|item| item.read_at.is_none()).count())
     }
 
-    async fn catch_up(&self, user_id: &str, after: Option<i64>, limit: usize) -> Result<Catchup, StoreError> {
+    async fn catch_up(
+        &self,
+        user_id: &str,
+        after: Option<i64>,
+        limit: usize,
+        now: Time,
+    ) -> Result<Catchup, StoreError> {
         let tables = self.lock();
         let people = &tables.people;
         let position = people.positions.get(user_id).copied().unwrap_or(0);
@@ -337,7 +343,11 @@ impl PeopleReader for Memory {
         changes.truncate(limit);
         let position = if more { changes.last().map_or(position, |change| change.position) } else { position };
         let unread = people.of(user_id).filter(|item| item.read_at.is_none()).count();
-        Ok(Catchup { changes, position, unread, more })
+        let due_toasts = match after {
+            None => due_toasts(people.of(user_id).cloned(), now),
+            Some(_) => Vec::new(),
+        };
+        Ok(Catchup { changes, due_toasts, position, unread, more })
     }
 
     async fn reminders(
@@ -364,6 +374,18 @@ impl PeopleReader for Memory {
         let wanted = rows.filter(|row| user_id.is_none_or(|user| user == row.user_id));
         let wanted = wanted.filter(|row| state.is_none_or(|state| state == row.state));
         Ok(wanted.filter(|row| before.is_none_or(|before| row.id < before)).take(limit).cloned().collect())
+    }
+
+    async fn deliveries_of(
+        &self,
+        user_id: &str,
+        ids: &[NotificationId],
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let tables = self.lock();
+        let is_of = |row: &&Delivery| row.content.notification_id().is_some_and(|id| ids.contains(&id));
+        let theirs = tables.people.deliveries.values().filter(|row| row.user_id == user_id).filter(is_of);
+        Ok(theirs.take(limit).cloned().collect())
     }
 
     async fn oldest_delivery(&self, channel: &ChannelName) -> Result<Option<Time>, StoreError> {

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{
     AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, DirectDraft, DirectResult, InboxItem, NewReminder,
-    NotificationDraft, PressOutcome, Reminder, SendResult, SettingsRequest,
+    NotificationDraft, PressOutcome, Reminder, RestoreOutcome, SendResult, SettingsRequest,
 };
 use crate::chats::{
     ChannelUpdate, ChatKey, ChatMessage, EditEnd, MessageEdit, NewButton, UpdateCommand, UpdateOutcome,
@@ -14,6 +14,7 @@ use crate::error::StoreError;
 use crate::executor::{Executor, RowSource};
 use crate::notify::{LedgerDraft, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyKey};
 use crate::reply::PendingReply;
+use crate::sessions::{NewSession, SessionOwner, SignInCode, SignedIn};
 
 /// Each line: the command, its arguments, its answer, and the method of the executor that decides it.
 macro_rules! people_commands {
@@ -53,6 +54,7 @@ people_commands! {
     Mark(user_id: String, id: NotificationId, read: bool) -> InboxItem => mark;
     ReadSome(user_id: String, before: usize, idempotency_key: Option<IdempotencyKey>) -> (usize, bool) => read_some;
     Dismiss(user_id: String, id: NotificationId) -> InboxItem => dismiss;
+    Restore(user_id: String, id: NotificationId) -> RestoreOutcome => restore;
     Act(user_id: String, id: NotificationId, index: usize, idempotency_key: Option<IdempotencyKey>) -> PressOutcome => act;
     Remind(reminder: Box<NewReminder>) -> Reminder => remind;
     CancelReminder(user_id: Option<String>, id: Uuid) -> () => cancel_reminder;
@@ -76,11 +78,14 @@ PutPairingCode(user_id: String, channel: ChannelName, code: Vec<u8>, idempotency
     HandleUpdate(command: Box<UpdateCommand>) -> UpdateOutcome => handle_update;
     PutButtons(buttons: Vec<NewButton>) -> () => put_buttons;
     PutChatMessage(message: ChatMessage) -> () => put_chat_message;
-    ChatMessage(chat: ChatKey, message_id: i64) -> Option<ChatMessage> => chat_message;
     DueEdits(channel: ChannelName, limit: usize) -> Vec<MessageEdit> => due_edits;
     FinishEdit(chat: ChatKey, message_id: i64, end: EditEnd) -> () => finish_edit;
     TakeLease(name: String, holder: String, ttl_ms: u64) -> Option<i64> => take_lease;
     ReleaseLease(name: String, holder: String) -> () => release_lease;
     Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
+    PutSignInCode(code: SignInCode) -> () => put_sign_in_code;
+    SignIn(code: Vec<u8>, session: NewSession) -> Option<SignedIn> => sign_in;
+    NoteSessionUse(id: String) -> () => note_session_use;
+    EndSession(owner: SessionOwner, id: String) -> bool => end_session;
     CancelDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => cancel_delivery;
 }

@@ -25,7 +25,7 @@ pub struct Delivery {
     pub target: String,
     /// The current state.
     pub state: DeliveryState,
-    /// Why it is held while waiting, if it is.
+    /// Why it is held while waiting, if it is. Kept when it is sent later.
     pub held_by: Option<Hold>,
     /// The reason of the state, for people.
     pub reason: Option<String>,
@@ -45,6 +45,9 @@ pub struct Delivery {
     /// When it ended.
     pub ended_at: Option<Time>,
 }
+
+/// How many deliveries of one notification are listed with it. There is one per channel.
+pub const DELIVERIES_PER_ITEM_MAX: usize = 10;
 
 /// The content of a delivery.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

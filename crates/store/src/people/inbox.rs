@@ -125,6 +125,15 @@ pub enum PressOutcome {
     Settled(Settlement),
 }
 
+/// The outcome of restoring a dismissed notification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestoreOutcome {
+    /// It is in the inbox again, and its buttons work.
+    Restored(Box<InboxItem>),
+    /// A prompt was pressed, which cannot be taken back; nothing has changed.
+    Answered(Settlement),
+}
+
 /// What settled a notification: its first pressed prompt button, else its dismissal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settlement {
@@ -193,6 +202,8 @@ impl InboxChange {
 pub struct Catchup {
     /// The changes, in order.
     pub changes: Vec<InboxChange>,
+    /// Without a position: the toasts that should appear now, oldest first; at most [`DUE_TOASTS_MAX`], the newest.
+    pub due_toasts: Vec<InboxItem>,
     /// The position to continue from.
     pub position: i64,
     /// How many are unread.
@@ -200,6 +211,9 @@ pub struct Catchup {
     /// Whether there are more changes.
     pub more: bool,
 }
+
+/// The maximum number of toasts with which a stream begins.
+pub const DUE_TOASTS_MAX: usize = 20;
 
 impl PersonTrace {
     /// Removes what only the person may see: addresses, and what the person did with the item.
@@ -244,6 +258,11 @@ impl InboxItem {
             .or_else(|| self.dismissed_at.map(|at| settled(at, presses.next())))
     }
 
+    /// Whether it is a toast that is shown until it is dismissed.
+    pub(crate) fn is_persistent(&self) -> bool {
+        self.toast.as_ref().is_some_and(|toast| toast.shown && toast.duration == 0)
+    }
+
     /// Whether it may still appear as a toast.
     pub fn appears_at(&self, now: Time) -> bool {
         let lasts = |toast: &Toast| toast.duration == 0 || now < self.created_at.plus(toast.duration.into());
@@ -261,6 +280,13 @@ impl InboxItem {
             && query.item_type.is_none_or(|item_type| item_type == self.item_type)
             && query.before.is_none_or(|before| self.id.0 < before)
     }
+}
+
+/// Of these items, the toasts that should appear now: the newest, oldest first.
+pub(crate) fn due_toasts(items: impl IntoIterator<Item = InboxItem>, now: Time) -> Vec<InboxItem> {
+    let mut due: Vec<InboxItem> = items.into_iter().filter(|item| item.appears_at(now)).collect();
+    due.sort_by_key(|item| item.created_sequence);
+    due.split_off(due.len().saturating_sub(DUE_TOASTS_MAX))
 }
 
 impl Toast {

@@ -11,12 +11,15 @@ use crate::StoreFuture;
 use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::people::{
-    AttemptEnd, AttemptStart, Catchup, Claim, Delivery, DeliveryState, DirectDraft, DirectResult, Doorbell, InboxItem,
-    InboxQuery, NewReminder, NotificationDraft, People, PeopleCommand, PressOutcome, Reminder, SendResult,
-    SettingsRequest, WaitingDeliveries,
+    AttemptEnd, AttemptStart, Catchup, Claim, DELIVERIES_PER_ITEM_MAX, Delivery, DeliveryState, DirectDraft,
+    DirectResult, Doorbell, InboxItem, InboxQuery, NewReminder, NotificationDraft, People, PeopleCommand, PressOutcome,
+    Reminder, RestoreOutcome, SendResult, SettingsRequest, WaitingDeliveries,
 };
 use crate::reply::PendingReply;
 use crate::writer::Job;
+
+/// The maximum number of notifications whose deliveries are read at once: a page.
+const ITEMS_MAX: usize = 100;
 
 /// Queries about people that do not need the writer. They see committed rows only.
 pub trait PeopleReader {
@@ -30,12 +33,14 @@ pub trait PeopleReader {
     ) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
     /// The number of unread items.
     fn unread_count(&self, user_id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
-    /// The changes after a position, or without a position only the current one. All values are of one transaction.
+    /// The changes after a position, or without a position the current one and the toasts that are due now. All values are
+    /// of one transaction.
     fn catch_up(
         &self,
         user_id: &str,
         after: Option<i64>,
         limit: usize,
+        now: Time,
     ) -> impl Future<Output = Result<Catchup, StoreError>> + Send;
     /// The waiting reminders with an id after `after`, ordered by id.
     fn reminders(
@@ -52,7 +57,13 @@ pub trait PeopleReader {
         before: Option<Uuid>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
-    /// The channels with waiting deliveries, by name.
+    /// The deliveries of these notifications, oldest first.
+    fn deliveries_of(
+        &self,
+        user_id: &str,
+        ids: &[NotificationId],
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
     /// The earliest due time of the deliveries that wait on a channel.
     fn oldest_delivery(&self, channel: &ChannelName) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
 }
@@ -99,7 +110,7 @@ impl<R: Reader> People for SingleWriterStore<R> {
     fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> StoreFuture<'_, Catchup> {
         Box::pin(async move {
             self.writer.erasing.check(&user_id)?;
-            self.reader.catch_up(&user_id, after, limit).await
+            self.reader.catch_up(&user_id, after, limit, self.writer.clock.now()).await
         })
     }
 
@@ -125,6 +136,10 @@ impl<R: Reader> People for SingleWriterStore<R> {
 
     fn dismiss(&self, user_id: String, id: NotificationId) -> StoreFuture<'_, InboxItem> {
         self.command(move |reply| PeopleCommand::Dismiss { user_id, id, reply })
+    }
+
+    fn restore(&self, user_id: String, id: NotificationId) -> StoreFuture<'_, RestoreOutcome> {
+        self.command(move |reply| PeopleCommand::Restore { user_id, id, reply })
     }
 
     fn act(
@@ -247,6 +262,17 @@ impl<R: Reader> People for SingleWriterStore<R> {
             user_id.as_deref().map_or(Ok(()), |user_id| self.writer.erasing.check(user_id))?;
             let deliveries = self.reader.deliveries(user_id.as_deref(), state, before, limit + 1).await?;
             Ok(page(deliveries, limit, |delivery| delivery.id))
+        })
+    }
+
+    fn deliveries_of(&self, user_id: String, mut ids: Vec<NotificationId>) -> StoreFuture<'_, Vec<Delivery>> {
+        Box::pin(async move {
+            self.writer.erasing.check(&user_id)?;
+            ids.truncate(ITEMS_MAX);
+            match ids.is_empty() {
+                true => Ok(Vec::new()),
+                false => self.reader.deliveries_of(&user_id, &ids, ids.len() * DELIVERIES_PER_ITEM_MAX).await,
+            }
         })
     }
 

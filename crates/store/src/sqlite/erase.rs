@@ -91,7 +91,7 @@ const NOTIFICATIONS: &str = "SELECT rowid, COALESCE(owner = ?1, 0), COALESCE(sta
 const NOTIFICATION: &str = "DELETE FROM notifications WHERE rowid = ?1";
 /// The rest, in this order: answers are found by tokens and subjects, and the person's own calls are answered with 409
 /// for as long as their tokens are there.
-const LAST: [&str; 15] = [
+const LAST: [&str; 18] = [
     "DELETE FROM ledger WHERE id IN (SELECT id FROM ledger WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM inbound_messages WHERE (channel, thread) IN \
      (SELECT channel, thread FROM inbound_messages WHERE user_id = ?1 LIMIT ?2)",
@@ -108,11 +108,16 @@ const LAST: [&str; 15] = [
     "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN (SELECT known.token_id, known.route, known.name \
      FROM tokens CROSS JOIN idempotency_keys AS known ON known.token_id = tokens.id WHERE tokens.user_id = ?1 LIMIT ?2)",
     "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN (SELECT known.token_id, known.route, known.name \
+     FROM sessions CROSS JOIN idempotency_keys AS known ON known.token_id = sessions.id WHERE sessions.user_id = ?1 \
+     LIMIT ?2)",
+    "DELETE FROM idempotency_keys WHERE (token_id, route, name) IN (SELECT known.token_id, known.route, known.name \
      FROM idempotency_subjects AS about CROSS JOIN idempotency_keys AS known ON known.token_id = about.token_id \
      AND known.route = about.route AND known.name = about.name AND known.at = about.at WHERE about.user_id = ?1 LIMIT ?2)",
     "DELETE FROM idempotency_subjects WHERE (user_id, token_id, route, name) IN \
      (SELECT user_id, token_id, route, name FROM idempotency_subjects WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM conversations WHERE (id, user_id) IN (SELECT id, user_id FROM conversations WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM sign_in_codes WHERE code IN (SELECT code FROM sign_in_codes WHERE user_id = ?1 LIMIT ?2)",
+    "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE user_id = ?1 LIMIT ?2)",
 ];
 
@@ -388,6 +393,10 @@ mod tests {
                  {numbers} INSERT INTO tokens (id, secret_hash, scope, user_id, created_at) \
                     SELECT '{user}' || i, CAST('{user}' || i AS BLOB), 'user', '{user}', 1 FROM n;
                  {numbers} INSERT INTO idempotency_keys SELECT '{user}' || i, 'r', 'own', x'', '', 1 FROM n;
+                 {numbers} INSERT INTO sign_in_codes SELECT CAST('{user}' || i AS BLOB), 'user', '{user}', 1 FROM n;
+                 {numbers} INSERT INTO sessions SELECT 's{user}' || i, CAST('{user}' || i AS BLOB), 'user', '{user}', NULL, 1, \
+                    1, 1, 1 FROM n;
+                 {numbers} INSERT INTO idempotency_keys SELECT 's{user}' || i, 'r', 'own', x'', '', 1 FROM n;
                  {numbers} INSERT INTO idempotency_keys SELECT 'admin', 'r', '{user}' || i, x'', '', 1 FROM n;
                  {numbers} INSERT INTO idempotency_subjects SELECT '{user}', 'admin', 'r', '{user}' || i, 1 FROM n;
                  {numbers} INSERT INTO conversations (id, user_id, registered, boundary, created_at, seen_at) \

@@ -38,6 +38,8 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0031_direct_messages", include_str!("../../migrations/sqlite/0031_direct_messages.sql")),
     ("0035_notify", include_str!("../../migrations/sqlite/0035_notify.sql")),
     ("0040_chats", include_str!("../../migrations/sqlite/0040_chats.sql")),
+    ("0050_inbox_on_pages", include_str!("../../migrations/sqlite/0050_inbox_on_pages.sql")),
+    ("0051_sessions", include_str!("../../migrations/sqlite/0051_sessions.sql")),
     ("0060_agents", include_str!("../../migrations/sqlite/0060_agents.sql")),
 ];
 
@@ -164,6 +166,35 @@ mod tests {
         let rows = sqlx::query_as("SELECT user_id, name FROM idempotency_subjects").fetch_all(&mut connection);
         let rows: Vec<(String, String)> = rows.await?;
         assert_eq!(rows, [("ada".to_owned(), "b".to_owned())]);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn whose_target_an_address_is_is_known_of_settings_in_every_stored_form()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let steps = MIGRATIONS.iter().position(|(name, _)| *name == "0035_notify").unwrap_or_default();
+        let mut connection = as_of(
+            steps,
+            r#"INSERT INTO user_settings (user_id, settings_json, updated_at) VALUES
+                ('ada', '{"email":{"enabled":true,"address":" Ada@Example.org","confirmed":true},
+                          "telegram":{"enabled":true,"chat_id":77,"paired":true}}', 1),
+                ('bob', '{"channels":{"email":{"enabled":true,"target":"bob@example.org","verified":true},
+                          "telegram":{"enabled":false,"target":"-78","verified":true},
+                          "owl":{"enabled":false,"target":null,"verified":false}}}', 1),
+                ('eve', '{"channels":{"email":7},"email":{"address":null},"telegram":[]}', 1),
+                ('fay', '{"channels":[', 1), ('gil', '{}', 1), ('hal', '7', 1);"#,
+        )
+        .await?;
+        assert_eq!(run(&mut connection, Time::ZERO).await?, after(steps));
+        let rows = sqlx::query_as("SELECT user_id, channel, target FROM person_targets ORDER BY 1, 2");
+        let rows: Vec<(String, String, String)> = rows.fetch_all(&mut connection).await?;
+        let expected = [
+            ("ada", "email", "ada@example.org"),
+            ("ada", "telegram", "77"),
+            ("bob", "email", "bob@example.org"),
+            ("bob", "telegram", "-78"),
+        ];
+        assert_eq!(rows, expected.map(|(user, channel, target)| (user.into(), channel.into(), target.into())));
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bellwire_core::person::{ChannelName, PersonSettings};
+use bellwire_core::person::{ChannelName, PersonSettings, TOAST_DURATION_MAX};
 use bellwire_core::{NotificationId, Time};
 use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
 use sqlx::{Connection as _, QueryBuilder};
@@ -14,8 +14,9 @@ use crate::damage::Found;
 use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
-    Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, DirectMessage, Hold, InboxChange, InboxItem,
-    InboxItemKind, InboxItemType, InboxQuery, InboxState, LoadedPerson, PersonTrace, Reminder,
+    Catchup, ConfirmationRow, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectMessage, Hold,
+    InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, LoadedPerson, PersonTrace, Reminder,
+    due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -286,7 +287,13 @@ impl PeopleReader for Sqlite {
         unread(&mut *self.pool.acquire().await.map_err(failure)?, user_id).await
     }
 
-    async fn catch_up(&self, user_id: &str, after: Option<i64>, limit: usize) -> Result<Catchup, StoreError> {
+    async fn catch_up(
+        &self,
+        user_id: &str,
+        after: Option<i64>,
+        limit: usize,
+        now: Time,
+    ) -> Result<Catchup, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(failure)?;
         // One transaction, so that the items, the position and the count are consistent.
         let mut moment = connection.begin().await.map_err(failure)?;
@@ -294,6 +301,10 @@ impl PeopleReader for Sqlite {
         let position = position.fetch_optional(&mut *moment).await.map_err(failure)?;
         let mut position = position.map_or(Ok(0), |row| column(&row, 0))?;
         let mut changes = Vec::new();
+        let due_toasts = match after {
+            None => due_toasts(shown_toasts(&mut moment, user_id, now).await?, now),
+            Some(_) => Vec::new(),
+        };
         if let Some(after) = after {
             let rows = sqlx::query(CHANGES).bind(user_id).bind(after).bind(row_count(limit + 1));
             let rows = rows.fetch_all(&mut *moment).await.map_err(failure)?;
@@ -307,7 +318,7 @@ impl PeopleReader for Sqlite {
         }
         let unread = unread(&mut moment, user_id).await?;
         moment.rollback().await.map_err(failure)?;
-        Ok(Catchup { changes, position, unread, more })
+        Ok(Catchup { changes, due_toasts, position, unread, more })
     }
 
     async fn reminders(
@@ -350,6 +361,23 @@ impl PeopleReader for Sqlite {
         all(sql, &mut *self.pool.acquire().await.map_err(failure)?, delivery).await
     }
 
+    async fn deliveries_of(
+        &self,
+        user_id: &str,
+        ids: &[NotificationId],
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+        // The plus keeps SQLite from walking through all deliveries of the person.
+        sql.push("+user_id = ").push_bind(user_id).push(" AND notification_id IN (");
+        let mut list = sql.separated(", ");
+        for id in ids {
+            list.push_bind(id.0.as_bytes().to_vec());
+        }
+        sql.push(") ORDER BY id LIMIT ").push_bind(row_count(limit));
+        Ok(found(sql, &mut *self.pool.acquire().await.map_err(failure)?, "deliveries", delivery).await?.rows)
+    }
+
     async fn oldest_delivery(&self, channel: &ChannelName) -> Result<Option<Time>, StoreError> {
         let row = sqlx::query(OLDEST_DELIVERY);
         let row = row.bind(channel.as_str()).fetch_one(&self.pool).await.map_err(failure)?;
@@ -374,11 +402,31 @@ pub(super) async fn person_traces(
         sql.push("user_id = ").push_bind(user_id).push(" AND id = ").push_bind(id.clone());
         let item = all(sql, connection, inbox_item).await?.pop();
         let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-        sql.push("user_id = ").push_bind(user_id).push(" AND notification_id = ").push_bind(id);
+        sql.push("+user_id = ").push_bind(user_id).push(" AND notification_id = ").push_bind(id);
         let deliveries = all(sql, connection, delivery).await?;
         all_told.extend(PersonTrace::of(item, later, deliveries));
     }
     Ok(all_told)
+}
+
+/// The unread toasts that may be due: the newest that stay until they are dismissed, and those of the last seconds.
+async fn shown_toasts(
+    connection: &mut SqliteConnection,
+    user_id: &str,
+    now: Time,
+) -> Result<Vec<InboxItem>, StoreError> {
+    let limit = row_count(DUE_TOASTS_MAX);
+    let mut sql = QueryBuilder::<Driver>::new(INBOX);
+    sql.push("user_id = ").push_bind(user_id).push(" AND persistent = 1 AND read_at IS NULL ORDER BY id DESC LIMIT ");
+    sql.push_bind(limit);
+    let mut toasts = found(sql, connection, "inbox", inbox_item).await?.rows;
+    let since = u64::try_from(now.minus(TOAST_DURATION_MAX).as_millis()).unwrap_or(0);
+    let mut sql = QueryBuilder::<Driver>::new(INBOX);
+    sql.push("user_id = ").push_bind(user_id).push(" AND id >= ").push_bind(since.to_be_bytes()[2..].to_vec());
+    sql.push(" AND +persistent = 0 AND +read_at IS NULL AND toast_json IS NOT NULL ORDER BY id DESC LIMIT ");
+    sql.push_bind(limit);
+    toasts.extend(found(sql, connection, "inbox", inbox_item).await?.rows);
+    Ok(toasts)
 }
 
 pub(super) async fn all<T>(

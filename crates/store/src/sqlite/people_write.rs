@@ -32,7 +32,7 @@ pub(super) fn write(connection: &Connection, changes: &PeopleChanges) -> rusqlit
     direct_messages(connection, changes)?;
     reminders(connection, changes)?;
     confirmations(connection, changes)?;
-    super::chats::write(connection, &changes.chats)?;
+    super::chats_write::write(connection, &changes.chats)?;
     for (name, value) in &changes.secrets {
         connection.execute("INSERT INTO secrets (name, value) VALUES (?, ?)", params![name, value])?;
     }
@@ -75,10 +75,11 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
     let mut insert = connection.prepare_cached(
         "INSERT INTO inbox (user_id, id, shelf, type, origin, conversation_id, title, message, toast_json, \
          correlation_id, created_at, read_at, dismissed_at, acted_json, created_sequence, changed_sequence, \
-         source, template_error, repeats) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         source, template_error, repeats, persistent) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (user_id, id) DO UPDATE SET repeats = excluded.repeats, read_at = excluded.read_at, \
          dismissed_at = excluded.dismissed_at, acted_json = excluded.acted_json, \
-         changed_sequence = excluded.changed_sequence",
+         changed_sequence = excluded.changed_sequence, persistent = excluded.persistent",
     )?;
     for row in changes.inbox.values() {
         insert.execute(params![
@@ -101,6 +102,7 @@ fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<(
             row.source,
             row.template_error,
             row.repeats,
+            row.is_persistent(),
         ])?;
     }
     Ok(())

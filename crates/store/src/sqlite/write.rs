@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use sqlx::Connection as _;
 
 use super::insert::{self, json};
-use super::{SqliteWriter, failed, failure, notify_write, people_write, probe, prune, transaction};
+use super::{SqliteWriter, failed, failure, notify_write, people_write, probe, prune, sessions, transaction};
 use crate::error::StoreError;
 use crate::people::OutboxCounts;
 use crate::rows::Changes;
@@ -89,6 +89,7 @@ fn rare(connection: &Connection, changes: &Changes) -> rusqlite::Result<OutboxCo
     settings(connection, changes)?;
     notify_write::write(connection, &changes.notify)?;
     tokens(connection, changes)?;
+    sessions::write(connection, &changes.sessions)?;
     people_write::write(connection, &changes.people)
 }
 

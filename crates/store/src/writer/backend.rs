@@ -45,6 +45,8 @@ pub(crate) struct PruneCutoffs {
     /// Also the answers of `notify` requests, which are kept as long.
     pub(crate) idempotency_keys: Time,
     pub(crate) ledger: Time,
+    /// Now: ended sessions and expired codes are of no use.
+    pub(crate) sessions: Time,
 }
 
 /// What one step of retention deleted.

@@ -3,7 +3,8 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{NotificationId, Time};
 use bellwire_store::{
-    ErrorKind, InboxState, NotificationDraft, PressOutcome, PressResult, RetentionCutoffs, Settlement, StoreError,
+    ErrorKind, InboxState, NotificationDraft, PressOutcome, PressResult, RestoreOutcome, RetentionCutoffs, Settlement,
+    StoreError,
 };
 use serde_json::json;
 
@@ -182,6 +183,77 @@ on_every_store! {
             assert_eq!(settled(outcome), (None, dismissed.dismissed_at.unwrap()));
         }
         assert_eq!(backend.inject(AfterTool, "c1").await.block, "");
+    }
+
+    async fn a_dismissal_can_be_taken_back_and_the_buttons_work_again(backend: Backend) {
+        let store = backend.store();
+        let id = told(&backend, may_i()).await;
+        backend.pass(1_000);
+        let dismissed = store.dismiss("ada".into(), id).await.unwrap();
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let restore = async |id| match backend.store().restore("ada".into(), id).await.unwrap() {
+            RestoreOutcome::Restored(item) => *item,
+            RestoreOutcome::Answered(settlement) => panic!("{settlement:?}"),
+        };
+        let restored = restore(id).await;
+        assert_eq!((restored.read_at, restored.dismissed_at, unread(&backend).await), (None, None, 1), "as it was");
+        assert!(restored.changed_sequence > dismissed.changed_sequence, "streams report it");
+        assert_eq!(restore(id).await, restored, "what is not dismissed does not change");
+        // A dismiss button is not pressed any more.
+        pressed(backend.store().act("ada".into(), id, 2, None).await);
+        assert_eq!(restore(id).await.acted, []);
+        // What was read before stays read.
+        let read = backend.store().mark("ada".into(), id, true).await.unwrap().read_at;
+        backend.pass(1_000);
+        backend.store().dismiss("ada".into(), id).await.unwrap();
+        assert_eq!((restore(id).await.read_at, unread(&backend).await), (read, 0));
+        pressed(backend.store().act("ada".into(), id, 0, None).await);
+    }
+
+    async fn what_a_prompt_has_said_cannot_be_taken_back(backend: Backend) {
+        let id = told(&backend, may_i()).await;
+        let approved = pressed(backend.store().act("ada".into(), id, 0, None).await);
+        let dismissed = backend.store().dismiss("ada".into(), id).await.unwrap();
+        let outcome = backend.store().restore("ada".into(), id).await.unwrap();
+        let by = Settlement { pressed: Some((0, approved.button)), at: approved.acted.at };
+        assert_eq!(outcome, RestoreOutcome::Answered(by));
+        assert_eq!(inbox(&backend, InboxState::Dismissed).await, [dismissed]);
+        let absent = backend.store().restore("bob".into(), id).await.unwrap_err();
+        assert_eq!(absent.kind, ErrorKind::NotFound);
+    }
+
+    async fn a_stream_begins_with_the_toasts_that_are_still_due(backend: Backend) {
+        let show = |text: &str, duration: u32| toast(json!({"message": text, "severity": "info", "duration": duration}));
+        let due = async || {
+            let start = backend.store().catch_up("ada".into(), None, 10).await.unwrap();
+            start.due_toasts.into_iter().map(|item| item.message).collect::<Vec<_>>()
+        };
+        let read = told(&backend, show("read", 0)).await;
+        backend.store().mark("ada".into(), read, true).await.unwrap();
+        told(&backend, message("no toast")).await;
+        told(&backend, show("stays", 0)).await;
+        backend.pass(40_000);
+        told(&backend, show("brief", 5_000)).await;
+        told(&backend, show("long", 30_000)).await;
+        backend.pass(4_999);
+        assert_eq!(due().await, ["stays", "brief", "long"]);
+        backend.pass(1);
+        assert_eq!(due().await, ["stays", "long"]);
+        backend.pass(25_000);
+        assert_eq!(due().await, ["stays"]);
+        backend.store().mark("ada".into(), read, false).await.unwrap();
+        assert_eq!(due().await, ["read", "stays"], "the oldest first");
+        for number in 0..19 {
+            told(&backend, show(&number.to_string(), 0)).await;
+        }
+        let newest = due().await;
+        assert_eq!((newest.len(), newest[0].as_str(), newest[19].as_str()), (20, "stays", "18"));
+        let position = backend.store().catch_up("ada".into(), None, 10).await.unwrap().position;
+        let resumed = backend.store().catch_up("ada".into(), Some(position), 10).await.unwrap();
+        assert_eq!((resumed.due_toasts, resumed.changes), (vec![], vec![]), "who resumes has them");
+        assert_eq!(backend.store().catch_up("bob".into(), None, 10).await.unwrap().due_toasts, []);
     }
 
     async fn a_refused_press_is_not_remembered_under_its_key(backend: Backend) {

@@ -305,7 +305,43 @@ on_every_store! {
         assert!(claims(&backend).await.is_empty());
         assert_eq!(deliveries(&backend).await[0].held_by, Some(Hold::QuietHours));
         backend.pass(1);
-        assert_eq!(texts(&claim(&backend).await), ["first", "second"]);
+        let digest = claim(&backend).await;
+        assert_eq!(texts(&digest), ["first", "second"]);
+        start(&backend, &digest).await;
+        finish(&backend, &digest, AttemptOutcome::Sent).await;
+        let sent = deliveries(&backend).await;
+        assert!(sent.iter().all(|one| one.held_by == Some(Hold::QuietHours)), "why it was sent so late: {sent:?}");
+    }
+
+    async fn a_failed_attempt_is_not_held_by_quiet_hours_any_more(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        quiet(&backend, "15:00", "15:31", "UTC").await;
+        told(&backend, message("news")).await;
+        backend.pass(60_000);
+        let claim = claim(&backend).await;
+        start(&backend, &claim).await;
+        let later = AttemptOutcome::TryAgain { reason: "the server is busy".into(), retry_after_ms: None };
+        finish(&backend, &claim, later).await;
+        let waits = only(&backend).await;
+        assert_eq!((waits.state, waits.held_by), (DeliveryState::Waiting, None));
+    }
+
+    async fn the_deliveries_of_a_page_of_notifications_are_read_together(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        let first = told(&backend, message("first")).await;
+        let second = told(&backend, message("second")).await;
+        told(&backend, message("third")).await;
+        let of = async |user: &str, ids: Vec<_>| {
+            let found = backend.store().deliveries_of(user.into(), ids).await.unwrap();
+            found.into_iter().map(|one| one.content.notification_id().unwrap()).collect::<Vec<_>>()
+        };
+        let mut found = of("ada", vec![second, first]).await;
+        found.sort();
+        let mut both = vec![first, second];
+        both.sort();
+        assert_eq!(found, both);
+        assert_eq!(of("bob", vec![first]).await, [], "nobody else's");
+        assert_eq!(of("ada", vec![]).await, []);
     }
 
     async fn a_changed_window_or_zone_plans_anew_what_is_held(backend: Backend) {

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use bellwire_core::Time;
 use serde_json::Value;
 
-use crate::output::{MUTED, STRONG, TEXT, WAITS, WRONG, paint, printable, text, verdict_style};
+use crate::output::{MUTED, STRONG, TEXT, WAITS, WRONG, decided_for, paint, printable, text, verdict_style};
 
 /// A trace as a text tree. Times are seconds after the event was accepted.
 pub(crate) fn tree(trace: &Value) -> String {
@@ -46,9 +46,7 @@ impl Tree {
     fn verdict(&mut self, verdict: &Value, trace: &Value, (branch, below): (&str, &str)) {
         let word = text(verdict, "verdict");
         let colour = verdict_style(&word);
-        // An event for a person has verdicts for each of their open conversations.
-        let place = if trace["conversation_id"].is_null() { text(verdict, "conversation_id") } else { String::new() };
-        let place = if place.is_empty() { place } else { format!(" in {place}") };
+        let place = decided_for(verdict, trace).map(|place| format!(" {place}")).unwrap_or_default();
         let head = format!("{}{place} {}", text(verdict, "subscriber"), paint(colour, word));
         self.line(branch, &format!("{head}: {}", text(verdict, "reason")));
         if let Some(hint) = non_empty(verdict, "hint") {
@@ -193,7 +191,7 @@ mod tests {
                 "reason": "shown to the agent", "content": "tool_fail: grep\u{1b}[31m", "agent": "main",
                 "created_at": "2026-01-03T15:30:02Z", "ended_at": "2026-01-03T15:31:02.250Z",
                 "states": ["pending", "injected", "persisted"],
-                "template_error": "line 1: a value is missing",
+                "template_error": "ci.j2:1: a value is missing",
             }],
             "injections": [
                 {"call_id": "call_0", "agent": "main", "point": "after_tool", "at": "2026-01-03T15:30:02.100Z", "unseen": true},
@@ -206,7 +204,7 @@ mod tests {
                         "id": "n2", "message": "butler needs you:\nmay I?", "created_at": "2026-01-03T15:30:00Z",
                         "read_at": "2026-01-03T15:40:00Z", "dismissed_at": null,
                     },
-                    "due_at": null, "template_error": "line 2: a value is missing",
+                    "due_at": null, "template_error": "ci.user.j2:2: a value is missing",
                     "deliveries": [{
                         "channel": "email", "target": "ada@example.org", "state": "failed",
                         "reason": "refused at RCPT TO: 550 no such user", "ended_at": "2026-01-03T15:30:01.500Z",
