@@ -19,6 +19,8 @@ export const HARNESSES = {
     async prepare() {},
     program: path.join(modules, '@anthropic-ai', `claude-code-${native}`, 'claude'),
     options: prompt => ['-p', prompt, '--dangerously-skip-permissions', '--output-format', 'json'],
+    resume: ['--continue'],
+    continues: true,
     environment: model => ({
       ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: 'none', IS_SANDBOX: '1', DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', ENABLE_TOOL_SEARCH: 'false',
@@ -38,6 +40,8 @@ export const HARNESSES = {
     },
     program: path.join(modules, '@openai', `codex-${native}`, 'vendor', 'x86_64-unknown-linux-musl', 'bin', 'codex'),
     options: prompt => ['exec', '--json', '--skip-git-repo-check', '--dangerously-bypass-hook-trust', prompt],
+    resume: ['resume', '--last'],
+    continues: true,
     environment: () => ({}),
     // Its hook is not told how a command ended.
     failures: 0,
@@ -55,6 +59,10 @@ export const HARNESSES = {
     },
     program: process.execPath,
     options: prompt => [path.join(modules, '@google/gemini-cli/bundle/gemini.js'), '-m', 'gemini-2.5-pro', '-y', '-p', prompt],
+    resume: ['--resume', 'latest'],
+    // A resumed session has the results of tools twice in its history.
+    repeatsHistory: true,
+    continues: true,
     environment: model => ({ GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: 'none', NO_COLOR: '1' }),
     // Inside the result.
     follows: (kinds, at) => kinds[at] === 'result',
@@ -80,6 +88,8 @@ export const HARNESSES = {
     },
     program: path.join(modules, `opencode-${native}`, 'bin', 'opencode'),
     options: prompt => ['run', '--auto', '--format', 'json', prompt],
+    resume: ['--continue'],
+    continues: false,
     environment: () => ({
       OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
       OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
@@ -90,10 +100,13 @@ export const HARNESSES = {
 }
 
 /** Runs a harness in `folder` until it ends; resolves to its exit code and what it printed. */
-export function run(name, { home, folder, model, prompt }) {
-  const { program, options, environment } = HARNESSES[name]
+export function run(name, { home, folder, model, prompt, resumes }) {
+  const { program, options, environment, resume } = HARNESSES[name]
+  const words = options(prompt)
+  // Before the prompt, which is the last word or, for Codex, behind the command.
+  if (resumes) words.splice(name === 'claude-code' ? 0 : words.length - (name === 'gemini' ? 2 : 1), 0, ...resume)
   const env = { PATH: process.env.PATH, HOME: home, TERM: 'dumb', ...environment(model) }
-  const child = spawn(program, options(prompt), { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(program, words, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   child.stdout.on('data', chunk => { said += chunk })
   child.stderr.on('data', chunk => { said += chunk })

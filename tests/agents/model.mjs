@@ -14,7 +14,6 @@ export class ScriptedModel {
   /** Problems, which a test prints when it fails. */
   log = []
   #script = []
-  #before = 0
   #number = 0
 
   static async start() {
@@ -22,21 +21,21 @@ export class ScriptedModel {
     model.server = http.createServer((request, response) => {
       let text = ''
       request.on('data', chunk => { text += chunk })
-      request.on('end', () => model.#take(request, text, response))
+      request.on('end', () => model.#take(request, text, response).catch(error => model.log.push(error.stack)))
     })
     await new Promise(resolve => model.server.listen(0, '127.0.0.1', resolve))
     model.url = `http://127.0.0.1:${model.server.address().port}`
     return model
   }
 
-  /** Steps `{tool: [names], arguments}`, one for each request of the agent; after them it says that it is done. */
+  /** Steps `{tool: [names], arguments}` or `{say}`, one for each request of the agent, which may do something `before` they are
+   * answered; after them it says that it is done. */
   play(script) {
     this.#script = script
     this.turns = []
-    this.#before = 0
   }
 
-  #take(request, text, response) {
+  async #take(request, text, response) {
     const protocol = PROTOCOLS.find(protocol => protocol.matches(request.url))
     if (!protocol || request.method !== 'POST') {
       this.log.push(`${request.method} ${request.url}`)
@@ -50,6 +49,7 @@ export class ScriptedModel {
     if (names.length === 0) return protocol.answer(response, { say: 'A title' }, this.#number, request.url)
     this.turns.push(protocol.parts(body))
     const step = this.#script[this.turns.length - 1] ?? { say: 'Done.' }
+    await step.before?.()
     const call = step.tool && names.find(name => step.tool.some(tool => name === tool || name.endsWith(`_${tool}`) || name.endsWith(`/${tool}`)))
     if (step.tool && !call) this.log.push(`no tool ${step.tool} among ${names.join(' ')}`)
     protocol.answer(response, call ? { call, arguments: step.arguments(call) } : { say: step.say ?? 'Done.' }, this.#number, request.url)

@@ -1,9 +1,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, inject, install,
-    ledger, mail, mcp, migrate, notify, pause, remind, say, serve, settings, simulate, subscribers, tail, telegram,
-    token, trace,
+    background, completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, inject,
+    install, ledger, mail, mcp, migrate, notify, pause, remind, run, say, serve, settings, simulate, subscribers, tail,
+    telegram, token, trace,
 };
 
 /// The notification layer for AI agents.
@@ -23,6 +23,9 @@ const AFTER_HELP: &str = "Exit codes: 0 success, 1 a check found a problem, 2 th
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),
+    Start(background::StartArgs),
+    Stop(background::StopArgs),
+    Status(background::StatusArgs),
     Demo(demo::DemoArgs),
     Emit(emit::EmitArgs),
     Inject(inject::InjectArgs),
@@ -32,6 +35,7 @@ pub(crate) enum Command {
     Uninstall(install::UninstallArgs),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
+    Run(run::RunArgs),
     Tail(tail::TailArgs),
     Trace(trace::TraceArgs),
     Events(events::EventsArgs),

@@ -1,5 +1,6 @@
 //! One file per command: its arguments and what it does.
 
+pub(crate) mod background;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod conversations;
@@ -23,6 +24,7 @@ pub(crate) mod notify;
 pub(crate) mod pause;
 mod person;
 pub(crate) mod remind;
+pub(crate) mod run;
 pub(crate) mod say;
 pub(crate) mod serve;
 pub(crate) mod settings;

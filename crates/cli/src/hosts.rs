@@ -53,6 +53,12 @@ impl Host {
         Self::ALL.into_iter().find(|host| host.name() == name)
     }
 
+    /// The session in whose shell a process runs, for harnesses that tell it by a variable.
+    pub(crate) fn session_of_shell(variable: impl Fn(&str) -> Option<String>) -> Option<(Self, String)> {
+        let known = [("CLAUDE_CODE_SESSION_ID", Self::ClaudeCode), ("CODEX_SESSION_ID", Self::Codex)];
+        known.into_iter().find_map(|(name, host)| Some((host, variable(name).filter(|id| !id.is_empty())?)))
+    }
+
     /// The conversation of one of its sessions.
     pub(crate) fn conversation(self, session: &str) -> String {
         format!("{}:{session}", self.name())

@@ -48,7 +48,11 @@ impl Installation {
             if let Some(project) = &self.project {
                 check_untracked(project, &place.path)?;
             }
-            changes.push(FileChange::of(place.path.clone(), |before| edit::add(&site, &place, before))?);
+            let change = FileChange::of(place.path.clone(), |before| edit::add(&site, &place, before))?;
+            // A file with entries of ours is not what was there before.
+            let bare = edit::remove(self.host, &place, change.before.as_deref(), false)?;
+            let keeps_former = bare == change.before;
+            changes.push(FileChange { keeps_former, ..change });
         }
         if let Some(project) = &self.project {
             changes.extend(exclusion(project, &site.places())?);

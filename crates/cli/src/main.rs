@@ -54,6 +54,9 @@ fn exit_code(result: anyhow::Result<bool>) -> u8 {
 fn run(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Serve(serve) => commands::serve::run(&serve),
+        Command::Start(start) => commands::background::run_start(&start),
+        Command::Stop(stop) => commands::background::run_stop(&stop),
+        Command::Status(status) => commands::background::run_status(&status),
         Command::Deliveries(deliveries) => commands::deliveries::run(&deliveries),
         Command::Conversations(conversations) => commands::conversations::run(&conversations),
         Command::Demo(demo) => commands::demo::run(&demo),
@@ -71,6 +74,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Pause(pause) => commands::pause::run_pause(&pause),
         Command::Resume(resume) => commands::pause::run_resume(&resume),
         Command::Uninstall(uninstall) => commands::install::run_uninstall(&uninstall),
+        Command::Run(run) => commands::run::run(&run),
         Command::Say(say) => commands::say::run(&say),
         Command::Settings(settings) => commands::settings::run(&settings),
         Command::Tail(tail) => commands::tail::run(&tail),

@@ -23,9 +23,9 @@ pub(crate) struct InstallArgs {
     host: Host,
     #[command(flatten)]
     place: PlaceArgs,
-    /// The person for whom the agent works
-    #[arg(long, value_name = "ID", default_value = "me")]
-    user: String,
+    /// The person for whom the agent works [default: `user.default` of the configuration]
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
     /// Show a line in the harness whenever notifications are given to the agent, if it can
     #[arg(long)]
     visible: bool,
@@ -129,7 +129,11 @@ impl InstallArgs {
     /// The hub and a token that works: the one from before, or a new one.
     fn host_file(&self) -> Result<HostFile> {
         let url = self.connection.url()?;
-        let known = HostFile::load(self.host).ok().filter(|file| file.user == self.user);
+        let user = match &self.user {
+            Some(user) => user.clone(),
+            None => self.connection.settings.load(Vec::new())?.config.default_user,
+        };
+        let known = HostFile::load(self.host).ok().filter(|file| file.user == user);
         if let Some(known) = known
             && known.url == url
             && is_valid(&known)?
@@ -137,7 +141,7 @@ impl InstallArgs {
             return Ok(HostFile { visible: self.visible, ..known });
         }
         let body = json!({
-            "scope": "agent", "user_id": self.user, "origin": self.host.name(),
+            "scope": "agent", "user_id": user, "origin": self.host.name(),
             "name": format!("install {}", self.host.name()),
         });
         let created = authority::client(&self.connection)?.post("/v1/tokens", &body);
@@ -147,7 +151,7 @@ impl InstallArgs {
             url,
             token: text("token").map(Secret::new).context("the hub sends no token")?,
             token_id: text("id"),
-            user: self.user.clone(),
+            user,
             timeout_ms: HostFile::TIMEOUT_MS,
             visible: self.visible,
         })

@@ -61,13 +61,10 @@ impl Which {
 
 /// The conversation of the session in whose shell this process runs.
 fn of_shell(variable: impl Fn(&str) -> Option<String>) -> Result<String> {
-    let known = [("CLAUDE_CODE_SESSION_ID", Host::ClaudeCode), ("CODEX_SESSION_ID", Host::Codex)];
-    let session =
-        known.iter().find_map(|(name, host)| Some(host.conversation(&variable(name).filter(|id| !id.is_empty())?)));
-    let Some(session) = session else {
-        bail!("which session? Name its conversation (bellwire conversations lists them), or say --all")
-    };
-    Ok(session)
+    match Host::session_of_shell(variable) {
+        Some((host, session)) => Ok(host.conversation(&session)),
+        None => bail!("which session? Name its conversation (bellwire conversations lists them), or say --all"),
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub(super) struct FileChange {
     pub(super) before: Option<String>,
     /// `None`: the file is deleted.
     pub(super) after: Option<String>,
+    /// Whether the former file is kept beside it.
+    pub(super) keeps_former: bool,
 }
 
 impl FileChange {
@@ -30,20 +32,21 @@ impl FileChange {
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
         let after = edit(before.as_deref()).with_context(|| format!("{} cannot be edited", path.display()))?;
-        Ok(Self { path, before, after })
+        Ok(Self { path, before, after, keeps_former: false })
     }
 
     pub(super) fn is_change(&self) -> bool {
         self.before != self.after
     }
 
-    /// Writes the file. What was there is kept beside it, and the file is replaced at once, so that a harness that reads it
+    /// Writes the file, and keeps the former one if that is wanted. The file is replaced at once, so that a harness that reads it
     /// meanwhile sees one or the other. A link stays a link.
     pub(super) fn apply(&self) -> Result<()> {
         let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let cannot = || format!("cannot write {}", path.display());
-        if let Some(before) = &self.before {
-            fs::write(backup(&path), before).with_context(cannot)?;
+        if self.keeps_former && self.before.is_some() {
+            // With its mode: it may contain secrets.
+            fs::copy(&path, backup(&path)).with_context(cannot)?;
         }
         let Some(after) = &self.after else {
             return fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()));
@@ -52,10 +55,12 @@ impl FileChange {
             fs::create_dir_all(folder).with_context(cannot)?;
         }
         let draft = beside(&path, "new");
-        fs::write(&draft, after).with_context(cannot)?;
         if let Ok(known) = fs::metadata(&path) {
+            // Nobody else can read it before it has the mode of the file.
+            crate::data_dir::private(&draft, "").with_context(cannot)?;
             fs::set_permissions(&draft, known.permissions()).with_context(cannot)?;
         }
+        fs::write(&draft, after).with_context(cannot)?;
         fs::rename(&draft, &path).with_context(cannot)
     }
 
@@ -161,7 +166,8 @@ mod tests {
     fn a_difference_shows_each_change_with_the_lines_around_it() {
         let before: String = (1..=20).map(|line| format!("{line}\n")).collect();
         let after = before.replace("\n5\n", "\n5\nfive\n").replace("\n18\n", "\neighteen\n");
-        let change = FileChange { path: "a/b.json".into(), before: Some(before), after: Some(after) };
+        let change =
+            FileChange { path: "a/b.json".into(), before: Some(before), after: Some(after), keeps_former: false };
         insta::assert_snapshot!(change.difference());
     }
 
@@ -175,9 +181,11 @@ mod tests {
         assert!(!backup(&path).exists(), "there was nothing to keep");
         #[cfg(unix)]
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("its mode can be set");
-        FileChange::of(path.clone(), |_| Ok(Some("new".into()))).expect("it can be read").apply().expect("written");
+        let change = FileChange::of(path.clone(), |_| Ok(Some("new".into()))).expect("it can be read");
+        FileChange { keeps_former: true, ..change }.apply().expect("it can be written");
         assert_eq!(fs::read_to_string(&path).expect("a file"), "new");
         assert_eq!(fs::read_to_string(backup(&path)).expect("a backup"), "None");
         assert_eq!(crate::data_dir::open_to_others(&path), None);
+        assert_eq!(crate::data_dir::open_to_others(&backup(&path)), None);
     }
 }

@@ -2,6 +2,9 @@ use crate::program::{bellwire, text, transcript};
 
 const COMMANDS: &[&[&str]] = &[
     &["serve"],
+    &["start"],
+    &["stop"],
+    &["status"],
     &["demo"],
     &["emit"],
     &["inject"],
@@ -9,6 +12,7 @@ const COMMANDS: &[&[&str]] = &[
     &["hook"],
     &["install"],
     &["uninstall"],
+    &["run"],
     &["pause"],
     &["resume"],
     &["tail"],

@@ -54,7 +54,7 @@ impl Agent {
     }
 
     fn background(&self, session: &str, task: &str) {
-        self.emit(session, "task.background.complete", &json!({ "task_id": task, "summary": "done" }));
+        self.emit(session, "task.background.complete", &json!({ "task_id": task, "result_summary": "done" }));
     }
 
     /// The folder of a session's notes.

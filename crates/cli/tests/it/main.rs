@@ -6,6 +6,7 @@ mod mail_server;
 mod program;
 
 mod authority;
+mod background;
 mod commands;
 mod configuration;
 mod deliveries;
@@ -27,6 +28,7 @@ mod mcp;
 mod notify;
 mod readiness;
 mod refusals;
+mod run;
 mod serve;
 mod settings;
 mod tail;

@@ -43,27 +43,30 @@ impl Bridge {
     }
 
     /// The tool context of a call: each field from the call's `_meta`, else from the flags.
-    fn context(&self, meta: &RequestMetaObject) -> Map<String, Value> {
+    fn context(&self, meta: &RequestMetaObject, session: &Conversation) -> Map<String, Value> {
         let flags = [&self.defaults.user, &self.defaults.conversation, &self.defaults.agent, &None, &None];
         let resolve = |(field, flag): (&str, &Option<String>)| {
             let in_meta = meta.get(&format!("bellwire/{field}")).filter(|value| !value.is_null()).cloned();
             in_meta.or_else(|| flag.clone().map(Value::String)).map(|value| (field.to_owned(), value))
         };
         let mut context: Map<String, Value> = FIELDS.into_iter().zip(flags).filter_map(resolve).collect();
-        if let (false, Conversation::One(id)) = (context.contains_key("conversation_id"), self.session(meta)) {
-            context.insert("conversation_id".to_owned(), Value::String(id));
+        if let (false, Conversation::One(id)) = (context.contains_key("conversation_id"), session) {
+            context.insert("conversation_id".to_owned(), json!(id));
         }
         context
     }
 
-    /// The conversation of the harness's session that calls.
-    fn session(&self, meta: &RequestMetaObject) -> Conversation {
-        self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::conversation(host, meta))
+    /// The conversation of the harness's session that calls a tool.
+    fn calling_session(&self, meta: &RequestMetaObject) -> Conversation {
+        self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::of_call(host, meta))
     }
 
     /// Forwards a request whose answer depends on the token to the hub's own MCP server.
     async fn forward(&self, method: &str, meta: &RequestMetaObject) -> Result<Value, ErrorData> {
-        let context = self.context(meta).into_iter().map(|(field, value)| (format!("bellwire/{field}"), value));
+        // A conversation that is only guessed must not be made for a client that connects.
+        let session = self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::known(host, meta));
+        let context =
+            self.context(meta, &session).into_iter().map(|(field, value)| (format!("bellwire/{field}"), value));
         let answer = self.client.mcp(method, context.collect()).await;
         answer.map_err(|error| ErrorData::internal_error(format!("{error:#}"), None))?
     }
@@ -91,7 +94,8 @@ impl Bridge {
     }
 
     async fn call(&self, call: CallToolRequestParams, meta: &RequestMetaObject) -> Result<Map<String, Value>> {
-        let body = json!({ "arguments": call.arguments, "context": self.context(meta) }).to_string();
+        let body = json!({ "arguments": call.arguments, "context": self.context(meta, &self.calling_session(meta)) })
+            .to_string();
         let path = format!("/v1/tools/{}", segment(&call.name));
         let answer = self.client.send_async(Method::POST, &path, Some(("application/json", body))).await?;
         Ok(answer.body.as_object().cloned().unwrap_or_default())
@@ -152,7 +156,7 @@ impl ServerHandler for Bridge {
         let call_id = value.remove("call_id").and_then(|id| id.as_str().map(str::to_owned));
         let is_error = tool.is_failure(&value);
         let mut result = mcp::result(value, is_error, call_id);
-        if self.session(&request.meta) == Conversation::Ambiguous {
+        if self.calling_session(&request.meta) == Conversation::Ambiguous {
             result.content.push(ContentBlock::text(harness_session::AMBIGUOUS));
         }
         Ok(result.into())

@@ -19,15 +19,23 @@ pub(super) enum Conversation {
 pub(super) const AMBIGUOUS: &str = "Bellwire does not know which session called: this process has several, so the call \
     belongs to none of them, and answers to it reach no agent.";
 
-/// The conversation of a call: by what the call says (Codex), by the environment (Claude Code), else by the process.
-pub(super) fn conversation(host: Host, meta: &RequestMetaObject) -> Conversation {
-    let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let named = match host {
-        Host::Codex => meta.get("threadId").and_then(|value| value.as_str()).map(str::to_owned),
-        Host::ClaudeCode => environment("CLAUDE_CODE_SESSION_ID"),
-        _ => None,
-    };
-    match named.map_or_else(|| session_of_parent(host), FoundSession::One) {
+/// The conversation of a call: by what the call says (Codex), by the session that a hook has noted for this process, else by
+/// the environment (Claude Code). The environment comes last: that of a resumed session names another one.
+pub(super) fn of_call(host: Host, meta: &RequestMetaObject) -> Conversation {
+    let known = known(host, meta);
+    let variable = || std::env::var("CLAUDE_CODE_SESSION_ID").ok().filter(|value| !value.is_empty());
+    match (host, known) {
+        (Host::ClaudeCode, Conversation::Unknown | Conversation::Ambiguous) => {
+            variable().map_or(Conversation::Unknown, |session| Conversation::One(host.conversation(&session)))
+        }
+        (_, known) => known,
+    }
+}
+
+/// The conversation as far as it is certain before a tool is called.
+pub(super) fn known(host: Host, meta: &RequestMetaObject) -> Conversation {
+    let thread = meta.get("threadId").and_then(|value| value.as_str()).filter(|_| host == Host::Codex);
+    match thread.map_or_else(|| session_of_parent(host), |thread| FoundSession::One(thread.to_owned())) {
         FoundSession::One(session) => Conversation::One(host.conversation(&session)),
         FoundSession::None => Conversation::Unknown,
         FoundSession::Several => Conversation::Ambiguous,
