@@ -25,6 +25,8 @@ export const HARNESSES = {
       ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: 'none', IS_SANDBOX: '1', DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', ENABLE_TOOL_SEARCH: 'false',
     }),
+    // A session that stays open and idle. It must ask before tools: one that does not holds messages from outside back.
+    idle: ['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'],
     // Text behind the result of the tool.
     follows: (kinds, at) => kinds.slice(0, at).includes('result'),
   },
@@ -97,6 +99,15 @@ export const HARNESSES = {
     // Inside the result.
     follows: (kinds, at) => kinds[at] === 'result',
   },
+}
+
+/** Starts a harness that stays open, with a first prompt. */
+export function open(name, { home, folder, model, prompt }) {
+  const { program, idle, environment } = HARNESSES[name]
+  const env = { PATH: process.env.PATH, HOME: home, TERM: 'dumb', ...environment(model) }
+  const child = spawn(program, idle, { cwd: folder, env, stdio: ['pipe', 'ignore', 'ignore'] })
+  child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: prompt } })}\n`)
+  return child
 }
 
 /** Runs a harness in `folder` until it ends; resolves to its exit code and what it printed. */

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { HARNESSES, run } from './harnesses.mjs'
+import { HARNESSES, open, run } from './harnesses.mjs'
 import { ScriptedModel } from './model.mjs'
 
 const { BELLWIRE } = process.env
@@ -73,6 +73,33 @@ function contents(folder, below = '') {
     else found[inside] = readFileSync(path.join(folder, inside), 'utf8')
   }
   return found
+}
+
+/** An idle session is woken by `bellwire wake`, and the hook brings the text. */
+async function wake(name, { home, folder, model, hub }) {
+  model.play([])
+  const session = open(name, { home, folder, model: model.url, prompt: 'Wait.' })
+  const waker = spawn(BELLWIRE, ['wake'], { env: { PATH: process.env.PATH, HOME: home }, stdio: 'ignore' })
+  try {
+    const idle = async () => {
+      const { items } = await hub.call('GET', '/v1/conversations')
+      return model.turns.length > 0 && items[0].presence === 'idle' && items[0].id
+    }
+    const conversation = await until(idle, 'the session is idle')
+    await hub.call('POST', '/v1/events', {
+      type: 'task.background.complete', source: 'ci', severity: 'info', conversation_id: conversation, user_id: 'me',
+      payload: { task_id: 'task-wake', result_summary: 'done' },
+    })
+    await until(() => model.turns.length === 2, 'the session is woken')
+    const text = model.turns[1].map(([, text]) => text).join('\n')
+    assert.ok(text.includes('Bellwire: 1 notifications wait.'), text)
+    assert.equal(text.split('task-wake').length - 1, 1, text)
+    await until(idle, 'the session is idle again')
+    assert.equal(model.turns.length, 2, 'it is woken once')
+  } finally {
+    waker.kill()
+    session.kill()
+  }
 }
 
 async function exercise(name) {
@@ -208,6 +235,8 @@ async function exercise(name) {
       assert.equal(text.split('task-idle').length - 1, 1, `once, beside the prompt: ${JSON.stringify(turn, null, 1)}`)
       if (!harness.repeatsHistory) assert.equal(text.split('task-one').length - 1, 1, 'what it read before is not told again')
     }
+
+    if (harness.idle) await wake(name, { home, folder, model, hub })
 
     hub.kill()
     gates.length = 0

@@ -34,4 +34,5 @@ pub(crate) mod tail;
 pub(crate) mod telegram;
 pub(crate) mod token;
 pub(crate) mod trace;
+pub(crate) mod wake;
 mod when;

@@ -16,6 +16,7 @@ mod hub;
 pub(crate) mod notes;
 mod opencode;
 pub(crate) mod processes;
+pub(crate) mod wakeable;
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};

@@ -79,6 +79,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Settings(settings) => commands::settings::run(&settings),
         Command::Tail(tail) => commands::tail::run(&tail),
         Command::Trace(trace) => commands::trace::run(&trace),
+        Command::Wake(wake) => commands::wake::run(&wake),
         Command::Telegram(telegram) => commands::telegram::run(&telegram),
         Command::Token(token) => commands::token::run(&token),
         Command::Config(config) => commands::config::run(&config),

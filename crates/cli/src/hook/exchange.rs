@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::call::{HookCall, Moment, ToolCall};
 use super::hub::HubConnection;
 use super::notes::{Notes, PendingCall};
-use super::{notes, processes};
+use super::{notes, processes, wakeable};
 use crate::client::{conversation_path, with_query};
 use crate::hosts::{Host, HostFile};
 
@@ -48,8 +48,16 @@ impl<'a> Exchange<'a> {
         let agent = call.agent.clone().unwrap_or_else(|| MAIN.to_owned());
         // Before the hub is asked: a server of this session looks for it even if the hub is away.
         match call.moment {
-            Moment::SessionStart { .. } | Moment::TurnStart { .. } => processes::register(host, &call.session),
-            Moment::SessionEnd => processes::unregister(host, &call.session),
+            Moment::SessionStart { .. } | Moment::TurnStart { .. } => {
+                processes::register(host, &call.session);
+                if host == Host::ClaudeCode {
+                    wakeable::note(&conversation);
+                }
+            }
+            Moment::SessionEnd => {
+                processes::unregister(host, &call.session);
+                wakeable::forget(&conversation);
+            }
             _ => {}
         }
         let hub = HubConnection::open(&file.url, &file.token, deadline)

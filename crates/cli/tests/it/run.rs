@@ -33,7 +33,7 @@ fn output_and_exit_code_pass_and_the_agent_of_the_folder_is_told() {
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(3), "out in\n"));
     assert_eq!(text(&output.stderr), "no newline");
     let told = text(&hub.run(&["inject", "chat", "after_tool", "c1", "--user", "me"]).stdout);
-    assert!(told.contains("task_failed: tests") && told.contains("exit status: 3"), "{told}");
+    assert!(told.contains("task_failed: ") && told.contains("tests - exit status: 3"), "{told}");
     assert!(told.contains("out in") && told.contains("no newline"), "{told}");
 
     let mut command = hub.command(&["run", "--", "sh", "-c", "kill -TERM $$"]);
