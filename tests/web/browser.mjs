@@ -27,8 +27,8 @@ export function stage({ prepare = () => ({}), extra = {}, fill = () => undefined
 
 /** A person of their own for each test, so that no test sees the notifications of another. */
 let people = 0;
-export async function newPerson({ hub }) {
-  const user = `person-${process.pid}-${++people}`;
+export async function newPerson({ hub }, name = null) {
+  const user = name ?? `person-${process.pid}-${++people}`;
   const agent = await hub.token('agent', { user_id: user, conversation_id: 'chat' });
   const loose = await hub.token('agent', { user_id: user });
   const token = await hub.token('user', { user_id: user });

@@ -47,3 +47,16 @@ export interface Statistics {
 
 /** The verdicts of a subscriber in the last day. */
 export type Counts = Readonly<Record<'events' | 'queued' | 'held' | 'duplicate' | 'filtered' | 'suppressed' | 'notifications', number>>;
+
+export interface LedgerEntry {
+  readonly id: string;
+  readonly at: string;
+  readonly origin: string;
+  readonly user_id: string | null;
+  readonly channel: string | null;
+  readonly intent: string | null;
+  readonly decision: 'delivered' | 'deferred' | 'refused' | 'failed' | 'unknown';
+  readonly reason: string | null;
+}
+
+export type LedgerSums = Readonly<Record<LedgerEntry['decision'], number>> & { readonly origin: string; readonly never_gets_through: boolean };
