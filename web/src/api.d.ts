@@ -948,6 +948,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The console, for browsers. Its pages have paths of their own, which answer the same
+         * @description Anyone may call it, without a token.
+         */
+        get: operations["console_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/assets/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A file of the console; its name has a hash of its content
+         * @description Anyone may call it, without a token.
+         */
+        get: operations["console_asset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/elements.js": {
         parameters: {
             query?: never;
@@ -1821,13 +1861,7 @@ export interface components {
          *       "created_at": "2026-01-03T15:30:00Z",
          *       "read_at": null,
          *       "dismissed_at": null,
-         *       "deliveries": [
-         *         {
-         *           "channel": "email",
-         *           "state": "sent",
-         *           "at": "2026-01-03T15:30:02Z"
-         *         }
-         *       ]
+         *       "deliveries": []
          *     }
          */
         Notification: {
@@ -4677,13 +4711,7 @@ export interface operations {
                      *       "created_at": "2026-01-03T15:30:00Z",
                      *       "read_at": null,
                      *       "dismissed_at": null,
-                     *       "deliveries": [
-                     *         {
-                     *           "channel": "email",
-                     *           "state": "sent",
-                     *           "at": "2026-01-03T15:30:02Z"
-                     *         }
-                     *       ]
+                     *       "deliveries": []
                      *     }
                      */
                     "application/json": components["schemas"]["Notification"];
@@ -4765,13 +4793,7 @@ export interface operations {
                      *       "created_at": "2026-01-03T15:30:00Z",
                      *       "read_at": null,
                      *       "dismissed_at": null,
-                     *       "deliveries": [
-                     *         {
-                     *           "channel": "email",
-                     *           "state": "sent",
-                     *           "at": "2026-01-03T15:30:02Z"
-                     *         }
-                     *       ]
+                     *       "deliveries": []
                      *     }
                      */
                     "application/json": components["schemas"]["Notification"];
@@ -6196,6 +6218,72 @@ export interface operations {
             500: components["responses"]["Failed"];
             503: components["responses"]["TryAgain"];
             504: components["responses"]["Timeout"];
+        };
+    };
+    console_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The client has this version: its `ETag` is in `If-None-Match`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            421: components["responses"]["HostNotAllowed"];
+            503: components["responses"]["TryAgain"];
+        };
+    };
+    console_asset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the file.
+                 * @example console.js
+                 */
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description The client has this version: its `ETag` is in `If-None-Match`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            421: components["responses"]["HostNotAllowed"];
+            503: components["responses"]["TryAgain"];
         };
     };
     elements_serve: {
