@@ -233,6 +233,7 @@ export const EVENT_TYPES: readonly EventType[] = [
     ...{"type":"user.message","meaning":"the person says something to a working agent; only the messages and actions calls publish it","severity":"info"},
     fields: [
       {"name":"text","meaning":"the message, shown whole","example":"what about this other approach?"},
+      {"name":"request_context","meaning":"for a message that came by a channel such as Telegram: what `notify` needs to reply or react","example":{"request_id":"018f2f6e-4c9a-7b61-9a53-0d0c3a3a7c11","source_channel":"telegram","source_endpoint_identity":"telegram:42","source_sender_identity":"1815","source_thread_identity":"1815:7","received_at":"2026-05-03T09:30:00Z"}},
     ],
   },
 ];
