@@ -26,6 +26,7 @@ mod in_progress;
 mod inbox;
 mod inject;
 mod intake;
+mod live;
 mod mcp;
 mod metrics;
 mod new_event;

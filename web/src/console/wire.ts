@@ -10,6 +10,8 @@ export type ListedEvent = Schemas['ListedEvent'];
 export type Message = Schemas['Message'];
 export type Settings = Schemas['Settings'];
 export type SettingsChange = Schemas['SettingsChange'];
+export type Pairing = Schemas['PairingCode'];
+export type SessionView = Schemas['Session'];
 export type Severity = ListedEvent['severity'];
 export type Subscriber = Schemas['Subscriber'] & { readonly last_24h?: Counts | null };
 export type Trace = Schemas['Trace'];
@@ -18,14 +20,6 @@ export type Verdict = Schemas['Verdict'];
 export interface Page<Item> {
   readonly items: readonly Item[];
   readonly next_cursor: string | null;
-}
-
-export interface SessionView {
-  readonly id: string;
-  readonly name: string | null;
-  readonly current: boolean;
-  readonly created_at: string;
-  readonly used_at: string;
 }
 
 /** Columns of one value per minute, oldest first. */

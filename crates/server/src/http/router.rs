@@ -23,6 +23,7 @@ use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
 use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
+use super::live::{LiveQuery, LiveStream};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
 use super::openapi::{OpenApiDocument, Operation};
@@ -40,9 +41,10 @@ use super::system_prompt::{PromptQuery, SystemPrompt};
 use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
+use super::users::{UserBody, UserPage};
 use super::{
     Hub, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health, inbox,
-    inject, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers,
+    inject, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers,
     tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
@@ -166,6 +168,9 @@ routes! {
         /// List stored events, newest first, by person, conversation, type, time and verdict
         GET "/v1/events" [Admin Agent User]
             (Query<EventPage>) -> Json<List<ListedEventBody>>, or 404 409 => events::list;
+        /// Stream events with their verdicts, and what becomes of their notifications, as server-sent events
+        GET "/v1/events/stream" [Admin]
+            (Query<LiveQuery>) -> LiveStream => live::stream;
         /// The trace of an event: its verdicts, notifications and injections
         GET "/v1/events/{id}" [Admin Agent User]
             () -> Json<TraceBody>, or 409 => events::trace;
@@ -237,6 +242,9 @@ routes! {
             (Body<DryRun>) -> Json<DryRunResult>, or 409 => subscribers::test;
     }
     "People" {
+        /// List the people of whom the hub has something, by id
+        GET "/v1/users" [Admin]
+            (Query<UserPage>) -> Json<List<UserBody>> => users::list;
         /// List a person's notifications, newest first
         GET "/v1/users/{id}/notifications" [Admin User]
             (Query<InboxPage>) -> Json<List<InboxItemBody>> => inbox::list;
