@@ -27,6 +27,7 @@ mod inbox;
 mod inject;
 mod intake;
 mod ledger;
+mod live;
 mod mcp;
 mod metrics;
 mod new_event;

@@ -24,6 +24,7 @@ use super::health::Health;
 use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
 use super::ledger::{LedgerEntryBody, LedgerPage, LedgerSumsBody, SumsQuery};
+use super::live::{LiveQuery, LiveStream};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
 use super::openapi::{OpenApiDocument, Operation};
@@ -41,9 +42,10 @@ use super::system_prompt::{PromptQuery, SystemPrompt};
 use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
+use super::users::{UserBody, UserPage};
 use super::{
     Hub, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health, inbox,
-    inject, ledger, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream,
+    inject, ledger, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream,
     subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
@@ -167,6 +169,9 @@ routes! {
         /// List stored events, newest first, by person, conversation, type, time and verdict
         GET "/v1/events" [Admin Agent User]
             (Query<EventPage>) -> Json<List<ListedEventBody>>, or 404 409 => events::list;
+        /// Stream events with their verdicts, and what becomes of their notifications, as server-sent events
+        GET "/v1/events/stream" [Admin]
+            (Query<LiveQuery>) -> LiveStream => live::stream;
         /// The trace of an event: its verdicts, notifications and injections
         GET "/v1/events/{id}" [Admin Agent User]
             () -> Json<TraceBody>, or 409 => events::trace;
@@ -238,6 +243,9 @@ routes! {
             (Body<DryRun>) -> Json<DryRunResult>, or 409 => subscribers::test;
     }
     "People" {
+        /// List the people of whom the hub has something, by id
+        GET "/v1/users" [Admin]
+            (Query<UserPage>) -> Json<List<UserBody>> => users::list;
         /// List a person's notifications, newest first
         GET "/v1/users/{id}/notifications" [Admin User]
             (Query<InboxPage>) -> Json<List<InboxItemBody>> => inbox::list;

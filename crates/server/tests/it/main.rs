@@ -21,6 +21,7 @@ mod file_channel;
 mod inject;
 mod limits;
 mod lists;
+mod live;
 mod mailed;
 mod mcp;
 mod mcp_limits;
