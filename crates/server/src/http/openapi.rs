@@ -39,12 +39,13 @@ const IDS: [(&str, &str, &str); 10] = [
 ];
 
 /// The other path parameters: (name, description, example).
-const NAMES: [(&str, &str, &str); 4] = [
+const NAMES: [(&str, &str, &str); 5] = [
     // The registry replaces the example.
     ("channel", "The name of the channel.", ""),
     ("nid", "The notification.", "0198c0de-0000-7000-8000-000000000000"),
     ("index", "The button, counted from 0.", "0"),
     ("signed", "The signed part of the link.", "AAAA"),
+    ("file", "The name of the file.", "console.js"),
 ];
 
 /// The error responses: (status, name in the document, description).
@@ -165,7 +166,9 @@ pub(super) fn document(subscribers: &Subscribers, channels: &Channels) -> Value 
 fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut SchemaGenerator) -> Value {
     let (parameters, bodies, answer) = (Vec::new(), Map::new(), Map::new());
     let mut operation = Operation { requests, answers, parameters, bodies, answer, not_modified: false };
-    if let Some((_, description, example)) = IDS.iter().find(|(start, ..)| route.path.starts_with(start)) {
+    if let Some((_, description, example)) =
+        IDS.iter().find(|(start, ..)| route.path.starts_with(start) && route.path.contains("{id}"))
+    {
         let schema = operation.requests.subschema_for::<super::field::SingleLineText<{ super::field::ID_MAX }>>();
         operation.parameters.push(json!({
             "name": "id", "in": "path", "required": true, "description": description, "schema": schema,
