@@ -24,9 +24,7 @@ pub use inbox::{
     ButtonPress, Catchup, DUE_TOASTS_MAX, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState,
     PersonTrace, PressOutcome, PressResult, RestoreOutcome, Settlement, Toast, ToastButton,
 };
-pub use requests::{
-    DirectDraft, DirectResult, NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest,
-};
+pub use requests::{NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest};
 pub use rules::{ChannelRules, Grouping, PeopleRules};
 
 pub(crate) use command::PeopleCommand;
@@ -92,9 +90,6 @@ impl Reminder {
 pub trait People: Send + Sync {
     /// Adds a notification to a person's inbox and plans its deliveries.
     fn send(&self, draft: NotificationDraft) -> StoreFuture<'_, SendResult>;
-    /// Adds an item to a person's inbox and plans one delivery of a longer text on one channel, for when the person's quiet
-    /// hours end. It is sent alone, and no other delivery is planned.
-    fn plan_direct(&self, draft: DirectDraft) -> StoreFuture<'_, DirectResult>;
     /// A page of the inbox, newest first, and the cursor of the next page.
     fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)>;
     /// How many notifications the person has not read.
