@@ -3,14 +3,14 @@ import type { Access } from './client/access.ts';
 import { type Change, Person } from './client/person.ts';
 import { type Notification, type Position, isPersistent, isSettled } from './notification.ts';
 import { type Problem, canRetry, problemOf } from './problem.ts';
-import { EMPTY_INBOX, type Filter, type Inbox, addPage, choose, put } from './store/inbox.ts';
+import { EMPTY_INBOX, ITEMS_MAX, type Filter, type Inbox, addPage, choose, put } from './store/inbox.ts';
 import { Observable, type Readable } from './store/observable.ts';
 import { type Request, Requests } from './store/requests.ts';
 import { ShownIds } from './store/shown.ts';
 import { ToastTimers } from './store/toast-timers.ts';
 import * as deck from './store/toasts.ts';
 
-/** How many items a page of the list has. */
+/** How many items a page of the list has unless a page asks for more. */
 const PAGE = 20;
 /** How many unread items are read at the start, to find the toasts that are still due. */
 const START_PAGE = 100;
@@ -33,7 +33,14 @@ export interface BellwireOptions extends Access {
   readonly onPrompt?: PromptHandler | undefined;
   /** Whether the tabs of this origin share one stream. Default: yes. */
   readonly shareTabs?: boolean;
+  /** How many items of the inbox are kept in memory. Default: 1000. */
+  readonly itemsMax?: number;
+  /** How many items are loaded at once, at most 100. Default: 20. */
+  readonly pageSize?: number;
 }
+
+/** Called with each new notification of the hub. `leads`: this tab reads the stream for all tabs. */
+export type ArrivalListener = (item: Notification, leads: boolean) => void;
 
 export class Bellwire {
   readonly #inbox = new Observable<Inbox>(EMPTY_INBOX);
@@ -42,11 +49,15 @@ export class Bellwire {
   readonly #handler: Observable<PromptHandler | null>;
   readonly #person: Person | null;
   readonly #shown: ShownIds;
+  readonly #pageSize: number;
+  readonly #arrivals = new Set<ArrivalListener>();
   /** The items that changed since the page that is being loaded was asked for. */
   #changed = new Set<string>();
 
   constructor(options: BellwireOptions = {}) {
-    const { user, onPrompt, shareTabs = true, ...access } = options;
+    const { user, onPrompt, shareTabs = true, itemsMax = ITEMS_MAX, pageSize = PAGE, ...access } = options;
+    this.#pageSize = pageSize;
+    this.#inbox.update((inbox) => ({ ...inbox, itemsMax }));
     this.#handler = new Observable<PromptHandler | null>(onPrompt ?? null);
     this.#shown = new ShownIds(user === undefined ? 'bellwire:shown' : null);
     this.#person = user === undefined ? null : new Person(user, access, shareTabs, {
@@ -143,6 +154,20 @@ export class Bellwire {
     });
   }
 
+  /** Takes back a dismissal. */
+  async restore(id: string): Promise<void> {
+    await this.#request(id, 'restore', null, async () => {
+      const item = await this.#person?.restore(id);
+      if (item) this.#put(item);
+    });
+  }
+
+  /** Calls the listener with each notification that arrives. Returns the function that ends it. */
+  arrived(listener: ArrivalListener): () => void {
+    this.#arrivals.add(listener);
+    return () => this.#arrivals.delete(listener);
+  }
+
   /** Repeats the request that failed. */
   async retry(id: string): Promise<void> {
     const request = this.#requests.of(id);
@@ -155,6 +180,8 @@ export class Bellwire {
       case 'read':
       case 'unread':
         return this.read(id, request.action === 'read');
+      case 'restore':
+        return this.restore(id);
     }
   }
 
@@ -172,7 +199,7 @@ export class Bellwire {
   async more(): Promise<void> {
     const { loading, floor, cursor, filter } = this.#inbox.get();
     if (loading || (floor !== null && cursor === null)) return;
-    await this.#load(filter, cursor, PAGE);
+    await this.#load(filter, cursor, this.#pageSize);
   }
 
   /** The pointer or the focus entered a position, or left it. */
@@ -228,6 +255,7 @@ export class Bellwire {
     }
     this.#put(change.item);
     if (change.kind === 'toast') this.show(change.item);
+    if (change.kind !== 'updated') for (const listener of this.#arrivals) listener(change.item, this.#person?.leads ?? false);
   }
 
   /** Takes over an item as the hub has it. One that is settled needs no toast. */

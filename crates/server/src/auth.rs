@@ -188,8 +188,7 @@ const NOTE_USE_MS: u64 = 60 * 60 * 1000;
 
 /// Creates a sign-in code for a person and stores its hash. Returns the code, which is shown once, and when it expires.
 pub async fn create_sign_in_code(store: &dyn Store, scope: Scope, user_id: &str) -> Result<(String, Time), StoreError> {
-    let bits: [u8; 16] = clock::random();
-    let code = URL_SAFE_NO_PAD.encode(bits);
+    let code = new_code();
     let expires_at = store.now().plus(SIGN_IN_CODE_MS);
     let (scope, user_id) = (scope.as_str().to_owned(), user_id.to_owned());
     store.put_sign_in_code(SignInCode { code: hash(&code), scope, user_id, expires_at }).await?;

@@ -18,7 +18,13 @@ export interface BellwireOptions extends Access {
     readonly onPrompt?: PromptHandler | undefined;
     /** Whether the tabs of this origin share one stream. Default: yes. */
     readonly shareTabs?: boolean;
+    /** How many items of the inbox are kept in memory. Default: 1000. */
+    readonly itemsMax?: number;
+    /** How many items are loaded at once, at most 100. Default: 20. */
+    readonly pageSize?: number;
 }
+/** Called with each new notification of the hub. `leads`: this tab reads the stream for all tabs. */
+export type ArrivalListener = (item: Notification, leads: boolean) => void;
 export declare class Bellwire {
     #private;
     constructor(options?: BellwireOptions);
@@ -41,6 +47,10 @@ export declare class Bellwire {
     /** Dismisses a notification everywhere, by its × or by a button. */
     dismiss(id: string, index?: number | null): Promise<void>;
     read(id: string, read: boolean): Promise<void>;
+    /** Takes back a dismissal. */
+    restore(id: string): Promise<void>;
+    /** Calls the listener with each notification that arrives. Returns the function that ends it. */
+    arrived(listener: ArrivalListener): () => void;
     /** Repeats the request that failed. */
     retry(id: string): Promise<void>;
     readAll(): Promise<void>;

@@ -51,6 +51,11 @@ export class Person {
     this.#tabs.close();
   }
 
+  /** Whether this tab reads the stream. */
+  get leads(): boolean {
+    return this.#leads;
+  }
+
   /** Tells the other tabs that a toast was shown for its time. */
   hidden(id: string): void {
     this.#tabs.tell({ kind: 'hide', id });
@@ -78,6 +83,11 @@ export class Person {
 
   async dismiss(id: string): Promise<Notification | null> {
     return fromHub(await this.#http.json('DELETE', this.#item(id)));
+  }
+
+  /** Takes back a dismissal. The hub refuses it where a prompt was pressed. */
+  async restore(id: string): Promise<Notification | null> {
+    return fromHub(await this.#http.json('PATCH', this.#item(id), { dismissed: false }));
   }
 
   async readAll(): Promise<void> {

@@ -19,6 +19,11 @@ const paths = {
 
 /** An icon in the colour of the text. Its meaning is always in a text beside it. */
 export function icon(name: keyof typeof paths, size = 16): SVGTemplateResult {
+  return drawing(paths[name], size);
+}
+
+/** The paths of an icon, on Lucide's grid. */
+export function drawing(paths: SVGTemplateResult, size: number): SVGTemplateResult {
   return svg`<svg width=${size} height=${size} viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2"
-    stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">${paths[name]}</svg>`;
+    stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">${paths}</svg>`;
 }

@@ -5,18 +5,21 @@
 import type { Notification, NotificationType } from '../notification.ts';
 import type { Problem } from '../problem.ts';
 
-/** How many items are kept. Beyond it, the oldest are forgotten and are loaded again by paging. */
+/** How many items are kept unless a page asks for more. Beyond it, the oldest are forgotten and are loaded again by paging. */
 export const ITEMS_MAX = 1000;
 
 export interface Filter {
   readonly state: 'unread' | 'all' | 'dismissed';
   readonly type: NotificationType | null;
+  /** Words that the title, the message, the origin or the conversation has; without it, any. */
+  readonly search?: string;
 }
 
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'ended';
 
 export interface Inbox {
   readonly items: ReadonlyMap<string, Notification>;
+  readonly itemsMax: number;
   /** As the hub counts them; null until it said so. */
   readonly unread: number | null;
   readonly filter: Filter;
@@ -32,6 +35,7 @@ export interface Inbox {
 
 export const EMPTY_INBOX: Inbox = {
   items: new Map(),
+  itemsMax: ITEMS_MAX,
   unread: null,
   filter: { state: 'unread', type: null },
   floor: null,
@@ -48,8 +52,9 @@ export function view({ items, filter, floor }: Inbox): Notification[] {
   return seen.sort((one, other) => (one.id < other.id ? 1 : -1));
 }
 
-export function matches(item: Notification, { state, type }: Filter): boolean {
+export function matches(item: Notification, { state, type, search = '' }: Filter): boolean {
   if (type !== null && item.type !== type) return false;
+  if (search !== '' && !hasWords(item, search)) return false;
   switch (state) {
     case 'unread':
       return item.read_at === null && item.dismissed_at === null;
@@ -58,6 +63,11 @@ export function matches(item: Notification, { state, type }: Filter): boolean {
     case 'dismissed':
       return item.dismissed_at !== null;
   }
+}
+
+function hasWords({ title, message, origin, conversation_id: conversation }: Notification, search: string): boolean {
+  const text = [title, message, origin, conversation].join(' ').toLowerCase();
+  return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
 /** Adds items, or replaces those with the same id. */
@@ -83,8 +93,8 @@ function joined(inbox: Inbox, items: readonly Notification[]): ReadonlyMap<strin
 }
 
 function bounded(inbox: Inbox): Inbox {
-  if (inbox.items.size <= ITEMS_MAX) return inbox;
-  const ids = [...inbox.items.keys()].sort().slice(-ITEMS_MAX);
+  if (inbox.items.size <= inbox.itemsMax) return inbox;
+  const ids = [...inbox.items.keys()].sort().slice(-inbox.itemsMax);
   const oldest = ids[0] ?? '';
   const items = new Map([...inbox.items].filter(([id]) => id >= oldest));
   const cut = inbox.floor !== null && inbox.floor < oldest;

@@ -6,7 +6,7 @@ const REQUESTS_MAX = 100;
 
 /** What the person asked for with one notification, and how it went. */
 export interface Request {
-  readonly action: 'press' | 'dismiss' | 'read' | 'unread';
+  readonly action: 'press' | 'dismiss' | 'read' | 'unread' | 'restore';
   /** The index of the pressed button. */
   readonly index: number | null;
   readonly state: 'sending' | 'sent' | 'failed';

@@ -33,7 +33,7 @@ pub enum TelegramMode {
     Poll,
     /// Telegram pushes them to the hub.
     Webhook,
-    /// They do not: this process only sends, and another one receives.
+    /// Another hub receives them; this one only sends.
     Send,
 }
 

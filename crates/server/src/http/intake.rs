@@ -48,8 +48,9 @@ impl BodyRoom {
     }
 }
 
-/// The largest body of a request without a token: a sign-in code. It does not count towards the memory limit.
-const BODY_MAX_WITHOUT_TOKEN: usize = 4 * 1024;
+/// The largest body of a request without a token: a sign-in code, or a provider's update. It does not count towards the
+/// memory limit.
+const BODY_MAX_WITHOUT_TOKEN: usize = UNCOUNTED;
 
 /// Reads the body of one request. It holds the permits for the body's memory until the response is sent.
 pub(super) struct Intake {

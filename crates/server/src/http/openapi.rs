@@ -39,12 +39,13 @@ const IDS: [(&str, &str, &str); 10] = [
 ];
 
 /// The other path parameters: (name, description, example).
-const NAMES: [(&str, &str, &str); 4] = [
+const NAMES: [(&str, &str, &str); 5] = [
     // The registry replaces the example.
     ("channel", "The name of the channel.", ""),
     ("nid", "The notification.", "0198c0de-0000-7000-8000-000000000000"),
     ("index", "The button, counted from 0.", "0"),
     ("signed", "The signed part of the link.", "AAAA"),
+    ("file", "The name of the file.", "console.js"),
 ];
 
 /// The error responses: (status, name in the document, description).

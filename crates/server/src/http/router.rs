@@ -12,6 +12,7 @@ use super::api_service::Api;
 use super::body::Body;
 use super::channel_calls::{PairingCode, ProviderCall};
 use super::channel_test::{ChannelTestBody, NewChannelTest};
+use super::console::{Console, ConsoleAsset, ConsolePage};
 use super::conversation_list::{ConversationPage, ListedConversationBody};
 use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
 use super::deliveries::{DeliveryBody, DeliveryPage};
@@ -41,9 +42,9 @@ use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::{
-    Hub, channel_calls, channel_test, conversations, deliveries, docs, elements, events, health, inbox, inject, ledger,
-    mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers, tokens, tools,
-    unsubscribe, users,
+    Hub, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health, inbox,
+    inject, ledger, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream,
+    subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -348,6 +349,12 @@ routes! {
         /// What the hub counts, for Prometheus
         GET "/metrics" []
             () -> MetricsPage, or 500 503 504 => metrics::serve;
+        /// The console, for browsers. Its pages have paths of their own, which answer the same
+        GET "/" []
+            () -> ConsolePage => console::page;
+        /// A file of the console; its name has a hash of its content
+        GET "/assets/{file}" []
+            () -> ConsoleAsset => console::asset;
         /// The toasts and the inbox for web pages, as one ES module
         GET "/elements.js" []
             () -> ElementsModule => elements::serve;
@@ -371,11 +378,12 @@ pub(crate) fn api(hub: Hub, config: &Config, endpoint: Endpoint) -> Api {
         daemons,
         docs,
         elements: Elements::new(),
+        console: Console::new(),
         document: OpenApiDocument(description.to_string().into()),
     }));
     let router = table()
         .method_not_allowed_fallback(not_found::unknown_method)
-        .fallback(not_found::unknown_path)
+        .fallback(console::other_path)
         .layer(middleware::from_fn_with_state(pipeline, pipeline::handle))
         .with_state(state);
     Api::new(router, config)
@@ -391,6 +399,7 @@ struct RouterStateParts {
     daemons: DaemonEndpoints,
     docs: DocsPage,
     elements: Elements,
+    console: Console,
     document: OpenApiDocument,
 }
 
@@ -409,6 +418,6 @@ impl_from_ref!(
     endpoint: Endpoint,
     daemons: DaemonEndpoints,
     docs: DocsPage,
-    elements: Elements,
+    elements: Elements, console: Console,
     document: OpenApiDocument
 );

@@ -69,10 +69,12 @@ async fn without_a_token_only_the_probes_answer() {
             let expected = match route.path {
                 // A signed link needs no token; this one has no valid signature.
                 "/u/{signed}" => StatusCode::NOT_FOUND,
-                // The channel authenticates its provider; this hub has none that takes calls.
-                "/{channel}/webhook" => StatusCode::NOT_FOUND,
                 // A code in the body is needed instead.
                 "/v1/sessions" if route.method == "POST" => StatusCode::BAD_REQUEST,
+                // There is no file of this name.
+                "/assets/{file}" => StatusCode::NOT_FOUND,
+                // The channel authenticates its provider; this hub has none that takes calls.
+                "/{channel}/webhook" => StatusCode::NOT_FOUND,
                 _ if route.scopes.is_empty() => StatusCode::OK,
                 _ => StatusCode::UNAUTHORIZED,
             };

@@ -8,6 +8,7 @@ mod access;
 mod audience;
 mod cloudevents;
 mod config;
+mod console;
 mod deliveries;
 mod docs;
 mod elements;

@@ -2,7 +2,7 @@ import type { Problem } from '../problem.js';
 import { Observable } from './observable.js';
 /** What the person asked for with one notification, and how it went. */
 export interface Request {
-    readonly action: 'press' | 'dismiss' | 'read' | 'unread';
+    readonly action: 'press' | 'dismiss' | 'read' | 'unread' | 'restore';
     /** The index of the pressed button. */
     readonly index: number | null;
     readonly state: 'sending' | 'sent' | 'failed';

@@ -1,0 +1,299 @@
+// The pages of an operator, and conversations and settings, against the real hub.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { newPerson, stage } from './browser.mjs';
+import { fillHub, openConsole } from './console.mjs';
+import { startTelegram, until } from './hub.mjs';
+import { mailServer } from './mail.mjs';
+
+const variables = {};
+let [mail, telegram] = [null, null];
+before(async () => {
+  [mail, telegram] = await Promise.all([mailServer(), startTelegram()]);
+  Object.assign(variables, {
+    BELLWIRE_EMAIL_HOST: '127.0.0.1', BELLWIRE_EMAIL_PORT: String(mail.port), BELLWIRE_EMAIL_TLS: 'none',
+    BELLWIRE_TELEGRAM_TOKEN: telegram.token, BELLWIRE_TELEGRAM_API_URL: telegram.url,
+  });
+});
+after(() => {
+  mail.close();
+  telegram.stop();
+});
+const here = stage({ hubVariables: variables });
+const admin = (method, where, body) => here.hub.call(here.hub.admin, method, where, body);
+const failure = (person, tool = 'vault_search', more = {}) => ({ type: 'tool.call.failure', source: 'tool_executor', severity: 'error', payload: { tool_name: tool, error_type: 'timeout' }, conversation_id: 'chat', user_id: person.user, ...more });
+
+describe('live', () => {
+  test('an event arrives, its outcome changes in place, and its trace says why', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
+    await person.talk('chat');
+    await page.getByText('events/s').waitFor();
+    const { events: [event] } = await admin('POST', '/v1/events', failure(person));
+    const row = page.locator(`.live-row[data-key="${event.event_id}"]`);
+    await row.getByText('held', { exact: true }).waitFor();
+    await row.getByRole('button', { name: 'tool.call.failure' }).click();
+    const trace = page.getByRole('complementary', { name: 'Trace' });
+    await trace.getByText('15 subscribers asked, 1 listens').waitFor();
+    assert.equal(new URL(page.url()).pathname, `/live/${event.event_id}`);
+    const { block } = await person.inject('call_1');
+    await row.getByText('injected · call_1').waitFor();
+    await trace.getByText('Injected at after_tool, call_1').waitFor();
+    const [, text] = block.match(/- \[tool_executor\] (.*)/);
+    await trace.locator('.path pre').getByText(text, { exact: true }).waitFor();
+    await page.reload();
+    await page.getByRole('complementary', { name: 'Trace' }).getByText('Injected at after_tool, call_1').waitFor();
+  });
+
+  test('it pauses when the person scrolls, keeps 500 rows, and filters', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
+    await person.talk('chat');
+    await page.getByText('events/s').waitFor();
+    const publish = (count, name) => admin('POST', '/v1/events', Array.from({ length: count }, (_, at) => failure(person, `${name}_${at}`, { source: name })));
+    await publish(60, 'early');
+    const list = page.locator('bellwire-live-page bellwire-rows');
+    await page.locator('.live-row').filter({ hasText: 'early' }).first().waitFor();
+    await list.evaluate((element) => { element.scrollTop = 300; });
+    await page.getByText('paused').waitFor();
+    await publish(23, 'later');
+    await page.getByRole('button', { name: '23 new, resume' }).click();
+    await page.locator('.live-row').filter({ hasText: 'later' }).first().waitFor();
+    await publish(500, 'many');
+    await until('500 rows', async () => (await page.locator('.live-table').getAttribute('aria-rowcount')) === '500');
+    assert.ok((await page.locator('.live-row').count()) < 100);
+    await page.getByLabel('Filter').fill('later chat');
+    await page.getByText('No event has these words and this outcome.').waitFor();
+    await page.getByLabel('Filter').fill('many');
+    await page.getByRole('button', { name: 'Told', exact: true }).click();
+    await page.getByText('No event has these words and this outcome.').waitFor();
+  });
+
+  test('two tabs read one live stream', async (t) => {
+    const { person, context, pages: [one] } = await openConsole(t, here, { admin: true, path: '/live' });
+    const streams = [];
+    context.on('request', (request) => request.url().includes('/v1/events/stream') && streams.push(request.url()));
+    await person.talk('chat');
+    const two = await context.newPage();
+    await two.goto(`${here.hub.url}/live`);
+    await two.getByText('events/s').waitFor();
+    await admin('POST', '/v1/events', failure(person, 'shared', { source: 'for_both' }));
+    for (const page of [one, two]) await page.locator('.live-row').filter({ hasText: 'for_both' }).waitFor();
+    assert.deepEqual(streams, []);
+  });
+});
+
+describe('conversations', () => {
+  test('a transcript of what the agent read, tables and raw, and what waits for which point', async (t) => {
+    const person = await newPerson(here);
+    await fillHub(here, person);
+    const { page } = await openConsole(t, here, { person, path: '/conversations' });
+    await page.getByRole('link', { name: /Release 2/ }).click();
+    const talk = page.locator('bellwire-conversation');
+    await talk.getByRole('columnheader', { name: 'percent' }).waitFor();
+    await talk.getByText('nightly build - 3 tests failed').waitFor();
+    const budgets = talk.locator('article').filter({ hasText: 'budget warns' });
+    await budgets.getByRole('button', { name: 'raw' }).click();
+    await talk.getByText('budget_warns[2]{budget,percent,remaining}:').waitFor();
+    await talk.getByRole('region', { name: 'What waits' }).getByText('Context Limit').waitFor();
+    await talk.getByRole('region', { name: 'What waits' }).getByText('turn_start').waitFor();
+  });
+
+  test('«Tell the agent…» says when it was read', async (t) => {
+    const { person, page } = await openConsole(t, here, { path: '/conversations' });
+    await page.getByText('No conversation yet.').waitFor();
+    await person.inject('call_0');
+    await page.goto(`${here.hub.url}/conversations/chat`);
+    await page.getByText('The agent has read nothing from Bellwire here yet.').waitFor();
+    await page.getByLabel('Tell the agent').fill('Stop, please.\n<b>Now</b>');
+    await page.getByRole('button', { name: 'Send' }).click();
+    const said = page.getByRole('list', { name: 'What you told the agent' });
+    await said.getByText(/^sent .*, not read yet$/).waitFor();
+    assert.match((await person.inject('call_1')).block, /Stop, please/);
+    await said.getByText(/^read .* at after_tool$/).waitFor();
+    await page.getByRole('article', { name: 'From user' }).getByText('Stop, please.').waitFor();
+  });
+});
+
+describe('deliveries', () => {
+  test('a dead letter comes first and is retried; a waiting one is cancelled', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/settings' });
+    const address = `${person.user}@example.org`;
+    await person.call('PATCH', '/settings', { email: { enabled: true, address } });
+    const code = await until('the code', () => mail.mails.filter((one) => one.includes(address)).map((one) => one.match(/^\s*(\d{6})\s*$/m)?.[1]).find(Boolean));
+    await person.call('POST', '/email/confirm', { code });
+    mail.refuses = true;
+    await person.send('Refused at first');
+    const mine = async () => (await admin('GET', '/v1/deliveries')).items.filter(({ user_id: user, notification_id: id }) => user === person.user && id !== null);
+    await until('the dead letter', async () => (await mine()).some(({ state }) => state === 'failed'));
+    mail.refuses = false;
+    await page.getByRole('link', { name: 'Deliveries' }).first().click();
+    const first = page.locator('.delivery').first();
+    await first.getByText('failed', { exact: true }).waitFor();
+    await first.getByText(/not wanted here/).waitFor();
+    await first.getByRole('button', { name: 'Retry…' }).click();
+    await first.getByText(`Send it to ${address} by email again, now?`).waitFor();
+    await first.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('It will be sent again.').waitFor();
+    await until('the mail', () => mail.mails.some((one) => one.includes('Refused at first')));
+    await person.call('PATCH', '/settings', { quiet_hours: { start: '00:00', end: '23:59', timezone: 'UTC' } });
+    await person.send('Held by quiet hours');
+    await until('the waiting one', async () => (await mine()).some(({ state }) => state === 'waiting'));
+    await page.getByRole('button', { name: 'Waiting', exact: true }).click();
+    const held = page.locator('.delivery[data-state=waiting]').first();
+    await held.getByRole('button', { name: 'Cancel…' }).click();
+    await held.getByRole('button', { name: 'Do not send' }).click();
+    await page.getByText('It will not be sent.').waitFor();
+    await until('no waiting one', async () => (await mine()).every(({ state }) => state !== 'waiting'));
+    await page.goto(`${here.hub.url}/inbox`);
+    await page.locator('.item').filter({ hasText: 'Held by quiet hours' }).getByText(/mail cancelled/).waitFor();
+  });
+});
+
+describe('subscribers', () => {
+  test('a core one is locked and says why; another is switched off and on', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/subscribers' });
+    const core = page.locator('.subscriber[data-id=tool_failure]');
+    await core.getByText('Tells the agent about tool.call.failure and tool.call.timeout of severity warning or higher after its next tool call').waitFor();
+    const locked = core.getByRole('switch');
+    assert.equal(await locked.getAttribute('aria-disabled'), 'true');
+    await locked.focus();
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Tab');
+    await core.getByText('Core: it cannot be switched off, because the agent would miss what it must know.').waitFor();
+    await page.keyboard.press('Enter');
+    const other = page.locator('.subscriber[data-id=source_stale]').getByRole('switch');
+    await other.click();
+    await page.getByText('Switched off, from the next event on.').waitFor();
+    assert.deepEqual((await person.call('GET', '/settings')).disabled_subscribers, ['source_stale']);
+    await other.click();
+    await page.getByText('Switched on, from the next event on.').waitFor();
+    assert.deepEqual((await person.call('GET', '/settings')).disabled_subscribers, []);
+  });
+
+  test('a try-out renders sample events live, with the tokens', async (t) => {
+    const { page } = await openConsole(t, here, { admin: true, path: '/subscribers/tool_failure' });
+    const out = page.locator('bellwire-try-out');
+    await out.getByText(/^tool_fails\[2\]|tool_fail:/).first().waitFor();
+    await out.getByText(/\d+ tokens/).waitFor();
+    const sample = { type: 'tool.call.failure', source: 'x', severity: 'error', conversation_id: 'chat', payload: { tool_name: 'my_tool', error_type: 'broken' } };
+    await out.getByLabel('Sample events').fill(JSON.stringify(sample));
+    await out.getByText('tool_fail: my_tool broken').waitFor();
+    await out.getByLabel('Sample events').fill('{');
+    await out.getByText('This is no JSON').waitFor();
+  });
+});
+
+describe('playground', () => {
+  test('a tool’s form makes the JSON, the answer and a curl', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/playground/show_notification' });
+    await page.getByLabel('message').fill("It's done");
+    await page.getByLabel('severity').selectOption('success');
+    await page.getByLabel('duration').fill('0');
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.getByLabel('label').fill('Thanks');
+    await page.getByLabel('action', { exact: false }).last().selectOption('dismiss');
+    await page.locator('pre.curl').getByText(`It'\\''s done`).waitFor();
+    await page.getByRole('button', { name: 'Call the tool' }).click();
+    await page.locator('pre.answer').getByText('"success": true').waitFor();
+    await page.locator('bellwire-toast-layer .toast').getByRole('button', { name: 'Thanks' }).waitFor();
+    assert.equal((await person.call('GET', '/notifications')).items[0].message, "It's done");
+  });
+
+  test('an event is published, and leads to its trace', async (t) => {
+    const { page } = await openConsole(t, here, { admin: true, path: '/playground/tool.call.failure' });
+    await page.getByLabel('tool_name').fill('from_the_playground');
+    await page.getByRole('button', { name: 'Publish the event' }).click();
+    await page.getByRole('link', { name: 'See its trace' }).click();
+    await page.getByRole('complementary', { name: 'Trace' }).getByText('from_the_playground').waitFor();
+  });
+});
+
+test('overview: plots with a legend, and the same numbers as tables', async (t) => {
+  const { person, page } = await openConsole(t, here, { admin: true, path: '/overview' });
+  await admin('POST', '/v1/events', failure(person));
+  await page.reload();
+  const plot = page.locator('bellwire-plot').filter({ hasText: 'Events and verdicts' });
+  await plot.locator('canvas').waitFor();
+  await plot.locator('.u-legend').getByText('duplicate').waitFor();
+  await plot.getByText('Table').click();
+  await until('an event', async () => (await plot.getByRole('table').last().locator('tbody tr td:nth-child(2)').allTextContents()).some((text) => Number(text) > 0));
+  assert.equal(await page.locator('bellwire-plot').count(), 6);
+});
+
+describe('settings', () => {
+  test('quiet hours by keyboard and by dragging, saved at once, and undone', async (t) => {
+    const { person, page } = await openConsole(t, here, { path: '/settings' });
+    const quiet = async () => (await person.call('GET', '/settings')).quiet_hours;
+    await page.getByRole('switch', { name: 'Quiet hours' }).click();
+    const section = page.getByRole('region', { name: 'Quiet hours' });
+    await section.getByText('Saved.').waitFor();
+    assert.deepEqual([(await quiet()).start, (await quiet()).end], ['22:00', '07:00']);
+    const start = page.getByRole('slider', { name: 'Quiet from' });
+    await start.focus();
+    await page.keyboard.press('ArrowLeft');
+    await until('21:45', async () => (await quiet()).start === '21:45');
+    await page.keyboard.press('PageUp');
+    await until('22:45', async () => (await quiet()).start === '22:45');
+    const band = await page.locator('.band').boundingBox();
+    const end = await page.getByRole('slider', { name: 'Quiet until' }).boundingBox();
+    await page.mouse.move(end.x + end.width / 2, end.y + end.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(end.x + end.width / 2 + band.width / 24, end.y + 10, { steps: 4 });
+    await page.mouse.up();
+    await until('08:00', async () => (await quiet()).end === '08:00');
+    await section.getByText(/until 08:00|resumes at 08:00/).waitFor();
+    await section.getByRole('button', { name: 'Undo' }).click();
+    await until('07:00', async () => (await quiet()).end === '07:00');
+  });
+
+  test('an address is confirmed by the mailed code; a wrong one says so beside it', async (t) => {
+    const { person, page } = await openConsole(t, here, { path: '/settings' });
+    const address = `${person.user}@example.org`;
+    await page.getByLabel('Address').fill(address);
+    await page.getByRole('button', { name: 'Save address' }).click();
+    await page.getByText('not confirmed yet').waitFor();
+    const code = await until('the code', () => mail.mails.filter((one) => one.includes(address)).map((one) => one.match(/^\s*(\d{6})\s*$/m)?.[1]).find(Boolean));
+    await page.getByLabel('The code from the mail').fill(code === '000000' ? '111111' : '000000');
+    await page.getByRole('button', { name: 'Confirm' }).click();
+    await page.getByRole('region', { name: 'Email' }).getByText(/^Not confirmed:/).waitFor();
+    await page.getByLabel('The code from the mail').fill(code);
+    await page.getByRole('button', { name: 'Confirm' }).click();
+    await page.getByText('confirmed', { exact: true }).waitFor();
+    assert.equal((await person.call('GET', '/settings')).email.confirmed, true);
+  });
+
+  test('Telegram is paired by the code, with a link and a QR code', async (t) => {
+    const { person, page } = await openConsole(t, here, { path: '/settings' });
+    await page.getByRole('button', { name: 'Pair a chat' }).click();
+    await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+    const code = (await page.locator('.pairing pre').textContent()).trim();
+    const link = await page.getByRole('link', { name: 'Open the chat' }).getAttribute('href');
+    assert.match(code, /^\/start [\w-]{22}$/);
+    assert.ok(link.endsWith(`?start=${code.slice(7)}`), link);
+    await telegram.type(4711, code);
+    await page.getByText('paired', { exact: true }).waitFor();
+    await page.getByText('Paired.').waitFor();
+    assert.deepEqual((await person.call('GET', '/settings')).telegram, { enabled: true, chat_id: 4711, paired: true });
+    await page.getByRole('switch', { name: 'Write to me on Telegram' }).click();
+    await until('switched off', async () => !(await person.call('GET', '/settings')).telegram.enabled);
+  });
+
+  test('muted origins, toasts and the theme', async (t) => {
+    const { person, page } = await openConsole(t, here, { path: '/settings' });
+    await page.getByLabel('Origin', { exact: true }).fill('spammer');
+    await page.getByRole('button', { name: 'Mute', exact: true }).click();
+    await page.getByRole('button', { name: 'Unmute spammer' }).waitFor();
+    await page.getByRole('switch', { name: 'Show toasts' }).click();
+    await until('both', async () => {
+      const { muted_origins: muted, toasts } = await person.call('GET', '/settings');
+      return muted.join() === 'spammer' && !toasts.enabled;
+    });
+    await page.getByRole('button', { name: 'Unmute spammer' }).click();
+    await page.getByText('None.').waitFor();
+    await page.getByRole('radio', { name: 'Dark' }).check();
+    const dark = () => page.locator('bellwire-console').evaluate((element) => getComputedStyle(element).getPropertyValue('--bg'));
+    await until('the dark theme', async () => (await dark()).trim() === '#141413');
+    await page.reload();
+    await page.getByRole('radio', { name: 'Dark' }).waitFor();
+    assert.equal((await dark()).trim(), '#141413');
+  });
+});

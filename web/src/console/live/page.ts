@@ -1,0 +1,111 @@
+import { type TemplateResult, html, nothing } from 'lit';
+import { explain } from '../api.ts';
+import { exactTime, plural } from '../format.ts';
+import type { RowList, RowsElement } from '../list/rows.ts';
+import { PageElement } from '../page.ts';
+import { to } from '../routes.ts';
+import { LiveFeed } from './feed.ts';
+import type { Group } from './outcome.ts';
+import { type LiveFilter, type LiveRow, filtered, pause, resume } from './store.ts';
+
+const GROUPS: readonly (readonly [Group | null, string])[] = [[null, 'All'], ['told', 'Told'], ['held', 'Held'], ['not', 'Not told']];
+/** How often the rate is shown anew, in milliseconds. */
+const RATE_MS = 1000;
+
+/** Every event as it arrives, and what became of it. */
+export class LivePage extends PageElement {
+  static override properties = { ...PageElement.properties, filter: { state: true }, problem: { state: true } };
+
+  declare filter: LiveFilter;
+  declare problem: string | null;
+
+  #feed: LiveFeed | null = null;
+
+  constructor() {
+    super();
+    this.filter = { text: '', group: null };
+    this.problem = null;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    const { api } = this.workspace;
+    const feed = new LiveFeed(api);
+    this.#feed = feed;
+    this.watch(feed.live, feed.status);
+    const rate = setInterval(() => { this.requestUpdate(); }, RATE_MS);
+    this.onLeave(() => {
+      clearInterval(rate);
+      feed.close();
+    });
+    feed.load(api).catch((error: unknown) => { this.problem = explain('Earlier events could not be loaded', error); });
+  }
+
+  protected override render(): TemplateResult {
+    const feed = this.#feed;
+    if (feed === null) return html``;
+    const live = feed.live.get();
+    const rows = filtered(live.rows, this.filter);
+    const selected = this.route.id;
+    return html`<h1>Live</h1><p class="sub">Every event as it arrives, and what became of it.</p>
+      ${this.#bar(feed)}
+      ${this.problem === null ? nothing : html`<p class="problem" role="alert">${this.problem}</p>`}
+      <div class=${selected === null ? 'split alone' : 'split'}>
+        <div class="card fill live-table" role="table" aria-label="Events" aria-rowcount=${rows.length}>
+          <div role="rowgroup"><div class="live-head" role="row">${['Time', 'Event', 'Source', 'Conversation', 'Outcome'].map((name) =>
+            html`<span role="columnheader">${name}</span>`)}</div></div>
+          ${live.paused && live.waitingCount > 0 ? html`<button class="new" @click=${() => { this.#resume(); }}>${live.waitingCount} new, resume</button>` : nothing}
+          ${rows.length === 0 ? this.#empty(live.rows.length) : html`<bellwire-rows .list=${this.#list(rows)} .estimate=${35} .rowRole=${'rowgroup'}
+            label="Events" @scroll=${this.#scrolled}></bellwire-rows>`}
+        </div>
+        ${selected === null ? nothing : html`<bellwire-trace .workspace=${this.workspace} .route=${this.route} .event=${selected}
+          .version=${live.rows.find(({ event }) => event.id === selected)?.outcome ?? null}></bellwire-trace>`}
+      </div>`;
+  }
+
+  #bar(feed: LiveFeed): TemplateResult {
+    const { filter } = this;
+    const { skipped, paused } = feed.live.get();
+    const status = feed.status.get();
+    const words = status !== 'live' ? 'Reconnecting…' : `${String(feed.rate())} events/s${paused ? ' · paused' : ''}`;
+    return html`<div class="bar">
+      <input type="search" aria-label="Filter" placeholder="Filter: type, source, conversation, event id…" .value=${filter.text}
+        @input=${(event: Event) => { this.filter = { ...filter, text: (event.target as HTMLInputElement).value }; }}>
+      <div class="chips" role="group" aria-label="Outcome">${GROUPS.map(([group, name]) => html`<button aria-pressed=${filter.group === group ? 'true' : 'false'}
+        @click=${() => { this.filter = { ...filter, group }; }}>${name}</button>`)}</div>
+      <span class="end rate muted small"><span class=${`dot ${status}`}></span>${words}${skipped === 0 ? nothing : html` · ${plural(skipped, 'entry', 'entries')} skipped`}</span></div>`;
+  }
+
+  #empty(all: number): TemplateResult {
+    if (all > 0) return html`<p class="empty">No event has these words and this outcome.</p>`;
+    return html`<p class="empty">No event yet. Publish one from the <a href="/playground">playground</a>, or with<br>
+      <code>bellwire emit tool.call.failure --conversation chat tool_name=build error_type=timeout</code></p>`;
+  }
+
+  #list(rows: readonly LiveRow[]): RowList<LiveRow> {
+    return { items: rows, key: ({ event }) => event.id, row: (row) => this.#row(row) };
+  }
+
+  #row({ event, outcome }: LiveRow): TemplateResult {
+    const current = event.id === this.route.id;
+    const [time, milliseconds] = exactTime(event.accepted_at).split('.');
+    return html`<div class=${`live-row ${current ? 'selected' : ''}`} role="row" data-key=${event.id} @click=${() => { this.go(to('live', event.id)); }}>
+      <span role="cell" class="time muted">${time}<span class="ms">.${milliseconds}</span></span>
+      <span role="cell" class="type"><span class=${`sev ${event.severity}`}></span><span class="hidden">${event.severity}</span><button class="plain" aria-expanded=${current ? 'true' : 'false'}>${event.type}</button></span>
+      <span role="cell" class="source muted"><bdi>${event.source}</bdi></span>
+      <span role="cell" class="conversation"><bdi>${event.conversation_id ?? event.user_id}</bdi></span>
+      <span role="cell"><span class=${`v ${outcome.look}`} title=${outcome.text}><span>${outcome.text}</span></span></span></div>`;
+  }
+
+  /** Scrolling down pauses, so that rows stay where they are read. */
+  #scrolled(event: Event): void {
+    const { scrollTop } = event.target as HTMLElement;
+    this.#feed?.live.update((live) => (scrollTop > 4 ? pause(live) : resume(live)));
+  }
+
+  #resume(): void {
+    this.#feed?.live.update(resume);
+    const rows = this.querySelector<RowsElement>('bellwire-rows');
+    if (rows !== null) rows.scrollTop = 0;
+  }
+}

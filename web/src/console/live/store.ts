@@ -1,0 +1,84 @@
+// The rows of the live page as a pure state: newest first, bounded, and with the later fates of each event.
+import type { ListedEvent } from '../wire.ts';
+import { type Fate, type Group, type Outcome, outcomeOf } from './outcome.ts';
+
+/** How many rows the page keeps, and how many wait while it is paused. */
+export const ROWS_MAX = 500;
+
+export interface LiveRow {
+  readonly event: ListedEvent;
+  readonly outcome: Outcome;
+  /** The latest fate of each of its notifications. */
+  readonly fates: ReadonlyMap<string, Fate>;
+}
+
+export interface Live {
+  /** Newest first. */
+  readonly rows: readonly LiveRow[];
+  readonly paused: boolean;
+  /** What arrived while it is paused, newest first. */
+  readonly waiting: readonly LiveRow[];
+  /** How many arrived while it is paused, also those that are no longer kept. */
+  readonly waitingCount: number;
+  /** How many entries the hub left out because this reader was too slow. */
+  readonly skipped: number;
+}
+
+export const EMPTY_LIVE: Live = { rows: [], paused: false, waiting: [], waitingCount: 0, skipped: 0 };
+
+/** What the stream said since the last frame. */
+export interface Batch {
+  readonly events: readonly ListedEvent[];
+  readonly fates: readonly Fate[];
+  readonly skipped: number;
+}
+
+/** Applies a batch: new rows at the top, or aside while it is paused; fates change rows in place. */
+export function apply(live: Live, { events, fates, skipped }: Batch): Live {
+  const known = new Set([...live.rows, ...live.waiting].map(({ event }) => event.id));
+  const fresh = events.filter((event) => !known.has(event.id)).map((event) => rowOf(event, new Map())).reverse();
+  const told = withFates(live.paused
+    ? { ...live, waiting: [...fresh, ...live.waiting].slice(0, ROWS_MAX), waitingCount: live.waitingCount + fresh.length }
+    : { ...live, rows: fresh.length === 0 ? live.rows : [...fresh, ...live.rows].slice(0, ROWS_MAX) }, fates);
+  return skipped === 0 ? told : { ...told, skipped: told.skipped + skipped };
+}
+
+export function pause(live: Live): Live {
+  return live.paused ? live : { ...live, paused: true };
+}
+
+/** Shows what arrived meanwhile. */
+export function resume(live: Live): Live {
+  if (!live.paused) return live;
+  return { ...live, paused: false, rows: [...live.waiting, ...live.rows].slice(0, ROWS_MAX), waiting: [], waitingCount: 0 };
+}
+
+export interface LiveFilter {
+  readonly text: string;
+  readonly group: Group | null;
+}
+
+export function filtered(rows: readonly LiveRow[], { text, group }: LiveFilter): readonly LiveRow[] {
+  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  if (words.length === 0 && group === null) return rows;
+  return rows.filter(({ event, outcome }) => {
+    if (group !== null && outcome.group !== group) return false;
+    const own = [event.type, event.source, event.conversation_id ?? '', event.user_id, event.id].join(' ').toLowerCase();
+    return words.every((word) => own.includes(word));
+  });
+}
+
+function rowOf(event: ListedEvent, fates: ReadonlyMap<string, Fate>): LiveRow {
+  return { event, fates, outcome: outcomeOf(event, fates) };
+}
+
+function withFates(live: Live, fates: readonly Fate[]): Live {
+  if (fates.length === 0) return live;
+  const byEvent = new Map<string, Fate[]>();
+  for (const fate of fates) for (const id of fate.event_ids) byEvent.set(id, [...(byEvent.get(id) ?? []), fate]);
+  const changed = (row: LiveRow): LiveRow => {
+    const own = byEvent.get(row.event.id);
+    return own ? rowOf(row.event, new Map([...row.fates, ...own.map((fate) => [fate.notification_id, fate] as const)])) : row;
+  };
+  return { ...live, rows: live.rows.map(changed), waiting: live.waiting.map(changed) };
+}

@@ -1,0 +1,112 @@
+import { type TemplateResult, html, nothing } from 'lit';
+import { explain } from '../api.ts';
+import { consoleIcon } from '../icons.ts';
+import { PageElement } from '../page.ts';
+import { pathOf, to } from '../routes.ts';
+import { isRecord } from '../../notification.ts';
+import { curlOf } from './curl.ts';
+import { type Values, form } from './form.ts';
+import { type Address, type Call, type Subject, callOf, eventSubjects, toolSubject } from './request.ts';
+import { listTools } from './tools.ts';
+
+/** Each tool and event as a form, the JSON it makes, the answer, and a command that does the same. */
+export class PlaygroundPage extends PageElement {
+  static override properties = {
+    ...PageElement.properties, subjects: { state: true }, values: { state: true }, address: { state: true }, answer: { state: true }, problem: { state: true }, copied: { state: true },
+  };
+
+  declare subjects: readonly Subject[];
+  declare values: Values;
+  declare address: Address;
+  declare answer: unknown;
+  declare problem: string | null;
+  declare copied: boolean;
+
+  #subject: Subject | null = null;
+
+  constructor() {
+    super();
+    [this.subjects, this.values, this.answer, this.problem, this.copied] = [eventSubjects(), {}, null, null, false];
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.address = { user: this.workspace.person, conversation: 'chat' };
+    void this.#load();
+  }
+
+  protected override willUpdate(): void {
+    const wanted = this.route.id ?? this.subjects[0]?.name;
+    const subject = this.subjects.find(({ name }) => name === wanted) ?? null;
+    if (subject === null || subject.name === this.#subject?.name) return;
+    this.#subject = subject;
+    [this.values, this.answer, this.problem] = [subject.first, null, null];
+  }
+
+  protected override render(): TemplateResult {
+    const subject = this.#subject;
+    return html`<h1>Playground</h1><p class="sub">Call a tool as an agent would, or publish an event. It really happens.</p>
+      <div class="bar"><label for="subject">Send</label>${this.#picker(subject)}</div>
+      ${subject === null ? html`<p class="empty">There is no such tool or event.</p>` : this.#body(subject, callOf(subject, this.values, this.address))}`;
+  }
+
+  #picker(subject: Subject | null): TemplateResult {
+    const options = (kind: Subject['kind']): TemplateResult[] => this.subjects.filter((one) => one.kind === kind).map(({ name }) =>
+      html`<option value=${name} ?selected=${name === subject?.name}>${name}</option>`);
+    return html`<select id="subject" @change=${(event: Event) => { this.go(to('playground', (event.target as HTMLSelectElement).value)); }}>
+      <optgroup label="Tools">${options('tool')}</optgroup><optgroup label="Events">${options('event')}</optgroup></select>`;
+  }
+
+  #body(subject: Subject, call: Call): TemplateResult {
+    const curl = curlOf(location.origin, call.path, call.body);
+    return html`<p class="muted">${subject.about}</p><div class="two play">
+      <form @submit=${(event: SubmitEvent) => { event.preventDefault(); void this.#send(call); }}>
+        ${this.#addressFields()}
+        ${form(subject.fields, this.values, (values) => { this.values = values; })}
+        <button class="primary">${subject.kind === 'tool' ? 'Call the tool' : 'Publish the event'}</button>
+      </form>
+      <div><h3>Request</h3><pre class="mono request" tabindex="0">POST ${call.path}
+${JSON.stringify(call.body, null, 2)}</pre>
+        <h3>Answer</h3><div role="status">${this.problem === null ? nothing : html`<p class="problem">${this.problem}</p>`}
+          ${this.answer === null ? html`<p class="muted">Not sent yet.</p>` : html`<pre class="mono answer" tabindex="0">${JSON.stringify(this.answer, null, 2)}</pre>${this.#traceLinks()}`}</div>
+        <h3>curl <button class="link copy" @click=${() => this.#copy(curl)}>${consoleIcon('copy', 13)} ${this.copied ? 'Copied' : 'Copy'}</button></h3>
+        <pre class="mono curl" tabindex="0">${curl}</pre></div></div>`;
+  }
+
+  #addressFields(): TemplateResult {
+    const set = (change: Partial<Address>): void => { this.address = { ...this.address, ...change }; };
+    const field = (name: keyof Address, label: string): TemplateResult => html`<div class="row"><label for=${name}>${label}</label>
+      <input id=${name} .value=${this.address[name]} @input=${(event: Event) => { set({ [name]: (event.target as HTMLInputElement).value.trim() }); }}></div>`;
+    return html`<div class="address">${field('user', 'For the person')}${field('conversation', 'In the conversation')}</div>`;
+  }
+
+  #traceLinks(): TemplateResult | typeof nothing {
+    const events: unknown[] = isRecord(this.answer) && Array.isArray(this.answer.events) ? this.answer.events : [];
+    const links = events.filter(isRecord).map(({ event_id: id }) => (typeof id === 'string' ? html`<a href=${pathOf(to('live', id))}>See its trace</a>` : nothing));
+    return links.length === 0 ? nothing : html`<p>${links}</p>`;
+  }
+
+  async #load(): Promise<void> {
+    try {
+      const tools = await listTools(this.workspace.api.http);
+      this.subjects = [...tools.map(toolSubject), ...eventSubjects()];
+    } catch (error) {
+      this.problem = explain('The tools could not be listed', error);
+    }
+  }
+
+  async #send({ path, body }: Call): Promise<void> {
+    try {
+      this.answer = await this.workspace.api.json('POST', path, body);
+      this.problem = null;
+    } catch (error) {
+      [this.answer, this.problem] = [null, explain('Refused', error)];
+    }
+  }
+
+  async #copy(text: string): Promise<void> {
+    await navigator.clipboard.writeText(text).catch(() => undefined);
+    this.copied = true;
+    setTimeout(() => { this.copied = false; }, 1500);
+  }
+}
