@@ -10,6 +10,8 @@ export type ListedEvent = Schemas['ListedEvent'];
 export type Message = Schemas['Message'];
 export type Settings = Schemas['Settings'];
 export type SettingsChange = Schemas['SettingsChange'];
+export type Pairing = Schemas['PairingCode'];
+export type SessionView = Schemas['Session'];
 export type Severity = ListedEvent['severity'];
 export type Subscriber = Schemas['Subscriber'] & { readonly last_24h?: Counts | null };
 export type Trace = Schemas['Trace'];
@@ -18,14 +20,6 @@ export type Verdict = Schemas['Verdict'];
 export interface Page<Item> {
   readonly items: readonly Item[];
   readonly next_cursor: string | null;
-}
-
-export interface SessionView {
-  readonly id: string;
-  readonly name: string | null;
-  readonly current: boolean;
-  readonly created_at: string;
-  readonly used_at: string;
 }
 
 /** Columns of one value per minute, oldest first. */
@@ -47,3 +41,16 @@ export interface Statistics {
 
 /** The verdicts of a subscriber in the last day. */
 export type Counts = Readonly<Record<'events' | 'queued' | 'held' | 'duplicate' | 'filtered' | 'suppressed' | 'notifications', number>>;
+
+export interface LedgerEntry {
+  readonly id: string;
+  readonly at: string;
+  readonly origin: string;
+  readonly user_id: string | null;
+  readonly channel: string | null;
+  readonly intent: string | null;
+  readonly decision: 'delivered' | 'deferred' | 'refused' | 'failed' | 'unknown';
+  readonly reason: string | null;
+}
+
+export type LedgerSums = Readonly<Record<LedgerEntry['decision'], number>> & { readonly origin: string; readonly never_gets_through: boolean };

@@ -79,7 +79,7 @@ export class LivePage extends PageElement {
   #empty(all: number): TemplateResult {
     if (all > 0) return html`<p class="empty">No event has these words and this outcome.</p>`;
     return html`<p class="empty">No event yet. Publish one from the <a href="/playground">playground</a>, or with<br>
-      <code>bellwire emit tool.call.failure --conversation chat tool_name=build error_type=timeout</code></p>`;
+      <code>bellwire emit tool.call.failure '{"tool_name": "build"}' --user me -c chat --severity error</code></p>`;
   }
 
   #list(rows: readonly LiveRow[]): RowList<LiveRow> {

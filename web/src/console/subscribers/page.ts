@@ -40,7 +40,7 @@ export class SubscribersPage extends PageElement {
   #row(subscriber: Subscriber): TemplateResult {
     const { id, name, problem } = subscriber;
     return html`<article class="card subscriber" data-id=${id} aria-current=${id === this.route.id ? 'true' : nothing}>
-      <div><h3>${name} <span class="muted mono">${id}</span></h3>
+      <div><h2 class="minor">${name} <span class="muted mono">${id}</span></h2>
         <p>${sentence(subscriber)}</p>
         ${problem ? html`<p class="problem" role="alert">Its file has a mistake; the last good version is used: ${problem}</p>` : nothing}
         <p class="muted small">${counts(subscriber)}</p>
