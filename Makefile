@@ -20,7 +20,7 @@ play: ## Play a timeline: an agent hears what happens while it works
 	@$(CARGO) run --quiet --package bellwire -- simulate examples/demo.timeline
 
 .PHONY: test
-test: lint test-rust test-docs test-examples test-api test-mcp test-web ## Everything: lint, tests, doc examples, examples, the API fuzzed, MCP's own clients, a browser
+test: lint test-rust test-docs test-examples test-api test-mcp test-telegram test-web ## Everything: lint, tests, doc examples, examples, the API fuzzed, MCP's own clients, a foreign Telegram stand-in, a browser
 
 .PHONY: test-rust
 test-rust:
@@ -46,6 +46,10 @@ test-api: ## Fuzz the API by its own description (EXAMPLES=1000 for longer)
 .PHONY: test-mcp
 test-mcp: ## The official MCP conformance suite and clients against the hub
 	scripts/test-mcp
+
+.PHONY: test-telegram
+test-telegram: ## The hub against telegram-test-api, an independent stand-in for Telegram
+	scripts/test-telegram
 
 .PHONY: test-web
 test-web: ## The web package, and the elements and pages in a real browser

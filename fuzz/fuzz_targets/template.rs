@@ -29,7 +29,7 @@ static SAMPLES: LazyLock<[Vec<TemplateEvent>; 3]> = LazyLock::new(|| {
 });
 
 fuzz_target!(|template: TemplateText| {
-    let Ok(compiled) = Template::compile(&template.0) else { return };
+    let Ok(compiled) = Template::compile("fuzzed.j2", &template.0) else { return };
     let subscriber = SUBSCRIBERS.find("tool_failure").expect("it comes with Bellwire");
     for events in &*SAMPLES {
         let start = Instant::now();

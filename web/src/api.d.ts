@@ -1690,8 +1690,6 @@ export interface components {
             conversation_id: string | null;
             /** @description The agent it was sent to. */
             agent: string;
-            /** @description The person it belongs to. */
-            user_id: string;
             /** @description The correlation id of the request that published it. */
             correlation_id: string | null;
             /**
@@ -1704,6 +1702,8 @@ export interface components {
              * @description How many subscribers do not listen for its type.
              */
             filtered: number;
+            /** @description The person it belongs to. */
+            user_id: string;
             /** @description The decision of each listening subscriber. With `conversation_id` only those of that conversation and of its person. */
             verdicts: components["schemas"]["Verdict"][];
         };
@@ -1758,7 +1758,7 @@ export interface components {
         Trace: {
             /**
              * Format: uuid
-             * @description Our name for the event.
+             * @description The hub's id of the event.
              */
             id: string;
             /** @description What happened. */
@@ -1766,7 +1766,7 @@ export interface components {
             /** @description The component it came from. */
             source: string;
             /**
-             * @description How bad it is.
+             * @description How severe it is.
              * @enum {string}
              */
             severity: "debug" | "info" | "warning" | "error" | "critical";
@@ -1775,23 +1775,21 @@ export interface components {
              * @description When it happened, as its sender says.
              */
             timestamp: string;
-            /** @description What it carries. */
+            /** @description Its data. */
             payload: {
                 [key: string]: unknown;
             };
-            /** @description The dedupe key. */
+            /** @description Events with the same key are duplicates. */
             dedupe_key: string | null;
-            /** @description The conversation it was for. */
+            /** @description The conversation it was sent to; null if it was sent to a person. */
             conversation_id: string | null;
-            /** @description The agent it was for. */
+            /** @description The agent it was sent to. */
             agent: string;
-            /** @description The person it was for. */
-            user_id: string | null;
-            /** @description The correlation id. */
+            /** @description The correlation id of the request that published it. */
             correlation_id: string | null;
             /**
              * Format: date-time
-             * @description When it was stored.
+             * @description When the hub accepted it.
              */
             accepted_at: string;
             /**
@@ -1799,6 +1797,8 @@ export interface components {
              * @description How many subscribers do not listen for its type.
              */
             filtered: number;
+            /** @description The person it was sent to; null if its sender named only a conversation. */
+            user_id: string | null;
             /** @description The verdicts, one per conversation and listening subscriber. */
             verdicts: components["schemas"]["Verdict"][];
             /** @description The stages it passed, one entry per verdict. */

@@ -1,8 +1,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, conversations, deliveries, demo, doctor, emit, erase, events, inbox, inject, mail, mcp,
-    migrate, remind, say, serve, settings, simulate, subscribers, tail, telegram, token, trace,
+    completions, config, conversations, deliveries, demo, doctor, emit, erase, events, inbox, inject, ledger, mail,
+    mcp, migrate, notify, remind, say, serve, settings, simulate, subscribers, tail, telegram, token, trace,
 };
 
 /// The notification layer for AI agents.
@@ -32,9 +32,11 @@ pub(crate) enum Command {
     Conversations(conversations::ConversationsArgs),
     Inbox(inbox::InboxArgs),
     Say(say::SayArgs),
+    Notify(notify::NotifyArgs),
     Remind(remind::RemindArgs),
     Settings(settings::SettingsArgs),
     Deliveries(deliveries::DeliveriesArgs),
+    Ledger(ledger::LedgerArgs),
     Mail(mail::MailArgs),
     Telegram(telegram::TelegramArgs),
     Token(token::TokenArgs),

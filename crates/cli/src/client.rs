@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use bellwire_server::config::Secret;
 use clap::Args;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
@@ -45,7 +45,12 @@ pub(crate) struct Client {
     runtime: tokio::runtime::Runtime,
     url: String,
     token: Option<Secret>,
+    /// The origin to speak as, instead of the token's.
+    origin: Option<HeaderValue>,
 }
+
+/// Names the origin of a request.
+const ORIGIN_HEADER: &str = "Bellwire-Origin";
 
 /// The headers and JSON body of a 2xx response; the body is null if it was empty.
 pub(crate) struct HubResponse {
@@ -104,7 +109,14 @@ impl Client {
         }
         let http = builder.build().context("cannot start the client")?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        Ok(Self { http, runtime: runtime.context("cannot start")?, url, token })
+        Ok(Self { http, runtime: runtime.context("cannot start")?, url, token, origin: None })
+    }
+
+    /// Speaks as this origin. The hub accepts any from an admin's token, and only its own from an agent's.
+    pub(crate) fn speaking_as(mut self, origin: Option<&str>) -> Result<Self> {
+        let header = origin.map(|origin| HeaderValue::from_bytes(origin.as_bytes())).transpose();
+        self.origin = header.context("--origin has characters that no name has")?;
+        Ok(self)
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -181,7 +193,10 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        let request = self.http.request(method, format!("{}{path}", self.url));
+        let mut request = self.http.request(method, format!("{}{path}", self.url));
+        if let Some(origin) = &self.origin {
+            request = request.header(ORIGIN_HEADER, origin);
+        }
         match &self.token {
             Some(token) => request.bearer_auth(token.reveal()),
             None => request,

@@ -83,29 +83,30 @@ fn a_failing_template_falls_back_to_the_built_in_form() {
     };
     let looks = "{% if text|upper|lower|upper|lower %}{% endif %}".repeat(50);
     let failing = [
-        ("loops for ever", nested(""), "line 1: engine ran out of fuel"),
-        ("prints ten megabytes", nested("{{ text }}"), "it prints more than 262144 bytes"),
-        ("looks again and again", nested(&looks), "it looks at more of its events than one rendering may"),
+        ("loops for ever", nested(""), ":1: engine ran out of fuel"),
+        ("prints ten megabytes", nested("{{ text }}"), ": it prints more than 262144 bytes"),
+        ("looks again and again", nested(&looks), ": it looks at more of its events than one rendering may"),
         (
             "prints what is missing",
             "{{ events[0].payload.x }}".into(),
-            "line 1: a value is missing in `{{ events[0].payload.x }}`",
+            ":1: a value is missing in `{{ events[0].payload.x }}`",
         ),
-        ("prints nothing", "{% if false %}x{% endif %}".into(), "the template printed nothing"),
-        ("nests named values", "{% set a = x|default(k=count, l=count) %}{{ a }}".into(), "line 1: too many arguments"),
-        ("declares other rows", "x[3]{a}:\n  1".into(), "x[3] has 1"),
-        ("declares a text", "x[{{ events[0].payload.text }}]: 1".into(), "x[…] has 1"),
+        ("prints nothing", "{% if false %}x{% endif %}".into(), ": the template printed nothing"),
+        ("nests named values", "{% set a = x|default(k=count, l=count) %}{{ a }}".into(), ":1: too many arguments"),
+        ("declares other rows", "x[3]{a}:\n  1".into(), ": x[3] has 1"),
+        ("declares a text", "x[{{ events[0].payload.text }}]: 1".into(), ": x[…] has 1"),
         (
             "mixes forms",
             "x: 1\nsaid {{ events[0].payload.text }}".into(),
-            "the line `said {{ … }}` is neither `key: …` nor a row",
+            ": the line `said {{ … }}` is neither `key: …` nor a row",
         ),
     ];
     for (name, template, problem) in failing {
         let answer = answer_with(&template, "the build failed");
         let [failure] = answer.template_failures.as_slice() else { panic!("{name}: {:?}", answer.template_failures) };
         assert_eq!((failure.subscriber.as_str(), &failure.notifications), ("ci", &answer.notifications));
-        assert!(failure.error.starts_with(problem) && failure.error.len() < 400, "{name}: {}", failure.error);
+        let problem = format!("ci.toon.j2{problem}");
+        assert!(failure.error.starts_with(&problem) && failure.error.len() < 400, "{name}: {}", failure.error);
         assert!(!failure.error.contains("the build failed"), "{name}: {} shows an event's value", failure.error);
         let told = json!([{"type": "ci.failed", "source": "jenkins", "message": "the build failed"}, second_event()]);
         assert_eq!(items(&answer.block), [("jenkins".to_owned(), json!({ "notifications": told }))], "{name}");

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 /// The timeout of connecting, with the TLS handshake.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// A connection that was unused for longer is not used again: the server may be closing it just now.
 const IDLE_MAX: Duration = Duration::from_secs(15);
 /// How many unused connections stay open.
@@ -46,9 +46,20 @@ pub(crate) struct HttpAnswer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HttpError {
     /// No byte of the request was sent.
-    NotSent(String),
+    NotSent {
+        /// What went wrong.
+        reason: String,
+        /// Whether the time was up.
+        is_timeout: bool,
+    },
     /// The request went out, and no whole answer came.
     Unknown(String),
+}
+
+impl HttpError {
+    fn not_sent(reason: String) -> Self {
+        Self::NotSent { reason, is_timeout: false }
+    }
 }
 
 impl HttpClient {
@@ -86,7 +97,7 @@ impl HttpClient {
         };
         match timeout(wait, self.answer(connection, request, body_max)).await {
             Ok(answer) => answer,
-            Err(_) => Err(HttpError::Unknown(format!("no answer came within {} s", wait.as_secs()))),
+            Err(_) => Err(HttpError::Unknown(format!("it did not answer within {} s", wait.as_secs()))),
         }
     }
 
@@ -97,7 +108,9 @@ impl HttpClient {
         request: Request<Full<Bytes>>,
         body_max: usize,
     ) -> Result<HttpAnswer, HttpError> {
-        let lost = |error: hyper::Error| HttpError::Unknown(format!("the connection was lost ({error})"));
+        let lost = |error: hyper::Error| {
+            HttpError::Unknown(format!("the connection was lost before its answer came ({error})"))
+        };
         let response = match connection.try_send_request(request).await {
             Ok(response) => response,
             Err(mut error) => {
@@ -105,14 +118,17 @@ impl HttpClient {
                 let Some(request) = error.take_message() else { return Err(lost(error.into_error())) };
                 connection = self.connect().await?;
                 connection.try_send_request(request).await.map_err(|mut error| match error.take_message() {
-                    Some(_) => HttpError::NotSent("it closed the connection at once".to_owned()),
+                    Some(_) => HttpError::not_sent("it closed the connection at once".to_owned()),
                     None => lost(error.into_error()),
                 })?
             }
         };
         let (parts, body) = response.into_parts();
         let body = Limited::new(body, body_max).collect().await;
-        let body = body.map_err(|error| HttpError::Unknown(format!("its answer is incomplete or too long ({error})")));
+        let status = parts.status.as_u16();
+        let body = body.map_err(|error| {
+            HttpError::Unknown(format!("its answer (status {status}) is incomplete or too long ({error})"))
+        });
         let answer = HttpAnswer { status: parts.status, headers: parts.headers, body: body?.to_bytes() };
         self.keep_idle(connection);
         Ok(answer)
@@ -128,9 +144,17 @@ impl HttpClient {
             }
         };
         match timeout(CONNECT_MAX, connecting).await {
-            Ok(connected) => connected.map_err(|error| HttpError::NotSent(error.to_string())),
-            Err(_) => Err(HttpError::NotSent(format!("no connection within {} s", CONNECT_MAX.as_secs()))),
+            Ok(connected) => connected.map_err(|error| HttpError::not_sent(error.to_string())),
+            Err(_) => {
+                let reason = format!("no connection within {} s", CONNECT_MAX.as_secs());
+                Err(HttpError::NotSent { reason, is_timeout: true })
+            }
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn idle_count(&self) -> usize {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     fn take_idle(&self) -> Option<Connection> {

@@ -399,6 +399,7 @@ fn rules(config: &Config, channels: &Channels) -> PeopleRules {
         infos_per_hour: own(config.limits.infos_per_hour),
         warnings_per_hour: own(config.limits.warnings_per_hour),
         toasts_per_hour: config.limits.toasts_per_hour,
+        allowed_targets: config.notify.allowed_targets(),
         ..PeopleRules::default()
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bellwire_core::Time;
 use bellwire_core::verdict::VerdictKind;
-use bellwire_store::{CommitReport, RefusalCacheStatus, WaitingDeliveries};
+use bellwire_store::{CommitReport, LedgerDecision, OriginSums, RefusalCacheStatus, WaitingDeliveries};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -45,7 +45,12 @@ pub(crate) struct Metrics {
     refusals_recalled: Counter,
     refusals_failed: Counter,
     refusals_up: Gauge,
+    notify_decisions: Family<DecisionLabels, Gauge>,
+    notify_undelivered: Family<OriginLabels, Gauge>,
 }
+
+/// How many origins that never get through are named.
+const NAMED_ORIGINS_MAX: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
@@ -68,6 +73,16 @@ struct SubscriberLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ChannelLabels {
     channel: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DecisionLabels {
+    decision: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OriginLabels {
+    origin: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -105,6 +120,8 @@ impl Metrics {
             refusals_recalled: Counter::default(),
             refusals_failed: Counter::default(),
             refusals_up: Gauge::default(),
+            notify_decisions: Family::default(),
+            notify_undelivered: Family::default(),
         };
         metrics.register(verdicts);
         metrics
@@ -156,6 +173,10 @@ impl Metrics {
         let help = "How often the memory of refusals gave no answer, or none in time";
         registry.register("refusals_failed", help, self.refusals_failed.clone());
         registry.register("refusals_up", "Whether refusals can be recalled: 1 or 0", self.refusals_up.clone());
+        let help = "Decisions on notify requests of the last seven days, by kind";
+        registry.register("notify_decisions", help, self.notify_decisions.clone());
+        let help = "Origins that tried to notify in the last seven days and never got through, with their attempts";
+        registry.register("notify_undelivered", help, self.notify_undelivered.clone());
     }
 
     /// Records one commit of the store.
@@ -230,6 +251,20 @@ impl Metrics {
             self.outbox.get_or_create(&labels).set(i64::try_from(waiting.count).unwrap_or(i64::MAX));
             let late = now.millis_since(waiting.oldest) as f64 / 1000.0;
             self.outbox_late_seconds.get_or_create(&labels).set(late);
+        }
+    }
+
+    /// Sets the metrics of the ledger. Only origins that never get through are named.
+    pub(crate) fn set_ledger(&self, sums: &[OriginSums]) {
+        let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        for decision in LedgerDecision::ALL {
+            let count = sums.iter().map(|one| one.count(decision)).sum();
+            self.notify_decisions.get_or_create(&DecisionLabels { decision: decision.as_str() }).set(gauge(count));
+        }
+        self.notify_undelivered.clear();
+        for one in sums.iter().filter(|one| one.never_gets_through()).take(NAMED_ORIGINS_MAX) {
+            let labels = OriginLabels { origin: one.origin.clone() };
+            self.notify_undelivered.get_or_create(&labels).set(gauge(one.counts.values().sum()));
         }
     }
 

@@ -70,8 +70,6 @@ pub trait Chats: Send + Sync {
     fn put_buttons(&self, buttons: Vec<NewButton>) -> StoreFuture<'_, ()>;
     /// Stores a message of a chat, so that answers to it find their conversation.
     fn put_chat_message(&self, message: ChatMessage) -> StoreFuture<'_, ()>;
-    /// A message of a chat.
-    fn chat_message(&self, chat: ChatKey, message_id: i64) -> StoreFuture<'_, Option<ChatMessage>>;
     /// The messages to edit because their notification was settled, oldest first, at most `limit`.
     fn due_edits(&self, channel: ChannelName, limit: usize) -> StoreFuture<'_, Vec<MessageEdit>>;
     /// Records the outcome of an edit.

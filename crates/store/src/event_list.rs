@@ -90,9 +90,11 @@ impl EventFilter {
 
     /// Whether a list with this filter shows the verdict.
     fn shows(&self, verdict: &Decision) -> bool {
-        let wanted = self.conversation_id.as_deref();
-        // What is decided for the person is decided in no conversation.
-        verdict.conversation_id.is_empty() || wanted.is_none_or(|id| *verdict.conversation_id == *id)
+        match (&verdict.conversation_id, &self.conversation_id) {
+            (Some(id), Some(wanted)) => **id == **wanted,
+            // What is decided for the person is decided in no conversation.
+            (None, _) | (_, None) => true,
+        }
     }
 
     pub(crate) fn listed(&self, row: EventRow) -> ListedEvent {
@@ -111,6 +113,28 @@ impl EventFilter {
 fn reached(row: &EventRow, conversation_id: &str) -> bool {
     match row.event.conversation_id() {
         Some(own) => own == conversation_id,
-        None => row.verdicts.iter().any(|verdict| *verdict.conversation_id == *conversation_id),
+        None => row.verdicts.iter().any(|verdict| verdict.conversation_id.as_deref() == Some(conversation_id)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwire_core::{Event, Ids, Severity};
+
+    use super::*;
+    use crate::packed_event::PackedEvent;
+
+    #[test]
+    fn a_verdict_for_the_person_is_of_no_conversation_whatever_its_id() -> Result<(), Box<dyn std::error::Error>> {
+        let event = Event::new("ci.build.done", "ci", Severity::Info, serde_json::json!({}))?.for_person("ada");
+        let event = Arc::new(event.with_id(Ids::seeded(1).event(Time::ZERO)));
+        let verdicts = Arc::new(vec![Decision::filtered("no_open_conversation".to_owned())].into());
+        let packed = PackedEvent::of(&event);
+        let row = EventRow { event, packed, owner: "ada".into(), accepted_at: Time::ZERO, filtered: 0, verdicts };
+        for id in ["chat", ""] {
+            let filter = EventFilter { conversation_id: Some(id.to_owned()), ..EventFilter::default() };
+            assert!(!filter.matches(&row), "'{id}'");
+        }
+        Ok(())
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn open_since(now: Time) -> Time {
 }
 
 /// Loads rows for the executor. Implemented by the backends.
-pub(crate) trait RowSource: PeopleRowSource + SessionRowSource + ChatRowSource + NotifyRowSource {
+pub(crate) trait RowSource: PeopleRowSource + ChatRowSource + NotifyRowSource + SessionRowSource {
     /// Whether the current command has used up the rows it may read in one step.
     fn is_spent(&self) -> bool {
         false

@@ -92,7 +92,7 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 ///
 /// Duties of every implementation: `Ok` means committed; a refused command has changed nothing; a repeated command gives its
 /// first answer; a caller cannot reach another owner's data, nor distinguish it from missing data.
-pub trait Store: People + Sessions + Chats + NotifyRequests {
+pub trait Store: People + Chats + NotifyRequests + Sessions {
     /// Publishes events, all or none, and returns their verdicts.
     fn publish(&self, publish: Publish) -> StoreFuture<'_, Vec<Receipt>>;
     /// Takes an agent's pending notifications at an injection point.

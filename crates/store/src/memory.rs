@@ -20,6 +20,7 @@ use crate::error::{ErrorKind, StoreError};
 use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{DueMailboxes, LoadedMailbox, MailboxSummary, RowSource};
 use crate::packed_event::PackedEvent;
+use crate::people::OutboxCounts;
 use crate::refusals::NoRefusalCache;
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
@@ -196,7 +197,7 @@ impl RowSource for Memory {
 }
 
 impl Backend for Memory {
-    async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+    async fn commit(&mut self, changes: &Changes) -> Result<OutboxCounts, StoreError> {
         let mut tables = self.lock();
         let tables = &mut *tables;
         tables.conversations.extend(changes.conversations.iter().map(|(key, row)| (key.clone(), row.clone())));
@@ -221,11 +222,11 @@ impl Backend for Memory {
         for (user, (settings, _)) in &changes.settings {
             tables.people.settings.insert(user.clone(), settings.clone());
         }
-        tables.people.commit(&changes.people);
+        let outbox = tables.people.commit(&changes.people);
         tables.notify.commit(&changes.notify);
         tables.tokens.extend(changes.tokens.iter().map(|(id, token)| (id.clone(), token.clone())));
         tables.sessions.commit(&changes.sessions);
-        Ok(())
+        Ok(outbox)
     }
 
     async fn probe(&mut self) -> Result<(), StoreError> {
@@ -275,18 +276,22 @@ impl Backend for Memory {
     async fn erase(&mut self, user_id: &str, _limit: usize, now: Time) -> Result<Erased, StoreError> {
         let mut tables = self.lock();
         let (waiting, rows) = (tables.waiting().count(), tables.rows());
-        tables.erase(user_id);
+        let outbox = tables.erase(user_id);
         let (pending, rows) = (waiting - tables.waiting().count(), rows - tables.rows());
         let digest = user_digest(user_id);
         if rows > 0 {
             tables.erased_users.insert(digest, now);
         }
         let known = tables.erased_users.contains_key(&digest);
-        Ok(Erased { rows, looked: 0, pending, progress: EraseProgress::Done { known } })
+        Ok(Erased { rows, looked: 0, pending, outbox, progress: EraseProgress::Done { known } })
     }
 
     fn waiting(&self) -> Result<usize, StoreError> {
         Ok(self.lock().waiting().count())
+    }
+
+    fn outbox(&self) -> Result<OutboxCounts, StoreError> {
+        Ok(self.lock().people.outbox())
     }
 
     async fn close(self) -> Result<(), StoreError> {
@@ -342,7 +347,8 @@ impl Tables {
         own.into_iter().chain(answers).chain([self.sessions.rows()]).sum()
     }
 
-    fn erase(&mut self, user: &str) {
+    /// Returns the change of the numbers of waiting deliveries.
+    fn erase(&mut self, user: &str) -> OutboxCounts {
         self.conversations.retain(|key, _| &*key.owner != user);
         self.events.retain(|_, row| &*row.owner != user);
         let events = &self.events;
@@ -350,7 +356,7 @@ impl Tables {
         self.mailboxes.retain(|key, _| &**key.owner() != user);
         self.notifications.retain(|_, row| &**row.key.owner() != user);
         self.injections.retain(|(_, row)| &**row.key.owner() != user);
-        self.people.erase(user);
+        let outbox = self.people.erase(user);
         self.notify.erase(user);
         let events = &self.events;
         self.superseded.retain(|row| events.contains_key(&row.event_id));
@@ -360,6 +366,7 @@ impl Tables {
         gone.extend(self.sessions.erase(user));
         self.idempotency_rows.retain(|row| !gone.contains(&row.key.token_id) && !row.people.contains(user));
         self.tokens.retain(|_, token| !of_user(token));
+        outbox
     }
 }
 

@@ -9,6 +9,7 @@ mod command;
 mod delivery;
 mod doorbell;
 mod inbox;
+mod outbox_counts;
 mod requests;
 mod rows;
 mod rules;
@@ -32,6 +33,7 @@ pub use rules::{ChannelRules, Grouping, PeopleRules};
 pub(crate) use command::PeopleCommand;
 pub(crate) use doorbell::Doorbells;
 pub(crate) use inbox::{due_toasts, words};
+pub(crate) use outbox_counts::OutboxCounts;
 pub(crate) use rows::{ConfirmationRow, LoadedPerson, PeopleChanges};
 
 use bellwire_core::person::{ChannelName, PersonSettings, with_repeats};
@@ -187,7 +189,7 @@ pub trait People: Send + Sync {
     fn recall(&self, idempotency_key: IdempotencyKey) -> StoreFuture<'_, Option<String>>;
     /// The hub's secret of this name; if there is none yet, stores `fresh` and returns it.
     fn secret(&self, name: String, fresh: Vec<u8>) -> StoreFuture<'_, Vec<u8>>;
-    /// The channels with waiting deliveries: their number, and the earliest due time.
+    /// The channels with waiting deliveries: their number, which the writer counts, and the earliest due time.
     fn outbox(&self) -> StoreFuture<'_, Vec<WaitingDeliveries>>;
     /// The earliest due time of the deliveries that wait on a channel: one row of an index, however many wait.
     fn oldest_delivery(&self, channel: ChannelName) -> StoreFuture<'_, Option<Time>>;

@@ -217,8 +217,8 @@ impl Changes {
             self.injections.len(),
             self.unseen.len(),
         ];
-        let own = [self.settings.len(), self.people.rows(), self.notify.rows()];
-        let rare = own.into_iter().chain([self.tokens.len(), self.sessions.rows()]);
+        let people = [self.settings.len(), self.people.rows(), self.notify.rows()];
+        let rare = people.into_iter().chain([self.tokens.len(), self.sessions.rows()]);
         common.into_iter().chain(rare).sum()
     }
 

@@ -36,7 +36,7 @@ use crate::writer::{Job, WriterHandle};
 use crate::{RetentionCutoffs, Store, StoreFuture};
 
 /// Queries that do not need the writer. They see committed rows only.
-pub trait Reader: PeopleReader + SessionReader + NotifyReader + Send + Sync + 'static {
+pub trait Reader: PeopleReader + NotifyReader + SessionReader + Send + Sync + 'static {
     /// The owners of conversations with this id, and whether each is the registered one, which comes first; at most
     /// two.
     fn owners(&self, conversation_id: &str) -> impl Future<Output = Result<Vec<(String, bool)>, StoreError>> + Send;
@@ -201,7 +201,7 @@ impl<R: Reader> Store for SingleWriterStore<R> {
             // others.
             if let Some(bound) = &caller.conversation_id {
                 // Verdicts for the person have no conversation and stay visible.
-                trace.verdicts.retain(|one| *one.conversation_id == **bound || one.conversation_id.is_empty());
+                trace.verdicts.retain(|one| one.conversation_id.as_ref().is_none_or(|id| **id == **bound));
                 trace.person_traces.retain(|one| {
                     let item = one.item.as_ref().and_then(|item| item.conversation_id.as_ref());
                     item.is_none_or(|conversation| conversation == bound)

@@ -4,6 +4,8 @@
 //! Readers have their own connections and see only committed rows.
 
 mod chats;
+mod chats_read;
+mod chats_write;
 mod conversation_list;
 mod erase;
 mod event_list;
@@ -170,6 +172,7 @@ async fn end_leases(connection: &mut SqliteConnection) -> Result<(), StoreError>
     for sql in [
         "UPDATE deliveries SET lease_until = 0 WHERE state IN ('claimed', 'started')",
         "UPDATE leases SET until = 0 WHERE until > 0",
+        "UPDATE notify_requests SET lease_until = 0 WHERE state IN ('claimed', 'started')",
     ] {
         sqlx::query(sql).execute(&mut *connection).await.map_err(failure)?;
     }

@@ -81,12 +81,12 @@ impl<'de> Deserialize<'de> for Verdicts {
 pub struct Decision {
     /// The subscriber.
     pub subscriber: Arc<str>,
-    /// The conversation of the mailbox; empty (JSON null) if there is none.
-    #[serde(with = "or_null")]
-    pub conversation_id: Arc<str>,
-    /// The agent of the mailbox; empty (JSON null) if there is none.
-    #[serde(with = "or_null")]
-    pub agent: Arc<str>,
+    /// The conversation of the agent's mailbox; none = it was decided for the person, or no mailbox decided.
+    #[serde(deserialize_with = "id_or_empty")]
+    pub conversation_id: Option<Arc<str>>,
+    /// The agent of that mailbox.
+    #[serde(deserialize_with = "id_or_empty")]
+    pub agent: Option<Arc<str>>,
     /// queued, held, duplicate, filtered or suppressed.
     pub verdict: Cow<'static, str>,
     /// The reason, for people.
@@ -116,8 +116,8 @@ impl Decision {
         };
         Self {
             subscriber: subscriber.shared(),
-            conversation_id: mailbox.conversation().map_or_else(|| "".into(), |conversation| conversation.id.clone()),
-            agent: mailbox.agent().map_or_else(|| "".into(), Arc::clone),
+            conversation_id: mailbox.conversation().map(|conversation| conversation.id.clone()),
+            agent: mailbox.agent().cloned(),
             verdict: verdict.name().into(),
             reason: verdict.reason(),
             filter: verdict.filter(),
@@ -149,8 +149,8 @@ impl Decision {
     pub(crate) fn filtered(reason: String) -> Self {
         Self {
             subscriber: "*".into(),
-            conversation_id: "".into(),
-            agent: "".into(),
+            conversation_id: None,
+            agent: None,
             verdict: "filtered".into(),
             reason: reason.into(),
             filter: None,
@@ -162,17 +162,9 @@ impl Decision {
     }
 }
 
-/// Serializes an empty text as null, and reads null as an empty text.
-mod or_null {
-    use super::{Arc, Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(name: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-        Some(&**name).filter(|name| !name.is_empty()).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
-        Ok(Option::deserialize(deserializer)?.unwrap_or_else(|| "".into()))
-    }
+/// Reads an id. Rows of older versions have an empty text instead of null.
+fn id_or_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<str>>, D::Error> {
+    Ok(Option::<Arc<str>>::deserialize(deserializer)?.filter(|id| !id.is_empty()))
 }
 
 #[cfg(test)]
@@ -193,7 +185,12 @@ mod tests {
         let written = serde_json::to_string(&verdicts)?;
         assert!(written.contains(r#""conversation_id":null,"agent":null"#), "{written}");
         assert_eq!(serde_json::from_str::<Verdicts>(&written)?, verdicts);
-        assert_eq!(serde_json::from_str::<Verdicts>(&written.replace("null", r#""""#))?, verdicts);
+        let older = serde_json::from_str::<Verdicts>(&written.replace("null", r#""""#))?;
+        assert_eq!(older, verdicts);
+        assert_eq!((&older[0].conversation_id, &older[0].agent), (&None, &None));
+        let of_agent = written.replace("null", r#""chat""#);
+        let of_agent = serde_json::from_str::<Verdicts>(&of_agent)?;
+        assert_eq!(of_agent[0].agent.as_deref(), Some("chat"));
         Ok(())
     }
 }

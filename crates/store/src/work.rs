@@ -20,7 +20,9 @@ use crate::executor::{
 };
 use crate::notify::{AnswerCount, NotifyKey, NotifyRow};
 use crate::packed_event::PackedEvent;
-use crate::people::{ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, LoadedPerson, Reminder};
+use crate::people::{
+    ConfirmationRow, Delivery, DeliveryState, DirectMessage, InboxItem, LoadedPerson, OutboxCounts, Reminder,
+};
 use crate::rows::{
     Changes, ClientEventIdRow, ConversationKey, ConversationRow, EventRow, IdempotencyRow, InjectionRow, MailboxKey,
 };
@@ -101,7 +103,7 @@ impl<B> Counted<B> {
 }
 
 impl<B: Backend> Backend for Counted<B> {
-    async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+    async fn commit(&mut self, changes: &Changes) -> Result<OutboxCounts, StoreError> {
         self.backend.commit(changes).await
     }
 
@@ -130,6 +132,10 @@ impl<B: Backend> Backend for Counted<B> {
 
     fn waiting(&self) -> Result<usize, StoreError> {
         self.backend.waiting()
+    }
+
+    fn outbox(&self) -> Result<OutboxCounts, StoreError> {
+        self.backend.outbox()
     }
 
     async fn close(self) -> Result<(), StoreError> {
@@ -242,23 +248,6 @@ impl<B: Backend> RowSource for Counted<B> {
     }
 }
 
-impl<B: Backend> SessionRowSource for Counted<B> {
-    async fn sign_in_code(&mut self, code: &[u8]) -> Result<Option<SignInCode>, StoreError> {
-        let found = self.backend.sign_in_code(code).await;
-        self.one(found)
-    }
-
-    async fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
-        let found = self.backend.session(id).await;
-        self.one(found)
-    }
-
-    async fn sessions_of(&mut self, user_id: &str, scope: &str, limit: usize) -> Result<Vec<Session>, StoreError> {
-        let found = self.backend.sessions_of(user_id, scope, limit).await;
-        self.list(found)
-    }
-}
-
 impl<B: Backend> ChatRowSource for Counted<B> {
     async fn pairing(&mut self, chat: &ChatKey) -> Result<Option<Pairing>, StoreError> {
         let found = self.backend.pairing(chat).await;
@@ -332,6 +321,23 @@ impl<B: Backend> ChatRowSource for Counted<B> {
     async fn lease(&mut self, name: &str) -> Result<Option<LeaseRow>, StoreError> {
         let found = self.backend.lease(name).await;
         self.one(found)
+    }
+}
+
+impl<B: Backend> SessionRowSource for Counted<B> {
+    async fn sign_in_code(&mut self, code: &[u8]) -> Result<Option<SignInCode>, StoreError> {
+        let found = self.backend.sign_in_code(code).await;
+        self.one(found)
+    }
+
+    async fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
+        let found = self.backend.session(id).await;
+        self.one(found)
+    }
+
+    async fn sessions_of(&mut self, user_id: &str, scope: &str, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let found = self.backend.sessions_of(user_id, scope, limit).await;
+        self.list(found)
     }
 }
 

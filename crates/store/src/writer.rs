@@ -19,8 +19,8 @@ use step::{Decided, Fired, State, Step, Task};
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwire_core::subscriber::Subscribers;
@@ -38,7 +38,7 @@ use crate::executor::{Executor, RowSource as _};
 use crate::hints::{HintReceiver, HintRouter};
 use crate::live::Live;
 use crate::notify::LedgerQuery;
-use crate::people::{Doorbells, PeopleRules};
+use crate::people::{Doorbells, OutboxCounts, PeopleRules};
 use crate::refusals::RefusalCache;
 use crate::reply::PendingReply;
 use crate::report::{CommitReport, Observer};
@@ -100,6 +100,8 @@ pub(crate) struct WriterHandle {
     pub(crate) erased: watch::Receiver<u64>,
     /// The number of pending notifications.
     pub(crate) waiting: Arc<AtomicI64>,
+    /// The number of waiting deliveries of each channel.
+    pub(crate) outbox: Arc<Mutex<OutboxCounts>>,
     pub(crate) clock: Clock,
     pub(crate) rules: Arc<PeopleRules>,
     pub(crate) refusals: Arc<dyn RefusalCache>,
@@ -148,6 +150,7 @@ pub(crate) fn make<B: Backend>(
         erasures.resume(user_id);
     }
     let waiting = Arc::new(AtomicI64::new(i64::try_from(backend.waiting()?).unwrap_or(i64::MAX)));
+    let outbox = Arc::new(Mutex::new(backend.outbox()?));
     let rules = Arc::new(opening.people);
     let handle = WriterHandle {
         jobs,
@@ -158,6 +161,7 @@ pub(crate) fn make<B: Backend>(
         erasing: erasing.clone(),
         erased,
         waiting: waiting.clone(),
+        outbox: outbox.clone(),
         clock: opening.clock.clone(),
         rules: rules.clone(),
         refusals: refusals.clone(),
@@ -185,6 +189,7 @@ pub(crate) fn make<B: Backend>(
         erasures,
         erased: tell_erased,
         waiting,
+        outbox,
     };
     let running = async move {
         let why = ended::run(writer.run(asked)).await;
@@ -224,6 +229,8 @@ struct Writer<B> {
     erased: watch::Sender<u64>,
     /// The number of pending notifications.
     waiting: Arc<AtomicI64>,
+    /// The number of waiting deliveries of each channel.
+    outbox: Arc<Mutex<OutboxCounts>>,
 }
 
 impl<B: Backend> Writer<B> {
@@ -492,10 +499,17 @@ impl<B: Backend> Writer<B> {
         // A failed commit says as much as a failed probe. A successful one may have been smaller than a probe, so it
         // only clears an earlier error.
         match &committed {
-            Ok(()) => drop(self.probed.take_if(|(_, found)| found.is_err())),
+            Ok(outbox) => {
+                self.probed.take_if(|(_, found)| found.is_err());
+                self.count_outbox(outbox);
+            }
             Err(error) => self.probed = Some((Instant::now(), Err(error.clone()))),
         }
-        committed
+        committed.map(drop)
+    }
+
+    fn count_outbox(&self, change: &OutboxCounts) {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner).apply(change);
     }
 
     /// Handles due timers. A failure does not affect the commands of the step.
@@ -543,7 +557,7 @@ impl<B: Backend> Writer<B> {
                 let RetentionCutoffs { events, answers, inbox, unread_inbox, conversations } = *cutoffs;
                 // An unfinished command may have loaded a conversation, so none is deleted meanwhile.
                 let conversations = if self.unfinished.is_empty() { conversations } else { Time::ZERO };
-                let (ledger, sessions) = (self.clock.now().minus(LedgerQuery::KEPT_MS), self.clock.now());
+                let (sessions, ledger) = (self.clock.now(), self.clock.now().minus(LedgerQuery::KEPT_MS));
                 let before = PruneCutoffs {
                     events,
                     answers,

@@ -59,7 +59,8 @@ async fn wait(shared: &Shared, is_so: impl Fn(&World) -> bool) {
 /// A message as one line: its id, who wrote it, the text, what it answers, its buttons and its reaction.
 fn line(message: &Message) -> String {
     let who = if message.from == Standin::BOT_ID { "bot" } else { "user" };
-    let mut line = format!("{} {who}: {}", message.message_id, message.text.replace('\n', " / "));
+    let text: Vec<&str> = message.text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let mut line = format!("{} {who}: {}", message.message_id, text.join(" / "));
     if let Some(answered) = message.reply_to {
         line.push_str(&format!(" (answers {answered})"));
     }

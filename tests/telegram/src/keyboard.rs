@@ -39,7 +39,7 @@ fn check_button(button: &Value) -> Result<(), Answer> {
     }
     match button["text"].as_str() {
         None => return wrong("can't find field \"text\""),
-        Some("") => return Err(Answer::bad_request("BUTTON_TEXT_INVALID")),
+        Some(text) if text.trim().is_empty() => return Err(Answer::bad_request("BUTTON_TEXT_INVALID")),
         Some(_) => {}
     }
     if button["url"].as_str().is_some_and(|url| !url.is_empty()) {

@@ -156,6 +156,11 @@ impl Standin {
         self.shared.change(|world| world.faults.push(method, fault));
     }
 
+    /// Forgets the faults that are still to come.
+    pub fn clear_faults(&self) {
+        self.shared.change(|world| world.faults = fault::Faults::default());
+    }
+
     /// Accepts the next call of `method` and holds its answer back until the gate opens.
     pub fn hold(&self, method: &str) -> Gate {
         let (gate, fault) = Gate::new();

@@ -91,7 +91,8 @@ fn row(delivery: &Value) -> String {
     };
     let state = paint(colour, format!("{state:11}"));
     let tries = delivery["attempts"].as_u64().unwrap_or(0);
-    format!("{:38}{state}{:12}{:28}{tries:<7}{}", cell("id"), cell("user_id"), cell("target"), why(delivery))
+    let to = format!("{}:{}", cell("channel"), cell("target"));
+    format!("{:38}{state}{:12}{to:28}{tries:<7}{}", cell("id"), cell("user_id"), why(delivery))
 }
 
 /// The reason on one line; for a waiting delivery also its due time.

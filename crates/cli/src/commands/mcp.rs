@@ -22,6 +22,9 @@ pub(crate) struct McpArgs {
     embedded: bool,
     #[command(flatten)]
     defaults: DefaultContext,
+    /// The origin of the agent, which people see; with an admin token any, with an agent's token its own
+    #[arg(long, value_name = "NAME")]
+    origin: Option<String>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -45,17 +48,19 @@ const OWNER: &str = "me";
 const CONVERSATION: &str = "default";
 
 pub(crate) fn run(arguments: &McpArgs) -> Result<bool> {
-    let defaults = arguments.defaults.clone();
+    let (defaults, origin) = (arguments.defaults.clone(), arguments.origin.as_deref());
     if !arguments.embedded {
-        return serve(Client::new(&arguments.connection)?, defaults, std::future::pending());
+        let client = Client::new(&arguments.connection)?.speaking_as(origin)?;
+        return serve(client, defaults, std::future::pending());
     }
-    serve_embedded(Embedded::start(&arguments.connection)?, defaults)
+    serve_embedded(Embedded::start(&arguments.connection)?, defaults, origin)
 }
 
-fn serve_embedded(hub: Embedded, mut defaults: DefaultContext) -> Result<bool> {
+fn serve_embedded(hub: Embedded, mut defaults: DefaultContext, origin: Option<&str>) -> Result<bool> {
     defaults.user.get_or_insert_with(|| OWNER.to_owned());
     defaults.conversation.get_or_insert_with(|| CONVERSATION.to_owned());
-    let served = hub.client().and_then(|client| serve(client, defaults, hub.failed()));
+    let client = hub.client().and_then(|client| client.speaking_as(origin));
+    let served = client.and_then(|client| serve(client, defaults, hub.failed()));
     hub.stop()?;
     served
 }
@@ -116,7 +121,7 @@ mod tests {
             let closing = std::thread::spawn(move || {
                 tokio::runtime::Runtime::new().expect("a runtime").block_on(store.close()).expect("it closes");
             });
-            let code = crate::exit_code(serve_embedded(hub, DefaultContext::default()));
+            let code = crate::exit_code(serve_embedded(hub, DefaultContext::default(), None));
             closing.join().expect("it does not panic");
             std::process::exit(code.into());
         }

@@ -13,7 +13,7 @@ use crate::authority;
 use crate::client::Connection;
 use crate::output::{STRONG, paint, print_json, printable, text};
 
-/// Show a person's settings, or change them: email, quiet hours, toasts, muted origins, subscribers
+/// Show a person's settings, or change them: email, Telegram, quiet hours, toasts, muted origins, subscribers
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SettingsArgs {
@@ -89,6 +89,7 @@ fn print(settings: &Value) -> Result<()> {
     };
     let lines = [
         ("email", email(&settings["email"])),
+        ("telegram", telegram(&settings["telegram"])),
         ("quiet hours", quiet),
         ("toasts", on_or_off(&settings["toasts"]).to_owned()),
         ("muted origins", names(&settings["muted_origins"])),
@@ -106,6 +107,13 @@ fn email(email: &Value) -> String {
         ("", _) => format!("{}, no address", on_or_off(email)),
         (address, true) => format!("{}, to {address}", on_or_off(email)),
         (address, false) => format!("{}, to {address}, which is not confirmed yet", on_or_off(email)),
+    }
+}
+
+fn telegram(telegram: &Value) -> String {
+    match telegram["chat_id"].as_i64() {
+        Some(chat) => format!("{}, to the chat {chat}", on_or_off(telegram)),
+        None => "off, no chat is connected".to_owned(),
     }
 }
 

@@ -1,5 +1,6 @@
 use std::io::Write as _;
 
+use anstyle::{AnsiColor, Color, Style};
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use qrcode::QrCode;
@@ -9,6 +10,9 @@ use reqwest::Method;
 use crate::authority;
 use crate::client::{Connection, segment};
 use crate::output::{STRONG, cell, paint, print_json, printable, text};
+
+/// The colours of the QR code, so that scanners can read it also in a terminal with dark letters on a light ground.
+const LIGHT_ON_DARK: Style = AnsiColor::BrightWhite.on_default().bg_color(Some(Color::Ansi(AnsiColor::Black)));
 
 /// Connect a person's Telegram chat
 #[derive(Args)]
@@ -54,7 +58,10 @@ pub(crate) fn run(arguments: &TelegramArgs) -> Result<bool> {
     match answer["link"].as_str() {
         Some(link) => {
             writeln!(out, "link  {}", printable(link))?;
-            writeln!(out, "\n{}", qr_code(link)?)?;
+            writeln!(out)?;
+            for line in qr_code(link)?.lines() {
+                writeln!(out, "{}", paint(LIGHT_ON_DARK, line))?;
+            }
             anstream::eprintln!("{user} opens the link, or scans the code, and presses Start");
         }
         None => {

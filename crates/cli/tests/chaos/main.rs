@@ -1,8 +1,8 @@
 //! Crash and failure tests: no accepted event is lost, no notification is shown twice, and a request that cannot be
 //! accepted gets an error.
 //!
-//! These tests run the real binary. [`kills`] kills it repeatedly under load, [`mail`] at each step of a delivery; the
-//! others take away its disk, folder or port. `make chaos` runs more kills.
+//! These tests run the real binary. [`kills`] kills it repeatedly under load, [`mail`] at each step of a delivery,
+//! [`telegram`] while it polls and sends; the others take away its disk, folder or port. `make chaos` runs more kills.
 
 #![cfg(unix)]
 
@@ -18,9 +18,12 @@ mod model;
 mod peer;
 mod random;
 
+#[cfg(target_os = "linux")]
+mod dead_writer;
 mod folder;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod kills;
 mod mail;
 mod stopping;
+mod telegram;

@@ -75,6 +75,19 @@ impl Hub {
         self.child.id()
     }
 
+    /// Ends it at once, as SIGKILL does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Starts it again after [`Hub::kill`], with the same folder and address.
+    pub(crate) fn restart(mut self) -> Self {
+        let home = std::mem::replace(&mut self.home, tempfile::tempdir().expect("a folder"));
+        let port = self.url.rsplit(':').next().expect("an address has a port").to_owned();
+        Self::start_in(home, &["--port", &port])
+    }
+
     /// Another command with the same home folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(self.home.path());

@@ -13,6 +13,7 @@ mod demo;
 mod doctor;
 mod erase;
 mod events;
+mod full_circle;
 mod help;
 #[cfg(target_os = "linux")]
 mod hostile;
@@ -21,6 +22,7 @@ mod lists;
 mod logging;
 mod mail;
 mod mcp;
+mod notify;
 mod readiness;
 mod refusals;
 mod serve;

@@ -11,7 +11,7 @@ use crate::program::{command, finish, shown, text};
 mod transports;
 
 /// An agent that runs `bellwire mcp` as a child process.
-struct Agent {
+pub(crate) struct Agent {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -25,7 +25,7 @@ impl Agent {
         Self { stdin: child.stdin.take(), child, stdout }
     }
 
-    fn initialized(command: &mut Command) -> Self {
+    pub(crate) fn initialized(command: &mut Command) -> Self {
         Self::introduced(command).0
     }
 
@@ -50,7 +50,7 @@ impl Agent {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.write(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}));
         loop {
             let message = self.read();
@@ -60,12 +60,12 @@ impl Agent {
         }
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))["result"].clone()
     }
 
     /// Closes standard input, on which the server must exit with 0.
-    fn leave(mut self) {
+    pub(crate) fn leave(mut self) {
         drop(self.stdin.take());
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut self.stdout, &mut rest).expect("it ends");

@@ -37,7 +37,8 @@ fn a_template_that_fails_again_and_again_is_one_line_in_the_log_and_in_every_tra
     let (_, log) = hub.stop();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("template failed")).collect();
     let [line] = lines[..] else { panic!("{log}") };
-    for part in ["WARN", "\"subscriber\":\"ci\"", "a value is missing in `build: {{ events[0].payload.job }}`"] {
+    for part in ["WARN", "\"subscriber\":\"ci\"", "ci.j2:1: a value is missing in `build: {{ events[0].payload.job }}`"]
+    {
         assert!(line.contains(part), "{line}");
     }
     assert!(!log.contains("secret"), "the log shows no payload: {log}");
@@ -68,7 +69,7 @@ fn doctor_and_check_agree_on_every_folder() {
     std::fs::create_dir(&folder).expect("a folder");
     agree("holds no *.toml file", "warn");
     write_subscriber(&folder, "build: {{ events[0].payload.job }}\n");
-    agree("its template fails if a field is missing: line 1: a value is missing", "fail");
+    agree("its template fails if a field is missing: ci.j2:1: a value is missing", "fail");
     write_subscriber(&folder, "{% if %}\n");
     agree("ci.j2:1: syntax error", "fail");
     write_subscriber(&folder, "build: {{ events[0].payload.job|default(\"?\") }}\n");

@@ -82,7 +82,7 @@ impl NotifyCall {
             Self::RECIPIENT_MAX,
             "Only for send: the address or chat. Leave it out to reach your user.",
         ),
-        Argument::text("subject", 1, Self::SUBJECT_MAX, "The subject, for email."),
+        Argument::text("subject", 1, Self::SUBJECT_MAX, "The subject, where the channel has one."),
         Argument::word("intent", Intent::NAMES, "send a message, reply to one, or react to one with an emoji.")
             .or_word(Intent::Send.as_str()),
         Argument::text("emoji", 1, EMOJI_MAX, "Only for react: one emoji."),

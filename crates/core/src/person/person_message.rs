@@ -177,11 +177,11 @@ mod tests {
     #[test]
     fn a_template_that_fails_gives_a_sentence_and_its_error() {
         let failing = "{{ events[0].payload.nothing }}";
-        for templates in [("{{ count }}", Some(failing)), (failing, None)] {
-            let message = both(templates.0, templates.1);
+        for (agent, user, file) in [("{{ count }}", Some(failing), "user.j2"), (failing, None, "agent.j2")] {
+            let message = both(agent, user);
             assert_eq!(message.message, "Ci build failed: tests - 3 of 80 failed");
-            let error = "line 1: a value is missing in `{{ events[0].payload.nothing }}`; give it a default";
-            assert_eq!(message.template_error.as_deref(), Some(error));
+            let error = "a value is missing in `{{ events[0].payload.nothing }}`; give it a default";
+            assert_eq!(message.template_error, Some(format!("{file}:1: {error}")));
         }
     }
 

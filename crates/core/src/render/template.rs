@@ -32,6 +32,7 @@ const LINE_MAX: usize = 120;
 /// A template, checked and compiled.
 #[derive(Clone)]
 pub struct Template {
+    path: Arc<str>,
     environment: Arc<Environment<'static>>,
     fields: Option<Arc<[Box<str>]>>,
 }
@@ -67,15 +68,20 @@ pub struct TemplateEvent {
 }
 
 impl Template {
-    /// Checks and compiles a template.
-    pub fn compile(source: &str) -> Result<Self, TemplateError> {
+    /// Checks and compiles a template. `path` is its file as the subscriber names it, for error messages.
+    pub fn compile(path: &str, source: &str) -> Result<Self, TemplateError> {
         language::check(source)?;
         let mut environment = environment();
         environment
             .add_template_owned(NAME, source.to_owned())
             .map_err(|error| TemplateError { line: error.line().unwrap_or(0), message: describe(&error) })?;
         let fields = fields::payload_fields(language::tags(source)).map(Into::into);
-        Ok(Self { environment: Arc::new(environment), fields })
+        Ok(Self { path: path.into(), environment: Arc::new(environment), fields })
+    }
+
+    /// Its file, as the subscriber names it.
+    pub fn path(&self) -> &str {
+        &self.path
     }
 
     /// The payload fields that it reads, in the order of their first use; `None` = possibly all of them.
@@ -83,34 +89,46 @@ impl Template {
         self.fields.as_ref()
     }
 
-    /// Renders these events as a TOON document; the error says why the template failed.
+    /// Renders these events as a TOON document; the error says why the template failed, and where: `ci.j2:3: …`.
     pub fn render(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<Document, String> {
         let output = self.output(subscriber, events);
-        output.and_then(|output| marked::parse(&output)).map_err(|problem| cut(&problem, PROBLEM_MAX))
+        output.and_then(|output| marked::parse(&output).map_err(whole)).map_err(|error| self.describe(&error))
     }
 
     /// Renders these events as plain text for a person: nothing in it is structure. The error says why the template
     /// failed.
     pub fn render_text(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<String, String> {
         let output = self.output(subscriber, events);
-        output.and_then(|output| marked::plain_text(&output)).map_err(|problem| cut(&problem, PROBLEM_MAX))
+        output.and_then(|output| marked::plain_text(&output).map_err(whole)).map_err(|error| self.describe(&error))
     }
 
     /// What the template prints, with every value still marked.
-    fn output(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<String, String> {
+    fn output(&self, subscriber: &Subscriber, events: &[TemplateEvent]) -> Result<String, TemplateError> {
         let budget = RenderBudget::new(events);
-        let template = self.environment.get_template(NAME).map_err(|error| describe(&error))?;
+        let template = self.environment.get_template(NAME).map_err(|error| whole(describe(&error)))?;
         let mut output = BoundedBuffer::default();
         let rendered = template.render_captured_to(context(subscriber, events, &budget), &mut output);
         if budget.is_spent() {
-            return Err(RenderBudget::SPENT.to_owned());
+            return Err(whole(RenderBudget::SPENT.to_owned()));
         }
         if output.is_full {
-            return Err(format!("it prints more than {OUTPUT_MAX} bytes"));
+            return Err(whole(format!("it prints more than {OUTPUT_MAX} bytes")));
         }
         rendered.map_err(|error| located(&error, template.source()))?;
-        String::from_utf8(output.bytes).map_err(|_| "printed something that is not text".to_owned())
+        String::from_utf8(output.bytes).map_err(|_| whole("printed something that is not text".to_owned()))
     }
+
+    /// The error with the template's file and line, within [`PROBLEM_MAX`] characters.
+    fn describe(&self, TemplateError { line, message }: &TemplateError) -> String {
+        let path = cut(&self.path, LINE_MAX);
+        let text = if *line == 0 { format!("{path}: {message}") } else { format!("{path}:{line}: {message}") };
+        cut(&text, PROBLEM_MAX)
+    }
+}
+
+/// An error that belongs to no line.
+fn whole(message: String) -> TemplateError {
+    TemplateError { line: 0, message }
 }
 
 impl fmt::Debug for Template {
@@ -170,15 +188,17 @@ impl io::Write for BoundedBuffer {
     }
 }
 
-fn located(error: &Error, source: &str) -> String {
-    let Some(line) = error.line() else { return describe(error) };
-    match (error.kind(), source.lines().nth(line.saturating_sub(1))) {
+fn located(error: &Error, source: &str) -> TemplateError {
+    let line = error.line().unwrap_or(0);
+    let text = line.checked_sub(1).and_then(|index| source.lines().nth(index));
+    let message = match (error.kind(), text) {
         // The engine does not say which value it is, so the line is quoted.
         (ErrorKind::UndefinedError, Some(text)) => {
-            format!("line {line}: a value is missing in `{}`; give it a default", cut(text.trim(), LINE_MAX))
+            format!("a value is missing in `{}`; give it a default", cut(text.trim(), LINE_MAX))
         }
-        _ => format!("line {line}: {}", describe(error)),
-    }
+        _ => describe(error),
+    };
+    TemplateError { line, message }
 }
 
 fn describe(error: &Error) -> String {

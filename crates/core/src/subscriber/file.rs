@@ -291,7 +291,7 @@ impl Check<'_> {
             return Err(self.error(given, format!("{key} '{path}' must stay below the subscriber's folder")));
         }
         let source = find(path).map_err(|why| self.error(given, format!("{key} '{path}' {why}")))?;
-        Template::compile(&source).map_err(|error| FileError {
+        Template::compile(path, &source).map_err(|error| FileError {
             path: path.clone(),
             line: error.line,
             message: format!("{} (named by {})", error.message, self.file.path),

@@ -47,6 +47,8 @@ pub struct NotifyMessage {
     pub target: NotifyTarget,
     /// The person whose target it is; none for an allow-listed target that belongs to no person.
     pub user_id: Option<String>,
+    /// The person's conversation that it comes from: an answer to this message belongs there.
+    pub conversation_id: Option<String>,
     /// The text; none for react.
     pub message: Option<String>,
     /// The subject, where the channel has one.

@@ -12,9 +12,13 @@ pub use channel::TelegramChannel;
 mod api;
 mod bot;
 mod compose;
+mod deliver;
+mod notify;
 mod outcome;
 mod pace;
+mod parts;
 mod reaction;
+mod target;
 mod text;
 
 mod edits;

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -68,9 +68,16 @@ impl std::fmt::Display for AllowedTarget {
 }
 
 impl NotifyConfig {
-    /// Whether the origin may use this target.
-    pub(crate) fn permits(&self, origin: &str, channel: &str, target: &str) -> bool {
-        self.allow.get(origin).is_some_and(|list| list.iter().any(|allowed| allowed.is(channel, target)))
+    /// The lists as the store checks them again when a deferred message is due.
+    pub(crate) fn allowed_targets(&self) -> BTreeMap<String, BTreeSet<(ChannelName, String)>> {
+        let normal = |allowed: &AllowedTarget| (allowed.channel.clone(), normalized_target(&allowed.target));
+        self.allow.iter().map(|(origin, list)| (origin.clone(), list.iter().map(normal).collect())).collect()
+    }
+
+    /// The target as the list has it, if the origin may use it.
+    pub(crate) fn permitted(&self, origin: &str, channel: &str, target: &str) -> Option<&str> {
+        let allowed = self.allow.get(origin)?.iter().find(|allowed| allowed.is(channel, target))?;
+        Some(&allowed.target)
     }
 }
 

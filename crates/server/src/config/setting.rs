@@ -227,13 +227,13 @@ impl Setting {
             SettingKind::Host(_) => "a host name, such as smtp.example.org,".into(),
             SettingKind::Port(_) => "a whole number from 1 to 65535".into(),
             SettingKind::Encryption(_) => "starttls, implicit or none".into(),
-            SettingKind::Mode(_) => "poll or webhook".into(),
+            SettingKind::Mode(_) => "poll, webhook or send".into(),
             SettingKind::Word(_) | SettingKind::Hidden(_) => "a text on one line".into(),
-            SettingKind::Person(_) => "the id of one person, such as me,".into(),
             SettingKind::Names(_) => "a list of origins, such as [\"switchboard\"],".into(),
             SettingKind::AllowLists(_) => {
                 "a table of origins with lists of targets, such as { health = [\"email:ada@example.org\"] },".into()
             }
+            SettingKind::Person(_) => "the id of one person, such as me,".into(),
             SettingKind::Sender(_) => "a name and an address, such as Bellwire <bell@example.org>,".into(),
         }
     }

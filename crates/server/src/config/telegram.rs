@@ -33,6 +33,8 @@ pub enum TelegramMode {
     Poll,
     /// Telegram pushes them to the hub.
     Webhook,
+    /// Another hub receives them; this one only sends.
+    Send,
 }
 
 impl TelegramConfig {
@@ -126,13 +128,14 @@ impl TelegramConfig {
 
 impl TelegramMode {
     /// All values.
-    pub(super) const ALL: [Self; 2] = [Self::Poll, Self::Webhook];
+    pub(super) const ALL: [Self; 3] = [Self::Poll, Self::Webhook, Self::Send];
 
     /// The value in a configuration file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Poll => "poll",
             Self::Webhook => "webhook",
+            Self::Send => "send",
         }
     }
 }

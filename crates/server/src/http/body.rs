@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 
+use super::json_tree::{FieldError, JsonTree};
 use super::{ApiError, intake};
 
 /// The maximum number of JSON values in one body, or in one event of a batch. A valid payload (64 KiB) has fewer.
@@ -145,7 +146,7 @@ fn values_upper_bound(json: &[u8]) -> usize {
 /// Deserializes JSON. An error has the path of the invalid field, such as `observed.outcome` or `unseen[2]`.
 pub(super) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
     check_values(json)?;
-    // Tracking the path costs time, so only a body that failed is deserialized again with it.
+    // A tree and tracking the path cost time, so only a body that failed is deserialized again with them.
     serde_json::from_slice(json).or_else(|_| read_with_path(json))
 }
 
@@ -153,28 +154,21 @@ fn read_with_path<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
     if json.trim_ascii().is_empty() {
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "validation_error", "the body is empty; send JSON"));
     }
-    let mut reader = serde_json::Deserializer::from_slice(json);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(at_path)?;
-    reader.end().map_err(|error| ApiError::syntax(&error))?;
-    Ok(value)
+    from_tree(serde_json::from_slice(json).map_err(|error| ApiError::syntax(&error))?)
 }
 
-/// Converts a deserialization error into an [`ApiError`] with the path of the field.
-pub(super) fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> ApiError {
-    let path = Some(error.path()).filter(|path| path.iter().next().is_some()).map(ToString::to_string);
-    let error = error.into_inner();
-    if !error.is_data() {
-        return ApiError::syntax(&error);
-    }
-    let text = error.to_string();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    let message = text.strip_suffix(&position).unwrap_or(&text);
-    let field = match (path, field_of_object(message)) {
-        (Some(object), Some(name)) => Some(format!("{object}.{name}")),
-        (path, name) => path.or(name.map(str::to_owned)),
-    };
-    let field = field.map(|field| clipped(&field));
-    ApiError { field, ..ApiError::new(StatusCode::BAD_REQUEST, "validation_error", clipped(message)) }
+/// Deserializes a tree. An error has the path of the invalid field.
+pub(super) fn from_tree<T: DeserializeOwned>(tree: JsonTree) -> Result<T, ApiError> {
+    serde_path_to_error::deserialize(tree).map_err(|error| {
+        let object = Some(error.path()).filter(|path| path.iter().next().is_some()).map(ToString::to_string);
+        let FieldError { field, message } = error.into_inner();
+        let field = match (object, field) {
+            (Some(object), Some(field)) => Some(format!("{object}.{field}")),
+            (object, field) => object.or(field.map(str::to_owned)),
+        };
+        let field = field.map(|field| clipped(&field));
+        ApiError { field, ..ApiError::new(StatusCode::BAD_REQUEST, "validation_error", clipped(&message)) }
+    })
 }
 
 /// Truncates to [`ECHO_MAX`] characters: a key or value that an error quotes may be as long as the body.
@@ -183,13 +177,6 @@ pub(super) fn clipped(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-/// The field name in an error about a missing or repeated field. Serde reports both at the path of the object and has
-/// the field's name only in the message, whose format serde documents.
-fn field_of_object(message: &str) -> Option<&str> {
-    let name = message.strip_prefix("missing field `").or_else(|| message.strip_prefix("duplicate field `"))?;
-    name.strip_suffix('`')
 }
 
 #[cfg(test)]

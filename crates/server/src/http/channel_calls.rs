@@ -94,7 +94,7 @@ impl shape::RequestShape for ProviderCall {
     fn describe(operation: &mut Operation<'_>) {
         let schema = serde_json::json!({
             "type": "object",
-            "description": "An update as the provider sends it, such as an Update of Telegram's Bot API.",
+            "description": "An update as the provider sends it, in the provider's own format.",
         });
         operation.body("application/json", schema);
     }

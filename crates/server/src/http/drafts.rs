@@ -12,12 +12,14 @@ use std::hash::Hasher as _;
 
 use axum::http::HeaderMap;
 use bellwire_store::ClientEventId;
+use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
 use super::body::{self, Object};
+use super::json_tree::JsonTree;
 use super::new_event::NewEvent;
 use super::{ApiError, cloudevents};
 
@@ -81,7 +83,10 @@ fn read_value(
     sent: Value,
     cloud_event_id: Option<ClientEventId>,
 ) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
-    let Object(event) = serde_path_to_error::deserialize::<_, Object<NewEvent>>(&sent).map_err(body::at_path)?;
+    let Object(event) = match Object::<NewEvent>::deserialize(&sent) {
+        Ok(event) => event,
+        Err(_) => body::from_tree(JsonTree::deserialize(&sent).map_err(|error| ApiError::syntax(&error))?)?,
+    };
     let client_event_id = match event.client_id() {
         // Only an event with a client event id is hashed: without one a repeat is not detected.
         Some(id) => Some(ClientEventId { id: id.to_owned(), content: fingerprint(&sent) }),

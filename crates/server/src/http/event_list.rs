@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
+use bellwire_core::EventId;
 use bellwire_core::event::TypePattern;
 use bellwire_core::verdict::VerdictKind;
-use bellwire_core::{EventId, Severity};
 use bellwire_store::{EventFilter, EventQuery, ListedEvent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use uuid::Uuid;
 
-use super::field::{EnumText, ID_MAX, QueryTime, Rfc3339Time, SingleLineText};
+use super::field::{EnumText, ID_MAX, QueryTime, SingleLineText};
 use super::inbox::cursor;
 use super::query::{PageLimit, Query};
 use super::shape::List;
+use super::stored_event::StoredEventBody;
 use super::trace::VerdictBody;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
@@ -48,34 +47,10 @@ pub(super) struct EventPage {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ListedEvent")]
 pub(super) struct ListedEventBody {
-    /// The hub's id of the event.
-    id: Uuid,
-    /// What happened.
-    #[serde(rename = "type")]
-    kind: String,
-    /// The component it came from.
-    source: String,
-    /// How severe it is.
-    severity: EnumText<Severity>,
-    /// When it happened, as its sender says.
-    timestamp: Rfc3339Time,
-    /// Its data.
-    #[schemars(with = "serde_json::Map<String, Value>")]
-    payload: Value,
-    /// Events with the same key are duplicates.
-    dedupe_key: Option<String>,
-    /// The conversation it was sent to; null if it was sent to a person.
-    conversation_id: Option<String>,
-    /// The agent it was sent to.
-    agent: String,
+    #[serde(flatten)]
+    event: StoredEventBody,
     /// The person it belongs to.
     user_id: String,
-    /// The correlation id of the request that published it.
-    correlation_id: Option<String>,
-    /// When the hub accepted it.
-    accepted_at: Rfc3339Time,
-    /// How many subscribers do not listen for its type.
-    filtered: u32,
     /// The decision of each listening subscriber. With `conversation_id` only those of that conversation and of its person.
     verdicts: Vec<VerdictBody>,
 }
@@ -104,21 +79,9 @@ pub(super) async fn list(
 
 impl From<ListedEvent> for ListedEventBody {
     fn from(listed: ListedEvent) -> Self {
-        let event = listed.event;
         Self {
-            id: event.id.0,
-            kind: event.kind,
-            source: event.source,
-            severity: EnumText(event.severity),
-            timestamp: Rfc3339Time(event.timestamp),
-            payload: serde_json::from_str(&event.payload).unwrap_or(Value::Null),
-            dedupe_key: event.dedupe_key,
-            conversation_id: event.conversation_id,
-            agent: event.agent,
+            event: StoredEventBody::new(listed.event, listed.accepted_at, listed.filtered),
             user_id: listed.owner,
-            correlation_id: event.correlation_id,
-            accepted_at: Rfc3339Time(listed.accepted_at),
-            filtered: listed.filtered,
             verdicts: listed.verdicts.into_iter().map(VerdictBody::from).collect(),
         }
     }

@@ -245,10 +245,13 @@ impl_wire_enum! {
     bellwire_core::subscriber::Audience,
     bellwire_core::inject::Style,
     bellwire_core::inject::Shape,
+    bellwire_core::notify::ErrorClass,
+    bellwire_core::notify::Intent,
     bellwire_store::DeliveryState,
     bellwire_store::InboxState,
     bellwire_store::InboxItemType,
     bellwire_store::InboxItemKind,
+    bellwire_store::LedgerDecision,
     crate::auth::Scope,
 }
 

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bellwire_store::OriginSums;
 
 use super::openapi::Operation;
 use super::{ApiError, Hub, shape};
@@ -38,6 +39,8 @@ pub(super) async fn serve(State(hub): State<Hub>) -> Result<MetricsPage, ApiErro
     }
     let (waiting, outbox) = (hub.store.waiting().await?, hub.store.outbox().await?);
     hub.metrics.set_channels(&hub.channels, &outbox, hub.store.now());
+    let since = hub.store.now().minus(OriginSums::RECENT_MS);
+    hub.metrics.set_ledger(&hub.store.ledger_sums(None, None, since).await?);
     let text: Arc<str> = hub.metrics.write(waiting, &hub.refusals.status(), hub.store.now()).into();
     *page = Some((Instant::now(), text.clone()));
     Ok(MetricsPage(text))

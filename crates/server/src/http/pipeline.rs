@@ -101,7 +101,7 @@ async fn authorize(hub: &Hub, route: Option<&Route>, mut request: Request) -> Re
     let Some(route) = route.filter(|route| !route.scopes.is_empty()) else { return Ok(request) };
     let identity = hub.tokens.identify(bearer(&request)?).await?;
     let identity = match request.headers().get(ORIGIN_HEADER) {
-        Some(origin) => identity.speaking_as(origin.to_str().unwrap_or_default())?,
+        Some(origin) => identity.speaking_as(std::str::from_utf8(origin.as_bytes()).unwrap_or_default())?,
         None => identity,
     };
     if !route.scopes.contains(&identity.scope) {

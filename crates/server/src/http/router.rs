@@ -23,6 +23,7 @@ use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
 use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
+use super::ledger::{LedgerEntryBody, LedgerPage, LedgerSumsBody, SumsQuery};
 use super::live::{LiveQuery, LiveStream};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
@@ -44,8 +45,8 @@ use super::trace::TraceBody;
 use super::users::{UserBody, UserPage};
 use super::{
     Hub, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health, inbox,
-    inject, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream, subscribers,
-    tokens, tools, unsubscribe, users,
+    inject, ledger, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream,
+    subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -284,6 +285,12 @@ routes! {
         /// Cancel a waiting delivery
         POST "/v1/deliveries/{id}/cancel" [Admin User]
             () -> Json<DeliveryBody>, or 409 => deliveries::cancel;
+        /// List what was decided on requests of the tool notify, newest first: an agent's own, a person's own, or all
+        GET "/v1/ledger" [Admin Agent User]
+            (Query<LedgerPage>) -> Json<List<LedgerEntryBody>>, or 404 409 => ledger::list;
+        /// Sum these decisions per origin, and flag origins whose messages never get through
+        GET "/v1/ledger/sums" [Admin Agent User]
+            (Query<SumsQuery>) -> Json<List<LedgerSumsBody>>, or 404 409 => ledger::sums;
         /// Get a person's settings
         GET "/v1/users/{id}/settings" [Admin User]
             () -> Json<SettingsBody> => settings::get;

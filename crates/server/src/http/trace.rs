@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bellwire_core::Severity;
 use bellwire_core::lifecycle::{EventState, NotificationState};
 use bellwire_core::verdict::{FilterKind, VerdictKind};
 use bellwire_store::{Decision, InjectionView, NotificationView, PersonTrace, Superseded};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::deliveries::DeliveryBody;
 use super::field::{EnumText, Rfc3339Time};
 use super::inbox::InboxItemBody;
+use super::stored_event::StoredEventBody;
 
 /// The verdict on an event for one subscriber.
 #[derive(Serialize, JsonSchema)]
@@ -55,34 +54,10 @@ pub(super) struct VerdictBody {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Trace")]
 pub(super) struct TraceBody {
-    /// Our name for the event.
-    id: Uuid,
-    /// What happened.
-    #[serde(rename = "type")]
-    kind: String,
-    /// The component it came from.
-    source: String,
-    /// How bad it is.
-    severity: EnumText<Severity>,
-    /// When it happened, as its sender says.
-    timestamp: Rfc3339Time,
-    /// What it carries.
-    #[schemars(with = "serde_json::Map<String, Value>")]
-    payload: Value,
-    /// The dedupe key.
-    dedupe_key: Option<String>,
-    /// The conversation it was for.
-    conversation_id: Option<String>,
-    /// The agent it was for.
-    agent: String,
-    /// The person it was for.
+    #[serde(flatten)]
+    event: StoredEventBody,
+    /// The person it was sent to; null if its sender named only a conversation.
     user_id: Option<String>,
-    /// The correlation id.
-    correlation_id: Option<String>,
-    /// When it was stored.
-    accepted_at: Rfc3339Time,
-    /// How many subscribers do not listen for its type.
-    filtered: u32,
     /// The verdicts, one per conversation and listening subscriber.
     verdicts: Vec<VerdictBody>,
     /// The stages it passed, one entry per verdict.
@@ -199,8 +174,8 @@ impl From<Decision> for VerdictBody {
     fn from(decision: Decision) -> Self {
         Self {
             subscriber: decision.subscriber,
-            conversation_id: non_empty(decision.conversation_id),
-            agent: non_empty(decision.agent),
+            conversation_id: decision.conversation_id,
+            agent: decision.agent,
             verdict: decision.verdict,
             reason: decision.reason,
             filter: decision.filter,
@@ -214,21 +189,9 @@ impl From<Decision> for VerdictBody {
 
 impl From<bellwire_store::Trace> for TraceBody {
     fn from(trace: bellwire_store::Trace) -> Self {
-        let event = trace.event;
         Self {
-            id: event.id.0,
-            kind: event.kind,
-            source: event.source,
-            severity: EnumText(event.severity),
-            timestamp: Rfc3339Time(event.timestamp),
-            payload: serde_json::from_str(&event.payload).unwrap_or(Value::Null),
-            dedupe_key: event.dedupe_key,
-            conversation_id: event.conversation_id,
-            agent: event.agent,
-            user_id: event.user_id,
-            correlation_id: event.correlation_id,
-            accepted_at: Rfc3339Time(trace.accepted_at),
-            filtered: trace.filtered,
+            user_id: trace.event.user_id.clone(),
+            event: StoredEventBody::new(trace.event, trace.accepted_at, trace.filtered),
             progress: trace.verdicts.iter().map(|decision| Progress::of(decision, &trace.notifications)).collect(),
             verdicts: trace.verdicts.into_iter().map(VerdictBody::from).collect(),
             injections: trace.injections.into_iter().map(TracedInjection::from).collect(),
@@ -247,8 +210,8 @@ impl Progress {
         let disabled = decision.filter == Some(FilterKind::Disabled);
         Self {
             subscriber: decision.subscriber.clone(),
-            conversation_id: non_empty(decision.conversation_id.clone()),
-            agent: non_empty(decision.agent.clone()),
+            conversation_id: decision.conversation_id.clone(),
+            agent: decision.agent.clone(),
             subscriber_state: if disabled { "disabled" } else { "active" },
             states: states.unwrap_or_default().iter().map(ToString::to_string).collect(),
         }
@@ -305,9 +268,4 @@ impl From<NotificationView> for TracedNotification {
             ended_at: view.ended_at.map(Rfc3339Time),
         }
     }
-}
-
-/// The id, or `None` for the empty one that a decision without a conversation has.
-fn non_empty(id: Arc<str>) -> Option<Arc<str>> {
-    Some(id).filter(|id| !id.is_empty())
 }

@@ -25,6 +25,8 @@ pub(crate) struct Attempt {
     fence: i64,
     /// The recipient's time zone.
     pub(crate) timezone: Option<String>,
+    /// The recipient's conversation that it comes from.
+    pub(crate) conversation_id: Option<String>,
     /// Set if the target does not exist or its owner has blocked the hub.
     unreachable_target: Arc<OnceLock<String>>,
 }
@@ -55,12 +57,13 @@ pub(crate) async fn run(
 ) -> Result<Option<NotifyAnswer>, Refusal> {
     let deadline = Instant::now() + hub.notify.wait;
     let key = claim.key;
+    let conversation_id = claim.recipients_conversation().map(str::to_owned);
     // Subscribed before the claim, so that no ending in between is missed.
     let bell = hub.store.notify_changes();
     match hub.store.claim_notify(claim).await? {
         NotifyClaimed::Mine { fence, timezone, .. } => {
             let (store, unreachable_target) = (hub.store.clone(), Arc::default());
-            let attempt = Attempt { store, key, fence, timezone, unreachable_target };
+            let attempt = Attempt { store, key, fence, timezone, conversation_id, unreachable_target };
             let making = tokio::spawn(make(attempt.clone(), work(attempt)));
             Ok(tokio::time::timeout_at(deadline, making).await.ok().and_then(Result::ok).flatten())
         }

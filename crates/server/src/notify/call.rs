@@ -49,14 +49,16 @@ async fn decided(
     let facts = channel_facts(&hub.channels);
     let mut call = NotifyCall::parse(arguments, &facts)?;
     (request.channel, request.intent) = (call.channel.to_string(), Some(call.intent));
-    let mut user_id = context.user_id.clone();
+    let (mut user_id, mut conversation_id) = (context.user_id.clone(), context.conversation_id.clone());
     if call.intent.answers() {
         user_id = owner(hub, context).await?;
         if call.request_context.is_none() {
             let newest = newest_context(hub, context, user_id.as_deref()).await?;
             call = call.answering(newest, &facts)?;
         }
-        user_id = check_thread(hub, context, &call).await?.or(user_id);
+        if let Some(answered) = check_thread(hub, context, &call).await? {
+            (user_id, conversation_id) = (Some(answered.user_id), Some(answered.conversation_id));
+        }
     }
     let request_id = request_id(context, &call);
     request.request_id = Some(request_id);
@@ -69,7 +71,7 @@ async fn decided(
     let prepared = resolved.permitted(hub).await?;
     let claim = prepared.claim(ClaimContext {
         on_behalf_of: user_id,
-        conversation_id: context.conversation_id.clone(),
+        conversation_id,
         correlation_id: Some(context.correlation_id.clone()),
         in_quiet_hours: InQuietHours::Defer,
     });
@@ -130,9 +132,8 @@ async fn newest_context(hub: &Hub, context: &Context, user_id: Option<&str>) -> 
     })
 }
 
-/// On a channel with threads, the answered message must belong to a conversation that the caller may read. Returns its
-/// sender.
-async fn check_thread(hub: &Hub, context: &Context, call: &NotifyCall) -> Result<Option<String>, Refusal> {
+/// The answered message, on a channel with threads. It must belong to a conversation that the caller may read.
+async fn check_thread(hub: &Hub, context: &Context, call: &NotifyCall) -> Result<Option<InboundMessage>, Refusal> {
     let channel = hub.channels.get(call.channel.as_str());
     if !channel.is_some_and(|channel| channel.answers().needs_thread) {
         return Ok(None);
@@ -150,7 +151,7 @@ async fn check_thread(hub: &Hub, context: &Context, call: &NotifyCall) -> Result
                        may read";
         Refusal::invalid("request_context", message)
     };
-    found.filter(is_readable).map(|message| Some(message.user_id)).ok_or_else(refused)
+    found.filter(is_readable).map(Some).ok_or_else(refused)
 }
 
 /// The id of the request: that of its context, or one per idempotency key, so that a repeat is recognised, or a new one.

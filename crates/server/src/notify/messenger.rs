@@ -162,6 +162,7 @@ async fn send(hub: Hub, prepared: Prepared, attempt: Attempt) -> Outcome {
         origin,
         target,
         user_id: recipient.user_id().map(str::to_owned),
+        conversation_id: attempt.conversation_id.clone(),
         message: call.message,
         subject: call.subject,
         timezone: attempt.timezone.clone(),

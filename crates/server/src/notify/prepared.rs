@@ -91,8 +91,11 @@ impl Resolved {
     /// Asks whether the origin may use the target.
     pub(crate) async fn permitted(self, hub: &Hub) -> Result<Prepared, Refusal> {
         let Self { origin, call, request_id, user_id, target, key, answer_key } = self;
-        let owner = recipient::permitted(hub, &origin, &call.channel, &target.target, user_id.as_deref()).await?;
-        Ok(Prepared { origin, call, request_id, target, recipient: owner, key, answer_key })
+        let asked = &target.target;
+        let (recipient, spelling) =
+            recipient::permitted(hub, &origin, &call.channel, asked, user_id.as_deref()).await?;
+        let target = NotifyTarget { target: spelling, ..target };
+        Ok(Prepared { origin, call, request_id, target, recipient, key, answer_key })
     }
 }
 

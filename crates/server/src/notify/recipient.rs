@@ -20,41 +20,47 @@ pub(super) async fn own_target(hub: &Hub, channel: &ChannelName, user_id: Option
     settings.target.ok_or_else(|| no_target(channel))
 }
 
-/// Who owns a resolved target, if the origin may use it: the person it works for, or somebody of its allow-list. The error
-/// does not say whether the target exists.
+/// Who owns a resolved target, if the origin may use it: the person it works for, or somebody of its allow-list; and the
+/// target as that person or the operator wrote it. Upper and lower case may matter to a provider, so what an agent wrote is
+/// not used. The error does not say whether the target exists.
 pub(super) async fn permitted(
     hub: &Hub,
     origin: &str,
     channel: &ChannelName,
     target: &str,
     user_id: Option<&str>,
-) -> Result<NotifyRecipient, Refusal> {
+) -> Result<(NotifyRecipient, String), Refusal> {
     if let Some(user_id) = user_id {
         let settings = hub.store.settings(user_id.to_owned()).await?.channel(channel.as_str());
-        if is_target(&settings, target) {
+        if let Some(target) = own_spelling(&settings, target) {
             check_usable(&settings, channel)?;
-            return Ok(NotifyRecipient::Person { user_id: user_id.to_owned(), target: target.to_owned() });
+            return Ok(person(user_id, target));
         }
     }
-    if !hub.notify.allow.permits(origin, channel.as_str(), target) {
+    let Some(listed) = hub.notify.allow.permitted(origin, channel.as_str(), target) else {
         let message = format!(
             "The recipient is not a confirmed {channel} target of your user, and not on the allow-list of '{origin}'. \
              Leave 'recipient' out to reach your user"
         );
         return Err(Refusal::invalid(RECIPIENT, message));
-    }
+    };
     for user_id in hub.store.people_with_target(channel.to_string(), target.to_owned()).await? {
         let settings = hub.store.settings(user_id.clone()).await?.channel(channel.as_str());
-        if settings.verified && is_target(&settings, target) {
-            return Ok(NotifyRecipient::Person { user_id, target: target.to_owned() });
+        if let Some(target) = own_spelling(&settings, target).filter(|_| settings.verified) {
+            return Ok(person(&user_id, target));
         }
     }
     let limit_key = hash_of(&["target", channel.as_str(), &normalized_target(target)]);
-    Ok(NotifyRecipient::Listed { limit_key })
+    Ok((NotifyRecipient::Listed { limit_key }, listed.to_owned()))
 }
 
-fn is_target(settings: &ChannelSettings, target: &str) -> bool {
-    settings.target.as_deref().is_some_and(|known| normalized_target(known) == normalized_target(target))
+fn person(user_id: &str, target: String) -> (NotifyRecipient, String) {
+    (NotifyRecipient::Person { user_id: user_id.to_owned(), target: target.clone() }, target)
+}
+
+/// The target in the settings, if it is this one.
+fn own_spelling(settings: &ChannelSettings, target: &str) -> Option<String> {
+    settings.target.clone().filter(|known| normalized_target(known) == normalized_target(target))
 }
 
 fn check_usable(settings: &ChannelSettings, channel: &ChannelName) -> Result<(), Refusal> {

@@ -60,7 +60,7 @@ impl Remote {
     pub(crate) async fn call<T: Envelope>(&self, arguments: &impl Serialize) -> Result<T, Failure> {
         let request = self.request(arguments)?;
         let answer = self.http.send(request, ANSWER_WAIT, ANSWER_MAX).await.map_err(|error| match error {
-            HttpError::NotSent(reason) => {
+            HttpError::NotSent { reason, .. } => {
                 let message = format!("{} cannot be reached: {reason}", self.name);
                 NotifyError::new(ErrorClass::TargetUnavailable, message).into()
             }

@@ -66,6 +66,20 @@ impl Tool {
         schema::output(self.result_form, (self.output)())
     }
 
+    /// Whether a result says that the call was refused or has failed.
+    pub fn is_failure(&self, result: &Map<String, Value>) -> bool {
+        match self.result_form {
+            ResultForm::Success => result.get("success") != Some(&Value::Bool(true)),
+            ResultForm::Status => !matches!(result.get("status").and_then(Value::as_str), Some("ok" | "deferred")),
+        }
+    }
+
+    /// The result of a call that the hub did not answer, for programs that pass calls on. It does not ask for a retry: the
+    /// call may have been carried out.
+    pub fn unanswered(&self, message: String) -> Map<String, Value> {
+        self.refuse(ToolRefusal { action: "error", message, retry_after_seconds: None }).value
+    }
+
     /// The result of a refused call.
     pub(crate) fn refuse(&self, refused: ToolRefusal) -> ToolResult {
         self.refused(refused).result

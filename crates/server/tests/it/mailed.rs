@@ -3,6 +3,7 @@
 mod deferred;
 mod hostile;
 mod misbehaviour;
+mod notify;
 mod stopped;
 
 use std::time::Duration;

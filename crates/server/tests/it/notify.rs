@@ -6,7 +6,9 @@ mod dedup;
 mod ledger;
 mod outcomes;
 mod pager;
+mod peer;
 mod recipients;
+mod reference_bugs;
 mod scenarios;
 mod three;
 
@@ -167,7 +169,7 @@ fn allowing(targets: &[&str]) -> Config {
 }
 
 /// The time of day so many hours from now, `HH:MM` in UTC.
-fn clock(hours: i64) -> String {
+pub(crate) fn clock(hours: i64) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
     let minutes = (now / 60 + hours * 60).rem_euclid(24 * 60);
     format!("{:02}:{:02}", minutes / 60, minutes % 60)

@@ -77,7 +77,7 @@ async fn a_template_that_fails_is_in_the_trace_and_counted_by_subscriber() {
     hub.post(&agent, "/v1/conversations/chat/inject", inject).await;
     let id = published["events"][0]["id"].as_str().unwrap();
     let (_, trace) = hub.get(&agent, &format!("/v1/events/{id}")).await;
-    let why = "line 1: a value is missing in `build: {{ events[0].payload.name }}`; give it a default";
+    let why = "ci.j2:1: a value is missing in `build: {{ events[0].payload.name }}`; give it a default";
     assert_eq!(trace["notifications"][0]["template_error"], why, "{trace}");
     assert_eq!(trace["told"][0]["template_error"], why, "{trace}");
 

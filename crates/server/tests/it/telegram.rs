@@ -1,8 +1,12 @@
 //! The hub and a Telegram stand-in at a socket: pairing, notifications, words of people, buttons, faults.
 
 mod buttons;
+mod direct;
 mod faults;
+mod hostile;
 mod inbound;
+mod notify;
+mod notify_faults;
 mod outbound;
 mod pairing;
 mod webhook;
@@ -41,6 +45,12 @@ impl Chat {
     async fn of(telegram: Standin, hub: TestHub) -> Self {
         let (agent, ada) = (hub.token("agent", "ada").await, hub.token("user", "ada").await);
         Self { telegram, hub, agent, ada }
+    }
+
+    /// A hub on the folder of a stopped one.
+    pub(crate) async fn resume(telegram: Standin, folder: tempfile::TempDir) -> Self {
+        let hub = TestHub::start_as(config(&telegram, |_| {}), folder).await;
+        Self::of(telegram, hub).await
     }
 
     /// A hub with Ada's chat paired; the bot has said so.
@@ -103,6 +113,45 @@ impl Chat {
         self.tool("send_notification", conversation, json!({ "message": message })).await;
     }
 
+    /// Calls `notify` as the agent of a conversation.
+    pub(crate) async fn notify(&self, conversation: &str, arguments: Value) -> Value {
+        self.notify_in(json!({ "conversation_id": conversation }), arguments).await
+    }
+
+    /// Calls `notify` with an idempotency key.
+    pub(crate) async fn notify_once(&self, key: &str, arguments: Value) -> Value {
+        self.notify_in(json!({"conversation_id": "chat", "idempotency_key": key}), arguments).await
+    }
+
+    async fn notify_in(&self, context: Value, mut arguments: Value) -> Value {
+        arguments["channel"] = json!("telegram");
+        let body = json!({"arguments": arguments, "context": context});
+        let (status, answer) = self.hub.post(&self.agent, "/v1/tools/notify", body).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        answer
+    }
+
+    /// Ada writes to a conversation, and its agent reads it. Returns the id of her message.
+    pub(crate) async fn writes(&self, conversation: &str, text: &str) -> i64 {
+        self.open(conversation, None).await;
+        let id = self.telegram.types(ADA, text);
+        let block = self.wait_for_block(conversation).await;
+        assert!(block.contains(text), "{block}");
+        id
+    }
+
+    /// Asks at injection points until there is something, as an agent that works does.
+    pub(crate) async fn wait_for_block(&self, conversation: &str) -> String {
+        for _ in 0..1000 {
+            let block = self.block(conversation, &uuid::Uuid::new_v4().to_string()).await;
+            if !block.is_empty() {
+                return block;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("nothing came")
+    }
+
     /// Shows a toast with the buttons Go (a prompt) and Later (dismiss); returns its id.
     pub(crate) async fn ask(&self, conversation: &str) -> String {
         let actions = json!([
@@ -116,7 +165,7 @@ impl Chat {
 
     /// The block of the agent's next injection.
     pub(crate) async fn block(&self, conversation: &str, call: &str) -> String {
-        let body = json!({"point": "after_tool", "call_id": call});
+        let body = json!({"point": "after_tool", "call_id": call, "max_tokens": 4000});
         let (_, answer) = self.hub.post(&self.agent, &format!("/v1/conversations/{conversation}/inject"), body).await;
         answer["block"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
@@ -132,6 +181,20 @@ impl Chat {
         let is_so = || async { self.deliveries().await.first().is_some_and(wanted) };
         crate::mailed::wait_for(&format!("a delivery that is {state}"), is_so).await;
         self.deliveries().await.remove(0)
+    }
+
+    pub(crate) async fn change(&self, settings: Value) {
+        let (status, answer) = self.hub.call(&self.ada, Method::PATCH, "/v1/users/ada/settings", Some(settings)).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+
+    /// Sets Ada's quiet hours, which include now.
+    pub(crate) async fn quiet(&self) {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        let at = |minutes: u64| format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60);
+        let minutes = now / 60 % (24 * 60) + 24 * 60;
+        let hours = json!({"start": at(minutes - 60), "end": at(minutes + 120), "timezone": "UTC"});
+        self.change(json!({ "quiet_hours": hours })).await;
     }
 
     pub(crate) async fn inbox(&self) -> Vec<Value> {

@@ -90,8 +90,14 @@ CREATE TABLE person_targets (
     PRIMARY KEY (channel, target, user_id)
 ) WITHOUT ROWID;
 CREATE INDEX person_targets_by_user ON person_targets (user_id);
+-- Settings that were not changed since channels have names still have the two fields of earlier versions.
+WITH settings AS (
+    SELECT user_id, CASE WHEN json_valid(settings_json) THEN settings_json ELSE '{}' END AS stored FROM user_settings
+), targets AS (
+    SELECT user_id, channel.key AS channel, json_extract(stored, channel.fullkey || '.target') AS target
+    FROM settings, json_each(stored, '$.channels') AS channel
+    UNION ALL SELECT user_id, 'email', json_extract(stored, '$.email.address') FROM settings
+    UNION ALL SELECT user_id, 'telegram', json_extract(stored, '$.telegram.chat_id') FROM settings
+)
 INSERT OR IGNORE INTO person_targets (channel, target, user_id)
-    SELECT 'email', LOWER(TRIM(address)), user_id
-    FROM (SELECT user_id, json_extract(CASE WHEN json_valid(settings_json) THEN settings_json ELSE '{}' END,
-                                       '$.email.address') AS address FROM user_settings)
-    WHERE address IS NOT NULL;
+    SELECT channel, LOWER(TRIM(target)), user_id FROM targets WHERE target IS NOT NULL AND target <> '';

@@ -2,6 +2,7 @@
 //! and people take turns.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 
 use bellwire_core::person::ChannelName;
 use bellwire_core::{NotificationId, Time};
@@ -10,6 +11,7 @@ use uuid::Uuid;
 use super::outbox::PAGE;
 use super::{Executor, RowSource};
 use crate::error::{ErrorKind, StoreError};
+use crate::notify::LedgerDecision;
 use crate::people::{
     Claim, Delivery, DeliveryContent, DeliveryState, DirectMessage, Grouping, Hold, InboxItem, Purpose,
 };
@@ -211,7 +213,7 @@ impl Executor {
                 DeliveryCheck::Yes(item) if delivery.content.is_direct() => {
                     match self.direct_message(&delivery, source).await? {
                         Ok(text) => wanted.push(Wanted { delivery, item: item.map(|item| *item), text: Some(text) }),
-                        Err(reason) => self.settle(&[delivery], DeliveryState::Skipped, Some(reason), None),
+                        Err(reason) => self.skip(delivery, reason, source).await?,
                     }
                 }
                 DeliveryCheck::Yes(item) => {
@@ -222,7 +224,7 @@ impl Executor {
                     let held = Delivery { not_before: until, held_by, reason: None, ..delivery };
                     self.changes.people.deliveries.insert(held.id, held);
                 }
-                DeliveryCheck::No(reason) => self.settle(&[delivery], DeliveryState::Skipped, Some(reason), None),
+                DeliveryCheck::No(reason) => self.skip(delivery, reason, source).await?,
             }
         }
         let mut claims = Vec::new();
@@ -230,6 +232,12 @@ impl Executor {
             claims.extend(self.claim_message(group, source).await?);
         }
         Ok(claims)
+    }
+
+    /// Ends a delivery that is no longer wanted.
+    async fn skip(&mut self, delivery: Delivery, reason: &str, source: &mut impl RowSource) -> Result<(), StoreError> {
+        self.settle(slice::from_ref(&delivery), DeliveryState::Skipped, Some(reason), None);
+        self.record_direct(&[delivery], LedgerDecision::Refused, Some(reason), source).await
     }
 
     /// Splits deliveries into messages as the channel asks for, the oldest first. A message that was attempted before stays

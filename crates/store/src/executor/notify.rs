@@ -18,9 +18,6 @@ use crate::notify::{
 };
 use crate::people::DeliveryState;
 
-/// In characters: how much of an error the ledger keeps.
-const REASON_MAX: usize = 200;
-
 /// Loads the rows of `notify`. Part of [`RowSource`].
 pub(crate) trait NotifyRowSource {
     fn notify_request(&mut self, key: &NotifyKey)
@@ -292,7 +289,7 @@ fn ended_draft(row: &NotifyRow, ending: &NotifyEnding) -> LedgerDraft {
         intent: Some(row.intent),
         decision,
         class,
-        reason: reason.map(|text| text.chars().take(REASON_MAX).collect()),
+        reason: reason.map(|text| LedgerDraft::short(text)),
         notification_id: row.notification_id.map(|id| id.0),
         request_id: Some(row.request_id),
     }

@@ -9,7 +9,7 @@ use super::people::{HOUR_MS, InboxDraft};
 use super::{Executor, RowSource};
 use crate::error::StoreError;
 use crate::notify::{AnswerCount, InQuietHours, NotifyClaim, NotifyEnding, NotifyKey, NotifyRecipient};
-use crate::people::{Delivery, DeliveryContent, Hold, InboxItemKind, InboxItemType};
+use crate::people::{DirectMessage, InboxItemKind, InboxItemType};
 
 /// How many replies and reactions one inbound message may have.
 const ANSWERS_MAX: i64 = 20;
@@ -34,7 +34,7 @@ impl Executor {
                     (Intent::Send, Some(until)) if claim.in_quiet_hours == InQuietHours::Refuse => {
                         Ok(Admission::Refused(in_quiet_hours(until, self.context.now)))
                     }
-                    (Intent::Send, Some(until)) => self.defer(claim, user_id, target, until, inbox_item, source).await,
+                    (Intent::Send, Some(_)) => self.defer(claim, user_id, inbox_item, source).await,
                     (Intent::Send, None) => {
                         let item = self.inbox_item_of(claim, user_id, inbox_item, source).await?;
                         Ok(item.map_or_else(Admission::Refused, |id| Admission::Now {
@@ -94,8 +94,6 @@ impl Executor {
             return Ok(Ok(id));
         }
         let now = self.context.now;
-        // Another person's conversation means nothing to the recipient.
-        let is_own = claim.on_behalf_of.as_deref() == Some(user_id);
         let draft = InboxDraft {
             id: None,
             user_id: user_id.into(),
@@ -103,7 +101,7 @@ impl Executor {
             item_type: InboxItemType::Info,
             origin: claim.origin.clone(),
             source: None,
-            conversation_id: claim.conversation_id.clone().filter(|_| is_own),
+            conversation_id: claim.recipients_conversation().map(str::to_owned),
             correlation_id: claim.correlation_id.clone(),
             title: claim.subject.clone(),
             message: claim.message.clone().unwrap_or_default(),
@@ -115,13 +113,12 @@ impl Executor {
         Ok(self.admit(draft, source).await?.map_err(|free| limited(free, now)))
     }
 
-    /// Holds a message until the recipient's quiet hours end: an inbox item, and one delivery on this channel.
+    /// Holds a message until the recipient's quiet hours end: an inbox item, and one delivery of the whole text on this
+    /// channel, which is checked again when it is due.
     async fn defer(
         &mut self,
         claim: &NotifyClaim,
         user_id: &str,
-        target: &str,
-        until: Time,
         inbox_item: Option<NotificationId>,
         source: &mut impl RowSource,
     ) -> Result<Admission, StoreError> {
@@ -129,12 +126,17 @@ impl Executor {
             Ok(id) => id,
             Err(error) => return Ok(Admission::Refused(error)),
         };
-        let content = DeliveryContent::Notification(notification_id);
-        let planned = self.new_delivery(user_id, &claim.channel, target.to_owned(), content);
-        let delivery = Delivery { held_by: Some(Hold::QuietHours), not_before: until, ..planned };
-        self.changes.people.deliveries.insert(delivery.id, delivery);
+        // As it stands in the settings: when it is due, it is compared with them.
+        let target = self.people[user_id].settings.channel(claim.channel.as_str()).target.unwrap_or_default();
+        let message = DirectMessage {
+            origin: claim.origin.clone(),
+            subject: claim.subject.clone(),
+            message: claim.message.clone().unwrap_or_default(),
+            needs_allowance: claim.on_behalf_of.as_deref() != Some(user_id),
+        };
+        let deliver_at = self.deliver_direct(user_id, &claim.channel, target, notification_id, message);
         let reason = "the recipient's quiet hours".to_owned();
-        Ok(Admission::Deferred { notification_id, ending: NotifyEnding::Deferred { deliver_at: until, reason } })
+        Ok(Admission::Deferred { notification_id, ending: NotifyEnding::Deferred { deliver_at, reason } })
     }
 
     /// Why a target that is nobody's gets nothing now: the hourly limit of a person counts per target too.

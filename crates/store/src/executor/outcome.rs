@@ -1,5 +1,7 @@
 //! The outcome of a delivery attempt, and the notifications about a failed one.
 
+use std::slice;
+
 use bellwire_core::event::HUB;
 use bellwire_core::retry::Next;
 use bellwire_core::{Event, Severity, Time};
@@ -11,6 +13,7 @@ use super::publish::EventTargets;
 use super::{Executor, RowSource};
 use crate::command::{Caller, IdempotencyKey, IncomingEvent};
 use crate::error::{ErrorKind, StoreError};
+use crate::notify::LedgerDecision;
 use crate::people::{AttemptEnd, AttemptOutcome, Delivery, DeliveryState, InboxItem};
 use crate::rows::MailboxKey;
 
@@ -43,6 +46,7 @@ impl Executor {
         let (state, reason) = match finish.outcome {
             AttemptOutcome::Sent => {
                 self.settle(&ours, DeliveryState::Sent, None, None);
+                self.record_direct(&ours, LedgerDecision::Delivered, None, source).await?;
                 return Ok((true, None));
             }
             AttemptOutcome::Interrupted => {
@@ -145,7 +149,9 @@ impl Executor {
             let message = format!("this delivery is {}; only one that waits can be cancelled", delivery.state.as_str());
             return Err(StoreError::new(ErrorKind::Conflict, message));
         }
-        self.settle(&[delivery], DeliveryState::Cancelled, Some("cancelled on request"), None);
+        let reason = "cancelled on request";
+        self.settle(slice::from_ref(&delivery), DeliveryState::Cancelled, Some(reason), None);
+        self.record_direct(&[delivery], LedgerDecision::Refused, Some(reason), source).await?;
         Ok(self.changes.people.deliveries[&id].clone())
     }
 
@@ -271,6 +277,11 @@ impl Executor {
         }
 
         self.settle(deliveries, state, Some(reason), None);
+        let decision = match state {
+            DeliveryState::Unknown => LedgerDecision::Unknown,
+            _ => LedgerDecision::Failed,
+        };
+        self.record_direct(deliveries, decision, Some(reason), source).await?;
         let is_off =
             note == FailureNote::ChannelIsOff && self.switch_off(&first.user_id, &first.channel, &first.target);
         if note != FailureNote::Given {

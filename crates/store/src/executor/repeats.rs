@@ -84,9 +84,8 @@ impl Executor {
             Some(verdicts) => Some(verdicts),
             None => source.verdicts(repeats.event).await?,
         };
-        // What is decided for a person is decided for no agent.
         let of_person = verdicts.iter().flat_map(|verdicts| verdicts.iter());
-        let mut of_person = of_person.filter(|one| one.agent.is_empty() && *one.subscriber == *repeats.subscriber);
+        let mut of_person = of_person.filter(|one| one.agent.is_none() && *one.subscriber == *repeats.subscriber);
         Ok(of_person.find_map(|decision| decision.notification_id).map(NotificationId))
     }
 }

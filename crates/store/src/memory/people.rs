@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, DirectMessage, InboxChange, InboxItem,
-    InboxQuery, KnownPerson, LoadedPerson, PeopleChanges, PersonTrace, Reminder, UNREAD_COUNTED_MAX, WaitingDeliveries,
+    InboxQuery, KnownPerson, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder, UNREAD_COUNTED_MAX,
     due_toasts,
 };
 use crate::single_writer::PeopleReader;
@@ -32,8 +32,14 @@ pub(super) struct PeopleTables {
 }
 
 impl PeopleTables {
-    pub(super) fn commit(&mut self, changes: &PeopleChanges) {
+    /// Returns the change of the numbers of waiting deliveries.
+    pub(super) fn commit(&mut self, changes: &PeopleChanges) -> OutboxCounts {
         self.chats.commit(&changes.chats);
+        let mut outbox = OutboxCounts::default();
+        for row in changes.deliveries.values() {
+            self.deliveries.get(&row.id).into_iter().for_each(|before| outbox.replace(before));
+            outbox.write(row);
+        }
         self.inbox.extend(changes.inbox.iter().map(|(id, item)| (*id, item.clone())));
         self.positions.extend(changes.positions.iter().map(|(user, position)| (user.clone(), *position)));
         self.deliveries.extend(changes.deliveries.iter().map(|(id, row)| (*id, row.clone())));
@@ -47,6 +53,7 @@ impl PeopleTables {
                 None => drop(self.confirmations.remove(key)),
             }
         }
+        outbox
     }
 
     /// The person's notifications with these ids, which come from the verdicts on an event.
@@ -68,8 +75,11 @@ impl PeopleTables {
         own.into_iter().sum::<usize>() + self.reminders.len() + self.confirmations.len()
     }
 
-    pub(super) fn erase(&mut self, user: &str) {
+    /// Returns the change of the numbers of waiting deliveries.
+    pub(super) fn erase(&mut self, user: &str) -> OutboxCounts {
         self.chats.erase(user);
+        let mut outbox = OutboxCounts::default();
+        self.deliveries.values().filter(|row| row.user_id == user).for_each(|row| outbox.replace(row));
         self.settings.remove(user);
         self.inbox.retain(|_, item| item.user_id != user);
         self.positions.remove(user);
@@ -77,6 +87,14 @@ impl PeopleTables {
         self.direct_messages.retain(|id, _| self.deliveries.contains_key(id));
         self.reminders.retain(|_, row| row.user_id != user);
         self.confirmations.retain(|(owner, _), _| **owner != *user);
+        outbox
+    }
+
+    /// Counts the waiting deliveries.
+    pub(super) fn outbox(&self) -> OutboxCounts {
+        let mut outbox = OutboxCounts::default();
+        self.deliveries.values().for_each(|row| outbox.write(row));
+        outbox
     }
 
     /// Deletes items read before this time, and deliveries and reminders that ended before it.
@@ -386,17 +404,6 @@ impl PeopleReader for Memory {
         let is_of = |row: &&Delivery| row.content.notification_id().is_some_and(|id| ids.contains(&id));
         let theirs = tables.people.deliveries.values().filter(|row| row.user_id == user_id).filter(is_of);
         Ok(theirs.take(limit).cloned().collect())
-    }
-
-    async fn outbox(&self) -> Result<Vec<WaitingDeliveries>, StoreError> {
-        let tables = self.lock();
-        let mut channels: BTreeMap<ChannelName, (usize, Time)> = BTreeMap::new();
-        for row in tables.people.waiting() {
-            let (count, oldest) = channels.entry(row.channel.clone()).or_insert((0, row.not_before));
-            (*count, *oldest) = (*count + 1, row.not_before.min(*oldest));
-        }
-        let waiting = |(channel, (count, oldest))| WaitingDeliveries { channel, count, oldest };
-        Ok(channels.into_iter().map(waiting).collect())
     }
 
     async fn oldest_delivery(&self, channel: &ChannelName) -> Result<Option<Time>, StoreError> {

@@ -31,6 +31,16 @@ pub struct LedgerDraft {
     pub request_id: Option<Uuid>,
 }
 
+impl LedgerDraft {
+    /// In characters: how much of an error the ledger keeps.
+    const REASON_MAX: usize = 200;
+
+    /// A reason, cut to the length that the ledger keeps.
+    pub(crate) fn short(reason: &str) -> String {
+        reason.chars().take(Self::REASON_MAX).collect()
+    }
+}
+
 /// What was decided on a request.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LedgerDecision {
@@ -124,6 +134,8 @@ pub struct OriginSums {
 }
 
 impl OriginSums {
+    /// The span over which origins are judged.
+    pub const RECENT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
     /// With fewer decisions than this, nothing is concluded.
     const FLAGGED_FROM: u64 = 3;
 

@@ -38,6 +38,14 @@ pub struct NotifyClaim {
     pub subject: Option<String>,
 }
 
+impl NotifyClaim {
+    /// The conversation it comes from, if it is the recipient's. Another person's means nothing to them.
+    pub fn recipients_conversation(&self) -> Option<&str> {
+        let is_own = self.recipient.user_id().is_some_and(|user_id| self.on_behalf_of.as_deref() == Some(user_id));
+        self.conversation_id.as_deref().filter(|_| is_own)
+    }
+}
+
 /// What happens to a `send` in the recipient's quiet hours.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum InQuietHours {

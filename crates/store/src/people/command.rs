@@ -78,7 +78,6 @@ PutPairingCode(user_id: String, channel: ChannelName, code: Vec<u8>, idempotency
     HandleUpdate(command: Box<UpdateCommand>) -> UpdateOutcome => handle_update;
     PutButtons(buttons: Vec<NewButton>) -> () => put_buttons;
     PutChatMessage(message: ChatMessage) -> () => put_chat_message;
-    ChatMessage(chat: ChatKey, message_id: i64) -> Option<ChatMessage> => chat_message;
     DueEdits(channel: ChannelName, limit: usize) -> Vec<MessageEdit> => due_edits;
     FinishEdit(chat: ChatKey, message_id: i64, end: EditEnd) -> () => finish_edit;
     TakeLease(name: String, holder: String, ttl_ms: u64) -> Option<i64> => take_lease;

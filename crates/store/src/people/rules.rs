@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use bellwire_core::notify::normalized_target;
 use bellwire_core::person::ChannelName;
 use bellwire_core::retry::RetryPolicy;
 
@@ -21,7 +22,8 @@ pub struct PeopleRules {
     pub toasts_per_hour: u64,
     /// The configured channels. Nothing is planned on any other.
     pub channels: BTreeMap<ChannelName, ChannelRules>,
-    /// The targets that the operator allows to an origin besides those of the person it works for.
+    /// The targets that the operator allows to an origin besides those of the person it works for, in their normal form
+    /// ([`normalized_target`]).
     pub allowed_targets: BTreeMap<String, BTreeSet<(ChannelName, String)>>,
     /// The retry schedule of failed deliveries.
     pub retry: RetryPolicy,
@@ -61,7 +63,7 @@ impl PeopleRules {
     /// Whether the operator allows this target to this origin.
     pub(crate) fn allows(&self, origin: &str, channel: &ChannelName, target: &str) -> bool {
         let targets = self.allowed_targets.get(origin);
-        targets.is_some_and(|targets| targets.contains(&(channel.clone(), target.to_owned())))
+        targets.is_some_and(|targets| targets.contains(&(channel.clone(), normalized_target(target))))
     }
 
     /// The lease of a started attempt on a channel.

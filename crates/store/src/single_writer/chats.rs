@@ -46,10 +46,6 @@ impl<R: Reader> Chats for SingleWriterStore<R> {
         self.command(|reply| PeopleCommand::PutChatMessage { message, reply })
     }
 
-    fn chat_message(&self, chat: ChatKey, message_id: i64) -> StoreFuture<'_, Option<ChatMessage>> {
-        self.command(move |reply| PeopleCommand::ChatMessage { chat, message_id, reply })
-    }
-
     fn due_edits(&self, channel: ChannelName, limit: usize) -> StoreFuture<'_, Vec<MessageEdit>> {
         self.command(move |reply| PeopleCommand::DueEdits { channel, limit, reply })
     }

@@ -1,4 +1,5 @@
 use std::future::Future;
+use std::sync::PoisonError;
 
 use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
@@ -70,8 +71,6 @@ pub trait PeopleReader {
         ids: &[NotificationId],
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
-    /// The channels with waiting deliveries, by name.
-    fn outbox(&self) -> impl Future<Output = Result<Vec<WaitingDeliveries>, StoreError>> + Send;
     /// The earliest due time of the deliveries that wait on a channel.
     fn oldest_delivery(&self, channel: &ChannelName) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
 }
@@ -326,7 +325,17 @@ impl<R: Reader> People for SingleWriterStore<R> {
     }
 
     fn outbox(&self) -> StoreFuture<'_, Vec<WaitingDeliveries>> {
-        Box::pin(self.reader.outbox())
+        Box::pin(async move {
+            let waiting = self.writer.outbox.lock().unwrap_or_else(PoisonError::into_inner).waiting();
+            let mut outbox = Vec::with_capacity(waiting.len());
+            for (channel, count) in waiting {
+                // None: the last one was claimed after the count was read.
+                if let Some(oldest) = self.reader.oldest_delivery(&channel).await? {
+                    outbox.push(WaitingDeliveries { channel, count, oldest });
+                }
+            }
+            Ok(outbox)
+        })
     }
 
     fn oldest_delivery(&self, channel: ChannelName) -> StoreFuture<'_, Option<Time>> {

@@ -15,9 +15,11 @@ use bellwire_core::Time;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
+use super::people_write::channel;
 use super::{BUSY, SqliteWriter, failed, row_count, transaction};
 use crate::erasing::user_digest;
 use crate::error::StoreError;
+use crate::people::OutboxCounts;
 use crate::writer::{EraseProgress, Erased};
 
 /// At most this many bytes of events are deleted in one step: zeroing large payloads takes as long as writing them.
@@ -67,13 +69,15 @@ impl TableCursor {
     }
 }
 
-/// The rows of a person that are due or claimed by timers and workers, and their mailboxes. They go first.
-const FIRST: [&str; 6] = [
+/// The rows of a person that are due or claimed by timers and workers, and their mailboxes, go first. Deleting a delivery
+/// returns its channel if it waited.
+const DELIVERIES: &str = "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE user_id = ?1 LIMIT ?2) \
+                          RETURNING IIF(state = 'waiting', channel, NULL)";
+const FIRST: [&str; 5] = [
     "DELETE FROM notify_requests WHERE key IN (SELECT key FROM notify_requests WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM notify_requests WHERE key IN (SELECT key FROM notify_requests WHERE on_behalf_of = ?1 LIMIT ?2)",
     "DELETE FROM reminders WHERE id IN (SELECT id FROM reminders WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM direct_messages WHERE delivery_id IN (SELECT delivery_id FROM direct_messages WHERE user_id = ?1 LIMIT ?2)",
-    "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE user_id = ?1 LIMIT ?2)",
     "DELETE FROM mailboxes WHERE rowid IN (SELECT rowid FROM mailboxes WHERE owner = ?1 LIMIT ?2)",
 ];
 const EVENTS: &str = "SELECT rowid, COALESCE(OCTET_LENGTH(payload), 0), COALESCE(OCTET_LENGTH(verdicts), 0), \
@@ -152,7 +156,7 @@ impl SqliteWriter {
             }
             Ok(deleted)
         });
-        let Deleted { rows, looked, pending, all } = erased.map_err(failed)?;
+        let Deleted { rows, looked, pending, outbox, all } = erased.map_err(failed)?;
         self.log.committed(plan);
         if is_first {
             self.log.forget(user);
@@ -163,7 +167,7 @@ impl SqliteWriter {
             true => self.end_erasure(user).unwrap_or_else(|error| EraseProgress::Failed(failed(error))),
             false => EraseProgress::More,
         };
-        Ok(Erased { rows: moved + rows, looked, pending, progress })
+        Ok(Erased { rows: moved + rows, looked, pending, outbox, progress })
     }
 
     /// Ends an erasure whose rows are deleted: removes their pages from the write-ahead log, then the record of the
@@ -205,13 +209,16 @@ struct Deleted {
     looked: usize,
     /// How many of the deleted rows were pending notifications.
     pending: usize,
+    /// The change of the numbers of waiting deliveries.
+    outbox: OutboxCounts,
     /// Whether no row is left.
     all: bool,
 }
 
 /// Deletes about `limit` rows of a person.
 fn rows(connection: &Connection, user: &str, limit: usize, tables: &mut TableCursor) -> rusqlite::Result<Deleted> {
-    let mut step = Deleted { rows: 0, looked: 0, pending: 0, all: false };
+    let mut step = Deleted { rows: 0, looked: 0, pending: 0, outbox: OutboxCounts::default(), all: false };
+    deliveries(connection, user, limit, &mut step)?;
     for sql in FIRST {
         step.rows += some(connection, sql, user, limit - step.rows)?;
     }
@@ -233,6 +240,16 @@ fn some(connection: &Connection, sql: &str, user: &str, limit: usize) -> rusqlit
         return Ok(0);
     }
     connection.prepare_cached(sql)?.execute(params![user, row_count(limit)])
+}
+
+fn deliveries(connection: &Connection, user: &str, limit: usize, step: &mut Deleted) -> rusqlite::Result<()> {
+    let mut delete = connection.prepare_cached(DELIVERIES)?;
+    let mut deleted = delete.query(params![user, row_count(limit)])?;
+    while let Some(row) = deleted.next()? {
+        step.rows += 1;
+        channel(row.get_ref(0)?).iter().for_each(|channel| step.outbox.add(channel, -1));
+    }
+    Ok(())
 }
 
 /// Reads the next events, and deletes those of the person with their dependent rows.
@@ -317,8 +334,8 @@ mod tests {
         let file = Connection::open_in_memory().unwrap();
         MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
         let of_tables = [EVENTS, EVENT, NOTIFICATIONS, NOTIFICATION];
-        let statements =
-            of_tables.into_iter().chain(FIRST).chain(OF_EVENT).chain(super::super::chats::ERASED).chain(LAST);
+        let first = of_tables.into_iter().chain([DELIVERIES]).chain(FIRST);
+        let statements = first.chain(OF_EVENT).chain(super::super::chats::ERASED).chain(LAST);
         for sql in statements {
             let mut plan = file.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let values = vec!["1"; plan.parameter_count()];
@@ -346,12 +363,8 @@ mod tests {
         let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
         let mut query = file.prepare(tables).unwrap();
         let all: BTreeSet<String> = query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-        let statements = [EVENT, NOTIFICATION]
-            .into_iter()
-            .chain(FIRST)
-            .chain(OF_EVENT)
-            .chain(super::super::chats::ERASED)
-            .chain(LAST);
+        let first = [EVENT, NOTIFICATION, DELIVERIES].into_iter().chain(FIRST);
+        let statements = first.chain(OF_EVENT).chain(super::super::chats::ERASED).chain(LAST);
         let erased = statements.map(|sql| sql.split(' ').nth(2).unwrap().to_owned());
         let erased: BTreeSet<String> = erased.collect();
         assert_eq!(documented("removed"), erased);

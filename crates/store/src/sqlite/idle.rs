@@ -280,6 +280,8 @@ mod tests {
             (WAS_ACTIVE, "conversations_by_user"),
             (super::super::people_write::PRUNED_UNREAD, "inbox_unread_by_age"),
             (super::super::people_write::PRUNED_UNREAD, "deliveries_by_notification"),
+            (super::super::people_write::WAITED, "deliveries"),
+            (super::super::people_read::OLDEST_DELIVERY, "deliveries_waiting_by_channel"),
         ];
         for (sql, index) in found {
             let mut plan = file.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();

@@ -11,25 +11,18 @@
 
 mod change;
 mod difference;
+mod plan;
+mod start;
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Bound;
 
 use bellwire_core::Time;
-use rusqlite::{Connection, Row, params};
+use rusqlite::Row;
 
-use crate::error::StoreError;
 use crate::keys::KeyedMap;
-use crate::rows::{ConversationKey, MailboxKey, MailboxRow};
-use change::{Image, MailboxChange};
-
-/// Old records are removed in portions of about this fraction of the maximum log size.
-const REMOVED_PART: usize = 64;
-const REMOVED_MIN: usize = 1024;
-/// About how many mailboxes one commit may write to their rows.
-const MOVED_MAX: usize = 4_096;
-/// Records have consecutive numbers. A gap larger than this is damage, not removed records.
-const GAP_MAX: i64 = 1_000_000;
+use crate::rows::{ConversationKey, MailboxKey};
+use change::Image;
 
 /// The log and the latest state of its mailboxes, in memory.
 #[derive(Default)]
@@ -52,9 +45,6 @@ pub(super) struct MailboxLog {
     /// The buffer of the last record, reused because the system would page in a new one for each commit.
     buffer: Vec<u8>,
 }
-
-/// The largest buffer that is kept from one commit to the next, in bytes.
-const BUFFER_MAX: usize = 4 * 1024 * 1024;
 
 /// A position in the table of mailboxes ordered by due time: the time in milliseconds and the rowid. Many rows may have the
 /// same time.
@@ -79,27 +69,6 @@ struct Logged {
     difference_bytes: usize,
 }
 
-/// What a commit writes to the log, and how the log changes after it succeeded.
-pub(super) struct LogPlan {
-    number: i64,
-    /// The new record; empty if no mailbox changed.
-    record: Vec<u8>,
-    changes: Vec<Changed>,
-    /// The mailboxes that the record marks as deleted.
-    deleted: Vec<MailboxKey>,
-    /// Records up to this number are removed.
-    remove_until: Option<i64>,
-    /// The mailboxes whose base record is removed, so that they are written to their rows.
-    moving_to_rows: Vec<MailboxKey>,
-}
-
-impl LogPlan {
-    /// About how many rows it writes.
-    pub(super) fn work(&self) -> usize {
-        self.changes.len() + self.moving_to_rows.len()
-    }
-}
-
 struct Changed {
     key: MailboxKey,
     image: Image,
@@ -111,54 +80,6 @@ impl MailboxLog {
     /// Sets the maximum size.
     pub(super) fn keeping(self, bytes_max: usize) -> Self {
         Self { bytes_max, ..self }
-    }
-
-    /// Reads the log of a database.
-    pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
-        let bytes_max = crate::Sizes::default().mailbox_log_bytes;
-        let mut log = Self { first: 1, bytes_max, ..Self::default() };
-        // Mailboxes whose base record was removed: their row has the latest state, and their remaining changes are
-        // skipped.
-        let mut moved: KeyedMap<MailboxKey, i64> = KeyedMap::default();
-        let mut query =
-            connection.prepare("SELECT sequence, changes FROM mailbox_log ORDER BY sequence").map_err(super::failed)?;
-        let mut rows = query.query([]).map_err(super::failed)?;
-        while let Some(row) = rows.next().map_err(super::failed)? {
-            let number: i64 = row.get(0).map_err(super::failed)?;
-            let record = row.get_ref(1).map_err(super::failed)?.as_blob().ok();
-            if log.records.is_empty() {
-                log.first = number;
-            }
-            let is_next = (1..i64::MAX / 2).contains(&number) && number - log.next() < GAP_MAX;
-            let changes = record.and_then(MailboxChange::read).filter(|_| is_next);
-            let (Some(record), Some(changes)) = (record, changes) else { return Err(unreadable(number)) };
-            while log.next() < number {
-                log.records.push_back(Record::default());
-            }
-            let mut changed = Vec::with_capacity(changes.len());
-            for (change, bytes) in changes {
-                let key = change.key();
-                if change.is_deleted() {
-                    log.remove(&key);
-                    moved.remove(&key);
-                    continue;
-                }
-                let known = log.mailboxes.get(&key).filter(|known| known.latest == change.before);
-                let image = match known {
-                    _ if change.before == 0 => change.full(),
-                    Some(known) => change.apply(&known.image),
-                    None if change.before < log.first || moved.get(&key) == Some(&change.before) => {
-                        moved.insert(key, number);
-                        continue;
-                    }
-                    None => Image::damaged(),
-                };
-                let full = known.is_none();
-                changed.push(Changed { key, image, full, bytes });
-            }
-            log.append(record.len(), changed);
-        }
-        Ok(log)
     }
 
     /// The number of the next record.
@@ -223,66 +144,6 @@ impl MailboxLog {
         self.due_rows = Some((checked_until, found));
     }
 
-    /// Plans the commit of these rows.
-    pub(super) fn plan(&mut self, rows: &[(MailboxKey, MailboxRow)]) -> LogPlan {
-        let last = self.remove_until();
-        let mut record = std::mem::take(&mut self.buffer);
-        let mut changes = Vec::with_capacity(rows.len());
-        for (key, row) in rows {
-            let image = Image::of(row);
-            // Write a difference, unless the base is removed or the differences are as large as the image.
-            let goes_on =
-                |logged: &&Logged| last.is_none_or(|last| logged.base > last) && logged.difference_bytes < image.len();
-            let before = self.mailboxes.get(key).filter(goes_on).map(|logged| (logged.latest, &logged.image));
-            let bytes = MailboxChange::write(key, &image, before, &mut record);
-            changes.push(Changed { key: key.clone(), image, full: before.is_none(), bytes });
-        }
-        let mut moving_to_rows = last.map_or_else(Vec::new, |last| self.based_on_records_until(last));
-        if !moving_to_rows.is_empty() {
-            let here: HashSet<&MailboxKey> = rows.iter().map(|(key, _)| key).collect();
-            moving_to_rows.retain(|key| !here.contains(key));
-        }
-        LogPlan { number: self.next(), record, changes, deleted: Vec::new(), remove_until: last, moving_to_rows }
-    }
-
-    /// Plans to remove the records below this number, at most about `limit` mailboxes and records. The mailboxes of an
-    /// erased person are not written to their rows. A mailbox may be written to its row before its record can be
-    /// removed; until then both have the same state.
-    pub(super) fn plan_until(&self, until: i64, limit: usize, erased: Option<&str>) -> LogPlan {
-        let (mut last, mut moving_to_rows) = (None, Vec::new());
-        for ((number, record), left) in (self.first..until).zip(&self.records).zip((1..=limit).rev()) {
-            let is_here = |key: &&MailboxKey| self.mailboxes.get(key).is_some_and(|logged| logged.base == number);
-            let mut here = record.full.iter().filter(is_here).filter(|key| erased != Some(&**key.owner()));
-            moving_to_rows.extend(here.by_ref().take(left.saturating_sub(moving_to_rows.len())).cloned());
-            if here.next().is_some() {
-                break;
-            }
-            last = Some(number);
-        }
-        LogPlan {
-            number: self.next(),
-            record: Vec::new(),
-            changes: Vec::new(),
-            deleted: Vec::new(),
-            remove_until: last,
-            moving_to_rows,
-        }
-    }
-
-    /// Plans a record that marks these mailboxes as deleted.
-    pub(super) fn plan_deletion(&self, deleted: Vec<MailboxKey>) -> LogPlan {
-        let mut record = Vec::new();
-        deleted.iter().for_each(|key| MailboxChange::write_deleted(key, &mut record));
-        LogPlan {
-            number: self.next(),
-            record,
-            changes: Vec::new(),
-            deleted,
-            remove_until: None,
-            moving_to_rows: Vec::new(),
-        }
-    }
-
     /// The mailboxes of a conversation that are in the log, behind this agent: its own agent's, then the others in order.
     pub(super) fn in_conversation<'a>(
         &'a self,
@@ -321,62 +182,6 @@ impl MailboxLog {
         for key in theirs {
             self.remove(&key);
         }
-    }
-
-    /// The last record to remove with the next commit: records that are no mailbox's base, once they are large enough,
-    /// and the oldest records if the log is too long.
-    fn remove_until(&self) -> Option<i64> {
-        let at_once = removed_at_once(self.bytes_max);
-        let too_many = self.bytes.saturating_sub(self.bytes_max);
-        let (mut last, mut bytes, mut moved) = (self.first - 1, 0, 0);
-        for record in &self.records {
-            let is_needed = record.needed > 0 && (too_many < at_once || moved >= MOVED_MAX);
-            if is_needed || bytes >= too_many.max(at_once) {
-                break;
-            }
-            (last, bytes, moved) = (last + 1, bytes + record.bytes, moved + record.needed);
-        }
-        (bytes >= at_once || moved > 0).then_some(last)
-    }
-
-    /// The mailboxes whose base is one of the records up to this one.
-    fn based_on_records_until(&self, last: i64) -> Vec<MailboxKey> {
-        let removed = (self.first..=last).zip(&self.records);
-        let based = removed.flat_map(|(number, record)| {
-            let here = move |key: &&MailboxKey| self.mailboxes.get(key).is_some_and(|logged| logged.base == number);
-            record.full.iter().filter(here).cloned()
-        });
-        based.collect()
-    }
-
-    /// Applies a plan after its commit has succeeded.
-    pub(super) fn committed(&mut self, plan: LogPlan) {
-        let last = plan.remove_until.unwrap_or(0);
-        for key in &plan.deleted {
-            self.remove(key);
-        }
-        if !plan.record.is_empty() {
-            self.append(plan.record.len(), plan.changes);
-        }
-        plan.moving_to_rows.iter().for_each(|key| self.moved_to_row(key));
-        while self.first <= last {
-            let Some(record) = self.records.pop_front() else { break };
-            self.bytes -= record.bytes;
-            self.first += 1;
-        }
-        if plan.record.capacity() <= BUFFER_MAX {
-            self.buffer = plan.record;
-            self.buffer.clear();
-        }
-    }
-
-    /// Removes a mailbox that was written to its row.
-    fn moved_to_row(&mut self, key: &MailboxKey) {
-        let Some(due_at) = self.remove(key) else { return };
-        // If it is due, it was not handled yet, so the next query must find its row.
-        let before = (due_at.as_millis().saturating_sub(1), i64::MAX);
-        self.rows_checked_until = self.rows_checked_until.min(before);
-        self.due_rows.iter_mut().for_each(|(at, _)| *at = (*at).min(before));
     }
 
     /// Removes a mailbox from memory. Returns its due time.
@@ -435,43 +240,6 @@ impl MailboxLog {
     fn record_index(&self, number: i64) -> Option<usize> {
         usize::try_from(number - self.first).ok()
     }
-
-    /// Writes a plan.
-    pub(super) fn write(&self, connection: &Connection, plan: &LogPlan) -> rusqlite::Result<()> {
-        if !plan.record.is_empty() {
-            let mut insert = connection.prepare_cached("INSERT INTO mailbox_log (sequence, changes) VALUES (?, ?)")?;
-            insert.execute(params![plan.number, plan.record])?;
-        }
-        for key in &plan.moving_to_rows {
-            if let Some(logged) = self.mailboxes.get(key) {
-                write_row(connection, key, &logged.image)?;
-            }
-        }
-        let Some(last) = plan.remove_until else { return Ok(()) };
-        connection.prepare_cached("DELETE FROM mailbox_log WHERE sequence <= ?1")?.execute([last]).map(drop)
-    }
-}
-
-/// The error for an unreadable record, with the statement that empties it. Afterwards, mailboxes that depend on it are
-/// reported as damaged. The record must not be deleted: if it were the first one, older rows would count as the latest
-/// state.
-fn unreadable(number: i64) -> StoreError {
-    super::damaged(&format!(
-        "mailbox_log {number}; restore a backup, or go on without what it says: \
-         UPDATE mailbox_log SET changes = x'' WHERE sequence = {number}"
-    ))
-}
-
-fn write_row(connection: &Connection, key: &MailboxKey, image: &Image) -> rusqlite::Result<()> {
-    let mut upsert = connection.prepare_cached(
-        "INSERT INTO mailboxes (owner, conversation_id, agent, state, pending, due_at) VALUES (?, ?, ?, ?, ?, ?) \
-         ON CONFLICT (owner, conversation_id, agent) DO UPDATE SET state = excluded.state, \
-         pending = excluded.pending, due_at = excluded.due_at",
-    )?;
-    let (state, pending) = image.parts();
-    let due_at = image.due_at().as_millis();
-    let (owner, conversation, agent) = key.columns();
-    upsert.execute(params![owner, conversation, agent, state, pending, due_at]).map(drop)
 }
 
 /// The key of a mailbox in three columns, starting with this one.
@@ -480,23 +248,19 @@ pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<MailboxKey> 
     Ok(MailboxKey::from_columns(text(column)?, text(column + 1)?, text(column + 2)?))
 }
 
-/// About how many bytes of old records one commit removes from a log of this size.
-fn removed_at_once(bytes_max: usize) -> usize {
-    (bytes_max / REMOVED_PART).max(REMOVED_MIN)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 mod tests {
-    use bellwire_core::{Ids, NotificationId};
+    use bellwire_core::NotificationId;
+    use rusqlite::Connection;
 
     use super::*;
+    use crate::rows::MailboxRow;
 
-    const KEPT: usize = crate::Sizes::SMALL.mailbox_log_bytes;
-    const REMOVED: usize = REMOVED_MIN;
+    pub(super) const KEPT: usize = crate::Sizes::SMALL.mailbox_log_bytes;
 
     /// A file with nothing in it but mailboxes.
-    fn file() -> Connection {
+    pub(super) fn file() -> Connection {
         let file = Connection::open_in_memory().unwrap();
         let tables = "CREATE TABLE mailboxes (owner TEXT, conversation_id TEXT, agent TEXT, state BLOB, pending BLOB, \
                       due_at BIGINT, PRIMARY KEY (owner, conversation_id, agent)); \
@@ -505,23 +269,23 @@ mod tests {
         file
     }
 
-    fn mailbox(id: &str) -> MailboxKey {
+    pub(super) fn mailbox(id: &str) -> MailboxKey {
         MailboxKey::new(&ConversationKey::new("ada", id), "main")
     }
 
-    fn row_of(id: &str, state: Vec<u8>, due_at: i64) -> (MailboxKey, MailboxRow) {
+    pub(super) fn row_of(id: &str, state: Vec<u8>, due_at: i64) -> (MailboxKey, MailboxRow) {
         (mailbox(id), MailboxRow { state, pending: Vec::new(), due_at: Time::from_millis(due_at) })
     }
 
-    fn row(id: &str, due_at: i64) -> (MailboxKey, MailboxRow) {
+    pub(super) fn row(id: &str, due_at: i64) -> (MailboxKey, MailboxRow) {
         row_of(id, vec![7; 100], due_at)
     }
 
-    fn log() -> MailboxLog {
+    pub(super) fn log() -> MailboxLog {
         MailboxLog::read(&file()).unwrap().keeping(KEPT)
     }
 
-    fn commit(log: &mut MailboxLog, file: &Connection, rows: &[(MailboxKey, MailboxRow)]) {
+    pub(super) fn commit(log: &mut MailboxLog, file: &Connection, rows: &[(MailboxKey, MailboxRow)]) {
         let plan = log.plan(rows);
         log.write(file, &plan).unwrap();
         log.committed(plan);
@@ -536,7 +300,7 @@ mod tests {
     }
 
     /// What a start would find: each mailbox, wherever it is.
-    fn found(file: &Connection) -> Vec<(MailboxKey, Image)> {
+    pub(super) fn found(file: &Connection) -> Vec<(MailboxKey, Image)> {
         let log = MailboxLog::read(file).unwrap().keeping(KEPT);
         let mut found: Vec<_> = log.mailboxes.iter().map(|(key, logged)| (key.clone(), logged.image.clone())).collect();
         let mut query =
@@ -550,97 +314,6 @@ mod tests {
         found.extend(placed.unwrap().map(Result::unwrap).filter(|(key, _)| !log.has(key)));
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         found
-    }
-
-    #[test]
-    fn a_start_finds_the_latest_state_of_every_mailbox() {
-        let (file, mut log) = (file(), log());
-        let (mut newest, mut ids) = (std::collections::BTreeMap::new(), Ids::seeded(1));
-        for round in 0..400_usize {
-            // Some change in every commit, some now and then, one only once; the first keep growing and shrinking.
-            let changing = [round % 3, 10 + round % 17, 100 + (round == 5) as usize, 200 + round / 40];
-            let rows: Vec<_> = changing
-                .into_iter()
-                .map(|id| {
-                    let state = (0..40 + (round * id) % 300).flat_map(|at| ((at * at + id) as u16).to_le_bytes());
-                    let mut row = row_of(&id.to_string(), state.chain(round.to_le_bytes()).collect(), round as i64);
-                    row.1.pending = (0..round % 5).map(|_| ids.notification(Time::ZERO)).collect();
-                    row
-                })
-                .collect();
-            commit(&mut log, &file, &rows);
-            newest.extend(rows.into_iter().map(|(key, row)| (key, Image::of(&row))));
-            if round % 7 == 0 {
-                assert_eq!(found(&file), newest.clone().into_iter().collect::<Vec<_>>(), "after {round}");
-            }
-            if round % 50 == 49 {
-                log = MailboxLog::read(&file).unwrap().keeping(KEPT);
-            }
-        }
-        let placed: i64 = file.query_row("SELECT COUNT(*) FROM mailboxes", [], |row| row.get(0)).unwrap();
-        assert!(placed > 5, "some have come to rest");
-    }
-
-    #[test]
-    fn one_mailbox_that_changes_all_the_time_keeps_the_log_short() {
-        let (file, mut log) = (file(), log());
-        for round in 0..1_000 {
-            let state: Vec<u8> = (0..100_u32).map(|at| (at * at) as u8).chain(i32::to_le_bytes(round)).collect();
-            commit(&mut log, &file, &[row_of("chat", state, 1)]);
-            assert!(log.bytes < 2 * REMOVED, "{} bytes", log.bytes);
-        }
-        let kept: i64 = file.query_row("SELECT SUM(LENGTH(changes)) FROM mailbox_log", [], |row| row.get(0)).unwrap();
-        assert_eq!(kept, log.bytes as i64);
-    }
-
-    #[test]
-    fn a_mailbox_whose_change_is_missing_is_damaged_and_the_others_are_not() {
-        let (file, mut log) = (file(), log());
-        for number in [1, 2, 3] {
-            let mut state: Vec<u8> = (0..90).collect();
-            state[0] = number;
-            commit(&mut log, &file, &[row_of("chat", state, 5), row_of(&number.to_string(), vec![7; 90], 5)]);
-        }
-        file.execute("DELETE FROM mailbox_log WHERE sequence = 2", []).unwrap();
-        let log = MailboxLog::read(&file).unwrap().keeping(KEPT);
-        assert_eq!(log.newest(&mailbox("chat")), Some((&b""[..], &b""[..])));
-        assert_eq!(log.newest(&mailbox("3")), Some((&[7; 90][..], &b""[..])));
-        assert_eq!(log.due(Time::from_millis(9)).count(), 2, "nobody is kept busy with what is damaged");
-    }
-
-    #[test]
-    fn a_record_that_cannot_be_read_is_refused_and_without_it_nothing_old_passes_for_new() {
-        let (file, mut log) = (file(), log());
-        for number in 1..4 {
-            commit(&mut log, &file, &[row_of("chat", [&[number; 1][..], &[7; 90]].concat(), 5)]);
-        }
-        file.execute("UPDATE mailbox_log SET changes = x'05' WHERE sequence = 1", []).unwrap();
-        let refused = MailboxLog::read(&file).err().unwrap().message;
-        let advice = refused.split_once("go on without what it says: ").unwrap().1;
-        file.execute(advice, []).unwrap();
-        assert_eq!(MailboxLog::read(&file).unwrap().newest(&mailbox("chat")), Some((&b""[..], &b""[..])));
-        for number in [1 << 40, i64::MAX, 0, i64::MIN] {
-            file.execute("UPDATE mailbox_log SET sequence = ?1 WHERE sequence NOT IN (1, 2)", [number]).unwrap();
-            assert!(MailboxLog::read(&file).is_err(), "a number that was damaged takes neither memory nor the hub");
-        }
-    }
-
-    #[test]
-    fn unneeded_records_are_removed_in_small_steps() {
-        let (file, mut log) = (file(), log());
-        commit(&mut log, &file, &[row("idle", 1)]);
-        let before = log.first;
-        // The idle mailbox keeps all records in the log; they are removed after it was written to its row.
-        for round in 0..KEPT as u32 {
-            let state = (0..100_u32).map(|at| (at * at) as u8).chain(round.to_le_bytes()).collect();
-            let (first, bytes) = (log.first, log.bytes);
-            commit(&mut log, &file, &[row_of("busy", state, 1)]);
-            assert!(bytes < log.bytes + 3 * REMOVED, "from {bytes} bytes to {} at once", log.bytes);
-            if first == before && log.first > before {
-                return;
-            }
-        }
-        panic!("the log became {} bytes long", log.bytes);
     }
 
     #[test]
@@ -669,46 +342,5 @@ mod tests {
         assert_eq!(log.rows_checked_until(), (200, 7));
         log.set_due_rows((300, 9), vec![due(210, 1, "a"), due(210, 2, "b"), due(210, 3, "c")]);
         assert_eq!(log.rows_checked_until(), (210, 1), "the first was handled, and those of the same time will be");
-    }
-
-    #[test]
-    fn a_large_commit_is_trimmed_by_the_next_one() {
-        let (file, mut log) = (file(), log());
-        let many: Vec<_> = (0..1_000).map(|number| row(&number.to_string(), 50)).collect();
-        commit(&mut log, &file, &many);
-        commit(&mut log, &file, &[row("one", 50)]);
-        assert!(log.bytes <= KEPT + REMOVED, "{} bytes", log.bytes);
-    }
-
-    #[test]
-    fn records_leave_in_bounded_steps_and_take_nothing_of_an_erased_person_to_its_place() {
-        let (file, mut log) = (file(), log());
-        let bobs = |id: &str, state: u8, due_at: i64| {
-            let key = MailboxKey::new(&ConversationKey::new("bob", id), "main");
-            (key, MailboxRow { state: vec![state; 20], pending: Vec::new(), due_at: Time::from_millis(due_at) })
-        };
-        let first: Vec<_> = (0..7).map(|number| bobs(&number.to_string(), number, 5)).chain([row("hers", 5)]).collect();
-        commit(&mut log, &file, &first);
-        commit(&mut log, &file, &[bobs("0", 9, 6), row("hers too", 5)]);
-        let until = log.next();
-        log.forget("ada");
-        commit(&mut log, &file, &[bobs("later", 1, 5)]);
-        let mut steps = 0;
-        while !log.begins_at_or_after(until) {
-            let plan = log.plan_until(until, 3, Some("ada"));
-            assert!((1..=3).contains(&plan.moving_to_rows.len()), "{} mailboxes at once", plan.moving_to_rows.len());
-            log.write(&file, &plan).unwrap();
-            log.committed(plan);
-            steps += 1;
-        }
-        assert_eq!(steps, 3);
-        let left: i64 = file.query_row("SELECT COUNT(*) FROM mailbox_log", [], |row| row.get(0)).unwrap();
-        assert_eq!((left, log.bytes > 0), (1, true), "what came later is still there");
-        let mut expected: Vec<_> = first[1..7].iter().map(|(key, row)| (key.clone(), Image::of(row))).collect();
-        expected.extend([bobs("0", 9, 6), bobs("later", 1, 5)].map(|(key, row)| (key, Image::of(&row))));
-        expected.sort_by(|(one, _), (other, _)| one.cmp(other));
-        assert_eq!(found(&file), expected);
-        let more: Vec<_> = (0..50).map(|number| bobs(&number.to_string(), number, 5)).collect();
-        (0..5).for_each(|_| commit(&mut log, &file, &more));
     }
 }

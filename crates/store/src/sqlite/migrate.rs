@@ -169,6 +169,35 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn whose_target_an_address_is_is_known_of_settings_in_every_stored_form()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let steps = MIGRATIONS.iter().position(|(name, _)| *name == "0035_notify").unwrap_or_default();
+        let mut connection = as_of(
+            steps,
+            r#"INSERT INTO user_settings (user_id, settings_json, updated_at) VALUES
+                ('ada', '{"email":{"enabled":true,"address":" Ada@Example.org","confirmed":true},
+                          "telegram":{"enabled":true,"chat_id":77,"paired":true}}', 1),
+                ('bob', '{"channels":{"email":{"enabled":true,"target":"bob@example.org","verified":true},
+                          "telegram":{"enabled":false,"target":"-78","verified":true},
+                          "owl":{"enabled":false,"target":null,"verified":false}}}', 1),
+                ('eve', '{"channels":{"email":7},"email":{"address":null},"telegram":[]}', 1),
+                ('fay', '{"channels":[', 1), ('gil', '{}', 1), ('hal', '7', 1);"#,
+        )
+        .await?;
+        assert_eq!(run(&mut connection, Time::ZERO).await?, after(steps));
+        let rows = sqlx::query_as("SELECT user_id, channel, target FROM person_targets ORDER BY 1, 2");
+        let rows: Vec<(String, String, String)> = rows.fetch_all(&mut connection).await?;
+        let expected = [
+            ("ada", "email", "ada@example.org"),
+            ("ada", "telegram", "77"),
+            ("bob", "email", "bob@example.org"),
+            ("bob", "telegram", "-78"),
+        ];
+        assert_eq!(rows, expected.map(|(user, channel, target)| (user.into(), channel.into(), target.into())));
+        Ok(())
+    }
+
+    #[tokio::test]
     async fn a_boundary_that_could_be_guessed_is_replaced_and_that_is_noted() -> Result<(), Box<dyn std::error::Error>>
     {
         let mut connection = as_of(

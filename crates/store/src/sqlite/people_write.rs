@@ -1,10 +1,12 @@
 //! Writes the rows of people.
 
 use bellwire_core::Time;
+use bellwire_core::person::ChannelName;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 
 use super::insert::json;
-use crate::people::{Hold, PeopleChanges};
+use crate::people::{Hold, OutboxCounts, PeopleChanges};
 
 /// Retention of the inbox: read items, ended deliveries, ended reminders.
 pub(super) const PRUNED: [&str; 3] = [
@@ -18,18 +20,55 @@ pub(super) const PRUNED_UNREAD: &str = "DELETE FROM inbox WHERE (user_id, id) IN
      WHERE read_at IS NULL AND created_at < ?1 AND NOT EXISTS (SELECT 1 FROM deliveries AS open WHERE \
      open.notification_id = inbox.id AND open.state IN ('waiting', 'claimed', 'started')) ORDER BY created_at LIMIT ?2)";
 
-pub(super) fn write(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
+/// Whether a delivery waits, before a commit replaces it.
+pub(super) const WAITED: &str = "SELECT channel FROM deliveries WHERE id = ?1 AND state = 'waiting'";
+
+/// Returns the change of the numbers of waiting deliveries.
+pub(super) fn write(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<OutboxCounts> {
     inbox(connection, changes)?;
     positions(connection, changes)?;
+    let outbox = outbox_change(connection, changes)?;
     deliveries(connection, changes)?;
     direct_messages(connection, changes)?;
     reminders(connection, changes)?;
     confirmations(connection, changes)?;
-    super::chats::write(connection, &changes.chats)?;
+    super::chats_write::write(connection, &changes.chats)?;
     for (name, value) in &changes.secrets {
         connection.execute("INSERT INTO secrets (name, value) VALUES (?, ?)", params![name, value])?;
     }
-    Ok(())
+    Ok(outbox)
+}
+
+/// Counts the waiting deliveries.
+pub(super) fn outbox(connection: &Connection) -> rusqlite::Result<OutboxCounts> {
+    let sql = "SELECT channel, COUNT(*) FROM deliveries WHERE state = 'waiting' GROUP BY channel";
+    let mut outbox = OutboxCounts::default();
+    let mut query = connection.prepare(sql)?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let count = row.get(1)?;
+        channel(row.get_ref(0)?).iter().for_each(|channel| outbox.add(channel, count));
+    }
+    Ok(outbox)
+}
+
+/// The change of the numbers of waiting deliveries. It depends on the rows before the commit, so these are read.
+fn outbox_change(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<OutboxCounts> {
+    let mut outbox = OutboxCounts::default();
+    let mut waited = connection.prepare_cached(WAITED)?;
+    for row in changes.deliveries.values() {
+        let mut before = waited.query([row.id.as_bytes()])?;
+        while let Some(before) = before.next()? {
+            channel(before.get_ref(0)?).iter().for_each(|channel| outbox.add(channel, -1));
+        }
+        outbox.write(row);
+    }
+    Ok(outbox)
+}
+
+/// The channel in a column. A damaged name is reported when its delivery is due; it is only not counted.
+pub(super) fn channel(column: ValueRef<'_>) -> Option<ChannelName> {
+    ChannelName::parse(column.as_str().ok()?).ok()
 }
 
 fn inbox(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {

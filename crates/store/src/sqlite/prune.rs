@@ -70,8 +70,8 @@ pub(super) fn old_rows(connection: &Connection, before: &PruneCutoffs, limit: us
     let of_inbound = INBOUND.map(|sql| (sql, before.events));
     let of_chats = super::chats::pruned(before);
     let of_sessions = super::sessions::PRUNED.map(|sql| (sql, before.sessions));
-    let others = of_inbound.into_iter().chain(of_chats).chain(of_sessions);
-    for (sql, time) in by_time.into_iter().chain(of_people).chain(others) {
+    let rare = of_inbound.into_iter().chain(of_chats).chain(of_sessions);
+    for (sql, time) in by_time.into_iter().chain(of_people).chain(rare) {
         left = left.saturating_sub(connection.execute(sql, params![time.as_millis(), row_count(left)])?);
     }
     left = left.saturating_sub(connection.execute(LEDGER, params![first_id_at(before.ledger), row_count(left)])?);
@@ -125,8 +125,6 @@ mod tests {
                 SELECT 'ada', 'c', 'main', i, 'after_tool', 1, '{{}}', x'' FROM n;
              {numbers} INSERT INTO idempotency_keys SELECT 'admin', 'r', i, x'', '', 1 FROM n;
              {numbers} INSERT INTO idempotency_subjects SELECT 'ada', 'admin', 'r', i, 1 FROM n;
-             {numbers} INSERT INTO sign_in_codes SELECT CAST(i AS BLOB), 'user', 'ada', 1 FROM n;
-             {numbers} INSERT INTO sessions SELECT i, CAST(i AS BLOB), 'user', 'ada', NULL, 1, 1, 1, 1 FROM n;
              {numbers} INSERT INTO notify_requests (key, request_id, origin, intent, channel, state, fence, created_at, ended_at) \
                 SELECT i, x'', '', 'send', 'email', 'ended', 1, 1, 1 FROM n;
              {numbers} INSERT INTO ledger (id, origin, channel, intent, decision) \
@@ -140,7 +138,9 @@ mod tests {
              {numbers} INSERT INTO chat_strangers SELECT 'telegram', i, 1, 1, 0, 1 FROM n;
              {numbers} INSERT INTO pairing_codes SELECT i, 'telegram', i, 1 FROM n;
              {numbers} INSERT INTO chat_buttons SELECT i, 'telegram', '1', 'ada', NULL, NULL, x'', 'c', 1, NULL FROM n;
-             {numbers} INSERT INTO kept_messages SELECT i, 'ada', 'telegram', '1', i, '', '', '', '', 1 FROM n;"
+             {numbers} INSERT INTO kept_messages SELECT i, 'ada', 'telegram', '1', i, '', '', '', '', 1 FROM n;
+             {numbers} INSERT INTO sign_in_codes SELECT CAST(i AS BLOB), 'user', 'ada', 1 FROM n;
+             {numbers} INSERT INTO sessions SELECT i, CAST(i AS BLOB), 'user', 'ada', NULL, 1, 1, 1, 1 FROM n;"
         ))
         .unwrap();
         let before = all_before(Time::from_millis(10));

@@ -393,7 +393,7 @@ impl Reader for Sqlite {
         let Some(row) = events(&mut connection, &[id], StoredVerdicts::With).await?.pop() else { return Ok(None) };
         let ids: Vec<Uuid> = row.verdicts.iter().filter_map(|verdict| verdict.notification_id).collect();
         // Verdicts without an agent were decided for the person.
-        let to_person = row.verdicts.iter().filter(|verdict| verdict.agent.is_empty());
+        let to_person = row.verdicts.iter().filter(|verdict| verdict.agent.is_none());
         let to_person: Vec<Uuid> = to_person.filter_map(|verdict| verdict.notification_id).collect();
         let notifications = notifications(&mut connection, &ids).await?;
         Ok(Some(Trace {

@@ -7,6 +7,7 @@ use sqlx::Connection as _;
 use super::insert::{self, json};
 use super::{SqliteWriter, failed, failure, notify_write, people_write, probe, prune, sessions, transaction};
 use crate::error::StoreError;
+use crate::people::OutboxCounts;
 use crate::rows::Changes;
 use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
 
@@ -14,22 +15,21 @@ use crate::writer::{Backend, Erased, PruneCutoffs, Pruned};
 const PROBE_BYTES: i64 = 64 * 1024;
 
 impl Backend for SqliteWriter {
-    async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+    async fn commit(&mut self, changes: &Changes) -> Result<OutboxCounts, StoreError> {
         self.file.check()?;
         let plan = self.log.plan(&changes.mailbox_rows);
         let (log, latest, time) = (&self.log, self.sequence, self.time);
         let written = transaction::commit(&self.connection, |connection| {
             insert::all(connection, changes, latest)?;
             log.write(connection, &plan)?;
-            if changes.has_rare() {
-                rare(connection, changes)?;
-            }
-            time.note(connection, changes.at)
+            let outbox = if changes.has_rare() { rare(connection, changes)? } else { OutboxCounts::default() };
+            Ok((time.note(connection, changes.at)?, outbox))
         });
-        self.time = written.map_err(failed)?;
+        let (time, outbox) = written.map_err(failed)?;
+        self.time = time;
         self.sequence += changes.injections.len() as i64;
         self.log.committed(plan);
-        Ok(())
+        Ok(outbox)
     }
 
     async fn probe(&mut self) -> Result<(), StoreError> {
@@ -60,6 +60,10 @@ impl Backend for SqliteWriter {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
+    fn outbox(&self) -> Result<OutboxCounts, StoreError> {
+        people_write::outbox(&self.connection).map_err(failed)
+    }
+
     fn unfinished_erasures(&self) -> Vec<String> {
         self.erasures.keys().cloned().collect()
     }
@@ -76,17 +80,17 @@ impl Backend for SqliteWriter {
     }
 }
 
-/// Writes the less frequent rows.
-fn rare(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
+/// Writes the less frequent rows. Returns the change of the numbers of waiting deliveries.
+fn rare(connection: &Connection, changes: &Changes) -> rusqlite::Result<OutboxCounts> {
     // After the injections, because one of the same commit may be reported as unseen.
     unseen(connection, changes)?;
     idempotency_rows(connection, changes)?;
     superseded(connection, changes)?;
     settings(connection, changes)?;
-    people_write::write(connection, &changes.people)?;
     notify_write::write(connection, &changes.notify)?;
     tokens(connection, changes)?;
-    sessions::write(connection, &changes.sessions)
+    sessions::write(connection, &changes.sessions)?;
+    people_write::write(connection, &changes.people)
 }
 
 fn unseen(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {

@@ -5,11 +5,13 @@ use bellwire_core::Time;
 use super::Erased;
 use crate::error::StoreError;
 use crate::executor::RowSource;
+use crate::people::OutboxCounts;
 use crate::rows::{Changes, ConversationKey, MailboxKey};
 
 /// What the writer needs from a database. A commit writes all of its changes or none.
 pub(crate) trait Backend: RowSource + Send + 'static {
-    fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Returns the change of the numbers of waiting deliveries.
+    fn commit(&mut self, changes: &Changes) -> impl Future<Output = Result<OutboxCounts, StoreError>> + Send;
     /// Writes to a separate table, to check whether the database accepts a commit.
     fn probe(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Inserts a row into each main table and rolls back, to check whether these tables accept rows.
@@ -27,6 +29,8 @@ pub(crate) trait Backend: RowSource + Send + 'static {
     ) -> impl Future<Output = Result<Erased, StoreError>> + Send;
     /// Counts the pending notifications. Called once, at start.
     fn waiting(&self) -> Result<usize, StoreError>;
+    /// Counts the waiting deliveries. Called once, at start.
+    fn outbox(&self) -> Result<OutboxCounts, StoreError>;
     /// Closes the database.
     fn close(self) -> impl Future<Output = Result<(), StoreError>> + Send;
 }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::{Backend, CommitReport, Writer};
 use crate::error::StoreError;
+use crate::people::OutboxCounts;
 use crate::reply::PendingReply;
 use crate::work::Work;
 
@@ -27,6 +28,8 @@ pub(crate) struct Erased {
     pub(crate) looked: usize,
     /// How many pending notifications were among the deleted rows.
     pub(crate) pending: usize,
+    /// The change of the numbers of waiting deliveries.
+    pub(crate) outbox: OutboxCounts,
     pub(crate) progress: EraseProgress,
 }
 
@@ -152,6 +155,7 @@ impl<B: Backend> Writer<B> {
         }
         let erased = erased?;
         self.waiting.fetch_sub(i64::try_from(erased.pending).unwrap_or(0), Ordering::SeqCst);
+        self.count_outbox(&erased.outbox);
         match &erased.progress {
             EraseProgress::More | EraseProgress::Blocked => {}
             EraseProgress::Failed(error) => erasure.answer(&Err(error.clone())),

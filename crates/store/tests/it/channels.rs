@@ -16,29 +16,29 @@ use sqlx::sqlite::SqliteConnectOptions;
 use crate::backends::{Backend, email, with_email};
 use crate::notify::{inbox, message, toast, told};
 
-fn pigeon() -> ChannelName {
+pub(crate) fn pigeon() -> ChannelName {
     ChannelName::parse("pigeon").unwrap()
 }
 
 /// Stores with two channels; pigeons carry one conversation at a time.
-async fn stores() -> [Backend; 2] {
+pub(crate) async fn stores() -> [Backend; 2] {
     let rules = PeopleRules { notifications_per_hour: 10_000, ..with_email() };
     let by_conversation = ChannelRules { grouping: Grouping::ByConversation, ..ChannelRules::new("Pigeon") };
     let rules = rules.with_channel(pigeon(), by_conversation);
     [Backend::memory_with(rules.clone()).await, Backend::sqlite_with(rules).await]
 }
 
-async fn change(backend: &Backend, user: &str, change: SettingsChange) {
+pub(crate) async fn change(backend: &Backend, user: &str, change: SettingsChange) {
     backend.store().change_settings(SettingsRequest { user_id: user.into(), change }).await.unwrap();
 }
 
-async fn set_target(backend: &Backend, user: &str, channel: ChannelName, target: &str) {
+pub(crate) async fn set_target(backend: &Backend, user: &str, channel: ChannelName, target: &str) {
     let wanted = ChannelChange { enabled: Some(true), target: Some(Some(target.to_owned())) };
     change(backend, user, SettingsChange::of_channel(channel, wanted)).await;
 }
 
 /// This person has proven that the target is theirs.
-async fn reach(backend: &Backend, user: &str, channel: ChannelName, target: &str) {
+pub(crate) async fn reach(backend: &Backend, user: &str, channel: ChannelName, target: &str) {
     set_target(backend, user, channel.clone(), target).await;
     let claim = backend.store().claim(channel.clone(), 1).await.unwrap().remove(0);
     assert_eq!((claim.user_id.as_str(), claim.target.as_str(), &claim.purpose), (user, target, &Purpose::Confirmation));
@@ -47,13 +47,13 @@ async fn reach(backend: &Backend, user: &str, channel: ChannelName, target: &str
     assert_eq!(settings.usable_target(channel.as_str()), Some(target));
 }
 
-async fn start(backend: &Backend, claim: &Claim) {
+pub(crate) async fn start(backend: &Backend, claim: &Claim) {
     let code = (claim.purpose == Purpose::Confirmation).then(|| b"code".to_vec());
     let start = AttemptStart { message_id: claim.message_id, fence: claim.fence, code };
     assert!(backend.store().start(start).await.unwrap());
 }
 
-async fn end(backend: &Backend, claim: &Claim, outcome: AttemptOutcome) {
+pub(crate) async fn end(backend: &Backend, claim: &Claim, outcome: AttemptOutcome) {
     let end = AttemptEnd { message_id: claim.message_id, fence: claim.fence, outcome, jitter: 0 };
     assert!(backend.store().finish(end).await.unwrap());
 }

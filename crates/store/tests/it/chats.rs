@@ -225,8 +225,6 @@ on_every_store! {
             assert!(line.contains(part), "{line}");
         }
         assert!(block.contains("two\\nlines"), "{block}");
-        let found = backend.store().chat_message(chat(CHAT), 42).await.unwrap().expect("it is stored");
-        assert_eq!((found.conversation_id.as_deref(), found.origin), (Some("chat"), None));
     }
 
     async fn a_reply_goes_to_the_conversation_of_its_message(backend: Backend) {
@@ -262,6 +260,19 @@ on_every_store! {
         }
         assert_eq!(handle(&backend, 6, UpdateAction::Press("choice 11 4".into())).await, UpdateOutcome::UnknownButton);
         assert_eq!(block(&backend, "two", "2").await, "");
+    }
+
+    async fn a_text_that_is_too_long_is_refused_before_it_is_kept(backend: Backend) {
+        pair(&backend, 1).await;
+        open(&backend, "one", None).await;
+        open(&backend, "two", None).await;
+        let from = Some(ChatSender { target: CHAT.into(), sender: CHAT.into() });
+        let action = text(7, &"é".repeat(4097), None);
+        let command = UpdateCommand { channel: telegram(), update_id: 2, from, action };
+        let refused = backend.store().handle_update(command).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Invalid("text"), "{refused}");
+        let longest = handle(&backend, 3, text(8, &"é".repeat(4096), None)).await;
+        assert!(matches!(longest, UpdateOutcome::Choose { .. }), "{longest:?}");
     }
 
     async fn without_an_open_conversation_nothing_is_kept(backend: Backend) {
@@ -402,7 +413,11 @@ on_every_store! {
         backend.pass(40 * 24 * HOUR);
         let before = RetentionCutoffs::before(backend.now());
         while backend.store().prune(before, 1_000).await.unwrap() > 0 {}
-        assert_eq!(backend.store().chat_message(chat(CHAT), 11).await.unwrap(), None);
+        // The message is gone, so an answer to it names no conversation.
+        open(&backend, "chat", None).await;
+        open(&backend, "other", None).await;
+        let asked = handle(&backend, 6, text(12, "again", Some(11))).await;
+        assert!(matches!(asked, UpdateOutcome::Choose { .. }), "{asked:?}");
         assert_eq!(handle(&backend, 4, UpdateAction::Press("go".into())).await, UpdateOutcome::UnknownButton);
         // The pairing stays.
         assert_eq!(handle(&backend, 5, UpdateAction::Help).await, UpdateOutcome::Help);

@@ -110,7 +110,7 @@ on_every_store! {
         for caller in [Caller::user("ada"), Caller::anyone()] {
             let (listed, _) = store.events(caller, newest(of_chat.clone())).await.unwrap();
             assert_eq!(ids(&listed), [reached, sent]);
-            let foreign = listed[0].verdicts.iter().filter(|verdict| &*verdict.conversation_id == "other");
+            let foreign = listed[0].verdicts.iter().filter(|verdict| verdict.conversation_id.as_deref() == Some("other"));
             assert_eq!(foreign.count(), 0, "only the verdicts of the conversation: {:?}", listed[0].verdicts);
         }
         let bound = Caller { conversation_id: Some("chat".into()), ..Caller::user("ada") };

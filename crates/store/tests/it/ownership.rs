@@ -113,7 +113,7 @@ on_every_store! {
             let event = draft.admit(Time::ZERO, &mut Ids::seeded(1)).unwrap();
             let receipt = backend.publish_as(Caller::user("ada"), event, None).await.unwrap();
             let reached = receipt.verdicts.iter().filter(|one| one.reason != "no_open_conversation");
-            reached.map(|one| one.conversation_id.to_string()).collect::<Vec<String>>()
+            reached.map(|one| one.conversation_id.as_deref().unwrap_or("none").to_owned()).collect::<Vec<String>>()
         };
         backend.publish(failure("grep")).await;
         backend.publish(Event::user_message("are you there?").unwrap().in_conversation("chat")).await;

@@ -26,6 +26,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::backends::{Backend, email, email_to, event, inject_command};
+use crate::outbox_counts;
 
 const SEEDS: u64 = 2;
 const COMMANDS: u64 = 250;
@@ -308,6 +309,7 @@ async fn deliver(
         let finish = async || store.finish(AttemptEnd { message_id, fence, outcome: outcome.clone(), jitter: 0 }).await;
         fault.step(backend, finish).await?;
     }
+    outbox_counts::check(backend, "a step that may have failed").await;
     Ok(store.deliveries(Some("ada".into()), None, None, 100).await?.0)
 }
 

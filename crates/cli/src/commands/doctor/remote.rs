@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::CheckResult;
 use crate::client::{Client, Connection};
 use crate::data_dir;
+use crate::output::{cell, items};
 
 /// A clock difference that is worth a warning; the Date header has a resolution of one second.
 const SKEW_WARN_SECONDS: i64 = 5;
@@ -50,7 +51,28 @@ fn running(client: &Client, connection: &Connection, headers: &HeaderMap, dir: O
     results.push(version(client, dir));
     results.extend(clock(headers, Timestamp::now()));
     results.extend(token(connection));
+    results.extend(ledger(connection));
     results
+}
+
+/// Origins whose messages never get through, as far as this token may know.
+fn ledger(connection: &Connection) -> Vec<CheckResult> {
+    let sums = Client::new(connection).and_then(|client| client.get("/v1/ledger/sums"));
+    sums.map(|sums| undelivered(&sums)).unwrap_or_default()
+}
+
+fn undelivered(sums: &Value) -> Vec<CheckResult> {
+    let flagged = items(sums).iter().filter(|one| one["never_gets_through"] == true);
+    flagged
+        .map(|one| {
+            let count = |kind: &str| Some((one[kind].as_u64()?, kind.to_owned())).filter(|(count, _)| *count > 0);
+            let kinds = ["deferred", "refused", "failed", "unknown"].into_iter().filter_map(count);
+            let counts: Vec<String> = kinds.map(|(count, kind)| format!("{count} {kind}")).collect();
+            let origin = cell(one, "origin");
+            let message = format!("nothing that '{origin}' sent in seven days was delivered: {}", counts.join(", "));
+            CheckResult::warn("notify", message, format!("bellwire ledger --origin {origin} says why"))
+        })
+        .collect()
 }
 
 /// What the hub says about itself: a warning for each part that does not work, and the status of every channel.
@@ -152,6 +174,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_origin_that_never_gets_through_is_a_warning() {
+        let sums = |never: bool| {
+            json!({"origin": "health", "delivered": 0, "deferred": 0, "refused": 120, "failed": 2,
+            "unknown": 0, "never_gets_through": never})
+        };
+        let results = undelivered(&json!({"items": [sums(true), sums(false)]}));
+        assert_eq!(results.len(), 1);
+        assert_eq!(results[0].message, "nothing that 'health' sent in seven days was delivered: 120 refused, 2 failed");
+    }
 
     #[test]
     fn every_channel_is_named_and_every_degraded_part_is_a_warning() {

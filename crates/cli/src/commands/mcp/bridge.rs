@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use bellwire_server::mcp;
+use bellwire_server::{mcp, tools};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use reqwest::Method;
@@ -12,7 +12,7 @@ use rmcp::model::{
     DiscoverResult, InitializeRequestParams, InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject, ResourceUpdatedNotificationParam, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -26,8 +26,8 @@ type Request = RequestContext<RoleServer>;
 
 const FIELDS: [&str; 5] = ["user_id", "conversation_id", "agent", "correlation_id", "idempotency_key"];
 
-/// How long a client that connects waits for the hub's instructions.
-const INSTRUCTIONS_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a client that connects waits for the hub's instructions and tools.
+const HUB_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An MCP server that forwards every request to a hub.
 pub(super) struct Bridge {
@@ -62,11 +62,22 @@ impl Bridge {
     /// wait for a hub that is slow or unreachable: then they name no boundary.
     async fn with_instructions(&self, about: ServerConfig, meta: &RequestMetaObject) -> ServerConfig {
         let asked = self.forward("server/discover", meta);
-        let found = tokio::time::timeout(INSTRUCTIONS_TIMEOUT, asked).await.ok().and_then(Result::ok);
+        let found = tokio::time::timeout(HUB_TIMEOUT, asked).await.ok().and_then(Result::ok);
         match found.as_ref().and_then(|found| found["instructions"].as_str()) {
             Some(instructions) => about.with_instructions(instructions),
             None => about,
         }
+    }
+
+    /// The tools as the hub offers them: it knows which channels there are. If it is slow or unreachable, the tools that
+    /// every hub has.
+    async fn tools(&self, meta: &RequestMetaObject) -> Vec<Tool> {
+        let asked = tokio::time::timeout(HUB_TIMEOUT, self.forward("tools/list", meta)).await;
+        let listed = asked.ok().and_then(Result::ok).and_then(|mut listed| {
+            let tools: Vec<Tool> = serde_json::from_value(listed["tools"].take()).ok()?;
+            Some(tools).filter(|tools| !tools.is_empty())
+        });
+        listed.unwrap_or_else(mcp::definitions)
     }
 
     async fn call(&self, call: CallToolRequestParams, meta: &RequestMetaObject) -> Result<Map<String, Value>> {
@@ -114,20 +125,22 @@ impl ServerHandler for Bridge {
         Ok(DiscoverResult::from_server_info(versions, self.with_instructions(mcp::about(), &request.meta).await))
     }
 
-    async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: Request) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(mcp::definitions()))
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        request: Request,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools(&request.meta).await))
     }
 
     async fn call_tool(&self, call: CallToolRequestParams, request: Request) -> Result<CallToolResponse, ErrorData> {
-        if !mcp::definitions().iter().any(|tool| tool.name == call.name) {
+        let Some(tool) = tools::find(&call.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool '{}'", call.name), None));
-        }
-        let mut value = self.call(call, &request.meta).await.unwrap_or_else(|error| {
-            let refused = json!({ "success": false, "action": "error", "message": format!("{error:#}") });
-            refused.as_object().cloned().unwrap_or_default()
-        });
+        };
+        let answer = self.call(call, &request.meta).await;
+        let mut value = answer.unwrap_or_else(|error| tool.unanswered(format!("{error:#}")));
         let call_id = value.remove("call_id").and_then(|id| id.as_str().map(str::to_owned));
-        let is_error = value.get("success") != Some(&Value::Bool(true));
+        let is_error = tool.is_failure(&value);
         Ok(mcp::result(value, is_error, call_id).into())
     }
 

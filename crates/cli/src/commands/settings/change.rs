@@ -17,7 +17,10 @@ pub(super) struct SetArgs {
     /// Switch email on or off; the address stays
     #[arg(long, value_name = "on|off")]
     email_enabled: Option<Switch>,
-    /// The hours in which no email is sent, such as 22:00-07:00; "none" removes them
+    /// Switch Telegram on or off; the chat stays connected. `bellwire telegram pair` connects one
+    #[arg(long, value_name = "on|off")]
+    telegram: Option<Switch>,
+    /// The hours in which no email and no Telegram message is sent, such as 22:00-07:00; "none" removes them
     #[arg(long, value_name = "START-END")]
     quiet_hours: Option<String>,
     /// The time zone of the quiet hours, such as Europe/Berlin
@@ -26,7 +29,7 @@ pub(super) struct SetArgs {
     /// Switch toasts on or off; the inbox gets their notifications in any case
     #[arg(long, value_name = "on|off")]
     toasts: Option<Switch>,
-    /// Show no toasts and send no emails of this origin; may be given several times
+    /// Show no toasts and send no messages of this origin; may be given several times
     #[arg(long, value_name = "ORIGIN")]
     mute: Vec<String>,
     /// No longer mute this origin
@@ -55,6 +58,9 @@ impl SetArgs {
         let mut patch = Map::new();
         if let Some(email) = self.email_patch() {
             patch.insert("email".to_owned(), email);
+        }
+        if let Some(telegram) = self.telegram {
+            patch.insert("telegram".to_owned(), json!({ "enabled": telegram == Switch::On }));
         }
         if let Some(quiet) = self.quiet_patch(&settings["quiet_hours"])? {
             patch.insert("quiet_hours".to_owned(), quiet);
@@ -157,6 +163,7 @@ mod tests {
         let blank = json!({ "quiet_hours": null, "muted_origins": ["ci", "cron"], "disabled_subscribers": [] });
         let cases = [
             ("--email a@b.org", json!({ "email": { "address": "a@b.org", "enabled": true } })),
+            ("--telegram off", json!({ "telegram": { "enabled": false } })),
             ("--email a@b.org --email-enabled off", json!({ "email": { "address": "a@b.org", "enabled": false } })),
             ("--email none", json!({ "email": { "address": null, "enabled": false } })),
             (

@@ -56,10 +56,11 @@ pub(super) fn render_for_person(one: &Subscriber, events: &[Arc<Event>]) -> Opti
 pub(super) fn render_checked(one: &Subscriber, events: &[Arc<Event>]) -> Result<Document, String> {
     let document = one.dry_run(events, &Boundary::from_seed(0))?;
     let text = document.to_toon();
-    let decoded: Value = toon_format::decode_default(&text).map_err(|error| format!("not valid TOON: {error}"))?;
-    let encoded = toon_format::encode_default(&decoded).map_err(|error| format!("not valid TOON: {error}"))?;
+    let invalid = |error| format!("{}: not valid TOON: {error}", one.template.path());
+    let decoded: Value = toon_format::decode_default(&text).map_err(invalid)?;
+    let encoded = toon_format::encode_default(&decoded).map_err(invalid)?;
     match encoded == text {
         true => Ok(document),
-        false => Err(format!("the official encoder would write it otherwise: {encoded}")),
+        false => Err(format!("{}: the official encoder would write it otherwise: {encoded}", one.template.path())),
     }
 }

@@ -193,7 +193,7 @@ mod tests {
                 "reason": "shown to the agent", "content": "tool_fail: grep\u{1b}[31m", "agent": "main",
                 "created_at": "2026-01-03T15:30:02Z", "ended_at": "2026-01-03T15:31:02.250Z",
                 "states": ["pending", "injected", "persisted"],
-                "template_error": "line 1: a value is missing",
+                "template_error": "ci.j2:1: a value is missing",
             }],
             "injections": [
                 {"call_id": "call_0", "agent": "main", "point": "after_tool", "at": "2026-01-03T15:30:02.100Z", "unseen": true},
@@ -206,7 +206,7 @@ mod tests {
                         "id": "n2", "message": "butler needs you:\nmay I?", "created_at": "2026-01-03T15:30:00Z",
                         "read_at": "2026-01-03T15:40:00Z", "dismissed_at": null,
                     },
-                    "due_at": null, "template_error": "line 2: a value is missing",
+                    "due_at": null, "template_error": "ci.user.j2:2: a value is missing",
                     "deliveries": [{
                         "channel": "email", "target": "ada@example.org", "state": "failed",
                         "reason": "refused at RCPT TO: 550 no such user", "ended_at": "2026-01-03T15:30:01.500Z",

@@ -120,7 +120,7 @@ impl EmailChannel {
     }
 
     fn notify_message(&self, message: NotifyMessage) -> Result<MailMessage, String> {
-        let NotifyMessage { id, origin, target, user_id, message, subject, timezone, at, intent: _ } = message;
+        let NotifyMessage { id, origin, target, user_id, message, subject, timezone, at, .. } = message;
         let links = user_id.map(|user_id| self.links(&user_id, &target.target)).transpose()?.unwrap_or_default();
         let item = MailItem::new(&origin, MailItemKind::Message, message.as_deref().unwrap_or_default(), at);
         Ok(MailMessage {
@@ -449,6 +449,7 @@ mod tests {
             origin: "health".to_owned(),
             target,
             user_id: None,
+            conversation_id: None,
             message: Some("Your results are in.".to_owned()),
             subject: None,
             timezone: None,

@@ -1,5 +1,6 @@
 //! The bot: what sending and receiving share.
 
+use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::NAME;
 use super::api::{BotApi, Button, CallError, NewMessage, SentMessage};
+use super::outcome::can_be_repeated;
 use super::pace::Pace;
 use super::text::{Part, Text};
 use crate::channels::ChannelHub;
@@ -18,6 +20,8 @@ use crate::config::{Secret, TelegramConfig, TelegramMode};
 
 /// How long an answer to a person waits for its slot.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The pauses between the attempts to answer a person.
+const ANSWER_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(15)];
 /// How many answers to people are on their way at once.
 const ANSWERS_MAX: usize = 32;
 
@@ -32,8 +36,27 @@ pub(super) struct Bot {
     pub(super) received: Notify,
     pub(super) answers: Semaphore,
     username: Mutex<Option<String>>,
-    /// What does not work, from the latest calls.
+    /// Why calls are refused, from the latest one.
     failing: Mutex<Option<String>>,
+    /// Why no updates arrive. Other calls may work meanwhile.
+    not_receiving: Mutex<Option<String>>,
+}
+
+/// Why there is no slot to send in. Nothing was sent.
+pub(super) enum NoSlot {
+    /// The chat or the bot gets its next slot after this time.
+    Busy(Duration),
+    /// The hub stops.
+    Stopping,
+}
+
+impl fmt::Display for NoSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Busy(_) => "this chat gets too many messages at once",
+            Self::Stopping => "the hub is stopping",
+        })
+    }
 }
 
 impl Bot {
@@ -50,6 +73,7 @@ impl Bot {
             answers: Semaphore::new(ANSWERS_MAX),
             username: Mutex::default(),
             failing: Mutex::default(),
+            not_receiving: Mutex::default(),
         }))
     }
 
@@ -59,6 +83,21 @@ impl Bot {
 
     pub(super) fn chat(chat_id: i64) -> ChatKey {
         ChatKey { channel: Self::name(), target: chat_id.to_string() }
+    }
+
+    /// Waits for a slot, at most `wait_max` and only while the hub runs.
+    pub(super) async fn slot_unless_stopping(&self, chat_id: i64, wait_max: Duration) -> Result<(), NoSlot> {
+        let stopping = async {
+            match self.hub.get().map(|hub| hub.stopping.clone()) {
+                Some(mut stopping) => drop(stopping.wait_for(|stopping| *stopping).await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stopping => Err(NoSlot::Stopping),
+            slot = self.pace.slot(chat_id, wait_max) => slot.map_err(NoSlot::Busy),
+        }
     }
 
     /// Sends a part and notes whether the bot works. A chat that got too much is held back.
@@ -86,15 +125,18 @@ impl Bot {
             // Nothing new is known about the settings.
             Err(CallError::NotSent { .. } | CallError::Unknown { .. }) => return,
         };
-        self.set_failing(failing);
+        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = failing;
     }
 
-    pub(super) fn set_failing(&self, reason: Option<String>) {
-        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    /// Notes why no updates arrive; none = they do.
+    pub(super) fn note_receiving(&self, reason: Option<String>) {
+        *self.not_receiving.lock().unwrap_or_else(PoisonError::into_inner) = reason;
     }
 
+    /// What does not work.
     pub(super) fn failing(&self) -> Option<String> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        failing.or_else(|| self.not_receiving.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     /// The bot's user name, which Telegram tells.
@@ -117,16 +159,28 @@ impl Bot {
         }
     }
 
-    /// Answers a person. An answer that fails is lost: it is no notification, and the person can ask again.
+    /// Answers a person. While it is proven that nothing was sent, it is tried again a few times; otherwise the answer is
+    /// lost: it is no notification, and the person can ask again.
     pub(super) async fn say(&self, chat_id: i64, text: &Text, buttons: &[Vec<Button>]) -> Option<SentMessage> {
         let parts = text.split();
         let part = parts.first()?;
-        if self.pace.slot(chat_id, ANSWER_WAIT_MAX).await.is_err() {
-            tracing::warn!("an answer to a person on Telegram was dropped: the chat gets too many");
-            return None;
+        let mut pauses = ANSWER_PAUSES.into_iter();
+        loop {
+            if self.pace.slot(chat_id, ANSWER_WAIT_MAX).await.is_err() {
+                tracing::warn!("an answer to a person on Telegram was dropped: the chat gets too many");
+                return None;
+            }
+            let error = match self.send(&NewMessage { chat_id, part, reply_to: None, buttons }).await {
+                Ok(sent) => return Some(sent),
+                Err(error) => error,
+            };
+            let Some(pause) = pauses.next().filter(|_| can_be_repeated(&error)) else {
+                tracing::warn!(%error, "an answer to a person on Telegram was not sent");
+                return None;
+            };
+            tracing::info!(%error, "an answer to a person on Telegram was not sent; will retry");
+            tokio::time::sleep(pause).await;
         }
-        let sent = self.send(&NewMessage { chat_id, part, reply_to: None, buttons }).await;
-        sent.inspect_err(|error| tracing::warn!(%error, "an answer to a person on Telegram was not sent")).ok()
     }
 
     /// Replaces the text of a message of the bot, and removes its buttons.

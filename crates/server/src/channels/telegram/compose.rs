@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bellwire_core::notify::labelled;
-use bellwire_core::person::{clean, one_line};
+use bellwire_core::person::{clean, one_line, visible_name};
 use bellwire_store::{InboxItem, InboxItemType, Settlement};
 
 use super::text::{EntityKind, Text};
@@ -47,6 +47,14 @@ pub(super) fn settlement_line(settlement: &Settlement) -> String {
     match &settlement.pressed {
         Some((_, button)) => format!("Pressed: {}", one_line(&button.label)),
         None => "Dismissed".to_owned(),
+    }
+}
+
+/// What stands on a button. Telegram refuses a blank one.
+pub(super) fn button_text(text: &str, or: impl FnOnce() -> String) -> String {
+    match visible_name(text).is_empty() {
+        true => or(),
+        false => one_line(text),
     }
 }
 
@@ -204,6 +212,16 @@ mod tests {
         );
         let dismissed = Settlement { pressed: None, at: Time::ZERO };
         assert!(shown(&settled(&one, &dismissed)).ends_with("<italic>Dismissed</italic>"));
+    }
+
+    #[test]
+    fn a_button_is_never_blank_and_has_no_hidden_characters() {
+        let shown = |label: &str| button_text(label, || "Button 1".to_owned());
+        assert_eq!(shown(" Go\non "), "Go on");
+        assert_eq!(shown("\u{202e}oG"), "oG");
+        for blank in ["", " \n", "\u{202e}", "\u{200d}\u{fe0f}"] {
+            assert_eq!(shown(blank), "Button 1", "{blank:?}");
+        }
     }
 
     #[test]

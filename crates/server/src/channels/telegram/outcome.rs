@@ -39,6 +39,11 @@ fn meaning(error: &CallError) -> Meaning {
     }
 }
 
+/// Whether it is proven that the call was not carried out, and it may succeed later.
+pub(super) fn can_be_repeated(error: &CallError) -> bool {
+    matches!(meaning(error), Meaning::Later(..))
+}
+
 /// The outcome as the outbox records it. `target` must not be shown to agents.
 pub(super) fn attempt_outcome(error: &CallError, target: &str) -> AttemptOutcome {
     let reason = without_addresses(&error.to_string(), target);
@@ -59,6 +64,11 @@ pub(super) fn notify_outcome(error: &CallError, target: &str) -> NotifyOutcome {
         Meaning::Later(obstacle, retry_after) => NotifyOutcome::TryAgain { obstacle, reason, retry_after },
         Meaning::Unknown => NotifyOutcome::Unknown { reason },
     }
+}
+
+/// A delay in whole seconds, rounded up: a retry before its end would be refused again.
+pub(super) fn whole_seconds(wait: Duration) -> Duration {
+    Duration::from_secs(wait.as_secs() + u64::from(wait.subsec_nanos() > 0))
 }
 
 pub(super) fn millis(wait: Duration) -> u64 {

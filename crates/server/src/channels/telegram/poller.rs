@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwire_store::{ChannelUpdate, StoreError};
+use tokio::time::Instant;
 
 use super::api::CallError;
 use super::bot::Bot;
@@ -88,9 +89,15 @@ impl Poller {
             deleted.map_err(Trouble::Telegram)?;
             self.has_no_webhook = true;
         }
+        let asked_at = Instant::now();
         let came = self.bot.api.get_updates(self.offset, POLL_WAIT).await;
         self.bot.note(&came);
         let came = came.map_err(Trouble::Telegram)?;
+        self.bot.note_receiving(None);
+        if came.is_empty() {
+            // A server that does not wait for updates must not be asked all the time.
+            tokio::time::sleep_until(asked_at + PAUSE_MIN).await;
+        }
         let updates: Vec<ChannelUpdate> = came
             .iter()
             .filter_map(|body| Some(ChannelUpdate { id: update::id(body.get())?, body: body.get().to_owned() }))
@@ -113,13 +120,13 @@ impl Poller {
         match trouble {
             Trouble::Telegram(error) => {
                 if let Some(refusal) = error.refusal(409) {
-                    // Another process polls with the same token, or somebody has set a webhook.
+                    // Another process polls with the same token, or another program has set a webhook.
                     self.has_no_webhook = false;
                     let reason = format!(
                         "another program receives the updates of this bot ({}); stop it, or use a bot of its own",
                         refusal.description
                     );
-                    self.bot.set_failing(Some(reason));
+                    self.bot.note_receiving(Some(reason));
                 }
                 tracing::warn!(%error, "polling Telegram failed; will retry");
             }

@@ -4,7 +4,7 @@ use bellwire_core::person::one_line;
 use bellwire_store::{ErrorKind, UpdateOutcome};
 
 use super::api::Button;
-use super::compose::settlement_line;
+use super::compose::{button_text, settlement_line};
 
 /// The longest title on a button, in characters.
 const LABEL_MAX: usize = 40;
@@ -77,6 +77,7 @@ pub(super) fn failure(kind: ErrorKind) -> &'static str {
             "Your agent has too many unread messages and takes no more for now. This one was not kept; send it again \
              later."
         }
+        ErrorKind::Invalid("text") => "This text is too long: write at most 4096 characters. It was not kept.",
         _ => "This could not be done, and nothing was kept.",
     }
 }
@@ -87,13 +88,13 @@ pub(super) const REPLACED: &str =
 
 /// The buttons of a question: one row per conversation.
 pub(super) fn choices(titles: &[String], tokens: &[String]) -> Vec<Vec<Button>> {
-    let button = |(title, token): (&String, &String)| {
-        let title = one_line(title);
+    let button = |(index, (title, token)): (usize, (&String, &String))| {
+        let title = button_text(title, || format!("Conversation {}", index + 1));
         let shown: String = title.chars().take(LABEL_MAX).collect();
         let text = if shown.len() < title.len() { format!("{shown}…") } else { shown };
         vec![Button { text, callback_data: token.clone() }]
     };
-    titles.iter().zip(tokens).map(button).collect()
+    titles.iter().zip(tokens).enumerate().map(button).collect()
 }
 
 const HELP: &str = "Notifications of your agents come to this chat.\n\n\
@@ -134,12 +135,12 @@ mod tests {
 
     #[test]
     fn a_long_title_is_shortened_on_its_button() {
-        let titles = ["short".to_owned(), "x".repeat(60), "two\nlines".to_owned()];
-        let tokens = ["a", "b", "c"].map(str::to_owned);
+        let titles = ["short".to_owned(), "x".repeat(60), "two\nlines".to_owned(), "\u{202e} ".to_owned()];
+        let tokens = ["a", "b", "c", "d"].map(str::to_owned);
         let rows = choices(&titles, &tokens);
         let labels: Vec<&str> = rows.iter().map(|row| row[0].text.as_str()).collect();
         assert_eq!(labels[0], "short");
         assert_eq!(labels[1].chars().count(), LABEL_MAX + 1);
-        assert_eq!(labels[2], "two lines");
+        assert_eq!(labels[2..], ["two lines", "Conversation 4"]);
     }
 }

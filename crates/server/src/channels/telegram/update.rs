@@ -171,9 +171,9 @@ fn of_member(member: MemberUpdate) -> Understood {
     Understood { from, action, answer_to: AnswerTo::default() }
 }
 
-/// The sender of a private chat.
+/// The sender of a private chat, which has the id of its person. Another sender in it is forged.
 fn sender(user: &User, chat: &Chat) -> Option<ChatSender> {
-    let is_person = chat.r#type == "private" && !user.is_bot;
+    let is_person = chat.r#type == "private" && chat.id == user.id && !user.is_bot;
     is_person.then(|| ChatSender { target: chat.id.to_string(), sender: user.id.to_string() })
 }
 
@@ -235,6 +235,7 @@ mod tests {
         for foreign in [
             json!({"text": "x", "chat": {"id": -5, "type": "group"}}),
             json!({"text": "x", "from": {"id": 9, "is_bot": true}}),
+            json!({"text": "x", "from": {"id": 8}}),
             json!({"text": "x", "from": null}),
         ] {
             assert_eq!(understood(&message(foreign)).0, None);

@@ -34,10 +34,13 @@ async fn set(bot: &Bot, hub: &ChannelHub) {
         let set = bot.api.set_webhook(&url, secret).await;
         bot.note(&set);
         match set {
-            Ok(()) => return tracing::info!(url, "Telegram sends updates to this address"),
+            Ok(()) => {
+                bot.note_receiving(None);
+                return tracing::info!(url, "Telegram sends updates to this address");
+            }
             Err(error) => {
                 tracing::warn!(%error, url, "Telegram does not accept the webhook; will retry");
-                bot.set_failing(Some(format!("Telegram does not accept the webhook: {error}")));
+                bot.note_receiving(Some(format!("Telegram does not accept the webhook: {error}")));
             }
         }
         tokio::time::sleep(SET_INTERVAL).await;

@@ -1,6 +1,6 @@
 //! Replies and reactions: to their thread or nowhere.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ADAS, Scene, agent, context, wire};
 
@@ -35,6 +35,21 @@ async fn a_thread_that_the_caller_may_not_read_is_refused_like_one_that_does_not
     assert!(scene.refusal(reply(&bad)).await.contains("source_thread_identity"));
     assert_eq!(scene.pager.messages().len(), 0);
     assert_eq!(scene.decisions().await, ["refused"; 4]);
+}
+
+#[tokio::test]
+async fn an_answer_belongs_to_the_conversation_of_the_message_it_answers() {
+    let scene = Scene::open().await;
+    let reply =
+        |context: Value| json!({"channel": "pager", "intent": "reply", "message": "Yes", "request_context": context});
+    let inbound = wire(&scene.says(3).await);
+    for (number, conversation) in [json!({}), json!({"conversation_id": "other"})].into_iter().enumerate() {
+        let mut context = inbound.clone();
+        context["request_id"] = json!(uuid::Uuid::from_u128(number as u128));
+        let answer = scene.notify_as(&scene.health, reply(context), conversation).await;
+        assert_eq!(answer["status"], "ok", "{answer}");
+        assert_eq!(scene.pager.messages()[number].conversation_id.as_deref(), Some("chat"));
+    }
 }
 
 #[tokio::test]

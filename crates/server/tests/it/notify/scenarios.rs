@@ -7,6 +7,8 @@ use bellwire_server::tools::CORE_TOOL_NAMES;
 use serde_json::json;
 
 use super::pager::Script;
+use super::peer::Peer;
+use super::three::{start_hub, start_hub_at, start_switchboard};
 use super::{Scene, agent, wire};
 use crate::mcp::Client;
 
@@ -26,19 +28,43 @@ async fn notify_tool_is_a_core_tool() {
 
 #[tokio::test]
 async fn send_intent_envelope() {
+    let switchboard = Peer::switchboard().await;
+    let scene = start_hub_at(&switchboard.url, "bw_token").await;
+    let call = json!({"channel": "pager", "message": "Hello", "intent": "send"});
+    assert_eq!(scene.notify(call.clone()).await["status"], "ok");
+    let mut envelope = switchboard.envelopes().remove(0);
+    assert!(envelope["request_context"]["request_id"].take().is_string());
+    assert_eq!(
+        envelope,
+        json!({
+            "schema_version": "notify.v1",
+            "origin_butler": "health",
+            "delivery": {"intent": "send", "channel": "pager", "message": "Hello", "recipient": super::ADAS},
+            "request_context": {
+                "request_id": null, "source_channel": "mcp", "source_endpoint_identity": "butler:health",
+                "source_sender_identity": "health",
+            },
+        })
+    );
     let scene = Scene::open().await;
-    let answer = scene.notify(json!({"channel": "pager", "message": "Hello", "intent": "send"})).await;
+    let answer = scene.notify(call).await;
     assert_eq!(answer["status"], "ok", "{answer}");
     let message = scene.pager.messages().remove(0);
     assert_eq!((message.intent, message.message.as_deref()), (Intent::Send, Some("Hello")));
     assert_eq!((message.origin.as_str(), message.target.target.as_str()), ("health", super::ADAS));
+    assert_eq!(message.conversation_id.as_deref(), Some("chat"));
 }
 
 #[tokio::test]
 async fn request_context_forwarded_to_envelope() {
-    let scene = Scene::open().await;
+    let switchboard = Peer::switchboard().await;
+    let scene = start_hub_at(&switchboard.url, "bw_token").await;
     let context = scene.says(7).await;
     let reply = json!({"channel": "pager", "intent": "reply", "message": "Yes", "request_context": wire(&context)});
+    assert_eq!(scene.notify(reply.clone()).await["status"], "ok");
+    assert_eq!(switchboard.envelopes()[0]["request_context"], wire(&context), "as it came");
+    let scene = Scene::open().await;
+    scene.says(7).await;
     assert_eq!(scene.notify(reply).await["status"], "ok");
     let message = scene.pager.messages().remove(0);
     assert_eq!(message.target.thread, context.source_thread_identity);
@@ -64,6 +90,22 @@ async fn request_context_from_runtime_session() {
 
 #[tokio::test]
 async fn notify_routed_through_switchboard() {
+    let switchboard = Peer::switchboard().await;
+    let scene = start_hub_at(&switchboard.url, "bw_token").await;
+    assert_eq!(scene.notify(json!({"channel": "pager", "message": "Hello"})).await["status"], "ok");
+    let call = switchboard.asked().remove(0);
+    assert_eq!((&call["path"], &call["tool"]), (&json!("/mcp/switchboard"), &json!("deliver")));
+    let arguments = &call["arguments"];
+    assert_eq!((&arguments["source_butler"], &arguments["user_id"]), (&json!("health"), &json!("ada")));
+    let messenger = Peer::start(|_| json!({})).await;
+    let hop = start_switchboard(&messenger.url, "bw_token").await;
+    assert_eq!(start_hub(&hop).await.notify(json!({"channel": "pager", "message": "Hello"})).await["status"], "error");
+    let call = messenger.asked().remove(0);
+    assert_eq!((&call["path"], &call["tool"]), (&json!("/mcp/messenger"), &json!("route.execute")));
+    let route = &call["arguments"];
+    assert_eq!((&route["schema_version"], &route["target"]["butler"]), (&json!("route.v1"), &json!("messenger")));
+    assert_eq!(route["request_context"]["source_endpoint_identity"], "switchboard");
+    assert_eq!(route["input"]["context"]["notify_request"]["origin_butler"], "health");
     let scene = Scene::open().await;
     assert_eq!(scene.notify(json!({"channel": "pager", "message": "Hello"})).await["status"], "ok");
     assert_eq!(scene.pager.texts(), ["Hello"]);

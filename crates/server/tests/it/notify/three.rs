@@ -13,8 +13,10 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::pager::{Pager, Script};
+use super::peer::Peer;
 use super::{ADAS, Scene, agent};
 use crate::hub::TestHub;
+use crate::mailed::wait_for;
 
 /// The three hubs. People, their settings and the agents are known only to the first.
 struct Three {
@@ -51,7 +53,7 @@ async fn start_messenger(origins: &[&str]) -> (TestHub, Arc<Pager>) {
 }
 
 /// A Switchboard that passes routes to this address.
-async fn start_switchboard(url: &str, token: &str) -> TestHub {
+pub(super) async fn start_switchboard(url: &str, token: &str) -> TestHub {
     let (remote, _file) = remote(url, token);
     let mut config = Config::default();
     config.messenger.remote = remote;
@@ -59,11 +61,24 @@ async fn start_switchboard(url: &str, token: &str) -> TestHub {
 }
 
 /// A hub that passes requests to this Switchboard.
-async fn start_hub(switchboard: &TestHub) -> Scene {
+pub(super) async fn start_hub(switchboard: &TestHub) -> Scene {
+    start_hub_with(switchboard, |_| {}).await
+}
+
+async fn start_hub_with(switchboard: &TestHub, change: impl FnOnce(&mut Config)) -> Scene {
     let token = daemon_token(switchboard, "hub").await;
-    let (remote, _file) = remote(&switchboard.base, &token);
-    let mut config = Config { switchboard: remote, ..Config::default() };
-    config.limits.notifications_per_hour = 10_000;
+    start_hub_as(&switchboard.base, &token, change).await
+}
+
+/// A hub that passes requests to the Switchboard at this address.
+pub(super) async fn start_hub_at(url: &str, token: &str) -> Scene {
+    start_hub_as(url, token, |_| {}).await
+}
+
+async fn start_hub_as(url: &str, token: &str, change: impl FnOnce(&mut Config)) -> Scene {
+    let (remote, _file) = remote(url, token);
+    let mut config = Config { switchboard: remote, ..storm_config() };
+    change(&mut config);
     Scene::open_with(config).await
 }
 
@@ -236,19 +251,57 @@ async fn a_busy_messenger_is_overloaded_with_its_retry_after() {
 }
 
 #[tokio::test]
-async fn a_messenger_that_dies_after_the_provider_accepted_is_an_unknown_outcome() {
-    let three = Three::start().await;
-    let held = Arc::new(Notify::new());
-    three.pager.next(Script::Hold(held));
-    let keyed = || three.scene.notify_as(&three.scene.health, send("Hello"), json!({"idempotency_key": "k"}));
-    let (answer, _) = tokio::join!(keyed(), async {
-        three.pager.until(1).await;
-        three.messenger.stop().await
-    });
-    assert!(answer["error"]["message"].as_str().unwrap().starts_with("Delivery outcome unknown"), "{answer}");
+async fn a_slow_messenger_is_an_unknown_outcome_in_time_and_a_repeat_gets_what_became_of_it() {
+    let (messenger, pager) = start_messenger(&["health"]).await;
+    let token = daemon_token(&messenger, "switchboard").await;
+    let switchboard = start_switchboard(&messenger.base, &token).await;
+    let scene = start_hub_with(&switchboard, |config| config.limits.request_seconds = 1).await;
+    let released = Arc::new(Notify::new());
+    pager.next(Script::Hold(released.clone()));
+    let keyed = || scene.notify_as(&scene.health, send("Hello"), json!({"idempotency_key": "k"}));
+    let answer = keyed().await;
     assert_eq!((&answer["error"]["class"], &answer["error"]["retryable"]), (&json!("timeout"), &json!(false)));
-    assert_eq!(keyed().await["error"], answer["error"], "it is not sent again");
-    assert_eq!(three.pager.messages().len(), 1);
+    assert!(answer["error"]["message"].as_str().unwrap().starts_with("Delivery outcome unknown"), "{answer}");
+    released.notify_one();
+    wait_for("the outcome", || async { !scene.decisions().await.is_empty() }).await;
+    assert_eq!(keyed().await["delivery"]["delivery_id"], "page-1");
+    assert_eq!((pager.messages().len(), scene.decisions().await), (1, vec!["delivered".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_foreign_recipient_is_refused_before_it_leaves_the_hub() {
+    let switchboard = Peer::switchboard().await;
+    let scene = start_hub_at(&switchboard.url, "bw_token").await;
+    let mut foreign = send("Hello");
+    foreign["recipient"] = json!("555:9");
+    assert!(scene.refusal(foreign).await.contains("allow-list"));
+    assert_eq!((switchboard.asked().len(), scene.decisions().await), (0, vec!["refused".to_owned()]));
+}
+
+#[tokio::test]
+async fn the_token_of_a_hub_reaches_only_what_the_messengers_own_list_allows_and_no_reserved_origin() {
+    let three = Three::start().await;
+    let stolen = daemon_token(&three.switchboard, "hub").await;
+    let client = Scene { hub: three.switchboard, pager: Pager::new(), health: String::new(), ada: String::new() };
+    let mut elsewhere = super::daemons::deliver("health");
+    elsewhere["notify_request"]["delivery"]["recipient"] = json!("555:9");
+    for (arguments, error) in [
+        (elsewhere, "allow-list"),
+        (super::daemons::deliver("switchboard"), "reserved"),
+        (super::daemons::deliver("bank"), "allow-list"),
+    ] {
+        let answer = client.deliver(&stolen, &arguments).await;
+        assert_eq!(
+            (&answer["status"], &answer["error_class"]),
+            (&json!("failed"), &json!("validation_error")),
+            "{answer}"
+        );
+        assert!(answer["error"].as_str().unwrap().contains(error), "{answer}");
+    }
+    assert_eq!(three.pager.messages().len(), 0);
+    assert_eq!(client.decisions().await, ["refused"], "the Switchboard records what it refuses itself");
+    let (_, ledger) = three.messenger.get(&three.messenger.admin, "/v1/ledger").await;
+    assert_eq!(ledger["items"].as_array().unwrap().len(), 2, "and the Messenger the rest: {ledger}");
 }
 
 /// 50 agents send the same four requests each, twice at once.
@@ -280,7 +333,7 @@ async fn storm(scene: &Scene, pager: &Pager) {
     assert_eq!((texts.len(), distinct.len()), (AGENTS * REQUESTS, AGENTS * REQUESTS), "each is delivered exactly once");
 }
 
-fn storm_config() -> Config {
+pub(super) fn storm_config() -> Config {
     let mut config = Config::default();
     config.limits.notifications_per_hour = 10_000;
     config

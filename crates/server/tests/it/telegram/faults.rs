@@ -1,6 +1,6 @@
 //! What goes wrong at Telegram, and what the hub makes of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use telegram_standin::{Fault, Standin};
 use tokio::net::TcpListener;
@@ -11,13 +11,48 @@ use crate::hub::TestHub;
 #[tokio::test]
 async fn a_429_is_obeyed_and_the_message_comes_once() {
     let chat = Chat::paired().await;
+    let before = Instant::now();
     chat.telegram.fail_next("sendMessage", Fault::TooManyRequests(1));
     chat.send("chat", "hello").await;
     let waiting = chat.until("waiting").await;
     assert!(waiting["reason"].as_str().unwrap().contains("429"), "{waiting}");
     assert_eq!(chat.count(), 1);
     chat.said(ADA, 2).await;
+    assert!(before.elapsed() >= Duration::from_secs(1), "{:?}", before.elapsed());
     chat.until("sent").await;
+}
+
+#[tokio::test]
+async fn a_429_holds_back_everything_for_that_chat() {
+    let chat = Chat::paired().await;
+    let before = Instant::now();
+    chat.telegram.fail_next("sendMessage", Fault::TooManyRequests(2));
+    chat.send("one", "first").await;
+    chat.until("waiting").await;
+    // Another conversation, and so another message.
+    chat.send("two", "second").await;
+    chat.said(ADA, 2).await;
+    assert!(before.elapsed() >= Duration::from_secs(2), "{:?}", before.elapsed());
+    chat.said(ADA, 3).await;
+    let refused = chat.telegram.calls_of("sendMessage").iter().filter(|call| call.status == 429).count();
+    assert_eq!((refused, chat.count()), (1, 3));
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_awaited_and_one_that_is_too_slow_is_unknown() {
+    let chat = Chat::paired_with(|config| config.telegram.answer_seconds = 1).await;
+    chat.telegram.fail_next("sendMessage", Fault::Delay(Duration::from_millis(300)));
+    chat.send("chat", "slow").await;
+    chat.until("sent").await;
+    let gate = chat.telegram.hold("sendMessage");
+    chat.send("chat", "too slow").await;
+    let unknown = chat.until("unknown").await;
+    assert!(unknown["reason"].as_str().unwrap().contains("did not answer within 1 s"), "{unknown}");
+    drop(gate);
+    chat.send("chat", "after").await;
+    chat.until("sent").await;
+    assert_eq!(chat.count(), 4, "it is not sent again");
+    assert!(chat.inbox().await.iter().any(|one| one["kind"] == "note"), "the person is told");
 }
 
 #[tokio::test]
@@ -101,9 +136,7 @@ async fn a_telegram_that_is_away_loses_nothing() {
     let waiting = chat.until("waiting").await;
     assert!(waiting["reason"].as_str().unwrap().contains("cannot be reached"), "{waiting}");
     let folder = chat.hub.stop().await;
-    let telegram = chat.telegram;
-    let hub = TestHub::start_as(config(&telegram, |_| {}), folder).await;
-    let chat = Chat::of(telegram, hub).await;
+    let chat = Chat::resume(chat.telegram, folder).await;
     assert!(chat.said(ADA, 2).await.text.contains("hello"));
 }
 
@@ -145,9 +178,7 @@ async fn an_update_that_was_not_confirmed_is_handled_once() {
     chat.telegram.types(ADA, "once");
     chat.confirmed().await;
     let folder = chat.hub.stop().await;
-    let telegram = chat.telegram;
-    let hub = TestHub::start_as(config(&telegram, |_| {}), folder).await;
-    let chat = Chat::of(telegram, hub).await;
+    let chat = Chat::resume(chat.telegram, folder).await;
     chat.telegram.types(ADA, "/help");
     chat.said(ADA, 3).await;
     let block = chat.block("only", "1").await;

@@ -69,6 +69,49 @@ async fn a_call_without_the_secret_is_refused() {
 }
 
 #[tokio::test]
+async fn a_replayed_call_with_another_text_changes_nothing() {
+    let chat = start().await;
+    chat.pair(ADA).await;
+    chat.open("only", None).await;
+    let post = |text: &str| {
+        let message =
+            json!({"message_id": 900, "chat": {"id": ADA, "type": "private"}, "from": {"id": ADA}, "text": text});
+        let request = chat.hub.client.post(format!("{}/telegram/webhook", chat.hub.base));
+        let request = request.header("X-Telegram-Bot-Api-Secret-Token", SECRET);
+        let request = request.json(&json!({"update_id": 5, "message": message}));
+        async move { request.send().await.unwrap().status() }
+    };
+    assert_eq!(post("once").await, StatusCode::NO_CONTENT);
+    assert!(chat.wait_for_block("only").await.contains("once"));
+    assert_eq!(post("replayed").await, StatusCode::NO_CONTENT);
+    chat.telegram.types(ADA, "last");
+    let block = chat.wait_for_block("only").await;
+    assert!(block.contains("last") && !block.contains("replayed"), "{block}");
+}
+
+#[tokio::test]
+async fn a_process_that_only_sends_does_not_take_the_updates_of_the_hub() {
+    let chat = Chat::paired().await;
+    let sender = TestHub::start_with(config(&chat.telegram, |config| {
+        config.telegram.mode = TelegramMode::Send;
+        let target = bellwire_server::config::AllowedTarget::parse(&format!("telegram:{ADA}")).unwrap();
+        config.notify.allow.insert("butler".into(), vec![target]);
+    }))
+    .await;
+    let agent = sender.token("agent", "eve").await;
+    let arguments = json!({"channel": "telegram", "message": "from elsewhere", "recipient": ADA.to_string()});
+    let (_, answer) = sender.post(&agent, "/v1/tools/notify", json!({ "arguments": arguments })).await;
+    assert_eq!(answer["status"], "ok", "{answer}");
+    assert_eq!(chat.said(ADA, 2).await.text, "[butler] from elsewhere");
+    chat.telegram.types(ADA, "/help");
+    chat.said(ADA, 3).await;
+    let calls = chat.telegram.calls();
+    let of = |method: &str| calls.iter().filter(|call| call.is(method)).count();
+    assert_eq!((of("deleteWebhook"), of("setWebhook")), (1, 0), "only the hub's");
+    assert!(calls.iter().all(|call| call.status != 409), "{calls:?}");
+}
+
+#[tokio::test]
 async fn a_hub_that_polls_takes_no_calls_and_removes_an_older_webhook() {
     let telegram = Standin::start();
     let url = format!("{}/bot{}/setWebhook", telegram.url(), telegram.token());

@@ -27,6 +27,11 @@ impl Executor {
     ) -> Result<UpdateOutcome, StoreError> {
         let user_id = &pairing.user_id;
         let InboundText { message_id, text, reply_to, endpoint, thread, choices } = text;
+        // The agent must be able to read all of it.
+        if text.chars().count() > Event::MESSAGE_MAX {
+            let message = format!("is too long; write at most {} characters", Event::MESSAGE_MAX);
+            return Err(StoreError::invalid("text", message));
+        }
         let kept = KeptMessageRow {
             user_id: user_id.clone(),
             chat: pairing.chat.clone(),

@@ -46,16 +46,6 @@ impl Executor {
         Ok(())
     }
 
-    /// A message of a chat.
-    pub(crate) async fn chat_message(
-        &mut self,
-        chat: ChatKey,
-        message_id: i64,
-        source: &mut impl RowSource,
-    ) -> Result<Option<ChatMessage>, StoreError> {
-        Ok(self.message_in_chat(&chat, message_id, source).await?.map(|row| row.message))
-    }
-
     /// Plans the edit of every message that shows the buttons of a settled notification.
     pub(in crate::executor) async fn plan_edits(
         &mut self,

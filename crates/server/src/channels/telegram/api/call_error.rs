@@ -1,12 +1,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use bellwire_core::person::one_line;
 use hyper::body::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+
+use crate::http_client::HttpAnswer;
 
 /// How much of the server's words is kept, in characters.
 const DESCRIPTION_MAX: usize = 300;
@@ -73,9 +75,16 @@ impl fmt::Display for CallError {
 
 /// An answer as it came.
 pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) retry_after: Option<Duration>,
-    pub(super) body: Bytes,
+    status: StatusCode,
+    retry_after: Option<Duration>,
+    body: Bytes,
+}
+
+impl From<HttpAnswer> for Answer {
+    fn from(answer: HttpAnswer) -> Self {
+        let seconds = answer.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        Self { status: answer.status, retry_after: seconds.map(Duration::from_secs), body: answer.body }
+    }
 }
 
 #[derive(Deserialize)]

@@ -58,7 +58,7 @@ async fn calls_share_connections() {
     for _ in 0..3 {
         api.get_me().await.expect("it is there");
     }
-    assert_eq!(api.idle.lock().expect("no panic").len(), 1);
+    assert_eq!(api.http.idle_count(), 1);
 }
 
 #[tokio::test]

@@ -1,0 +1,101 @@
+//! Messages of `notify`: one synchronous attempt to send, reply or react.
+
+use std::time::Duration;
+
+use bellwire_core::notify::{ChatThread, Intent};
+use bellwire_core::person::without_addresses;
+use bellwire_store::ChatMessage;
+
+use super::bot::{Bot, NoSlot};
+use super::compose;
+use super::outcome::{notify_outcome, whole_seconds};
+use super::parts::{self, Cause, Incomplete, Outgoing};
+use super::target::chat_id;
+use crate::channels::{NotifyMessage, NotifyOutcome, NotifyTarget, Obstacle};
+
+/// How long a message waits for its slot.
+const SLOT_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Makes one attempt.
+pub(super) async fn notify(bot: &Bot, message: NotifyMessage) -> NotifyOutcome {
+    let thread = message.target.thread.as_deref().and_then(ChatThread::parse);
+    let Some(chat_id) = chat_id(&message.target.target) else {
+        return NotifyOutcome::Refused { reason: "the target is no chat".to_owned() };
+    };
+    match (message.intent, thread) {
+        (Intent::React, Some(thread)) => react(bot, thread, &message.target).await,
+        (Intent::Send, None) | (Intent::Reply, Some(_)) => send(bot, chat_id, thread, &message).await,
+        // A reply without its thread must not become a message elsewhere.
+        _ => NotifyOutcome::Refused { reason: "the thread of the message is missing".to_owned() },
+    }
+}
+
+async fn react(bot: &Bot, thread: ChatThread, target: &NotifyTarget) -> NotifyOutcome {
+    let emoji = target.reaction.as_deref().unwrap_or_default();
+    if let Err(no_slot) = bot.slot_unless_stopping(thread.chat_id, SLOT_WAIT_MAX).await {
+        return not_attempted(no_slot);
+    }
+    let reacted = bot.api.set_reaction(thread.chat_id, thread.message_id, emoji).await;
+    bot.note(&reacted);
+    match reacted {
+        Ok(()) => NotifyOutcome::Delivered { delivery_id: thread.message_id.to_string() },
+        Err(error) => {
+            bot.obey(thread.chat_id, &error);
+            notify_outcome(&error, &target.target)
+        }
+    }
+}
+
+/// Sends a text; its first part answers the thread.
+async fn send(bot: &Bot, chat_id: i64, thread: Option<ChatThread>, message: &NotifyMessage) -> NotifyOutcome {
+    let text = message.message.as_deref().unwrap_or_default();
+    let outgoing = Outgoing {
+        chat_id,
+        text: &compose::direct(&message.origin, message.subject.as_deref(), text),
+        reply_to: thread.map(|thread| thread.message_id),
+        buttons: &[],
+        stored: stored(bot, chat_id, message),
+        wait_max: SLOT_WAIT_MAX,
+    };
+    match parts::send(bot, &outgoing).await {
+        Ok(message_id) => NotifyOutcome::Delivered { delivery_id: message_id.to_string() },
+        Err(incomplete) => outcome(incomplete, &message.target.target),
+    }
+}
+
+fn outcome(incomplete: Incomplete, target: &str) -> NotifyOutcome {
+    let Incomplete { first_id, delivered, parts, cause } = incomplete;
+    match (first_id, cause) {
+        (Some(first_id), cause) => {
+            let reason = without_addresses(&cause.to_string(), target);
+            NotifyOutcome::Partial { delivery_id: first_id.to_string(), delivered, parts, reason }
+        }
+        (None, Cause::Blank) => NotifyOutcome::Refused { reason: Cause::Blank.to_string() },
+        (None, Cause::NoSlot(no_slot)) => not_attempted(no_slot),
+        (None, Cause::Call(error)) => notify_outcome(&error, target),
+    }
+}
+
+fn not_attempted(no_slot: NoSlot) -> NotifyOutcome {
+    let reason = no_slot.to_string();
+    match no_slot {
+        NoSlot::Busy(wait) => {
+            let retry_after = Some(whole_seconds(wait));
+            NotifyOutcome::TryAgain { obstacle: Obstacle::Overloaded, reason, retry_after }
+        }
+        NoSlot::Stopping => NotifyOutcome::TryAgain { obstacle: Obstacle::Unavailable, reason, retry_after: None },
+    }
+}
+
+/// What is stored about the message; none = the chat belongs to no person.
+fn stored(bot: &Bot, chat_id: i64, message: &NotifyMessage) -> Option<ChatMessage> {
+    Some(ChatMessage {
+        chat: Bot::chat(chat_id),
+        message_id: 0,
+        user_id: message.user_id.clone()?,
+        conversation_id: message.conversation_id.clone(),
+        origin: Some(message.origin.clone()),
+        notification_id: None,
+        at: bot.now(),
+    })
+}

@@ -1,0 +1,59 @@
+use std::sync::{Arc, Mutex};
+
+use axum::http::Uri;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// A Switchboard or Messenger that the test plays: it records what it is asked, and answers as told.
+#[derive(Clone)]
+pub(super) struct Peer {
+    pub(super) url: String,
+    asked: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Peer {
+    /// Answers the arguments of a tool call with its structured result.
+    pub(super) async fn start(answer: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let peer = Self { url, asked: Arc::default() };
+        let asked = peer.asked.clone();
+        let serve = move |uri: Uri, Json(message): Json<Value>| async move {
+            let params = message["params"].clone();
+            let result = json!({"structuredContent": answer(&params["arguments"]), "content": []});
+            asked.lock().unwrap().push(json!({
+                "path": uri.path(), "tool": params["name"], "arguments": params["arguments"],
+            }));
+            Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+        };
+        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(serve)).await });
+        peer
+    }
+
+    /// A Switchboard that says that everything was delivered.
+    pub(super) async fn switchboard() -> Self {
+        Self::start(|arguments| {
+            let request = &arguments["notify_request"];
+            json!({
+                "notification_id": uuid::Uuid::nil(), "status": "sent",
+                "result": {
+                    "schema_version": "notify_response.v1", "status": "ok",
+                    "request_context": {"request_id": request["request_context"]["request_id"]},
+                    "delivery": {"channel": request["delivery"]["channel"], "delivery_id": "1"},
+                },
+            })
+        })
+        .await
+    }
+
+    /// The calls so far: path, tool and arguments.
+    pub(super) fn asked(&self) -> Vec<Value> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// The notify.v1 envelopes of these calls.
+    pub(super) fn envelopes(&self) -> Vec<Value> {
+        self.asked().into_iter().map(|call| call["arguments"]["notify_request"].clone()).collect()
+    }
+}
