@@ -652,6 +652,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledger": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what was decided on requests of the tool notify, newest first: an agent's own, a person's own, or all
+         * @description May be called with a token of scope admin, agent, user.
+         */
+        get: operations["ledger_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledger/sums": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sum these decisions per origin, and flag origins whose messages never get through
+         * @description May be called with a token of scope admin, agent, user.
+         */
+        get: operations["ledger_sums"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{id}/settings": {
         parameters: {
             query?: never;
@@ -2681,6 +2721,98 @@ export interface components {
             items: components["schemas"]["Delivery"][];
             /** @description Where to go on: the `cursor` of the next call. Null at the end. */
             next_cursor: string | null;
+        };
+        /** @description What every list answers. */
+        LedgerEntryList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["LedgerEntry"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description A decision on a request of the notify tool. It contains no text and no address. */
+        LedgerEntry: {
+            /**
+             * Format: uuid
+             * @description Its id, time-ordered.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was decided.
+             */
+            at: string;
+            /** @description The origin of the agent that asked. */
+            origin: string;
+            /** @description The recipient, else the person the agent works for; null for neither. */
+            user_id: string | null;
+            /** @description The channel; null if the call named none that exists. */
+            channel: string | null;
+            /**
+             * @description The intent; null if the call named none that exists.
+             * @enum {string|null}
+             */
+            intent: "send" | "reply" | "react" | null;
+            /**
+             * @description The decision.
+             * @enum {string}
+             */
+            decision: "delivered" | "deferred" | "refused" | "failed" | "unknown";
+            /**
+             * @description The class of the error.
+             * @enum {string|null}
+             */
+            error_class: "validation_error" | "target_unavailable" | "timeout" | "overload_rejected" | "internal_error" | null;
+            /** @description The reason, in a few words. */
+            reason: string | null;
+            /**
+             * Format: uuid
+             * @description The item in the recipient's inbox.
+             */
+            notification_id: string | null;
+            /**
+             * Format: uuid
+             * @description The id of the request; null for the outcome of a deferred message.
+             */
+            request_id: string | null;
+        };
+        /** @description What every list answers. */
+        LedgerSumsList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["LedgerSums"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description The number of decisions of one origin. */
+        LedgerSums: {
+            /** @description The origin. */
+            origin: string;
+            /**
+             * Format: uint64
+             * @description Accepted by the provider.
+             */
+            delivered: number;
+            /**
+             * Format: uint64
+             * @description Held by quiet hours; each is decided once more when they end.
+             */
+            deferred: number;
+            /**
+             * Format: uint64
+             * @description Refused by the hub.
+             */
+            refused: number;
+            /**
+             * Format: uint64
+             * @description Attempted, and failed.
+             */
+            failed: number;
+            /**
+             * Format: uint64
+             * @description Attempted, with an outcome that is not known.
+             */
+            unknown: number;
+            /** @description Whether the origin has tried several times and nothing was delivered. */
+            never_gets_through: boolean;
         };
         /**
          * @description A person's settings.
@@ -5434,6 +5566,113 @@ export interface operations {
             503: components["responses"]["TryAgain"];
             504: components["responses"]["Timeout"];
             507: components["responses"]["NoSpace"];
+        };
+    };
+    ledger_list: {
+        parameters: {
+            query?: {
+                /** @description Only decisions on requests of this origin. */
+                origin?: string;
+                /** @description Only decisions about this person. */
+                user_id?: string;
+                /** @description Only decisions about this channel. */
+                channel?: string;
+                /** @description Only decisions of this kind. */
+                decision?: "delivered" | "deferred" | "refused" | "failed" | "unknown" | null;
+                /** @description Only decisions made at this time or later. */
+                since?: string;
+                /**
+                 * @description The page size. Default: 20. A page with a `next_cursor` can have fewer decisions, or none: a page reads at most
+                 *     5,000 of them.
+                 */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LedgerEntryList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
+    ledger_sums: {
+        parameters: {
+            query?: {
+                /** @description Only the sums of this origin. */
+                origin?: string;
+                /** @description Only decisions about this person. */
+                user_id?: string;
+                /** @description Only decisions made on the UTC day of this time or later. Default: the last seven days. */
+                since?: string;
+            };
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LedgerSumsList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
         };
     };
     settings_get: {
