@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type Fate, outcomeOf } from '../src/console/live/outcome.ts';
+import { outcomeOf } from '../src/console/live/outcome.ts';
 import { EMPTY_LIVE, ROWS_MAX, apply, filtered, pause, resume } from '../src/console/live/store.ts';
 import { stepsOf } from '../src/console/live/trace.ts';
-import type { ListedEvent, Trace, Verdict } from '../src/console/wire.ts';
+import type { Fate, ListedEvent, Trace, Verdict } from '../src/console/wire.ts';
 
 const verdict = (kind: Verdict['verdict'], more: Partial<Verdict> = {}): Verdict => ({
   subscriber: 'tool_failure', conversation_id: 'chat', agent: 'main', verdict: kind, reason: 'because', notification_id: 'n1', ...more,
@@ -11,7 +11,9 @@ const event = (id: string, more: Partial<ListedEvent> = {}): ListedEvent => ({
   id, type: 'tool.call.failure', source: 'executor', severity: 'error', timestamp: '', payload: {}, dedupe_key: null, conversation_id: 'chat',
   agent: 'main', user_id: 'ada', correlation_id: null, accepted_at: '2026-01-03T15:30:00Z', filtered: 14, verdicts: [verdict('held')], ...more,
 });
-const fate = (state: string, more: Partial<Fate> = {}): Fate => ({ notification_id: 'n1', event_ids: ['e1'], state, at: '', ...more });
+const fate = (state: string, more: Partial<Fate> = {}): Fate => ({
+  notification_id: 'n1', event_ids: ['e1'], user_id: 'ada', conversation_id: 'chat', agent: 'main', subscriber: 'tool_failure', state, at: '', ...more,
+});
 const batch = (events: ListedEvent[], fates: Fate[] = [], skipped = 0) => ({ events, fates, skipped });
 
 describe('live rows', () => {

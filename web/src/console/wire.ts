@@ -6,6 +6,9 @@ type Schemas = components['schemas'];
 export type Conversation = Schemas['ListedConversation'];
 export type Delivery = Schemas['Delivery'];
 export type DryRunResult = Schemas['DryRunResult'] & { readonly tokens?: number | null };
+export type Fate = Schemas['Fate'];
+export type LedgerEntry = Schemas['LedgerEntry'];
+export type LedgerSums = Schemas['LedgerSums'];
 export type ListedEvent = Schemas['ListedEvent'];
 export type Message = Schemas['Message'];
 export type Settings = Schemas['Settings'];
@@ -41,16 +44,3 @@ export interface Statistics {
 
 /** The verdicts of a subscriber in the last day. */
 export type Counts = Readonly<Record<'events' | 'queued' | 'held' | 'duplicate' | 'filtered' | 'suppressed' | 'notifications', number>>;
-
-export interface LedgerEntry {
-  readonly id: string;
-  readonly at: string;
-  readonly origin: string;
-  readonly user_id: string | null;
-  readonly channel: string | null;
-  readonly intent: string | null;
-  readonly decision: 'delivered' | 'deferred' | 'refused' | 'failed' | 'unknown';
-  readonly reason: string | null;
-}
-
-export type LedgerSums = Readonly<Record<LedgerEntry['decision'], number>> & { readonly origin: string; readonly never_gets_through: boolean };

@@ -4,8 +4,7 @@ import type { StreamStatus } from '../../client/stream.ts';
 import { isRecord } from '../../notification.ts';
 import { Observable } from '../../store/observable.ts';
 import type { Api } from '../api.ts';
-import type { ListedEvent } from '../wire.ts';
-import type { Fate } from './outcome.ts';
+import type { Fate, ListedEvent } from '../wire.ts';
 import { type Batch, EMPTY_LIVE, type Live, ROWS_MAX, apply } from './store.ts';
 
 /** How many events are shown at the start. */

@@ -1,6 +1,6 @@
 // The rows of the live page as a pure state: newest first, bounded, and with the later fates of each event.
-import type { ListedEvent } from '../wire.ts';
-import { type Fate, type Group, type Outcome, outcomeOf } from './outcome.ts';
+import type { Fate, ListedEvent } from '../wire.ts';
+import { type Group, type Outcome, outcomeOf } from './outcome.ts';
 
 /** How many rows the page keeps, and how many wait while it is paused. */
 export const ROWS_MAX = 500;
@@ -78,7 +78,7 @@ function withFates(live: Live, fates: readonly Fate[]): Live {
   for (const fate of fates) for (const id of fate.event_ids) byEvent.set(id, [...(byEvent.get(id) ?? []), fate]);
   const changed = (row: LiveRow): LiveRow => {
     const own = byEvent.get(row.event.id);
-    return own ? rowOf(row.event, new Map([...row.fates, ...own.map((fate) => [fate.notification_id, fate] as const)])) : row;
+    return own ? rowOf(row.event, new Map([...row.fates, ...own.flatMap((fate) => (fate.notification_id === null ? [] : [[fate.notification_id, fate] as const]))])) : row;
   };
   return { ...live, rows: live.rows.map(changed), waiting: live.waiting.map(changed) };
 }
