@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { outcomeOf } from '../src/console/live/outcome.ts';
-import { EMPTY_LIVE, ROWS_MAX, apply, filtered, pause, resume } from '../src/console/live/store.ts';
-import { stepsOf } from '../src/console/live/trace.ts';
+import { EMPTY_LIVE, ROWS_MAX, addStored, apply, filtered, pause, resume } from '../src/console/live/store.ts';
+import { fatesOf, stepsOf } from '../src/console/live/trace.ts';
 import type { Fate, ListedEvent, Trace, Verdict } from '../src/console/wire.ts';
 
 const verdict = (kind: Verdict['verdict'], more: Partial<Verdict> = {}): Verdict => ({
@@ -38,6 +38,14 @@ describe('live rows', () => {
     const told = apply(held, batch([], [fate('pending', { point: 'after_tool' }), fate('injected', { call_id: 'call_1' })]));
     expect(told.rows.map((row) => row.outcome.text)).toEqual(['held', 'injected · call_1']);
     expect(told.rows[0]).toBe(held.rows[0]);
+  });
+
+  test('that were stored before say so, until more is known', () => {
+    const stored = addStored(apply(EMPTY_LIVE, batch([event('e2')])), [event('e2'), event('e1'), event('e0', { verdicts: [verdict('filtered')] })]);
+    expect(stored.rows.map((row) => [row.event.id, row.outcome.text])).toEqual([['e2', 'held'], ['e1', 'was held'], ['e0', 'because']]);
+    const known = apply(stored, batch([], [fate('injected')]));
+    expect(known.rows.map((row) => row.outcome.text)).toEqual(['held', 'injected', 'because']);
+    expect(apply(known, batch([], [fate('injected')])).rows[1]?.outcome).toBe(known.rows[1]?.outcome);
   });
 
   test('that the hub left out are counted', () => {
@@ -79,6 +87,7 @@ test('a trace is a path with times and reasons, and the text exactly as it was r
     ['Waits for after_tool', 'tool_failure', '+300 ms', null],
     ['Injected at after_tool, call_1', 'tool_failure', '+1.4 s', 'tool_fail: <b>vault</b>'],
   ]);
+  expect(fatesOf(trace)).toMatchObject([{ notification_id: 'n1', event_ids: ['e1'], state: 'injected', call_id: 'call_1' }]);
   expect(stepsOf(trace)[0]?.reason).toBe('15 subscribers asked, 1 listens');
   expect(stepsOf(trace)[1]?.reason).toMatch(/^held in a batch until \d\d:\d\d:02\.000 at the latest$/);
 });
