@@ -64,7 +64,7 @@ pub use people::{
 pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,
 };
-pub use report::{CommitReport, FailedTemplate, NewNotification, Observer};
+pub use report::{CommitReport, FailedTemplate, Injected, NewNotification, Observer, SubscriberCounts};
 pub use sessions::{
     NewSession, SESSION_IDLE_MS, SESSION_MS, SESSIONS_MAX, SIGN_IN_CODE_MS, Session, SessionOwner, Sessions,
     SignInCode, SignedIn,

@@ -36,8 +36,9 @@ use super::reminders::{NewReminderBody, ReminderBody, ReminderPage};
 use super::sessions::{NewSignInCode, OpenedSession, SessionBody, SignIn, SignInCodeBody};
 use super::settings::{Confirmation, SettingsBody, SettingsPatch};
 use super::shape::{self, Accepted, Created, List, NoContent, ResponseShape, shaped};
+use super::statistics::{StatisticsBody, StatisticsQuery};
 use super::stream::HintStream;
-use super::subscribers::{DryRun, DryRunResult, SubscriberBody};
+use super::subscribers::{DryRun, DryRunResult, SubscriberBody, SubscriberQuery};
 use super::system_prompt::{PromptQuery, SystemPrompt};
 use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
@@ -45,8 +46,8 @@ use super::trace::TraceBody;
 use super::users::{UserBody, UserPage};
 use super::{
     Hub, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health, inbox,
-    inject, ledger, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream,
-    subscribers, tokens, tools, unsubscribe, users,
+    inject, ledger, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, statistics,
+    stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -234,10 +235,10 @@ routes! {
     "Subscribers" {
         /// List all subscribers, each with whether it is core and whether the caller's person has it enabled
         GET "/v1/subscribers" [Admin Agent User]
-            () -> Json<List<SubscriberBody>> => subscribers::list;
+            (Query<SubscriberQuery>) -> Json<List<SubscriberBody>> => subscribers::list;
         /// Get a subscriber
         GET "/v1/subscribers/{id}" [Admin Agent User]
-            () -> Json<SubscriberBody> => subscribers::get;
+            (Query<SubscriberQuery>) -> Json<SubscriberBody> => subscribers::get;
         /// Dry run: render the notifications of some events; nothing is stored or delivered
         POST "/v1/subscribers/{id}/test" [Admin Agent User]
             (Body<DryRun>) -> Json<DryRunResult>, or 409 => subscribers::test;
@@ -339,6 +340,9 @@ routes! {
         /// Send one test message on a channel with the hub's settings, and report each step
         POST "/v1/{channel}/test" [Admin]
             (Body<NewChannelTest>) -> Json<ChannelTestBody>, or 409 429 => channel_test::send;
+        /// What the hub did in the last minutes, for plots
+        GET "/v1/statistics" [Admin]
+            (Query<StatisticsQuery>) -> Json<StatisticsBody> => statistics::get;
         /// The page of the unsubscribe link in a message; it asks for confirmation and changes nothing
         GET "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 => unsubscribe::ask;

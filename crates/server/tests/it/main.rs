@@ -40,6 +40,7 @@ mod scripted_channel;
 mod sessions;
 mod settings;
 mod stalled_readers;
+mod statistics;
 mod stream;
 mod subscribers;
 mod system_prompt;
