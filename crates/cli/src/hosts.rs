@@ -89,18 +89,20 @@ impl HostFile {
         Ok(folder.join("hosts").join(format!("{}.toml", host.name())))
     }
 
-    /// Reads the file of a harness. `BELLWIRE_URL` and `BELLWIRE_TOKEN` win over it.
+    /// What a harness uses: its file, with the hub of `BELLWIRE_URL` if that is set. The token is always that of the file:
+    /// one in the environment may be a person's or the operator's.
     pub(crate) fn load(host: Host) -> Result<Self> {
+        let file = Self::read(host)?;
+        let url = std::env::var("BELLWIRE_URL").ok().filter(|url| !url.is_empty());
+        Ok(Self { url: url.map_or(file.url, |url| url.trim_end_matches('/').to_owned()), ..file })
+    }
+
+    /// Reads the file of a harness as it is.
+    pub(crate) fn read(host: Host) -> Result<Self> {
         let path = Self::path(host)?;
         let missing = || format!("{} cannot be read; run bellwire install {}", path.display(), host.name());
         let text = std::fs::read_to_string(&path).with_context(missing)?;
-        let file = Self::parse(&text).with_context(|| format!("{} is not valid", path.display()))?;
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        Ok(Self {
-            url: variable("BELLWIRE_URL").unwrap_or(file.url),
-            token: variable("BELLWIRE_TOKEN").map_or(file.token, Secret::new),
-            ..file
-        })
+        Self::parse(&text).with_context(|| format!("{} is not valid", path.display()))
     }
 
     fn parse(text: &str) -> Result<Self> {

@@ -55,7 +55,7 @@ impl Installation {
             changes.push(FileChange { keeps_former, ..change });
         }
         if let Some(project) = &self.project {
-            changes.extend(exclusion(project, &site.places())?);
+            changes.extend(exclusion(self.host, project, &site.places(), true)?);
         }
         Ok(Changes::of(changes))
     }
@@ -68,8 +68,11 @@ impl Installation {
             let is_ours = !changes::backup(&place.path).exists();
             FileChange::of(place.path.clone(), |before| edit::remove(self.host, &place, before, is_ours))
         };
-        let changes: Result<Vec<FileChange>> = site.places().into_iter().map(change).collect();
-        Ok(Changes::of(changes?))
+        let mut changes = site.places().into_iter().map(change).collect::<Result<Vec<FileChange>>>()?;
+        if let Some(project) = &self.project {
+            changes.extend(exclusion(self.host, project, &site.places(), false)?);
+        }
+        Ok(Changes::of(changes))
     }
 
     /// Whether all entries are there and name this program; `None` if there is none.
@@ -152,24 +155,29 @@ fn check_untracked(project: &Path, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the files of a project out of git, by the list that is not shared.
-fn exclusion(project: &Path, places: &[Place]) -> Result<Option<FileChange>> {
-    let list = project.join(".git/info/exclude");
+/// Keeps the files of a project out of git, by the list that is not shared; or ends that. Our lines stand below a mark.
+fn exclusion(host: Host, project: &Path, places: &[Place], is_added: bool) -> Result<Option<FileChange>> {
     if !project.join(".git").is_dir() {
         return Ok(None);
     }
+    let mark = format!("# bellwire install {}", host.name());
     let inside = places.iter().filter_map(|place| place.path.strip_prefix(project).ok());
-    let lines: Vec<String> = inside.map(|path| format!("/{}", path.display())).collect();
-    let change = FileChange::of(list, |before| {
-        let mut text = before.unwrap_or_default().to_owned();
-        for line in lines.iter().filter(|line| !before.unwrap_or_default().lines().any(|known| known == **line)) {
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
+    let ours: Vec<String> = inside.map(|path| format!("/{}", path.display())).collect();
+    let change = FileChange::of(project.join(".git/info/exclude"), |before| {
+        let mut lines: Vec<&str> = before.unwrap_or_default().lines().collect();
+        if let Some(at) = lines.iter().position(|line| *line == mark) {
+            let count = lines[at + 1..].iter().take_while(|line| ours.iter().any(|our| our == *line)).count();
+            if is_added && count == ours.len() {
+                return Ok(before.map(str::to_owned));
             }
-            text.push_str(line);
-            text.push('\n');
+            lines.drain(at..=at + count);
         }
-        Ok(Some(text))
+        if is_added {
+            lines.push(&mark);
+            lines.extend(ours.iter().map(String::as_str));
+        }
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        Ok((before.is_some() || is_added).then_some(text))
     })?;
     Ok(Some(change))
 }

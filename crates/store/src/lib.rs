@@ -16,6 +16,7 @@ mod event_list;
 mod executor;
 mod hints;
 mod keys;
+mod live;
 mod memory;
 mod notify;
 mod packed_event;
@@ -46,6 +47,7 @@ pub use ended::Ended;
 pub use error::{ErrorKind, StoreError};
 pub use event_list::{EventFilter, EventQuery, ListedEvent, NamedEvent};
 pub use hints::{HintEvent, HintReceiver};
+pub use live::{Fate, LiveEvent, LiveReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use notify::{
     InQuietHours, InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim,
@@ -53,16 +55,16 @@ pub use notify::{
 };
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim,
-    DELIVERIES_PER_ITEM_MAX, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectDraft, DirectMessage,
-    DirectResult, Doorbell, Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery,
-    InboxState, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome,
-    PressResult, Purpose, Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
-    WaitingDeliveries,
+    DELIVERIES_PER_ITEM_MAX, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectMessage, Doorbell,
+    Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, KnownPerson,
+    NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome, PressResult,
+    Purpose, Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
+    UNREAD_COUNTED_MAX, WaitingDeliveries,
 };
 pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,
 };
-pub use report::{CommitReport, FailedTemplate, NewNotification, Observer};
+pub use report::{CommitReport, FailedTemplate, Injected, NewNotification, Observer, SubscriberCounts};
 pub use sessions::{
     NewSession, SESSION_IDLE_MS, SESSION_MS, SESSIONS_MAX, SIGN_IN_CODE_MS, Session, SessionOwner, Sessions,
     SignInCode, SignedIn,
@@ -181,6 +183,9 @@ pub trait Store: People + Chats + NotifyRequests + Sessions {
     fn close(&self) -> StoreFuture<'_, ()>;
     /// Completes when the writer has ended, with the reason. Every later command fails, so the hub must stop.
     fn ended(&self) -> Pin<Box<dyn Future<Output = Ended> + Send>>;
+    /// Watches what commits do from now on: the events that the query matches, and the fates of its owner and conversation.
+    /// The query's position, time and limit do not count.
+    fn live(&self, query: EventQuery) -> LiveReceiver;
     /// Subscribes to the hints of one conversation, each sent after its commit. A slow receiver misses some and must call
     /// [`Store::connect`] again.
     fn hints(&self, user_id: &str, conversation_id: &str) -> HintReceiver;

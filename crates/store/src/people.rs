@@ -25,7 +25,7 @@ pub use inbox::{
     PersonTrace, PressOutcome, PressResult, RestoreOutcome, Settlement, Toast, ToastButton,
 };
 pub use requests::{
-    DirectDraft, DirectResult, NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest,
+    KnownPerson, NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest, UNREAD_COUNTED_MAX,
 };
 pub use rules::{ChannelRules, Grouping, PeopleRules};
 
@@ -92,9 +92,6 @@ impl Reminder {
 pub trait People: Send + Sync {
     /// Adds a notification to a person's inbox and plans its deliveries.
     fn send(&self, draft: NotificationDraft) -> StoreFuture<'_, SendResult>;
-    /// Adds an item to a person's inbox and plans one delivery of a longer text on one channel, for when the person's quiet
-    /// hours end. It is sent alone, and no other delivery is planned.
-    fn plan_direct(&self, draft: DirectDraft) -> StoreFuture<'_, DirectResult>;
     /// A page of the inbox, newest first, and the cursor of the next page.
     fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)>;
     /// How many notifications the person has not read.
@@ -102,6 +99,14 @@ pub trait People: Send + Sync {
     /// The changes of the inbox after this position, in order, at most `limit`. Without a position, the current one and the
     /// toasts that should appear now.
     fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> StoreFuture<'_, Catchup>;
+    /// People of whom the hub has something, by id, and the cursor of the next page. Only ids with this prefix, after this
+    /// one.
+    fn people(
+        &self,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> StoreFuture<'_, (Vec<KnownPerson>, Option<String>)>;
     /// Marks a notification as read or unread.
     fn mark(&self, user_id: String, id: NotificationId, read: bool) -> StoreFuture<'_, InboxItem>;
     /// Marks all notifications as read and returns how many were unread.

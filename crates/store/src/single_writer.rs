@@ -30,6 +30,7 @@ use crate::error::StoreError;
 use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{OPEN_MAX, Publishing, open_since, pick_unambiguous};
 use crate::hints::HintReceiver;
+use crate::live::LiveReceiver;
 use crate::rows::ConversationKey;
 use crate::sessions::SessionReader;
 use crate::writer::{Job, WriterHandle};
@@ -291,6 +292,10 @@ impl<R: Reader> Store for SingleWriterStore<R> {
 
     fn ended(&self) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
         Box::pin(self.writer.ended())
+    }
+
+    fn live(&self, query: EventQuery) -> LiveReceiver {
+        self.writer.live.listen(query)
     }
 
     fn hints(&self, user_id: &str, conversation_id: &str) -> HintReceiver {

@@ -36,6 +36,7 @@ use crate::erasing::Erasing;
 use crate::error::{ErrorKind, StoreError};
 use crate::executor::{Executor, RowSource as _};
 use crate::hints::{HintReceiver, HintRouter};
+use crate::live::Live;
 use crate::notify::LedgerQuery;
 use crate::people::{Doorbells, OutboxCounts, PeopleRules};
 use crate::refusals::RefusalCache;
@@ -92,6 +93,7 @@ pub(crate) struct WriterHandle {
     jobs: mpsc::Sender<(Instant, Job)>,
     ended: watch::Receiver<Option<Ended>>,
     hints: Arc<HintRouter>,
+    pub(crate) live: Live,
     pub(crate) doorbells: Arc<Doorbells>,
     pub(crate) erasing: Arc<Erasing>,
     /// The number of completed erasures.
@@ -140,6 +142,7 @@ pub(crate) fn make<B: Backend>(
     let (end, ended) = watch::channel(None);
     let hints = Arc::new(HintRouter::default());
     let doorbells = Arc::new(Doorbells::default());
+    let live = Live::default();
     let (tell_erased, erased) = watch::channel(0);
     let (erasing, mut erasures) = (Arc::<Erasing>::default(), erase::Erasures::default());
     for user_id in backend.unfinished_erasures() {
@@ -153,6 +156,7 @@ pub(crate) fn make<B: Backend>(
         jobs,
         ended,
         hints: hints.clone(),
+        live: live.clone(),
         doorbells: doorbells.clone(),
         erasing: erasing.clone(),
         erased,
@@ -172,6 +176,7 @@ pub(crate) fn make<B: Backend>(
         timers: opening.timers,
         observer: opening.observer,
         hints: hints.clone(),
+        live,
         doorbells: doorbells.clone(),
         rules,
         refusals,
@@ -203,6 +208,7 @@ struct Writer<B> {
     timers: bool,
     observer: Option<Observer>,
     hints: Arc<HintRouter>,
+    live: Live,
     doorbells: Arc<Doorbells>,
     rules: Arc<PeopleRules>,
     refusals: Arc<dyn RefusalCache>,
@@ -467,6 +473,7 @@ impl<B: Backend> Writer<B> {
         }
         self.due = self.due.min(self.executor.next_due());
         self.delivery_due = self.delivery_due.min(self.executor.next_delivery());
+        self.live.append(&self.executor.changes);
         self.doorbells.ring(&self.executor.changes.people);
         if self.executor.changes.notify.has_endings() {
             self.doorbells.ring_notify();

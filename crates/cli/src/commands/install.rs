@@ -107,7 +107,7 @@ pub(crate) fn run_uninstall(arguments: &UninstallArgs) -> Result<bool> {
     }
     let path = HostFile::path(*host)?;
     if place.project.is_none() && path.exists() {
-        let token_id = HostFile::load(*host).ok().and_then(|file| file.token_id);
+        let token_id = HostFile::read(*host).ok().and_then(|file| file.token_id);
         std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         anstream::eprintln!("removed  {}", printable(&path.display().to_string()));
         let revoked = token_id.map(|id| revoke(connection, &id));
@@ -133,7 +133,7 @@ impl InstallArgs {
             Some(user) => user.clone(),
             None => self.connection.settings.load(Vec::new())?.config.default_user,
         };
-        let known = HostFile::load(self.host).ok().filter(|file| file.user == user);
+        let known = HostFile::read(self.host).ok().filter(|file| file.user == user);
         if let Some(known) = known
             && known.url == url
             && is_valid(&known)?

@@ -129,6 +129,8 @@ fn a_projects_files_are_kept_out_of_git() {
         text(&done.stdout)
     };
     git(&["init", "--quiet"]);
+    let exclude = project.join(".git/info/exclude");
+    let before = fs::read_to_string(&exclude).expect("a list");
     let folder = project.to_str().expect("text");
     for host in HOSTS {
         let done = install(&hub, &[host, "--project", folder]);
@@ -136,13 +138,28 @@ fn a_projects_files_are_kept_out_of_git() {
         let status = git(&["status", "--porcelain", "--untracked-files=all"]);
         let shared = status.lines().filter(|line| !line.ends_with(".before-bellwire")).count();
         assert_eq!(shared, 0, "{host}: {status}");
+        assert!(text(&install(&hub, &[host, "--project", folder]).stderr).contains("was connected already"));
         assert!(uninstall(&hub, &[host, "--project", folder]).status.success());
+        assert_eq!(fs::read_to_string(&exclude).expect("a list"), before, "{host}");
     }
     fs::create_dir_all(project.join(".cursor")).expect("it can be made");
     fs::write(project.join(".cursor/hooks.json"), "{\"version\": 1, \"hooks\": {}}").expect("it can be written");
     git(&["add", "--force", ".cursor/hooks.json"]);
     let refused = install(&hub, &["cursor", "--project", folder]);
     assert!(text(&refused.stderr).contains("is under version control"), "{}", shown(&refused));
+}
+
+#[test]
+fn a_token_of_the_environment_is_never_given_to_a_harness() {
+    let hub = Hub::start();
+    let admin = fs::read_to_string(hub.home.path().join(".local/share/bellwire/admin.token")).expect("a token");
+    let words = ["install", "gemini", "--binary", env!("CARGO_BIN_EXE_bellwire")];
+    for _ in 0..2 {
+        let done = finish(hub.command(&words).env("BELLWIRE_TOKEN", admin.trim()).env("BELLWIRE_URL", &hub.url), "");
+        assert!(done.status.success(), "{}", shown(&done));
+        let file = fs::read_to_string(hub.home.path().join(".config/bellwire/hosts/gemini.toml")).expect("a file");
+        assert!(!file.contains(admin.trim()), "it would make the agent the operator");
+    }
 }
 
 /// What `doctor` says of one harness.

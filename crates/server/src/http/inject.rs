@@ -161,7 +161,7 @@ pub(super) async fn inject(
     command.tool_result_digest = tool_result.as_deref().map(|text| digest(&command.request.call_id, text));
     command.correlation_id = Some(correlation.id().to_owned());
     let style = command.request.style;
-    let result = hub.store.inject(command).await?;
+    let result = hub.inject(command).await?;
     Ok(Json(InjectResponse::of(result, tool_result.as_deref().unwrap_or_default(), style)))
 }
 

@@ -1,8 +1,7 @@
-use bellwire_core::person::{ChannelName, MessageType, SettingsChange, ShowNotification};
+use bellwire_core::person::{MessageType, SettingsChange, ShowNotification};
 use bellwire_core::{NotificationId, Time};
 use serde::{Deserialize, Serialize};
 
-use super::DirectMessage;
 use crate::command::{Caller, IdempotencyKey};
 
 /// A notification to send to a person.
@@ -38,47 +37,6 @@ pub enum NotificationContent {
     Toast(ShowNotification),
 }
 
-/// A message with its own text for a person, on one channel.
-#[derive(Clone, Debug)]
-pub struct DirectDraft {
-    /// The caller.
-    pub caller: Caller,
-    /// The recipient.
-    pub user_id: String,
-    /// The conversation it comes from.
-    pub conversation_id: Option<String>,
-    /// The correlation id.
-    pub correlation_id: Option<String>,
-    /// The channel.
-    pub channel: ChannelName,
-    /// The text. The inbox item shows its beginning.
-    pub message: DirectMessage,
-    /// The idempotency key of this call.
-    pub idempotency_key: Option<IdempotencyKey>,
-}
-
-/// The result of planning a message with its own text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DirectResult {
-    /// It is in the inbox, and its delivery is planned.
-    Planned {
-        /// The inbox item.
-        id: NotificationId,
-        /// When it is sent.
-        deliver_at: Time,
-    },
-    /// The channel is switched off, not verified, or the origin is muted.
-    Refused {
-        /// Why.
-        reason: String,
-    },
-    /// The hourly limit is reached.
-    Limited {
-        /// After how long the next one is allowed.
-        retry_after_seconds: u64,
-    },
-}
-
 /// The result of sending a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SendResult {
@@ -96,6 +54,20 @@ pub enum SendResult {
         retry_after_seconds: u64,
     },
 }
+
+/// A person of whom the hub has something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownPerson {
+    /// The id.
+    pub id: String,
+    /// When a conversation of the person was last seen.
+    pub last_seen_at: Option<Time>,
+    /// How many notifications are unread; counted up to [`UNREAD_COUNTED_MAX`].
+    pub unread: usize,
+}
+
+/// A list of people counts unread notifications up to this number.
+pub const UNREAD_COUNTED_MAX: usize = 100;
 
 /// A reminder to store.
 #[derive(Clone, Debug)]

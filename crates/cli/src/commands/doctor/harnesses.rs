@@ -14,7 +14,7 @@ pub(super) fn check() -> Vec<CheckResult> {
 }
 
 fn check_one(host: Host) -> Option<CheckResult> {
-    let file = HostFile::load(host).ok();
+    let file = HostFile::read(host).ok();
     let binary = install::binary(None).or_else(|_| std::env::current_exe().map(|path| path.display().to_string()));
     let entries = Installation::new(host, None, binary.unwrap_or_default()).ok()?.entries();
     let again = format!("bellwire install {}", host.name());
