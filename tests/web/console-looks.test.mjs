@@ -66,6 +66,7 @@ for (const [scheme, width] of VIEWS) {
       assert.deepEqual(await axe(page), []);
       const low = (await page.evaluate(measure, '.sign-in')).filter(({ ratio, least }) => ratio < least);
       assert.deepEqual(low, []);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing sticks out');
       await context.close();
     });
   });

@@ -148,6 +148,18 @@ describe('deliveries', () => {
   });
 });
 
+test('deliveries: the ledger of notify by origin', async (t) => {
+  const { person, page } = await openConsole(t, here, { admin: true, path: '/deliveries' });
+  const origin = `origin_${person.user.replaceAll('-', '_')}`;
+  const agent = await here.hub.token('agent', { user_id: person.user, origin });
+  await here.hub.call(agent, 'POST', '/v1/tools/notify', { arguments: { channel: 'pigeon', message: 'Hello' } });
+  await page.getByRole('button', { name: 'Ledger by origin' }).click();
+  const sums = page.getByRole('row').filter({ hasText: origin });
+  assert.deepEqual(await sums.getByRole('cell').allTextContents().then((cells) => cells.slice(0, 5)), ['0', '0', '1', '0', '0']);
+  await sums.getByRole('button', { name: 'Decisions' }).click();
+  await page.getByRole('region', { name: `Decisions of ${origin}` }).getByText('refused').waitFor();
+});
+
 describe('subscribers', () => {
   test('a core one is locked and says why; another is switched off and on', async (t) => {
     const { person, page } = await openConsole(t, here, { admin: true, path: '/subscribers' });

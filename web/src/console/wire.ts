@@ -5,7 +5,10 @@ type Schemas = components['schemas'];
 
 export type Conversation = Schemas['ListedConversation'];
 export type Delivery = Schemas['Delivery'];
-export type DryRunResult = Schemas['DryRunResult'] & { readonly tokens?: number | null };
+export type DryRunResult = Schemas['DryRunResult'];
+export type Fate = Schemas['Fate'];
+export type LedgerEntry = Schemas['LedgerEntry'];
+export type LedgerSums = Schemas['LedgerSums'];
 export type ListedEvent = Schemas['ListedEvent'];
 export type Message = Schemas['Message'];
 export type Settings = Schemas['Settings'];
@@ -13,7 +16,8 @@ export type SettingsChange = Schemas['SettingsChange'];
 export type Pairing = Schemas['PairingCode'];
 export type SessionView = Schemas['Session'];
 export type Severity = ListedEvent['severity'];
-export type Subscriber = Schemas['Subscriber'] & { readonly last_24h?: Counts | null };
+export type Subscriber = Schemas['Subscriber'];
+export type Statistics = Schemas['StatisticsBody'];
 export type Trace = Schemas['Trace'];
 export type Verdict = Schemas['Verdict'];
 
@@ -21,36 +25,3 @@ export interface Page<Item> {
   readonly items: readonly Item[];
   readonly next_cursor: string | null;
 }
-
-/** Columns of one value per minute, oldest first. */
-export interface Statistics {
-  readonly since: string;
-  readonly start: string;
-  readonly step_seconds: number;
-  readonly events: readonly number[];
-  readonly verdicts: Readonly<Record<'queued' | 'held' | 'duplicate' | 'filtered' | 'suppressed', readonly number[]>>;
-  readonly injected_items: readonly number[];
-  readonly injected_tokens: readonly number[];
-  readonly saved_tokens: readonly number[];
-  readonly injection_ms: Readonly<Record<'p50' | 'p99', readonly (number | null)[]>>;
-  readonly pending: readonly (number | null)[];
-  readonly oldest_pending_seconds: readonly (number | null)[];
-  readonly oldest_delivery_seconds: readonly (number | null)[];
-  readonly deliveries: Readonly<Record<'sent' | 'failed' | 'unknown' | 'skipped' | 'cancelled', readonly number[]>>;
-}
-
-/** The verdicts of a subscriber in the last day. */
-export type Counts = Readonly<Record<'events' | 'queued' | 'held' | 'duplicate' | 'filtered' | 'suppressed' | 'notifications', number>>;
-
-export interface LedgerEntry {
-  readonly id: string;
-  readonly at: string;
-  readonly origin: string;
-  readonly user_id: string | null;
-  readonly channel: string | null;
-  readonly intent: string | null;
-  readonly decision: 'delivered' | 'deferred' | 'refused' | 'failed' | 'unknown';
-  readonly reason: string | null;
-}
-
-export type LedgerSums = Readonly<Record<LedgerEntry['decision'], number>> & { readonly origin: string; readonly never_gets_through: boolean };

@@ -4,6 +4,7 @@ import { exactTime, plural } from '../format.ts';
 import type { RowList, RowsElement } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import { to } from '../routes.ts';
+import type { Trace } from '../wire.ts';
 import { LiveFeed } from './feed.ts';
 import type { Group } from './outcome.ts';
 import { type LiveFilter, type LiveRow, filtered, pause, resume } from './store.ts';
@@ -59,7 +60,7 @@ export class LivePage extends PageElement {
             label="Events" @scroll=${this.#scrolled}></bellwire-rows>`}
         </div>
         ${selected === null ? nothing : html`<bellwire-trace .workspace=${this.workspace} .route=${this.route} .event=${selected}
-          .version=${live.rows.find(({ event }) => event.id === selected)?.outcome ?? null}></bellwire-trace>`}
+          @traced=${(event: CustomEvent<Trace>) => { feed.traced(event.detail); }} .version=${live.rows.find(({ event }) => event.id === selected)?.outcome ?? null}></bellwire-trace>`}
       </div>`;
   }
 

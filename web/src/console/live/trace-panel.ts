@@ -38,7 +38,9 @@ export class TracePanel extends PageElement {
   async #load(id: string): Promise<void> {
     try {
       const trace = await this.workspace.api.get<Trace>(`/v1/events/${segment(id)}`);
-      if (id === this.event) [this.trace, this.problem] = [trace, null];
+      if (id !== this.event) return;
+      [this.trace, this.problem] = [trace, null];
+      this.dispatchEvent(new CustomEvent<Trace>('traced', { detail: trace }));
     } catch (error) {
       if (id === this.event) [this.trace, this.problem] = [null, explain('The trace could not be loaded', error)];
     }

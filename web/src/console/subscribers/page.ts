@@ -93,5 +93,5 @@ function counts({ last_24h: day }: Subscriber): string {
   if (day.events === 0) return 'Last 24 h: no event.';
   const parts = [[day.queued + day.held, 'taken'], [day.duplicate, 'repeats'], [day.filtered, 'filtered'], [day.suppressed, 'suppressed']] as const;
   const said = parts.filter(([number]) => number > 0).map(([number, word]) => `${count(number)} ${word}`);
-  return `Last 24 h: ${plural(day.events, 'event')}: ${said.join(', ')}; ${plural(day.notifications, 'notification')}.`;
+  return `Last 24 h: ${plural(day.events, 'event')}: ${said.join(', ')}; ${count(day.injected)} injected.`;
 }
