@@ -28,6 +28,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/events/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream events with their verdicts, and what becomes of their notifications, as server-sent events
+         * @description May be called with a token of scope admin.
+         */
+        get: operations["live_stream"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events/{id}": {
         parameters: {
             query?: never;
@@ -378,6 +398,26 @@ export interface paths {
          * @description May be called with a token of scope admin, agent, user.
          */
         post: operations["subscribers_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the people of whom the hub has something, by id
+         * @description May be called with a token of scope admin.
+         */
+        get: operations["users_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -878,6 +918,26 @@ export interface paths {
          * @description May be called with a token of scope admin.
          */
         post: operations["channel_test_send"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the hub did in the last minutes, for plots
+         * @description May be called with a token of scope admin.
+         */
+        get: operations["statistics_get"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1707,6 +1767,53 @@ export interface components {
             /** @description The decision of each listening subscriber. With `conversation_id` only those of that conversation and of its person. */
             verdicts: components["schemas"]["Verdict"][];
         };
+        /** @description The `data` of `fate`: what became of a notification. */
+        Fate: {
+            /**
+             * Format: uuid
+             * @description The notification; null for the delivery of a code.
+             */
+            notification_id: string | null;
+            /** @description The events of an agent's notification. Empty for a person's: `notification_id` is that of the verdict. */
+            event_ids: string[];
+            /** @description The person it belongs to. */
+            user_id: string;
+            /** @description The conversation. */
+            conversation_id: string | null;
+            /** @description The agent of an agent's notification. */
+            agent: string | null;
+            /** @description The subscriber of an agent's notification. */
+            subscriber: string | null;
+            /**
+             * @description Of an agent's notification: `pending`, `injected`, `replaced`, `expired`, `folded`; of a person's: `created`,
+             *     `pressed`, `dismissed`, `read`, `unread`; of a delivery: its state, as in `GET /v1/deliveries`.
+             */
+            state: string;
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            at: string;
+            /** @description The injection that showed it. */
+            call_id?: string | null;
+            /**
+             * @description The injection point of that injection.
+             * @enum {string|null}
+             */
+            point?: "immediate" | "turn_start" | "after_tool" | "turn_end" | null;
+            /** @description The channel of a delivery. */
+            channel?: string | null;
+            /** @description The reason of the state. */
+            reason?: string | null;
+        };
+        /** @description The `data` of `skipped`. */
+        Skipped: {
+            /**
+             * Format: uint64
+             * @description How many events and fates were left out, counted before the filters.
+             */
+            count: number;
+        };
         /** @description The trace of an event, as far as its rows are still stored. */
         Trace: {
             /**
@@ -2497,10 +2604,55 @@ export interface components {
             audience: "agent" | "user" | "both";
             /** @description Whether it cannot be switched off. */
             core: boolean;
-            /** @description Whether it is enabled for the caller's person. */
+            /** @description Whether it is enabled for the caller's person, or for `user_id`. */
             enabled: boolean;
+            /** @description What it decided in the last 24 hours, for all people. Only for admins. */
+            last_24h?: components["schemas"]["SubscriberCounts"] | null;
             /** @description Why its file could not be loaded after an edit. This is its last valid version, which stays in use. */
             problem?: string | null;
+        };
+        /** @description What a subscriber decided in the last 24 hours, counted in memory by hour. */
+        SubscriberCounts: {
+            /**
+             * Format: date-time
+             * @description Since when: about 24 hours ago, or the start of the hub.
+             */
+            since: string;
+            /**
+             * Format: uint64
+             * @description All its verdicts.
+             */
+            events: number;
+            /**
+             * Format: uint64
+             * @description Verdicts by kind.
+             */
+            queued: number;
+            /**
+             * Format: uint64
+             * @description Verdicts by kind.
+             */
+            held: number;
+            /**
+             * Format: uint64
+             * @description Verdicts by kind.
+             */
+            duplicate: number;
+            /**
+             * Format: uint64
+             * @description Verdicts by kind.
+             */
+            filtered: number;
+            /**
+             * Format: uint64
+             * @description Verdicts by kind.
+             */
+            suppressed: number;
+            /**
+             * Format: uint64
+             * @description Its notifications that were shown to agents.
+             */
+            injected: number;
         };
         /** @description The result of a dry run. */
         DryRunResult: {
@@ -2514,8 +2666,36 @@ export interface components {
              * @default null
              */
             content_user: string | null;
+            /**
+             * Format: uint
+             * @description The estimated tokens of `content`.
+             * @default null
+             */
+            tokens: number | null;
             /** @description Why a template fails. */
             problem?: string | null;
+        };
+        /** @description What every list answers. */
+        UserList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["User"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description A person of whom the hub has something: a conversation, an inbox, settings, a token or a session. */
+        User: {
+            /** @description The id. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When a conversation of the person was last seen: an injection, a stream or a PUT.
+             */
+            last_seen_at: string | null;
+            /**
+             * Format: uint
+             * @description How many notifications are unread, counted up to 100.
+             */
+            unread: number;
         };
         /** @description What every list answers. */
         NotificationList: {
@@ -2989,6 +3169,70 @@ export interface components {
             /** @description What happened. */
             detail: string | null;
         };
+        /**
+         * @description What the hub did, one value per minute in each list, oldest first; the last minute is not over. The hub keeps 24 hours in
+         *     memory and begins anew when it starts, so that the lists can be shorter than asked for.
+         */
+        StatisticsBody: {
+            /**
+             * Format: date-time
+             * @description Since when the hub counts: its start.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description The beginning of the first minute.
+             */
+            start: string;
+            /**
+             * Format: uint32
+             * @description The length of a step: 60 seconds.
+             */
+            step_seconds: number;
+            /** @description Stored events. */
+            events: number[];
+            /** @description Verdicts by kind. */
+            verdicts: components["schemas"]["VerdictSeries"];
+            /** @description Answered injections, without repeated ones. */
+            injections: number[];
+            /** @description Items shown to agents. */
+            injected_items: number[];
+            /** @description The estimated tokens of these items. */
+            injected_tokens: number[];
+            /** @description The estimated tokens that merging repeats has saved, against one element for each event. */
+            saved_tokens: number[];
+            /** @description How long injections took in the hub, in milliseconds; exact to a quarter. Null without injections. */
+            injection_ms: components["schemas"]["LatencySeries"];
+            /** @description Notifications that waited for agents. Null where the hub did not look. */
+            pending: (number | null)[];
+            /** @description The age of the oldest of them. */
+            oldest_pending_seconds: (number | null)[];
+            /** @description For how long the oldest due delivery has waited. */
+            oldest_delivery_seconds: (number | null)[];
+            /** @description Deliveries that ended, by outcome. */
+            deliveries: components["schemas"]["OutcomeSeries"];
+        };
+        /** @description Counts by verdict. */
+        VerdictSeries: {
+            queued: number[];
+            held: number[];
+            duplicate: number[];
+            filtered: number[];
+            suppressed: number[];
+        };
+        /** @description The median and the 99th percentile. */
+        LatencySeries: {
+            p50: (number | null)[];
+            p99: (number | null)[];
+        };
+        /** @description Counts by outcome of a delivery. */
+        OutcomeSeries: {
+            sent: number[];
+            failed: number[];
+            unknown: number[];
+            skipped: number[];
+            cancelled: number[];
+        };
         /** @description The health of the hub. */
         Health: {
             /**
@@ -3419,6 +3663,54 @@ export interface operations {
             503: components["responses"]["TryAgain"];
             504: components["responses"]["Timeout"];
             507: components["responses"]["NoSpace"];
+        };
+    };
+    live_stream: {
+        parameters: {
+            query?: {
+                /** @description Only events and fates of this person. */
+                user_id?: string;
+                /** @description Only events that were sent to this conversation or reached it, and its fates. */
+                conversation_id?: string;
+                /** @description Only events of this type. `tool.*` is every type below `tool`; any other `*` stands for one part. */
+                type?: string;
+                /** @description Only events on which a subscriber decided so. */
+                verdict?: "queued" | "held" | "duplicate" | "filtered" | "suppressed" | null;
+            };
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
         };
     };
     events_trace: {
@@ -4473,7 +4765,10 @@ export interface operations {
     };
     subscribers_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whose `enabled` to tell. Default: the caller's person. */
+                user_id?: string;
+            };
             header?: {
                 /**
                  * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
@@ -4513,7 +4808,10 @@ export interface operations {
     };
     subscribers_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whose `enabled` to tell. Default: the caller's person. */
+                user_id?: string;
+            };
             header?: {
                 /**
                  * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
@@ -4631,6 +4929,52 @@ export interface operations {
             503: components["responses"]["TryAgain"];
             504: components["responses"]["Timeout"];
             507: components["responses"]["NoSpace"];
+        };
+    };
+    users_list: {
+        parameters: {
+            query?: {
+                /** @description Only people whose ids begin so. */
+                prefix?: string;
+                /** @description The page size. Default: 20. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
         };
     };
     inbox_list: {
@@ -6289,6 +6633,48 @@ export interface operations {
             503: components["responses"]["TryAgain"];
             504: components["responses"]["Timeout"];
             507: components["responses"]["NoSpace"];
+        };
+    };
+    statistics_get: {
+        parameters: {
+            query?: {
+                /** @description How many minutes, 1 to 1440, the current one included. Default: 60. */
+                minutes?: number;
+            };
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatisticsBody"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
         };
     };
     unsubscribe_ask: {

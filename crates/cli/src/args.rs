@@ -1,8 +1,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, conversations, deliveries, demo, doctor, emit, erase, events, inbox, inject, ledger, mail,
-    mcp, migrate, notify, remind, say, serve, settings, simulate, subscribers, tail, telegram, token, trace,
+    background, completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, inject,
+    install, ledger, mail, mcp, migrate, notify, pause, remind, run, say, serve, settings, simulate, subscribers, tail,
+    telegram, token, trace, wake,
 };
 
 /// The notification layer for AI agents.
@@ -22,10 +23,20 @@ const AFTER_HELP: &str = "Exit codes: 0 success, 1 a check found a problem, 2 th
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),
+    Start(background::StartArgs),
+    Stop(background::StopArgs),
+    Status(background::StatusArgs),
     Demo(demo::DemoArgs),
     Emit(emit::EmitArgs),
     Inject(inject::InjectArgs),
     Mcp(mcp::McpArgs),
+    Hook(hook::HookArgs),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
+    Pause(pause::PauseArgs),
+    Resume(pause::ResumeArgs),
+    Run(run::RunArgs),
+    Wake(wake::WakeArgs),
     Tail(tail::TailArgs),
     Trace(trace::TraceArgs),
     Events(events::EventsArgs),

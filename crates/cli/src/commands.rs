@@ -1,5 +1,6 @@
 //! One file per command: its arguments and what it does.
 
+pub(crate) mod background;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod conversations;
@@ -10,16 +11,20 @@ pub(crate) mod emit;
 pub(crate) mod erase;
 pub(crate) mod events;
 mod folder;
+pub(crate) mod hook;
 pub(crate) mod inbox;
 pub(crate) mod inject;
 mod input;
+pub(crate) mod install;
 pub(crate) mod ledger;
 pub(crate) mod mail;
 pub(crate) mod mcp;
 pub(crate) mod migrate;
 pub(crate) mod notify;
+pub(crate) mod pause;
 mod person;
 pub(crate) mod remind;
+pub(crate) mod run;
 pub(crate) mod say;
 pub(crate) mod serve;
 pub(crate) mod settings;
@@ -29,4 +34,5 @@ pub(crate) mod tail;
 pub(crate) mod telegram;
 pub(crate) mod token;
 pub(crate) mod trace;
+pub(crate) mod wake;
 mod when;

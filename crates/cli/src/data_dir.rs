@@ -110,7 +110,7 @@ pub(crate) fn note(dir: &Path) -> Option<Value> {
 }
 
 /// Writes and syncs a file with mode 600.
-fn private(path: &Path, line: &str) -> std::io::Result<()> {
+pub(crate) fn private(path: &Path, line: &str) -> std::io::Result<()> {
     // An existing file would keep its mode.
     fs::remove_file(path).or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
     let mut options = fs::OpenOptions::new();

@@ -5,6 +5,9 @@ mod authority;
 mod client;
 mod commands;
 mod data_dir;
+mod hook;
+mod hosts;
+mod install;
 mod log;
 mod output;
 mod settings;
@@ -30,7 +33,8 @@ const EXIT_FAILED: u8 = 2;
 fn main() -> ExitCode {
     // The process-wide TLS provider. It fails only if one is installed already, which cannot be the case here.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    ExitCode::from(exit_code(run(Cli::parse().command)))
+    let code = hook::run_if_asked().unwrap_or_else(|| exit_code(run(Cli::parse().command)));
+    ExitCode::from(code)
 }
 
 /// Prints the error, if there is one, and returns the exit code.
@@ -50,22 +54,32 @@ fn exit_code(result: anyhow::Result<bool>) -> u8 {
 fn run(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Serve(serve) => commands::serve::run(&serve),
+        Command::Start(start) => commands::background::run_start(&start),
+        Command::Stop(stop) => commands::background::run_stop(&stop),
+        Command::Status(status) => commands::background::run_status(&status),
         Command::Deliveries(deliveries) => commands::deliveries::run(&deliveries),
         Command::Conversations(conversations) => commands::conversations::run(&conversations),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Emit(emit) => commands::emit::run(&emit),
         Command::Erase(erase) => commands::erase::run(&erase),
         Command::Events(events) => commands::events::run(&events),
+        Command::Hook(hook) => commands::hook::run(&hook),
         Command::Inbox(inbox) => commands::inbox::run(&inbox),
         Command::Inject(inject) => commands::inject::run(&inject),
+        Command::Install(install) => commands::install::run_install(&install),
         Command::Ledger(ledger) => commands::ledger::run(&ledger),
         Command::Mail(mail) => commands::mail::run(&mail),
         Command::Mcp(mcp) => commands::mcp::run(&mcp),
         Command::Notify(notify) => commands::notify::run(&notify),
+        Command::Pause(pause) => commands::pause::run_pause(&pause),
+        Command::Resume(resume) => commands::pause::run_resume(&resume),
+        Command::Uninstall(uninstall) => commands::install::run_uninstall(&uninstall),
+        Command::Run(run) => commands::run::run(&run),
         Command::Say(say) => commands::say::run(&say),
         Command::Settings(settings) => commands::settings::run(&settings),
         Command::Tail(tail) => commands::tail::run(&tail),
         Command::Trace(trace) => commands::trace::run(&trace),
+        Command::Wake(wake) => commands::wake::run(&wake),
         Command::Telegram(telegram) => commands::telegram::run(&telegram),
         Command::Token(token) => commands::token::run(&token),
         Command::Config(config) => commands::config::run(&config),

@@ -64,7 +64,18 @@ impl Settings {
 /// Where a configuration file is looked for, the user's before the system's. The current folder is not searched, because
 /// another user may control it.
 pub(crate) fn config_paths() -> Vec<PathBuf> {
-    let (own, system) = if cfg!(target_os = "macos") {
+    let (own, system) = config_folders();
+    own.into_iter().chain(system).map(|folder| folder.join("bellwire").join(FILE_NAME)).collect()
+}
+
+/// The user's own folder for configuration.
+pub(crate) fn own_folder() -> Option<PathBuf> {
+    config_folders().0.map(|folder| folder.join("bellwire"))
+}
+
+/// The platform's folders for the configuration of the user and of the system.
+fn config_folders() -> (Option<PathBuf>, Option<PathBuf>) {
+    if cfg!(target_os = "macos") {
         let own = data_dir::variable("HOME").map(|home| home.join("Library/Application Support"));
         (own, Some(PathBuf::from("/Library/Application Support")))
     } else if cfg!(windows) {
@@ -73,8 +84,7 @@ pub(crate) fn config_paths() -> Vec<PathBuf> {
         let own = data_dir::variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         let own = own.or_else(|| data_dir::variable("HOME").map(|home| home.join(".config")));
         (own, Some(PathBuf::from("/etc")))
-    };
-    own.into_iter().chain(system).map(|folder| folder.join("bellwire").join(FILE_NAME)).collect()
+    }
 }
 
 /// A setting from the command line.

@@ -127,6 +127,8 @@ pub struct ObservedCall {
     pub duration_ms: Option<u64>,
     /// The used amounts and limits of budgets, for the budget detector.
     pub usage: Option<Value>,
+    /// Whether the agent has read the result itself. Then it is not told of it again.
+    pub seen: bool,
 }
 
 /// How a tool call ended.
@@ -151,6 +153,7 @@ impl ObservedCall {
             error_message: None,
             duration_ms: None,
             usage: None,
+            seen: false,
         }
     }
 
@@ -168,6 +171,7 @@ impl ObservedCall {
             ("error_message", self.error_message.map(Value::from)),
             ("duration_ms", self.duration_ms.map(Value::from)),
             ("usage", self.usage),
+            (Event::SEEN_FIELD, self.seen.then_some(Value::Bool(true))),
         ];
         payload.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
         let payload = Payload::from_json(Value::Object(payload))?;

@@ -93,6 +93,14 @@ impl Event {
         Ok(Self::from_parts(EventType::parse(kind)?, Source::known(HUB), severity, payload))
     }
 
+    /// The payload field that says that the agent has read a tool's result itself.
+    pub const SEEN_FIELD: &str = "seen_by_agent";
+
+    /// Whether the agent has read the result of this tool call itself.
+    pub(crate) fn is_seen_by_agent(&self) -> bool {
+        self.payload.get(Self::SEEN_FIELD).is_some_and(|seen| seen == &serde_json::Value::Bool(true))
+    }
+
     /// The longest message a person may send to an agent, in characters.
     pub const MESSAGE_MAX: usize = 4096;
 

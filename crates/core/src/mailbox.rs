@@ -595,5 +595,8 @@ fn filter_reason(subscriber: &Subscriber, event: &Event, preferences: &Preferenc
     if subscriber.sources.as_ref().is_some_and(|sources| !sources.contains(event.source())) {
         return Some(Filter::Source);
     }
+    if subscriber.repeats_tool_results() && event.is_seen_by_agent() {
+        return Some(Filter::AgentSawIt);
+    }
     (preferences.state_of(subscriber) == SubscriberState::Disabled).then_some(Filter::Disabled)
 }

@@ -95,6 +95,11 @@ impl Subscriber {
         self.types.iter().any(|pattern| pattern.matches(kind))
     }
 
+    /// Whether it tells an agent of results of its own tool calls. An agent that has read them itself needs no repetition.
+    pub(crate) fn repeats_tool_results(&self) -> bool {
+        matches!(self.id.as_str(), "tool_failure" | "turn_summary")
+    }
+
     /// The injection point of an event: the subscriber's, or the one that a note to oneself requests.
     pub(crate) fn point_for(&self, event: &Event) -> InjectionPoint {
         if !event.kind().as_str().starts_with("agent.self.") {

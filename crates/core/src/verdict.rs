@@ -54,6 +54,8 @@ pub enum Filter {
     Disabled,
     /// A newer measurement of a budget, and no older one waits that it could replace.
     NotWaiting,
+    /// The agent has read the tool's result itself.
+    AgentSawIt,
 }
 
 /// A filter without its details, for records.
@@ -68,6 +70,8 @@ pub enum FilterKind {
     Disabled,
     /// A newer measurement of a budget, and no older one waits that it could replace.
     NotWaiting,
+    /// The agent has read the tool's result itself.
+    AgentSawIt,
 }
 
 impl Filter {
@@ -78,6 +82,7 @@ impl Filter {
             Self::Source => FilterKind::Source,
             Self::Disabled => FilterKind::Disabled,
             Self::NotWaiting => FilterKind::NotWaiting,
+            Self::AgentSawIt => FilterKind::AgentSawIt,
         }
     }
 }
@@ -172,6 +177,7 @@ impl fmt::Display for Filter {
             Self::Source => f.write_str("the subscriber does not listen to this source"),
             Self::Disabled => f.write_str("the conversation's user disabled this subscriber"),
             Self::NotWaiting => f.write_str("a newer measurement, and no older one waits"),
+            Self::AgentSawIt => f.write_str("agent_saw_it: the agent has read this result itself"),
         }
     }
 }

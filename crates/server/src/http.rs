@@ -27,6 +27,7 @@ mod inbox;
 mod inject;
 mod intake;
 mod ledger;
+mod live;
 mod mcp;
 mod metrics;
 mod new_event;
@@ -45,6 +46,7 @@ mod sessions;
 mod settings;
 mod shape;
 mod static_file;
+mod statistics;
 mod stored_event;
 mod stream;
 mod subscribers;
@@ -68,12 +70,13 @@ pub(crate) use stream::ConversationFeed;
 use std::sync::Arc;
 
 use bellwire_core::subscriber::Subscribers;
-use bellwire_store::{RefusalCache, Store};
+use bellwire_store::{InjectCommand, InjectResult, RefusalCache, Store, StoreError};
 use tokio::sync::broadcast;
 
 use crate::auth::Authenticator;
 use crate::channels::{Channels, UnsubscribeLinks};
 use crate::metrics::Metrics;
+use crate::statistics::Statistics;
 use crate::supervise::Supervisor;
 use crate::tools::NotificationThrottle;
 use crate::wrong_codes::WrongCodes;
@@ -91,6 +94,7 @@ pub(crate) struct Parts {
     /// The maximum number of events in one publish request.
     pub(crate) batch_max: usize,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) statistics: Arc<Statistics>,
     pub(crate) overload: Arc<ConcurrencyLimits>,
     pub(crate) trace_ids: TraceIds,
     /// Sends the id of each revoked token, so that its open streams end.
@@ -132,6 +136,27 @@ impl std::ops::Deref for Hub {
 impl Hub {
     pub(crate) fn new(parts: Parts) -> Self {
         Self(Arc::new(parts))
+    }
+
+    /// Answers an injection, and measures how long it takes.
+    pub(crate) async fn inject(&self, command: InjectCommand) -> Result<InjectResult, StoreError> {
+        let started = std::time::Instant::now();
+        let result = self.store.inject(command).await;
+        self.statistics.injected(started.elapsed());
+        result
+    }
+
+    /// Looks at the queues every minute, for the statistics.
+    pub(crate) async fn watch_queues(self, mut stopping: tokio::sync::watch::Receiver<bool>) {
+        let mut every = tokio::time::interval(std::time::Duration::from_secs(60));
+        loop {
+            tokio::select! {
+                _ = every.tick() => {}
+                _ = stopping.changed() => return,
+            }
+            // A failed read leaves a gap in the plot; whoever asks for data gets the error.
+            let _ = statistics::look(&self).await;
+        }
     }
 
     /// The current subscribers.

@@ -19,6 +19,7 @@ mod metrics;
 mod notify;
 mod rate;
 mod refusals;
+mod statistics;
 mod supervise;
 mod template_log;
 pub mod tools;
@@ -49,6 +50,7 @@ use crate::deliver::Outbox;
 use crate::folder::SubscriberFolder;
 use crate::http::{ConcurrencyLimits, Hub, Parts, TraceIds};
 use crate::metrics::Metrics;
+use crate::statistics::Statistics;
 use crate::supervise::Supervisor;
 use crate::template_log::TemplateLog;
 use crate::usage::TokenLimits;
@@ -161,7 +163,7 @@ impl App {
         let watched = folder.as_ref().map(SubscriberFolder::watch);
         let subscribers = first_subscribers(folder.as_mut())?;
         let metrics = Arc::new(Metrics::new());
-        let counted = metrics.clone();
+        let (counted, statistics) = (metrics.clone(), Arc::new(Statistics::new()));
         let mut channels = Channels::of_config(&config).map_err(StartError::Channel)?;
         channels.extend(additions.channels);
         let channels = Channels::new(channels).map_err(StartError::Channel)?;
@@ -173,7 +175,8 @@ impl App {
             None => Arc::new(NoRefusalCache),
         };
         let dir = config.data_dir.as_deref();
-        let store = open_store(dir, subscribers.clone(), &metrics, (people, config.sizes), refusals.clone()).await?;
+        let observer = observer(metrics.clone(), statistics.clone());
+        let store = open_store(dir, subscribers.clone(), observer, (people, config.sizes), refusals.clone()).await?;
         tokio::spawn(watch_writer(store.ended(), supervisor.clone(), stop.subscribe()));
         (additions.prepare)(store.clone()).await.map_err(StartError::Prepare)?;
         let subscribers_watch = watch::channel(subscribers);
@@ -189,6 +192,7 @@ impl App {
             subscribers_watch: subscribers_watch.1,
             batch_max: config.limits.batch_events,
             metrics,
+            statistics,
             overload: Arc::new(ConcurrencyLimits::new(config.limits.concurrent_requests, connection_limits.streams)),
             trace_ids: TraceIds::under(clock::random()),
             revoked: broadcast::channel(256).0,
@@ -207,6 +211,7 @@ impl App {
             supervisor: supervisor.clone(),
         });
         tokio::spawn(forget_erased_tokens(hub.clone(), stop.subscribe()));
+        tokio::spawn(hub.clone().watch_queues(stop.subscribe()));
         let endpoint = (additions.endpoint)(hub.clone(), &config.limits);
         let api = http::router::api(hub, &config, endpoint);
         let channel_hub = ChannelHub {
@@ -340,12 +345,12 @@ impl std::error::Error for StartError {
 async fn open_store(
     dir: Option<&Path>,
     subscribers: Arc<Subscribers>,
-    metrics: &Arc<Metrics>,
+    observer: Observer,
     (people, sizes): (PeopleRules, Sizes),
     refusals: Arc<dyn RefusalCache>,
 ) -> Result<Arc<dyn Store>, StartError> {
     let randomness = Randomness::new(clock::random);
-    let observer = Some(observer(metrics.clone()));
+    let observer = Some(observer);
     let opening =
         StoreOptions { subscribers, randomness, clock: clock::system(), timers: true, observer, people, sizes };
     match dir {
@@ -359,10 +364,11 @@ async fn open_store(
 }
 
 /// Updates the metrics after every commit, and logs new notifications to people and failed templates.
-fn observer(metrics: Arc<Metrics>) -> Observer {
+fn observer(metrics: Arc<Metrics>, statistics: Arc<Statistics>) -> Observer {
     let templates = TemplateLog::default();
     Arc::new(move |report| {
         metrics.committed(report);
+        statistics.committed(report);
         for new in report.new_notifications.iter().filter(|_| report.failed.is_none()) {
             // The text is not logged, because a log has other readers than the person.
             let (conversation_id, correlation_id) = (new.conversation_id.as_deref(), new.correlation_id.as_deref());

@@ -259,6 +259,22 @@ pub struct Message {
     pub call_id: String,
 }
 
+/// What describes a conversation to people and programs. What is absent does not change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConversationDetails {
+    /// The title.
+    pub title: Option<String>,
+    /// The working directory of the session.
+    pub folder: Option<String>,
+}
+
+impl ConversationDetails {
+    /// Only a title.
+    pub fn titled(title: &str) -> Self {
+        Self { title: Some(title.to_owned()), folder: None }
+    }
+}
+
 /// The state of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConversationView {
@@ -268,11 +284,13 @@ pub struct ConversationView {
     pub user_id: String,
     /// The title.
     pub title: Option<String>,
+    /// The working directory of the session.
+    pub folder: Option<String>,
     /// Whether its agent is at work.
     pub working: bool,
     /// How many notifications wait for its main agent.
     pub pending: usize,
-    /// The boundary that marks genuine blocks.
+    /// The boundary that marks genuine blocks for its main agent.
     pub boundary: Boundary,
 }
 

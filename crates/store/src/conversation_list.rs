@@ -69,6 +69,7 @@ impl From<ConversationRow> for ListedConversation {
                 id: row.key.id.to_string(),
                 user_id: row.key.owner.to_string(),
                 title: row.title,
+                folder: row.folder,
                 working: false,
                 pending: 0,
                 boundary: row.boundary,

@@ -16,6 +16,7 @@ mod event_list;
 mod executor;
 mod hints;
 mod keys;
+mod live;
 mod memory;
 mod notify;
 mod packed_event;
@@ -38,14 +39,15 @@ pub use chats::{
 };
 pub use clock::Clock;
 pub use command::{
-    Caller, ClientEventId, ConversationView, Hint, HintKind, IdempotencyKey, IncomingEvent, InjectCommand,
-    InjectResult, InjectionView, Message, NotificationView, Publish, Receipt, Superseded, Token, Trace,
+    Caller, ClientEventId, ConversationDetails, ConversationView, Hint, HintKind, IdempotencyKey, IncomingEvent,
+    InjectCommand, InjectResult, InjectionView, Message, NotificationView, Publish, Receipt, Superseded, Token, Trace,
 };
 pub use conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 pub use ended::Ended;
 pub use error::{ErrorKind, StoreError};
 pub use event_list::{EventFilter, EventQuery, ListedEvent, NamedEvent};
 pub use hints::{HintEvent, HintReceiver};
+pub use live::{Fate, LiveEvent, LiveReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use notify::{
     InQuietHours, InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim,
@@ -54,14 +56,15 @@ pub use notify::{
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim,
     DELIVERIES_PER_ITEM_MAX, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectMessage, Doorbell,
-    Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, NewReminder,
-    NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome, PressResult, Purpose,
-    Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton, WaitingDeliveries,
+    Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, KnownPerson,
+    NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome, PressResult,
+    Purpose, Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
+    UNREAD_COUNTED_MAX, WaitingDeliveries,
 };
 pub use refusals::{
     LocalRefusalCache, NoRefusalCache, RecallFuture, RedisRefusalCache, RefusalCache, RefusalCacheStatus,
 };
-pub use report::{CommitReport, FailedTemplate, NewNotification, Observer};
+pub use report::{CommitReport, FailedTemplate, Injected, NewNotification, Observer, SubscriberCounts};
 pub use sessions::{
     NewSession, SESSION_IDLE_MS, SESSION_MS, SESSIONS_MAX, SIGN_IN_CODE_MS, Session, SessionOwner, Sessions,
     SignInCode, SignedIn,
@@ -77,6 +80,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_core::{EventId, Time};
@@ -100,7 +104,7 @@ pub trait Store: People + Chats + NotifyRequests + Sessions {
         caller: Caller,
         id: String,
         user_id: String,
-        title: Option<String>,
+        details: ConversationDetails,
     ) -> StoreFuture<'_, ConversationView>;
     /// How many open conversations an event for this person reaches now, if the caller sends it.
     fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> StoreFuture<'_, usize>;
@@ -114,11 +118,14 @@ pub trait Store: People + Chats + NotifyRequests + Sessions {
     ) -> StoreFuture<'_, (Vec<ListedConversation>, Option<ConversationPosition>)>;
     /// The first hints of a conversation's stream. Connecting keeps the conversation open.
     fn connect(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>>;
-    /// Replaces the boundary. Answers given before keep the old one.
+    /// The boundary of an agent of a conversation.
+    fn boundary(&self, caller: Caller, id: String, agent: AgentName) -> StoreFuture<'_, Boundary>;
+    /// Replaces the boundary of one agent. Answers given before keep the old one.
     fn rotate_boundary(
         &self,
         caller: Caller,
         id: String,
+        agent: AgentName,
         idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, Boundary>;
     /// The system messages of a conversation after the position `after`, oldest first, at most `limit`; and the position of
@@ -176,6 +183,9 @@ pub trait Store: People + Chats + NotifyRequests + Sessions {
     fn close(&self) -> StoreFuture<'_, ()>;
     /// Completes when the writer has ended, with the reason. Every later command fails, so the hub must stop.
     fn ended(&self) -> Pin<Box<dyn Future<Output = Ended> + Send>>;
+    /// Watches what commits do from now on: the events that the query matches, and the fates of its owner and conversation.
+    /// The query's position, time and limit do not count.
+    fn live(&self, query: EventQuery) -> LiveReceiver;
     /// Subscribes to the hints of one conversation, each sent after its commit. A slow receiver misses some and must call
     /// [`Store::connect`] again.
     fn hints(&self, user_id: &str, conversation_id: &str) -> HintReceiver;

@@ -24,7 +24,9 @@ pub use inbox::{
     ButtonPress, Catchup, DUE_TOASTS_MAX, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState,
     PersonTrace, PressOutcome, PressResult, RestoreOutcome, Settlement, Toast, ToastButton,
 };
-pub use requests::{NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest};
+pub use requests::{
+    KnownPerson, NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest, UNREAD_COUNTED_MAX,
+};
 pub use rules::{ChannelRules, Grouping, PeopleRules};
 
 pub(crate) use command::PeopleCommand;
@@ -97,6 +99,14 @@ pub trait People: Send + Sync {
     /// The changes of the inbox after this position, in order, at most `limit`. Without a position, the current one and the
     /// toasts that should appear now.
     fn catch_up(&self, user_id: String, after: Option<i64>, limit: usize) -> StoreFuture<'_, Catchup>;
+    /// People of whom the hub has something, by id, and the cursor of the next page. Only ids with this prefix, after this
+    /// one.
+    fn people(
+        &self,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> StoreFuture<'_, (Vec<KnownPerson>, Option<String>)>;
     /// Marks a notification as read or unread.
     fn mark(&self, user_id: String, id: NotificationId, read: bool) -> StoreFuture<'_, InboxItem>;
     /// Marks all notifications as read and returns how many were unread.

@@ -24,6 +24,9 @@ pub(crate) struct ConversationRow {
     /// Whether an unbound caller created it. For unbound callers, its id alone means this conversation.
     pub(crate) registered: bool,
     pub(crate) title: Option<String>,
+    /// The working directory of the session.
+    pub(crate) folder: Option<String>,
+    /// The boundary of the main agent.
     pub(crate) boundary: Boundary,
     /// An upgrade changed the boundary, and no injection has mentioned it yet.
     pub(crate) boundary_changed: bool,
@@ -31,6 +34,10 @@ pub(crate) struct ConversationRow {
     pub(crate) seen_at: Time,
     /// The working sub-agents, each with the time at which it counts as idle; the most recent last.
     pub(crate) workers: Vec<(Arc<str>, Time)>,
+    /// The secret from which the boundaries of its sub-agents are derived.
+    pub(crate) agent_secret: [u8; 16],
+    /// The boundaries of sub-agents that were given a new one; the most recent last.
+    pub(crate) agent_boundaries: Vec<(Arc<str>, Boundary)>,
 }
 
 #[derive(Clone, Debug)]

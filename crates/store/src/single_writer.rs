@@ -14,14 +14,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_core::{EventId, Time};
 use tokio::sync::watch;
 
 use crate::command::{
-    Caller, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Message, Publish, Receipt, Token,
-    Trace,
+    Caller, ConversationDetails, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Message, Publish,
+    Receipt, Token, Trace,
 };
 use crate::conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 use crate::ended::Ended;
@@ -29,6 +30,7 @@ use crate::error::StoreError;
 use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{OPEN_MAX, Publishing, open_since, pick_unambiguous};
 use crate::hints::HintReceiver;
+use crate::live::LiveReceiver;
 use crate::rows::ConversationKey;
 use crate::sessions::SessionReader;
 use crate::writer::{Job, WriterHandle};
@@ -120,9 +122,9 @@ impl<R: Reader> Store for SingleWriterStore<R> {
         caller: Caller,
         id: String,
         user_id: String,
-        title: Option<String>,
+        details: ConversationDetails,
     ) -> StoreFuture<'_, ConversationView> {
-        Box::pin(self.writer.ask(move |reply| Job::PutConversation(caller, id, user_id, title, reply)))
+        Box::pin(self.writer.ask(move |reply| Job::PutConversation(caller, id, user_id, details, reply)))
     }
 
     fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> StoreFuture<'_, usize> {
@@ -152,13 +154,18 @@ impl<R: Reader> Store for SingleWriterStore<R> {
         Box::pin(self.writer.ask(move |reply| Job::Connect(caller, id, reply)))
     }
 
+    fn boundary(&self, caller: Caller, id: String, agent: AgentName) -> StoreFuture<'_, Boundary> {
+        Box::pin(self.writer.ask(move |reply| Job::Boundary(caller, id, agent, reply)))
+    }
+
     fn rotate_boundary(
         &self,
         caller: Caller,
         id: String,
+        agent: AgentName,
         idempotency_key: Option<IdempotencyKey>,
     ) -> StoreFuture<'_, Boundary> {
-        Box::pin(self.writer.ask(move |reply| Job::Rotate(caller, id, idempotency_key, reply)))
+        Box::pin(self.writer.ask(move |reply| Job::Rotate(caller, id, agent, idempotency_key, reply)))
     }
 
     fn messages(
@@ -285,6 +292,10 @@ impl<R: Reader> Store for SingleWriterStore<R> {
 
     fn ended(&self) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
         Box::pin(self.writer.ended())
+    }
+
+    fn live(&self, query: EventQuery) -> LiveReceiver {
+        self.writer.live.listen(query)
     }
 
     fn hints(&self, user_id: &str, conversation_id: &str) -> HintReceiver {

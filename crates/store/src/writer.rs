@@ -36,6 +36,7 @@ use crate::erasing::Erasing;
 use crate::error::{ErrorKind, StoreError};
 use crate::executor::{Executor, RowSource as _};
 use crate::hints::{HintReceiver, HintRouter};
+use crate::live::Live;
 use crate::notify::LedgerQuery;
 use crate::people::{Doorbells, OutboxCounts, PeopleRules};
 use crate::refusals::RefusalCache;
@@ -92,6 +93,7 @@ pub(crate) struct WriterHandle {
     jobs: mpsc::Sender<(Instant, Job)>,
     ended: watch::Receiver<Option<Ended>>,
     hints: Arc<HintRouter>,
+    pub(crate) live: Live,
     pub(crate) doorbells: Arc<Doorbells>,
     pub(crate) erasing: Arc<Erasing>,
     /// The number of completed erasures.
@@ -140,6 +142,7 @@ pub(crate) fn make<B: Backend>(
     let (end, ended) = watch::channel(None);
     let hints = Arc::new(HintRouter::default());
     let doorbells = Arc::new(Doorbells::default());
+    let live = Live::default();
     let (tell_erased, erased) = watch::channel(0);
     let (erasing, mut erasures) = (Arc::<Erasing>::default(), erase::Erasures::default());
     for user_id in backend.unfinished_erasures() {
@@ -153,6 +156,7 @@ pub(crate) fn make<B: Backend>(
         jobs,
         ended,
         hints: hints.clone(),
+        live: live.clone(),
         doorbells: doorbells.clone(),
         erasing: erasing.clone(),
         erased,
@@ -172,6 +176,7 @@ pub(crate) fn make<B: Backend>(
         timers: opening.timers,
         observer: opening.observer,
         hints: hints.clone(),
+        live,
         doorbells: doorbells.clone(),
         rules,
         refusals,
@@ -203,6 +208,7 @@ struct Writer<B> {
     timers: bool,
     observer: Option<Observer>,
     hints: Arc<HintRouter>,
+    live: Live,
     doorbells: Arc<Doorbells>,
     rules: Arc<PeopleRules>,
     refusals: Arc<dyn RefusalCache>,
@@ -467,6 +473,7 @@ impl<B: Backend> Writer<B> {
         }
         self.due = self.due.min(self.executor.next_due());
         self.delivery_due = self.delivery_due.min(self.executor.next_delivery());
+        self.live.append(&self.executor.changes);
         self.doorbells.ring(&self.executor.changes.people);
         if self.executor.changes.notify.has_endings() {
             self.doorbells.ring_notify();
@@ -527,14 +534,15 @@ impl<B: Backend> Writer<B> {
         match job {
             Job::Publish(publishing, reply) => reply.hold_if_complete(executor.publish(publishing, backend).await),
             Job::Inject(command, reply) => reply.hold_if_complete(executor.inject(command, backend).await),
-            Job::PutConversation(caller, id, user, title, reply) => {
-                reply.hold(executor.put_conversation(caller, id, user, title.clone(), backend).await)
+            Job::PutConversation(caller, id, user, details, reply) => {
+                reply.hold(executor.put_conversation(caller, id, user, details.clone(), backend).await)
             }
             Job::Conversation(caller, id, reply) => reply.hold(executor.view(caller, id, backend).await),
             Job::Summaries(keys, reply) => reply.hold(executor.summaries(keys, backend).await),
             Job::Connect(caller, id, reply) => reply.hold(executor.connect(caller, id, backend).await),
-            Job::Rotate(caller, id, idempotency_key, reply) => {
-                reply.hold(executor.rotate(caller, id, idempotency_key.as_ref(), backend).await)
+            Job::Boundary(caller, id, agent, reply) => reply.hold(executor.boundary(caller, id, agent, backend).await),
+            Job::Rotate(caller, id, agent, idempotency_key, reply) => {
+                reply.hold(executor.rotate(caller, id, agent, idempotency_key.as_ref(), backend).await)
             }
             Job::People(command) => command.decide(executor, backend).await,
             Job::PutToken(token, idempotency_key, reply) => {

@@ -1,3 +1,4 @@
+mod harnesses;
 mod local;
 mod remote;
 
@@ -57,6 +58,7 @@ pub(crate) fn run(arguments: &DoctorArgs) -> Result<bool> {
         results.extend(local::check(loaded));
     }
     results.extend(remote::check(&arguments.connection, loaded.as_ref()));
+    results.extend(harnesses::check());
     let ok = !results.iter().any(|result| result.level == CheckLevel::Fail);
     match arguments.json {
         true => print_json(&json!({ "ok": ok, "checks": results.iter().map(CheckResult::json).collect::<Vec<_>>() }))?,

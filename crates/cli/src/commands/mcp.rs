@@ -1,6 +1,7 @@
 mod bridge;
 mod changes;
 mod embedded;
+mod harness_session;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -8,6 +9,7 @@ use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 
 use crate::client::{Client, Connection};
+use crate::hosts::{Host, HostFile};
 use bridge::Bridge;
 use embedded::Embedded;
 
@@ -20,6 +22,10 @@ pub(crate) struct McpArgs {
     /// Run a hub on this machine's data folder in the same process
     #[arg(long, conflicts_with_all = ["url", "token"])]
     embedded: bool,
+    /// The harness that starts this server, as `bellwire install` writes it: the hub and the token are those of its file,
+    /// and the conversation is that of the session
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["embedded", "conversation"])]
+    host: Option<Host>,
     #[command(flatten)]
     defaults: DefaultContext,
     /// The origin of the agent, which people see; with an admin token any, with an agent's token its own
@@ -41,6 +47,9 @@ struct DefaultContext {
     /// The agent inside the conversation
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+    /// The harness whose session is the conversation.
+    #[arg(skip)]
+    host: Option<Host>,
 }
 
 /// The user and conversation of an embedded hub, unless flags or calls name others.
@@ -48,7 +57,12 @@ const OWNER: &str = "me";
 const CONVERSATION: &str = "default";
 
 pub(crate) fn run(arguments: &McpArgs) -> Result<bool> {
-    let (defaults, origin) = (arguments.defaults.clone(), arguments.origin.as_deref());
+    let defaults = DefaultContext { host: arguments.host, ..arguments.defaults.clone() };
+    if let Some(host) = arguments.host {
+        let file = HostFile::load(host)?;
+        return serve(Client::open(file.url, Some(file.token))?, defaults, std::future::pending());
+    }
+    let origin = arguments.origin.as_deref();
     if !arguments.embedded {
         let client = Client::new(&arguments.connection)?.speaking_as(origin)?;
         return serve(client, defaults, std::future::pending());

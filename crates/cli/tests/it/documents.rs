@@ -97,6 +97,8 @@ const WEB: &str = "make test-web runs it, in tests/web/docs.test.mjs";
 
 const WEB_EXAMPLES: &str = "starts servers for a browser; make test-web opens the page, in tests/web/examples.test.mjs";
 
+const AGENTS: &str = "needs a harness; make test-agents runs these commands with four real ones";
+
 const LOOPS: &str = "make test-examples runs it, in tests/examples/loops.py";
 
 /// Document, beginning of the block, and why no test of this binary runs it.
@@ -105,6 +107,9 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/agent-loop.md", "  the user's text, or a wake", "a picture"),
     ("docs/agent-loop.md", "import json, os", LOOPS),
     ("docs/agent-loop.md", "--- user", LOOPS),
+    ("docs/agents.md", "bellwire start", AGENTS),
+    ("docs/agents.md", "bellwire conversations", AGENTS),
+    ("docs/agents.md", "Notifications from Bellwire", AGENTS),
     ("docs/block.md", "<notifications id=", "a picture; the timelines of the core render such blocks"),
     (
         "docs/library.md",

@@ -6,6 +6,7 @@ mod mail_server;
 mod program;
 
 mod authority;
+mod background;
 mod commands;
 mod configuration;
 mod deliveries;
@@ -16,8 +17,10 @@ mod events;
 mod full_circle;
 mod help;
 #[cfg(target_os = "linux")]
+mod hook;
 mod hostile;
 mod inbox;
+mod install;
 mod lists;
 mod logging;
 mod mail;
@@ -25,6 +28,7 @@ mod mcp;
 mod notify;
 mod readiness;
 mod refusals;
+mod run;
 mod serve;
 mod settings;
 mod tail;

@@ -132,13 +132,20 @@ const USAGE: PayloadField = field(
 const ARGUMENTS: PayloadField =
     field("arguments", "the arguments of the call, for the loop detector", r#"{"query": "release 2"}"#, Shown::No);
 const CALL: [PayloadField; 3] = [field("tool_name", TOOL_NAME, r#""vault_search""#, Shown::No), ARGUMENTS, USAGE];
-const SUCCESS: [PayloadField; 4] = [
+const SEEN: PayloadField = field(
+    crate::Event::SEEN_FIELD,
+    "whether the agent has read the result itself: then `tool_failure` and `turn_summary` skip it",
+    "false",
+    Shown::No,
+);
+const SUCCESS: [PayloadField; 5] = [
     field("tool_name", TOOL_NAME, r#""vault_search""#, Shown::No),
     field("duration_ms", "how long the call took", "812", Shown::No),
     ARGUMENTS,
     USAGE,
+    SEEN,
 ];
-const FAILURE: [PayloadField; 7] = [
+const FAILURE: [PayloadField; 8] = [
     field("tool_name", TOOL_NAME, r#""vault_search""#, Shown::Yes),
     field("error_type", "the kind of error, in one word", r#""HTTPError""#, Shown::Yes),
     field("error_message", "what went wrong", r#""502 from the search service""#, Shown::Yes),
@@ -146,6 +153,7 @@ const FAILURE: [PayloadField; 7] = [
     field("duration_ms", "how long the call took", "812", Shown::No),
     ARGUMENTS,
     USAGE,
+    SEEN,
 ];
 const BUDGET_WARNING: [PayloadField; 5] = [
     field("percentage", "how much of the budget is used", "84", Shown::Yes),

@@ -1,6 +1,8 @@
 use std::fmt;
 
-/// The id of one conversation's genuine blocks: random, named in the agent's system prompt, and removed from every
+use siphasher::sip128::SipHasher24;
+
+/// The id of an agent's genuine blocks: random, named in the agent's system prompt, and removed from every
 /// event text, so that the agent can recognise a forged block in a fetched page.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Boundary(String);
@@ -18,6 +20,13 @@ impl Boundary {
             char::from(letter)
         };
         Self((0..LENGTH).map(letter).collect())
+    }
+
+    /// The boundary of a sub-agent that has not been given a new one: derived from a secret of its conversation, so that each
+    /// sub-agent has its own and none has to be stored.
+    pub fn of_sub_agent(secret: &[u8; 16], agent: &str) -> Self {
+        let digest = SipHasher24::new_with_key(secret).hash(agent.as_bytes());
+        Self::from_seed(digest.as_u128())
     }
 
     /// Parses a stored boundary: 4 to 16 ASCII letters and digits.

@@ -295,6 +295,7 @@ fn observed(json: &str) -> Result<ObservedCall, String> {
         error_message: text("error_message").map(Into::into),
         duration_ms: value.get("duration_ms").and_then(Value::as_u64),
         usage: value.get("usage").cloned(),
+        seen: value.get("seen").and_then(Value::as_bool).unwrap_or_default(),
         ..ObservedCall::new(tool, outcome)
     })
 }

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::{Event, Time};
-use bellwire_store::{ConversationView, IncomingEvent, Publish};
+use bellwire_store::{ConversationDetails, ConversationView, IncomingEvent, Publish};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -24,6 +24,8 @@ use crate::clock;
 pub(super) use super::conversation_list::list;
 pub(super) use super::system_prompt::{rotate, system_prompt};
 
+/// The longest path that Linux takes.
+const FOLDER_MAX: usize = 4096;
 /// Cursors are positions that fit an `i64`; a longer one is refused before parsing.
 const CURSOR_DIGITS_MAX: usize = 18;
 
@@ -36,12 +38,15 @@ pub(super) struct PutConversation {
     user_id: SingleLineText<ID_MAX>,
     /// The title for people.
     title: Option<SingleLineText<200>>,
+    /// The working directory of the session, as an absolute path.
+    folder: Option<SingleLineText<FOLDER_MAX>>,
 }
 
 /// A conversation.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
-    "id": "chat", "user_id": "ada", "title": "Release notes", "presence": "idle", "pending": 2, "boundary": "k7Qm2xTb",
+    "id": "chat", "user_id": "ada", "title": "Release notes", "folder": "/srv/notes",
+    "presence": "idle", "pending": 2, "boundary": "k7Qm2xTb",
 }]))]
 #[schemars(rename = "Conversation")]
 pub(super) struct ConversationBody {
@@ -51,12 +56,14 @@ pub(super) struct ConversationBody {
     user_id: String,
     /// The title for people.
     title: Option<String>,
+    /// The working directory of the session.
+    folder: Option<String>,
     /// `working` or `idle`.
     #[schemars(extend("enum" = ["working", "idle"]))]
     presence: &'static str,
     /// The number of pending notifications of its main agent.
     pending: usize,
-    /// The boundary: the mark that only genuine notification blocks have.
+    /// The boundary of the main agent: the mark that only genuine notification blocks have.
     boundary: String,
 }
 
@@ -114,8 +121,8 @@ pub(super) async fn put(
     PathId(id): PathId,
     Body(put): Body<PutConversation>,
 ) -> Result<Json<ConversationBody>, ApiError> {
-    let title = put.title.map(|line| line.0);
-    let view = hub.store.put_conversation(identity.caller.clone(), id, put.user_id.0, title).await?;
+    let details = ConversationDetails { title: put.title.map(|line| line.0), folder: put.folder.map(|path| path.0) };
+    let view = hub.store.put_conversation(identity.caller.clone(), id, put.user_id.0, details).await?;
     Ok(Json(view.into()))
 }
 
@@ -186,6 +193,7 @@ impl From<ConversationView> for ConversationBody {
             id: view.id,
             user_id: view.user_id,
             title: view.title,
+            folder: view.folder,
             presence: if view.working { "working" } else { "idle" },
             pending: view.pending,
             boundary: view.boundary.as_str().to_owned(),

@@ -15,7 +15,7 @@ use super::body::{Body, Object};
 use super::correlation::Correlation;
 use super::field::{BoundedInteger, EnumText, SingleLineText, WireEnum};
 use super::path::ConversationPath;
-use super::system_prompt::style_and_shape;
+use super::system_prompt::{agent_name, style_and_shape};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 
@@ -83,6 +83,10 @@ struct ObservedCallBody {
     duration_ms: Option<BoundedInteger>,
     /// The usage of budgets.
     usage: Option<Object<Usage>>,
+    /// Whether the agent has read the result itself, as behind a hook: then the event is stored and feeds the detectors, and
+    /// the agent is not told of it again. Default: false.
+    #[serde(default)]
+    seen: bool,
 }
 
 /// The usage of budgets, for the budget detectors.
@@ -157,7 +161,7 @@ pub(super) async fn inject(
     command.tool_result_digest = tool_result.as_deref().map(|text| digest(&command.request.call_id, text));
     command.correlation_id = Some(correlation.id().to_owned());
     let style = command.request.style;
-    let result = hub.store.inject(command).await?;
+    let result = hub.inject(command).await?;
     Ok(Json(InjectResponse::of(result, tool_result.as_deref().unwrap_or_default(), style)))
 }
 
@@ -180,7 +184,7 @@ impl InjectBody {
             let message = format!("names {} calls; at most {} are allowed", self.unseen.len(), Inject::UNSEEN_MAX);
             return Err(ApiError::invalid("unseen", message));
         }
-        let agent = self.agent.map_or_else(|| Ok(AgentName::main()), |agent| AgentName::parse(&agent.0))?;
+        let agent = agent_name(self.agent)?;
         let observed = self.observed.map(|Object(call)| call.into_observed()).transpose()?;
         let unseen = self.unseen.into_iter().map(|call_id| call_id.0).collect();
         let caller = identity.caller;
@@ -210,6 +214,7 @@ impl ObservedCallBody {
             error_message: self.error_message,
             duration_ms: self.duration_ms.map(|duration| duration.0),
             usage,
+            seen: self.seen,
         };
         // An observed call that is no valid event is refused before the store is called.
         observed.clone().into_event().map_err(|invalid| ApiError {

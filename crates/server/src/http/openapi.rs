@@ -166,7 +166,9 @@ pub(super) fn document(subscribers: &Subscribers, channels: &Channels) -> Value 
 fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut SchemaGenerator) -> Value {
     let (parameters, bodies, answer) = (Vec::new(), Map::new(), Map::new());
     let mut operation = Operation { requests, answers, parameters, bodies, answer, not_modified: false };
-    if let Some((_, description, example)) = IDS.iter().find(|(start, ..)| route.path.starts_with(start)) {
+    if let Some((_, description, example)) =
+        IDS.iter().find(|(start, ..)| route.path.starts_with(start) && route.path.contains("{id}"))
+    {
         let schema = operation.requests.subschema_for::<super::field::SingleLineText<{ super::field::ID_MAX }>>();
         operation.parameters.push(json!({
             "name": "id", "in": "path", "required": true, "description": description, "schema": schema,

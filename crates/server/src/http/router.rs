@@ -24,6 +24,7 @@ use super::health::Health;
 use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
 use super::inject::{InjectBody, InjectResponse};
 use super::ledger::{LedgerEntryBody, LedgerPage, LedgerSumsBody, SumsQuery};
+use super::live::{LiveQuery, LiveStream};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
 use super::openapi::{OpenApiDocument, Operation};
@@ -35,16 +36,18 @@ use super::reminders::{NewReminderBody, ReminderBody, ReminderPage};
 use super::sessions::{NewSignInCode, OpenedSession, SessionBody, SignIn, SignInCodeBody};
 use super::settings::{Confirmation, SettingsBody, SettingsPatch};
 use super::shape::{self, Accepted, Created, List, NoContent, ResponseShape, shaped};
+use super::statistics::{StatisticsBody, StatisticsQuery};
 use super::stream::HintStream;
-use super::subscribers::{DryRun, DryRunResult, SubscriberBody};
+use super::subscribers::{DryRun, DryRunResult, SubscriberBody, SubscriberQuery};
 use super::system_prompt::{PromptQuery, SystemPrompt};
 use super::tokens::{CreatedToken, NewToken, OwnToken, TokenView};
 use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
+use super::users::{UserBody, UserPage};
 use super::{
     Hub, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health, inbox,
-    inject, ledger, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, stream,
-    subscribers, tokens, tools, unsubscribe, users,
+    inject, ledger, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, statistics,
+    stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -167,6 +170,9 @@ routes! {
         /// List stored events, newest first, by person, conversation, type, time and verdict
         GET "/v1/events" [Admin Agent User]
             (Query<EventPage>) -> Json<List<ListedEventBody>>, or 404 409 => events::list;
+        /// Stream events with their verdicts, and what becomes of their notifications, as server-sent events
+        GET "/v1/events/stream" [Admin]
+            (Query<LiveQuery>) -> LiveStream => live::stream;
         /// The trace of an event: its verdicts, notifications and injections
         GET "/v1/events/{id}" [Admin Agent User]
             () -> Json<TraceBody>, or 409 => events::trace;
@@ -229,15 +235,18 @@ routes! {
     "Subscribers" {
         /// List all subscribers, each with whether it is core and whether the caller's person has it enabled
         GET "/v1/subscribers" [Admin Agent User]
-            () -> Json<List<SubscriberBody>> => subscribers::list;
+            (Query<SubscriberQuery>) -> Json<List<SubscriberBody>> => subscribers::list;
         /// Get a subscriber
         GET "/v1/subscribers/{id}" [Admin Agent User]
-            () -> Json<SubscriberBody> => subscribers::get;
+            (Query<SubscriberQuery>) -> Json<SubscriberBody> => subscribers::get;
         /// Dry run: render the notifications of some events; nothing is stored or delivered
         POST "/v1/subscribers/{id}/test" [Admin Agent User]
             (Body<DryRun>) -> Json<DryRunResult>, or 409 => subscribers::test;
     }
     "People" {
+        /// List the people of whom the hub has something, by id
+        GET "/v1/users" [Admin]
+            (Query<UserPage>) -> Json<List<UserBody>> => users::list;
         /// List a person's notifications, newest first
         GET "/v1/users/{id}/notifications" [Admin User]
             (Query<InboxPage>) -> Json<List<InboxItemBody>> => inbox::list;
@@ -331,6 +340,9 @@ routes! {
         /// Send one test message on a channel with the hub's settings, and report each step
         POST "/v1/{channel}/test" [Admin]
             (Body<NewChannelTest>) -> Json<ChannelTestBody>, or 409 429 => channel_test::send;
+        /// What the hub did in the last minutes, for plots
+        GET "/v1/statistics" [Admin]
+            (Query<StatisticsQuery>) -> Json<StatisticsBody> => statistics::get;
         /// The page of the unsubscribe link in a message; it asks for confirmation and changes nothing
         GET "/u/{signed}" []
             () -> unsubscribe::HtmlPage, or 404 => unsubscribe::ask;

@@ -3,19 +3,22 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use bellwire_core::inject::estimate_tokens;
 use bellwire_core::subscriber::{Activation, Audience, Preferences, SubscriberState};
 use bellwire_core::{Boundary, Event, InjectionPoint, Priority, Severity, Subscribers};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Object;
-use super::field::{EnumText, PathId};
+use super::field::{EnumText, ID_MAX, PathId, Rfc3339Time, SingleLineText};
 use super::idempotency::IdempotentBody;
 use super::new_event::NewEvent;
+use super::query::Query;
 use super::shape::List;
 use super::{ApiError, Hub};
-use crate::auth::Identity;
+use crate::auth::{Identity, Scope};
 use crate::clock;
+use crate::statistics::LastDay;
 
 /// The maximum number of events in a dry run.
 const SAMPLES_MAX: usize = 100;
@@ -52,11 +55,44 @@ pub(super) struct SubscriberBody {
     audience: EnumText<Audience>,
     /// Whether it cannot be switched off.
     core: bool,
-    /// Whether it is enabled for the caller's person.
+    /// Whether it is enabled for the caller's person, or for `user_id`.
     enabled: bool,
+    /// What it decided in the last 24 hours, for all people. Only for admins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_24h: Option<LastDayBody>,
     /// Why its file could not be loaded after an edit. This is its last valid version, which stays in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+}
+
+/// What a subscriber decided in the last 24 hours, counted in memory by hour.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SubscriberCounts")]
+struct LastDayBody {
+    /// Since when: about 24 hours ago, or the start of the hub.
+    since: Rfc3339Time,
+    /// All its verdicts.
+    events: u64,
+    /// Verdicts by kind.
+    queued: u64,
+    /// Verdicts by kind.
+    held: u64,
+    /// Verdicts by kind.
+    duplicate: u64,
+    /// Verdicts by kind.
+    filtered: u64,
+    /// Verdicts by kind.
+    suppressed: u64,
+    /// Its notifications that were shown to agents.
+    injected: u64,
+}
+
+/// The query of the subscribers.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SubscriberQuery {
+    /// Whose `enabled` to tell. Default: the caller's person.
+    user_id: Option<SingleLineText<ID_MAX>>,
 }
 
 /// Events for a dry run of a subscriber.
@@ -85,6 +121,9 @@ pub(super) struct DryRunResult {
     /// a plain sentence would be sent.
     #[serde(default)]
     content_user: Option<String>,
+    /// The estimated tokens of `content`.
+    #[serde(default)]
+    tokens: Option<usize>,
     /// Why a template fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
@@ -94,11 +133,14 @@ pub(super) struct DryRunResult {
 pub(super) async fn list(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
+    Query(query): Query<SubscriberQuery>,
 ) -> Result<Json<List<SubscriberBody>>, ApiError> {
-    let preferences = preferences(&hub, &identity).await?;
+    let preferences = preferences(&hub, &identity, query).await?;
     let subscribers = hub.subscribers();
-    let items = subscribers.iter().map(|one| SubscriberBody::of(one, &subscribers, &preferences)).collect();
-    Ok(Json(List::whole(items)))
+    let body = |one: &Arc<bellwire_core::Subscriber>| {
+        SubscriberBody::of(one, &subscribers, &preferences).with_counts(&hub, &identity)
+    };
+    Ok(Json(List::whole(subscribers.iter().map(body).collect())))
 }
 
 /// Returns one subscriber.
@@ -106,10 +148,12 @@ pub(super) async fn get(
     State(hub): State<Hub>,
     Extension(identity): Extension<Arc<Identity>>,
     PathId(id): PathId,
+    Query(query): Query<SubscriberQuery>,
 ) -> Result<Json<SubscriberBody>, ApiError> {
     let subscribers = hub.subscribers();
     let one = subscribers.find(&id).ok_or_else(|| ApiError::not_found("subscriber"))?;
-    Ok(Json(SubscriberBody::of(one, &subscribers, &preferences(&hub, &identity).await?)))
+    let preferences = preferences(&hub, &identity, query).await?;
+    Ok(Json(SubscriberBody::of(one, &subscribers, &preferences).with_counts(&hub, &identity)))
 }
 
 /// Renders the notifications that some events would produce. Nothing is stored or delivered.
@@ -138,7 +182,9 @@ pub(super) async fn test(
         (Ok(_), Ok(_)) => None,
     };
     let content = document.ok().map(|document| document.to_toon());
-    let result = DryRunResult { subscriber: id, content, content_user: for_person.unwrap_or_default(), problem };
+    let tokens = content.as_deref().map(estimate_tokens);
+    let content_user = for_person.unwrap_or_default();
+    let result = DryRunResult { subscriber: id, content, content_user, tokens, problem };
     let Some(idempotency_key) = idempotency_key else { return Ok(Json(result)) };
     let result = serde_json::to_string(&result).expect("strings can be serialized");
     let stored = hub.store.answer_once(idempotency_key, result, None).await?;
@@ -146,8 +192,11 @@ pub(super) async fn test(
     Ok(Json(first))
 }
 
-async fn preferences(hub: &Hub, identity: &Identity) -> Result<Preferences, ApiError> {
-    let Some(user) = identity.caller.user_id.clone() else { return Ok(Preferences::default()) };
+/// The preferences of the named person, or of the caller's.
+async fn preferences(hub: &Hub, identity: &Identity, query: SubscriberQuery) -> Result<Preferences, ApiError> {
+    let named = query.user_id.map(|user| user.0);
+    named.as_deref().map_or(Ok(()), |user| identity.check_user(user))?;
+    let Some(user) = named.or_else(|| identity.person().map(str::to_owned)) else { return Ok(Preferences::default()) };
     let settings = hub.store.settings(user).await?;
     let subscribers = hub.subscribers();
     let known = settings.disabled_subscribers.iter().map(String::as_str);
@@ -174,7 +223,30 @@ impl SubscriberBody {
             audience: EnumText(one.output.audience),
             core: one.output.core,
             enabled: preferences.state_of(one) == SubscriberState::Active,
+            last_24h: None,
             problem: all.outdated(&one.id).map(str::to_owned),
+        }
+    }
+
+    /// Adds the counts, which tell about all people.
+    fn with_counts(self, hub: &Hub, identity: &Identity) -> Self {
+        let last_24h = (identity.scope == Scope::Admin).then(|| hub.statistics.last_day(&self.id).into());
+        Self { last_24h, ..self }
+    }
+}
+
+impl From<LastDay> for LastDayBody {
+    fn from(day: LastDay) -> Self {
+        let [queued, held, duplicate, filtered, suppressed] = day.verdicts;
+        Self {
+            since: Rfc3339Time(day.since),
+            events: day.verdicts.iter().sum(),
+            queued,
+            held,
+            duplicate,
+            filtered,
+            suppressed,
+            injected: day.injected,
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use axum::Json;
 use axum::extract::State;
+use bellwire_core::event::AgentName;
 use bellwire_core::inject::{Shape, Style};
 use bellwire_core::render::{Boundary, system_prompt as prompt_for, tool_definition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::field::EnumText;
+use super::field::{EnumText, SingleLineText};
 use super::idempotency::IdempotentQuery;
 use super::path::ConversationPath;
 use super::query::Query;
@@ -22,6 +23,8 @@ pub(super) struct PromptQuery {
     style: Option<EnumText<Style>>,
     /// The API format of the tool definition, with style `synthetic` only. Default: `anthropic`.
     shape: Option<EnumText<Shape>>,
+    /// The agent in the conversation: each has its own boundary. Default: `main`.
+    agent: Option<SingleLineText<{ AgentName::MAX }>>,
     /// `ConversationPath` reads this parameter; it is listed here so that it is not refused as unknown.
     #[serde(rename = "user_id")]
     #[schemars(skip)]
@@ -49,19 +52,24 @@ pub(super) async fn system_prompt(
     Query(query): Query<PromptQuery>,
 ) -> Result<Json<SystemPrompt>, ApiError> {
     let (style, shape) = style_and_shape(query.style, query.shape)?;
-    let view = hub.store.conversation(identity.caller, id).await?;
-    Ok(Json(SystemPrompt::of(&view.boundary, style, shape)))
+    let boundary = hub.store.boundary(identity.caller, id, agent_name(query.agent)?).await?;
+    Ok(Json(SystemPrompt::of(&boundary, style, shape)))
 }
 
-/// Creates a new boundary, for a new session or after a compaction, and returns the paragraph with it.
+/// Creates a new boundary for the agent, for a new session or after a compaction, and returns the paragraph with it.
 pub(super) async fn rotate(
     State(hub): State<Hub>,
     ConversationPath { identity, id }: ConversationPath,
     IdempotentQuery { idempotency_key, query }: IdempotentQuery<PromptQuery>,
 ) -> Result<Json<SystemPrompt>, ApiError> {
     let (style, shape) = style_and_shape(query.style, query.shape)?;
-    let boundary = hub.store.rotate_boundary(identity.caller, id, idempotency_key).await?;
+    let boundary = hub.store.rotate_boundary(identity.caller, id, agent_name(query.agent)?, idempotency_key).await?;
     Ok(Json(SystemPrompt::of(&boundary, style, shape)))
+}
+
+/// The agent of a request, `main` if it names none.
+pub(super) fn agent_name(agent: Option<SingleLineText<{ AgentName::MAX }>>) -> Result<AgentName, ApiError> {
+    Ok(agent.map_or_else(|| Ok(AgentName::main()), |agent| AgentName::parse(&agent.0))?)
 }
 
 /// The style and shape of a request. A shape that would have no effect is refused: the caller expects messages that do

@@ -32,7 +32,7 @@ pub(super) struct VerdictBody {
     reason: Cow<'static, str>,
     /// Why the subscriber does not want the event, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["severity", "source", "disabled", "not_waiting"]))]
+    #[schemars(extend("enum" = ["severity", "source", "disabled", "not_waiting", "agent_saw_it"]))]
     #[schemars(with = "Option<String>")]
     filter: Option<FilterKind>,
     /// The notification it became part of.

@@ -1,13 +1,58 @@
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
+use bellwire_store::UNREAD_COUNTED_MAX;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::field::PathId;
-use super::shape::NoContent;
+use super::field::{ID_MAX, PathId, Rfc3339Time, SingleLineText};
+use super::query::{PageLimit, Query};
+use super::shape::{List, NoContent};
 use super::{ApiError, Hub};
 use crate::auth::Identity;
+
+/// The query of `GET /v1/users`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UserPage {
+    /// Only people whose ids begin so.
+    prefix: Option<SingleLineText<ID_MAX>>,
+    /// The page size. Default: 20.
+    limit: Option<PageLimit>,
+    /// The `next_cursor` of the previous page.
+    cursor: Option<SingleLineText<ID_MAX>>,
+}
+
+/// A person of whom the hub has something: a conversation, an inbox, settings, a token or a session.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "User")]
+pub(super) struct UserBody {
+    /// The id.
+    id: String,
+    /// When a conversation of the person was last seen: an injection, a stream or a PUT.
+    last_seen_at: Option<Rfc3339Time>,
+    /// How many notifications are unread, counted up to 100.
+    #[schemars(range(max = UNREAD_COUNTED_MAX))]
+    unread: usize,
+}
+
+/// Lists people by id.
+pub(super) async fn list(
+    State(hub): State<Hub>,
+    Query(page): Query<UserPage>,
+) -> Result<Json<List<UserBody>>, ApiError> {
+    let prefix = page.prefix.map(|prefix| prefix.0).unwrap_or_default();
+    let after = page.cursor.map(|cursor| cursor.0);
+    let (people, next_cursor) = hub.store.people(prefix, after, page.limit.unwrap_or_default().0).await?;
+    let body = |person: bellwire_store::KnownPerson| UserBody {
+        id: person.id,
+        last_seen_at: person.last_seen_at.map(Rfc3339Time),
+        unread: person.unread,
+    };
+    Ok(Json(List { items: people.into_iter().map(body).collect(), next_cursor }))
+}
 
 /// Erases all data of a user and responds when it is gone. If that takes longer than `erase_wait`, the response is 503
 /// and the erasure continues; a repeated request waits for the same erasure.

@@ -1,9 +1,10 @@
 //! The instructions of the MCP server, which clients show to their model: what notifications are, and the boundary of the
 //! client's conversation. An agent that is connected only over MCP has no other way to learn it.
 
+use bellwire_core::event::AgentName;
 use bellwire_core::inject::Style;
 use bellwire_core::render::{Boundary, system_prompt};
-use bellwire_store::{ErrorKind, StoreError};
+use bellwire_store::{ConversationDetails, ErrorKind, StoreError};
 
 use crate::http::Hub;
 use crate::tools::Context;
@@ -30,10 +31,13 @@ pub(super) fn instructions(boundary: Option<&Boundary>) -> String {
 pub(super) async fn boundary_of(hub: &Hub, context: &Context) -> Result<Option<Boundary>, StoreError> {
     let Some(id) = context.conversation_id.clone() else { return Ok(None) };
     let caller = context.caller();
-    match (hub.store.conversation(caller.clone(), id.clone()).await, context.user_id.clone()) {
-        (Ok(view), _) => Ok(Some(view.boundary)),
+    let agent = context.agent.clone().unwrap_or_else(AgentName::main);
+    let boundary = || hub.store.boundary(caller.clone(), id.clone(), agent.clone());
+    match (boundary().await, context.user_id.clone()) {
+        (Ok(boundary), _) => Ok(Some(boundary)),
         (Err(error), Some(user_id)) if error.kind == ErrorKind::NotFound => {
-            hub.store.put_conversation(caller, id, user_id, None).await.map(|view| Some(view.boundary))
+            hub.store.put_conversation(caller.clone(), id.clone(), user_id, ConversationDetails::default()).await?;
+            boundary().await.map(Some)
         }
         (Err(error), _) => Err(error),
     }

@@ -40,7 +40,7 @@ pub(super) async fn take(
         correlation_id: Some(context.correlation_id.clone()),
         unsure: context.agent.is_none(),
     };
-    let injected = hub.store.inject(command).await?;
+    let injected = hub.inject(command).await?;
     Ok(injected.withheld.map_or(TakenNotifications::Taken(injected), TakenNotifications::Count))
 }
 

@@ -168,3 +168,43 @@ async fn unseen_answers_may_follow_each_other_and_the_notification_is_shown_in_t
         messages["items"].as_array().unwrap().iter().map(|one| one["call_id"].as_str().unwrap()).collect();
     assert_eq!(calls, ["c5"]);
 }
+
+#[tokio::test]
+async fn what_the_agent_read_itself_is_stored_and_feeds_the_detectors_but_is_not_told_again() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let observed = |outcome| json!({"tool_name": "grep", "outcome": outcome, "arguments": {"q": 1}, "seen": true});
+    let ask = |call: usize, outcome| json!({"point": "after_tool", "call_id": call.to_string(), "observed": observed(outcome)});
+    let (_, answer) = hub.post(&agent, INJECT, ask(0, "failure")).await;
+    assert_eq!(answer["block"], "");
+    let (_, events) = hub.get(&agent, "/v1/events").await;
+    let (_, event) = hub.get(&agent, &format!("/v1/events/{}", events["items"][0]["id"].as_str().unwrap())).await;
+    assert_eq!(event["payload"]["seen_by_agent"], true, "{event}");
+    let verdict = &event["verdicts"][0];
+    assert_eq!(
+        (&verdict["subscriber"], &verdict["filter"]),
+        (&json!("tool_failure"), &json!("agent_saw_it")),
+        "{event}"
+    );
+
+    let mut blocks = String::new();
+    for call in 1..10 {
+        let (_, answer) = hub.post(&agent, INJECT, ask(call, "success")).await;
+        blocks += answer["block"].as_str().unwrap();
+    }
+    assert!(blocks.contains("loop") && !blocks.contains("tool_fail"), "the loop detector sees the calls: {blocks}");
+}
+
+#[tokio::test]
+async fn a_conversation_has_the_folder_of_its_session() {
+    let hub = TestHub::start().await;
+    let agent = hub.token("agent", "ada").await;
+    let put = async |body| hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(body)).await;
+    let (status, view) = put(json!({"user_id": "ada", "title": "notes", "folder": "/srv/notes"})).await;
+    assert_eq!((status, &view["folder"]), (StatusCode::OK, &json!("/srv/notes")), "{view}");
+    put(json!({"user_id": "ada", "title": "other"})).await;
+    let (_, list) = hub.get(&agent, "/v1/conversations").await;
+    assert_eq!(list["items"][0]["folder"], "/srv/notes", "what a PUT leaves out stays");
+    let (status, refused) = put(json!({"user_id": "ada", "folder": "two\nlines"})).await;
+    assert_eq!((status, &refused["error"]["field"]), (StatusCode::BAD_REQUEST, &json!("folder")), "{refused}");
+}

@@ -91,7 +91,7 @@ async fn requests_refuse_unknown_fields_and_responses_list_required_fields() {
             }
         }
     }
-    assert_eq!(schemas["Conversation"]["required"].as_array().unwrap().len(), 6);
+    assert_eq!(schemas["Conversation"]["required"].as_array().unwrap().len(), 7);
     assert_eq!(schemas["Error"]["required"], json!(["error"]));
 }
 

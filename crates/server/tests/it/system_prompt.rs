@@ -71,7 +71,7 @@ async fn a_shape_without_synthetic_and_an_unknown_style_are_refused() {
         ("style=append&shape=openai_chat", "shape", &*needless.replace("block", "append")),
         ("style=toast", "style", "'toast' must be one of: block, append, synthetic"),
         ("style=synthetic&shape=gemini", "shape", "'gemini' must be one of: anthropic, openai_chat, openai_responses"),
-        ("colour=red", "colour", "unknown field `colour`, expected one of `style`, `shape`, `user_id`"),
+        ("colour=red", "colour", "unknown field `colour`, expected one of `style`, `shape`, `agent`, `user_id`"),
     ] {
         for (status, answer) in [
             hub.get(&agent, &format!("{PROMPT}?{query}")).await,
@@ -141,4 +141,22 @@ async fn the_instructions_of_mcp_without_a_conversation_say_where_genuine_notifi
     assert_eq!(instructions(&hub, &bob, meta).await.1, initialized);
     let unowned = instructions(&hub, &hub.admin, json!({"bellwire/conversation_id": "none"})).await.1;
     assert_eq!(unowned, initialized);
+}
+
+#[tokio::test]
+async fn each_agent_of_a_conversation_has_its_own_boundary() {
+    let (hub, agent) = hub_with_conversation().await;
+    let boundary = async |query: &str| hub.get(&agent, &format!("{PROMPT}{query}")).await.1["boundary"].clone();
+    let (main, scout) = (boundary("").await, boundary("?agent=scout").await);
+    assert_eq!(boundary("?agent=main").await, main);
+    assert_ne!(scout, main);
+    let (status, rotated) = hub.post(&agent, &format!("{PROMPT}/rotate"), Value::Null).await;
+    assert_eq!(status, StatusCode::OK, "{rotated}");
+    assert_ne!(rotated["boundary"], main);
+    assert_eq!(boundary("?agent=scout").await, scout, "a running sub-agent's block stays genuine");
+    let (_, second) = hub.post(&agent, &format!("{PROMPT}/rotate?agent=scout"), Value::Null).await;
+    assert_ne!(second["boundary"], scout);
+    assert_eq!(boundary("").await, rotated["boundary"]);
+    let (status, refused) = hub.get(&agent, &format!("{PROMPT}?agent=")).await;
+    assert_eq!((status, &refused["error"]["field"]), (StatusCode::BAD_REQUEST, &json!("agent")), "{refused}");
 }

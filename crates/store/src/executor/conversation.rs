@@ -12,7 +12,7 @@ use bellwire_core::render::Boundary;
 use bellwire_core::{InjectionPoint, NotificationId, Time};
 
 use super::{Executor, MailboxSummary, RowSource};
-use crate::command::{Caller, ConversationView, Hint, HintKind, IdempotencyKey};
+use crate::command::{Caller, ConversationDetails, ConversationView, Hint, HintKind, IdempotencyKey};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{ConversationKey, ConversationRow, MailboxKey};
 
@@ -21,6 +21,9 @@ const SEEN_STEP_MS: u64 = 60_000;
 
 /// The maximum number of working sub-agents in a conversation's row.
 const WORKERS_MAX: usize = 64;
+/// The maximum number of sub-agents of a conversation whose new boundary is stored. Beyond it, the oldest has its first
+/// boundary again.
+const AGENT_BOUNDARIES_MAX: usize = 64;
 /// The maximum number of sub-agents whose pending notifications a new stream reports. Each mailbox may have to be
 /// loaded.
 const SUB_AGENTS_LISTED: usize = 20;
@@ -43,7 +46,7 @@ impl Executor {
         caller: &Caller,
         id: &str,
         user_id: &str,
-        title: Option<String>,
+        details: ConversationDetails,
         source: &mut impl RowSource,
     ) -> Result<ConversationView, StoreError> {
         if !caller.may_see(id, user_id) {
@@ -54,7 +57,8 @@ impl Executor {
         let taken = registers && self.is_registered(id, source).await?;
         match self.conversation(&key, source).await?.cloned() {
             Some(mut known) => {
-                known.title = title.or(known.title);
+                known.title = details.title.or(known.title);
+                known.folder = details.folder.or(known.folder);
                 known.seen_at = self.context.now;
                 known.registered |= registers && !taken;
                 self.names.remove(id);
@@ -63,7 +67,7 @@ impl Executor {
             None if taken => {
                 return Err(StoreError::new(ErrorKind::Conflict, "the owner of a conversation never changes"));
             }
-            None => self.create(&key, title, registers),
+            None => self.create(&key, details, registers),
         }
         self.view_of(&key, source).await
     }
@@ -89,6 +93,7 @@ impl Executor {
             id: row.key.id.to_string(),
             user_id: row.key.owner.to_string(),
             title: row.title.clone(),
+            folder: row.folder.clone(),
             working,
             pending,
             boundary: row.boundary.clone(),
@@ -215,10 +220,21 @@ impl Executor {
         Ok(hints)
     }
 
+    pub(crate) async fn boundary(
+        &mut self,
+        caller: &Caller,
+        id: &str,
+        agent: &AgentName,
+        source: &mut impl RowSource,
+    ) -> Result<Boundary, StoreError> {
+        Ok(boundary_of(&self.require_conversation(caller, id, source).await?, agent))
+    }
+
     pub(crate) async fn rotate(
         &mut self,
         caller: &Caller,
         id: &str,
+        agent: &AgentName,
         idempotency_key: Option<&IdempotencyKey>,
         source: &mut impl RowSource,
     ) -> Result<Boundary, StoreError> {
@@ -226,9 +242,15 @@ impl Executor {
         if let Some(known) = self.remembered_answer::<String>(idempotency_key, source).await? {
             return Boundary::parse(&known).ok_or_else(|| StoreError::new(ErrorKind::Damaged, "a boundary is damaged"));
         }
-        row.boundary = self.new_boundary();
-        row.boundary_changed = false;
-        let boundary = row.boundary.clone();
+        let boundary = self.new_boundary();
+        if *agent == AgentName::main() {
+            row.boundary = boundary.clone();
+            row.boundary_changed = false;
+        } else {
+            row.agent_boundaries.retain(|(name, _)| **name != *agent.as_str());
+            row.agent_boundaries.push((agent.as_str().into(), boundary.clone()));
+            row.agent_boundaries.drain(..row.agent_boundaries.len().saturating_sub(AGENT_BOUNDARIES_MAX));
+        }
         let owner = row.key.owner.clone();
         self.put(row);
         self.remember(idempotency_key, &boundary.as_str(), [&*owner]);
@@ -322,29 +344,32 @@ impl Executor {
     }
 
     /// Creates an open conversation, for an injection or a PUT.
-    pub(super) fn create(&mut self, key: &ConversationKey, title: Option<String>, registered: bool) {
-        self.create_seen(key, title, registered, self.context.now);
+    pub(super) fn create(&mut self, key: &ConversationKey, details: ConversationDetails, registered: bool) {
+        self.create_seen(key, details, registered, self.context.now);
     }
 
     /// Creates a conversation for an event. It counts as open only after an injection, a stream or a PUT.
     pub(super) fn create_unopened(&mut self, key: &ConversationKey, registered: bool) {
-        self.create_seen(key, None, registered, Time::ZERO);
+        self.create_seen(key, ConversationDetails::default(), registered, Time::ZERO);
     }
 
-    fn create_seen(&mut self, key: &ConversationKey, title: Option<String>, registered: bool, seen_at: Time) {
+    fn create_seen(&mut self, key: &ConversationKey, details: ConversationDetails, registered: bool, seen_at: Time) {
         let now = self.context.now;
-        let boundary = self.new_boundary();
+        let (boundary, agent_secret) = (self.new_boundary(), self.randomness.draw());
         // The id must be resolved again, because it may be ambiguous now.
         self.names.remove(&key.id);
         self.put(ConversationRow {
             key: key.clone(),
             registered,
-            title,
+            title: details.title,
+            folder: details.folder,
             boundary,
             boundary_changed: false,
             created_at: now,
             seen_at,
             workers: Vec::new(),
+            agent_secret,
+            agent_boundaries: Vec::new(),
         });
     }
 
@@ -382,6 +407,16 @@ impl Executor {
             self.put(row);
         }
     }
+}
+
+/// The boundary of an agent of this conversation. Each sub-agent has its own: a new one for the main agent, as after a
+/// compaction, must not change what a running sub-agent was told.
+pub(super) fn boundary_of(row: &ConversationRow, agent: &AgentName) -> Boundary {
+    if *agent == AgentName::main() {
+        return row.boundary.clone();
+    }
+    let given = row.agent_boundaries.iter().find(|(name, _)| **name == *agent.as_str());
+    given.map_or_else(|| Boundary::of_sub_agent(&row.agent_secret, agent.as_str()), |(_, boundary)| boundary.clone())
 }
 
 /// Resolves an id without owner: the registered conversation, or else the only one. Several are a conflict.

@@ -3,8 +3,9 @@ use std::sync::Arc;
 use bellwire_core::mailbox::InjectInput;
 use bellwire_core::{Event, Injection, Input};
 
+use super::conversation::boundary_of;
 use super::{DrainedEffects, Executor, RowSource};
-use crate::command::{InjectCommand, InjectResult, Message};
+use crate::command::{ConversationDetails, InjectCommand, InjectResult, Message};
 use crate::error::{ErrorKind, StoreError};
 use crate::packed_event::PackedEvent;
 use crate::rows::{ConversationKey, EventRow, InjectionRow, MailboxKey};
@@ -31,7 +32,7 @@ impl Executor {
         let Some(mut warnings) = self.take_unseen(&key, &command.unseen, source).await? else { return Ok(None) };
         self.touch_last_seen(&conversation);
         warnings.extend(self.boundary_warning(&conversation));
-        let boundary = self.conversations[&conversation].row.boundary.clone();
+        let boundary = boundary_of(&self.conversations[&conversation].row, &command.agent);
         let hot_mailbox = self.hot_mailboxes.get_mut(&key).expect("it was loaded above");
         hot_mailbox.change(&mut self.changes);
         self.changes.handled += 1;
@@ -68,7 +69,7 @@ impl Executor {
             (Some(known), _) => known,
             (None, Some(bound)) if caller.may_see(id, bound) => {
                 let key = ConversationKey::new(bound, id);
-                self.create(&key, None, false);
+                self.create(&key, ConversationDetails::default(), false);
                 key
             }
             (None, _) => return Err(StoreError::not_found("conversation")),

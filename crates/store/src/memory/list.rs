@@ -1,4 +1,5 @@
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use bellwire_core::{EventId, Time};
 
@@ -26,6 +27,19 @@ impl Tables {
         }
         let rest = rows.next().and(scanned.last()).map(|row| row.event.id());
         (page, rest)
+    }
+
+    /// The ids of all people of whom there is something.
+    pub(super) fn person_ids(&self) -> BTreeSet<String> {
+        let conversations = self.conversations.keys().map(|key| key.owner.to_string());
+        let tokens = self.tokens.values().filter_map(|token| token.user_id.clone());
+        conversations.chain(tokens).chain(self.people.ids()).chain(self.sessions.people()).collect()
+    }
+
+    /// When a conversation of the person was last seen.
+    pub(super) fn last_seen(&self, user_id: &str) -> Option<Time> {
+        let own = self.conversations.values().filter(|row| *row.key.owner == *user_id);
+        own.map(|row| row.seen_at).max().filter(|at| *at > Time::ZERO)
     }
 
     /// A page of conversations, in order.

@@ -12,7 +12,8 @@ use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, DirectMessage, InboxChange, InboxItem,
-    InboxQuery, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder, due_toasts,
+    InboxQuery, KnownPerson, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder, UNREAD_COUNTED_MAX,
+    due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -108,6 +109,11 @@ impl PeopleTables {
         sent.iter().take(limit).for_each(|id| drop(self.direct_messages.remove(id)));
         gone += ended.iter().take(limit).filter_map(|id| self.reminders.remove(id)).count();
         gone
+    }
+
+    /// The ids of people with settings or an inbox.
+    pub(super) fn ids(&self) -> impl Iterator<Item = String> {
+        self.settings.keys().cloned().chain(self.positions.keys().map(ToString::to_string))
     }
 
     fn of(&self, user_id: &str) -> impl DoubleEndedIterator<Item = &InboxItem> {
@@ -317,6 +323,18 @@ impl PeopleReader for Memory {
         let tables = self.lock();
         let wanted = tables.people.of(user_id).rev().filter(|item| item.is_wanted(&query));
         Ok(wanted.take(query.limit).cloned().collect())
+    }
+
+    async fn people(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<KnownPerson>, StoreError> {
+        let tables = self.lock();
+        let people = tables.person_ids().into_iter().filter(|id| id.starts_with(prefix) && id != "*");
+        let people = people.filter(|id| after.is_none_or(|after| id.as_str() > after)).take(limit);
+        let person = |id: String| KnownPerson {
+            last_seen_at: tables.last_seen(&id),
+            unread: tables.people.of(&id).filter(|item| item.read_at.is_none()).take(UNREAD_COUNTED_MAX).count(),
+            id,
+        };
+        Ok(people.map(person).collect())
     }
 
     async fn unread_count(&self, user_id: &str) -> Result<usize, StoreError> {

@@ -30,6 +30,10 @@ impl SessionTables {
         }
     }
 
+    pub(super) fn people(&self) -> impl Iterator<Item = String> {
+        self.sessions.values().map(|session| session.user_id.clone())
+    }
+
     pub(super) fn rows(&self) -> usize {
         self.codes.len() + self.sessions.len()
     }

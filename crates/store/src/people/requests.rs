@@ -55,6 +55,20 @@ pub enum SendResult {
     },
 }
 
+/// A person of whom the hub has something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownPerson {
+    /// The id.
+    pub id: String,
+    /// When a conversation of the person was last seen.
+    pub last_seen_at: Option<Time>,
+    /// How many notifications are unread; counted up to [`UNREAD_COUNTED_MAX`].
+    pub unread: usize,
+}
+
+/// A list of people counts unread notifications up to this number.
+pub const UNREAD_COUNTED_MAX: usize = 100;
+
 /// A reminder to store.
 #[derive(Clone, Debug)]
 pub struct NewReminder {

@@ -12,8 +12,8 @@ use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::people::{
     AttemptEnd, AttemptStart, Catchup, Claim, DELIVERIES_PER_ITEM_MAX, Delivery, DeliveryState, Doorbell, InboxItem,
-    InboxQuery, NewReminder, NotificationDraft, People, PeopleCommand, PressOutcome, Reminder, RestoreOutcome,
-    SendResult, SettingsRequest, WaitingDeliveries,
+    InboxQuery, KnownPerson, NewReminder, NotificationDraft, People, PeopleCommand, PressOutcome, Reminder,
+    RestoreOutcome, SendResult, SettingsRequest, WaitingDeliveries,
 };
 use crate::reply::PendingReply;
 use crate::writer::Job;
@@ -31,6 +31,13 @@ pub trait PeopleReader {
         user_id: &str,
         query: InboxQuery,
     ) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
+    /// The first people after an id whose ids have this prefix, by id.
+    fn people(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<KnownPerson>, StoreError>> + Send;
     /// The number of unread items.
     fn unread_count(&self, user_id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
     /// The changes after a position, or without a position the current one and the toasts that are due now. All values are
@@ -107,6 +114,21 @@ impl<R: Reader> People for SingleWriterStore<R> {
         Box::pin(async move {
             self.writer.erasing.check(&user_id)?;
             self.reader.catch_up(&user_id, after, limit, self.writer.clock.now()).await
+        })
+    }
+
+    fn people(
+        &self,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> StoreFuture<'_, (Vec<KnownPerson>, Option<String>)> {
+        Box::pin(async move {
+            let mut people = self.reader.people(&prefix, after.as_deref(), limit + 1).await?;
+            let more = people.len() > limit;
+            people.truncate(limit);
+            let next = people.last().map(|person| person.id.clone()).filter(|_| more);
+            Ok((people, next))
         })
     }
 

@@ -15,10 +15,11 @@ pub(super) fn conversations<'a>(
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO conversations (id, user_id, registered, title, boundary, created_at, seen_at, workers, \
-         boundary_changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         boundary_changed, folder, agent_secret, agent_boundaries) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id, user_id) DO UPDATE SET registered = excluded.registered, title = excluded.title, \
          boundary = excluded.boundary, seen_at = excluded.seen_at, \
-         workers = excluded.workers, boundary_changed = excluded.boundary_changed",
+         workers = excluded.workers, boundary_changed = excluded.boundary_changed, folder = excluded.folder, \
+         agent_secret = excluded.agent_secret, agent_boundaries = excluded.agent_boundaries",
     )?;
     for row in rows {
         insert.execute(params![
@@ -31,6 +32,9 @@ pub(super) fn conversations<'a>(
             row.seen_at.as_millis(),
             json(&row.workers),
             row.boundary_changed,
+            row.folder,
+            row.agent_secret,
+            json(&row.agent_boundaries.iter().map(|(agent, boundary)| (agent, boundary.as_str())).collect::<Vec<_>>()),
         ])?;
     }
     Ok(())

@@ -15,8 +15,8 @@ use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectMessage, Hold,
-    InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, LoadedPerson, PersonTrace, Reminder,
-    due_toasts,
+    InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, KnownPerson, LoadedPerson,
+    PersonTrace, Reminder, UNREAD_COUNTED_MAX, due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -36,6 +36,10 @@ const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, 
                           lease_until, fence, letter_id, created_at, ended_at, held_by, is_direct FROM deliveries WHERE ";
 pub(super) const OLDEST_DELIVERY: &str =
     "SELECT MIN(not_before) FROM deliveries WHERE state = 'waiting' AND channel = $1";
+/// What a list says of these people, a JSON array of their ids.
+const PEOPLE: &str = "SELECT value, (SELECT MAX(seen_at) FROM conversations WHERE user_id = value), \
+                      (SELECT COUNT(*) FROM (SELECT 1 FROM inbox WHERE user_id = value AND read_at IS NULL LIMIT $2)) \
+                      FROM json_each($1) ORDER BY value";
 const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
                          correlation_id, created_at, ended_at, notification_id, source, template_error, repeats \
                          FROM reminders WHERE ";
@@ -283,6 +287,25 @@ impl PeopleReader for Sqlite {
         all(sql, &mut *self.pool.acquire().await.map_err(failure)?, inbox_item).await
     }
 
+    async fn people(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<KnownPerson>, StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(failure)?;
+        let mut ids = BTreeSet::new();
+        for table in ["conversations", "inbox_positions", "user_settings", "tokens", "sessions"] {
+            ids.extend(distinct_people(&mut connection, table, prefix, after, limit).await?);
+        }
+        let ids: Vec<&String> = ids.iter().take(limit).collect();
+        let rows = sqlx::query(PEOPLE).bind(serde_json::to_string(&ids).unwrap_or_default());
+        let rows = rows.bind(row_count(UNREAD_COUNTED_MAX)).fetch_all(&mut *connection).await.map_err(failure)?;
+        let person = |row: &SqliteRow| {
+            Ok(KnownPerson {
+                id: column(row, 0)?,
+                last_seen_at: time(row, 1)?.filter(|at| *at > Time::ZERO),
+                unread: usize::try_from(column::<i64>(row, 2)?).unwrap_or(0),
+            })
+        };
+        rows.iter().map(person).collect()
+    }
+
     async fn unread_count(&self, user_id: &str) -> Result<usize, StoreError> {
         unread(&mut *self.pool.acquire().await.map_err(failure)?, user_id).await
     }
@@ -407,6 +430,29 @@ pub(super) async fn person_traces(
         all_told.extend(PersonTrace::of(item, later, deliveries));
     }
     Ok(all_told)
+}
+
+/// The first distinct people of a table after an id, each found by one step in an index: a person has many rows.
+async fn distinct_people(
+    connection: &mut SqliteConnection,
+    table: &str,
+    prefix: &str,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<String>, StoreError> {
+    // The first id with the prefix may be the prefix itself.
+    let (after, from) = (after.filter(|after| *after >= prefix), prefix);
+    let first = if after.is_some() { ">" } else { ">=" };
+    let sql = format!(
+        "WITH RECURSIVE ids(id) AS (SELECT MIN(user_id) FROM {table} WHERE user_id {first} $1 UNION ALL \
+         SELECT (SELECT MIN(user_id) FROM {table} WHERE user_id > ids.id) FROM ids WHERE ids.id IS NOT NULL LIMIT $2) \
+         SELECT id FROM ids WHERE id IS NOT NULL"
+    );
+    // One more for `*`, which is no person, and one for the end.
+    let rows = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(after.unwrap_or(from)).bind(row_count(limit + 2));
+    let rows = rows.fetch_all(connection).await.map_err(failure)?;
+    let ids = rows.iter().map(|row| column::<String>(row, 0)).collect::<Result<Vec<_>, _>>()?;
+    Ok(ids.into_iter().filter(|id| id != "*" && id.starts_with(prefix)).collect())
 }
 
 /// The unread toasts that may be due: the newest that stay until they are dismissed, and those of the last seconds.

@@ -32,8 +32,8 @@ use crate::verdicts::Verdicts;
 const EVENT_COLUMNS: &str = "id, type, source, severity, timestamp, payload, dedupe_key, conversation_id, agent, \
                              user_id, correlation_id, cause, owner, accepted_at, filtered";
 
-pub(super) const CONVERSATION_COLUMNS: &str =
-    "id, user_id, registered, title, boundary, created_at, seen_at, workers, boundary_changed";
+pub(super) const CONVERSATION_COLUMNS: &str = "id, user_id, registered, title, boundary, created_at, seen_at, workers, boundary_changed, folder, \
+     agent_secret, agent_boundaries";
 
 /// The index of pending notifications is ordered by id, and ids start with the time, so this reads one entry.
 pub(super) const OLDEST_WAITING: &str = "SELECT id FROM notifications WHERE state = 'pending' ORDER BY id LIMIT 1";
@@ -504,7 +504,17 @@ pub(super) fn conversation_row(row: &SqliteRow) -> Result<ConversationRow, Store
         seen_at: Time::from_millis(column(row, 6)?),
         workers: parse_json(column(row, 7)?, "conversations.workers")?,
         boundary_changed: column::<i64>(row, 8)? != 0,
+        folder: column(row, 9)?,
+        agent_secret: column::<Vec<u8>>(row, 10)?.try_into().map_err(|_| damaged("conversations.agent_secret"))?,
+        agent_boundaries: agent_boundaries(column(row, 11)?)?,
     })
+}
+
+fn agent_boundaries(json: &str) -> Result<Vec<(Arc<str>, Boundary)>, StoreError> {
+    const COLUMN: &str = "conversations.agent_boundaries";
+    let stored: Vec<(Arc<str>, String)> = parse_json(json, COLUMN)?;
+    let parse = |(agent, text): (Arc<str>, String)| Some((agent, Boundary::parse(&text)?));
+    stored.into_iter().map(parse).collect::<Option<_>>().ok_or_else(|| damaged(COLUMN))
 }
 
 fn event_row(row: &SqliteRow) -> Result<EventRow, StoreError> {

@@ -1,11 +1,14 @@
 use std::sync::Arc;
 
+use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
 use bellwire_core::subscriber::Subscribers;
 
 use super::STEP_WORK;
 use crate::RetentionCutoffs;
-use crate::command::{Caller, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Receipt, Token};
+use crate::command::{
+    Caller, ConversationDetails, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Receipt, Token,
+};
 use crate::error::StoreError;
 use crate::executor::{MailboxSummary, Publishing};
 use crate::people::PeopleCommand;
@@ -16,12 +19,13 @@ use crate::rows::MailboxKey;
 pub(crate) enum Job {
     Publish(Box<Publishing>, PendingReply<Vec<Receipt>>),
     Inject(Box<InjectCommand>, PendingReply<InjectResult>),
-    PutConversation(Caller, String, String, Option<String>, PendingReply<ConversationView>),
+    PutConversation(Caller, String, String, ConversationDetails, PendingReply<ConversationView>),
     Conversation(Caller, String, PendingReply<ConversationView>),
     /// What a page of conversations says of their mailboxes.
     Summaries(Vec<MailboxKey>, PendingReply<Vec<MailboxSummary>>),
     Connect(Caller, String, PendingReply<Vec<Hint>>),
-    Rotate(Caller, String, Option<IdempotencyKey>, PendingReply<Boundary>),
+    Boundary(Caller, String, AgentName, PendingReply<Boundary>),
+    Rotate(Caller, String, AgentName, Option<IdempotencyKey>, PendingReply<Boundary>),
     People(PeopleCommand),
     PutToken(Box<Token>, Option<IdempotencyKey>, PendingReply<()>),
     AnswerOnce(IdempotencyKey, String, Option<String>, PendingReply<String>),
@@ -66,7 +70,7 @@ impl Job {
             Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.send(committed),
             Self::Summaries(_, reply) => reply.send(committed),
             Self::Connect(.., reply) => reply.send(committed),
-            Self::Rotate(.., reply) => reply.send(committed),
+            Self::Boundary(.., reply) | Self::Rotate(.., reply) => reply.send(committed),
             Self::People(command) => command.answer(committed),
             Self::PutToken(.., reply) | Self::EraseUser(_, reply) => reply.send(committed),
             Self::AnswerOnce(.., reply) => reply.send(committed),
@@ -82,9 +86,10 @@ impl Job {
             Self::Publish(publishing, _) => publishing.publish.caller.user_id.as_deref(),
             Self::Inject(command, _) => command.caller.user_id.as_deref(),
             Self::PutConversation(_, _, user_id, ..) => Some(user_id),
-            Self::Conversation(caller, ..) | Self::Connect(caller, ..) | Self::Rotate(caller, ..) => {
-                caller.user_id.as_deref()
-            }
+            Self::Conversation(caller, ..)
+            | Self::Connect(caller, ..)
+            | Self::Boundary(caller, ..)
+            | Self::Rotate(caller, ..) => caller.user_id.as_deref(),
             Self::PutToken(token, ..) => token.user_id.as_deref(),
             Self::AnswerOnce(_, _, about, _) => about.as_deref(),
             _ => None,
@@ -98,7 +103,7 @@ impl Job {
             Self::Inject(_, reply) => reply.hold(Err(error)),
             Self::PutConversation(.., reply) | Self::Conversation(.., reply) => reply.hold(Err(error)),
             Self::Connect(.., reply) => reply.hold(Err(error)),
-            Self::Rotate(.., reply) => reply.hold(Err(error)),
+            Self::Boundary(.., reply) | Self::Rotate(.., reply) => reply.hold(Err(error)),
             Self::PutToken(.., reply) => reply.hold(Err(error)),
             Self::AnswerOnce(.., reply) => reply.hold(Err(error)),
             _ => Err(error),

@@ -4,9 +4,9 @@ use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::person::ChannelName;
 use bellwire_core::{NotificationId, Time};
 use bellwire_store::{
-    Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, EditEnd, ErrorKind, InboundText, InboxQuery, InboxState,
-    NewButton, NotificationContent, NotificationDraft, PressOutcome, RetentionCutoffs, SendResult, UpdateAction,
-    UpdateCommand, UpdateOutcome,
+    Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, ConversationDetails, EditEnd, ErrorKind, InboundText,
+    InboxQuery, InboxState, NewButton, NotificationContent, NotificationDraft, PressOutcome, RetentionCutoffs,
+    SendResult, UpdateAction, UpdateCommand, UpdateOutcome,
 };
 use serde_json::json;
 
@@ -46,7 +46,7 @@ async fn pair(backend: &Backend, id: i64) {
 }
 
 async fn open(backend: &Backend, id: &str, title: Option<&str>) {
-    let title = title.map(str::to_owned);
+    let title = title.map(ConversationDetails::titled).unwrap_or_default();
     backend.store().put_conversation(Caller::user("ada"), id.into(), "ada".into(), title).await.unwrap();
 }
 

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bellwire_core::InjectionPoint::TurnStart;
-use bellwire_store::Caller;
+use bellwire_store::{Caller, ConversationDetails};
 
 use crate::backends::{Backend, failure, on_every_store};
 
@@ -74,7 +74,7 @@ on_every_store! {
         // All three wait for the writer when it looks: they would share a commit.
         let (erased, put, published) = tokio::join!(
             store.erase_user("ada".into()),
-            store.put_conversation(Caller::user("ada"), "chat".into(), "ada".into(), Some("new".into())),
+            store.put_conversation(Caller::user("ada"), "chat".into(), "ada".into(), ConversationDetails::titled("new")),
             backend.publish_as(Caller::user("ada"), failure("sed"), None),
         );
         erased.unwrap();

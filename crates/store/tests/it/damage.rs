@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bellwire_core::InjectionPoint::AfterTool;
+use bellwire_core::event::AgentName;
 use bellwire_core::{Event, NotificationId, Severity};
 use bellwire_store::{
-    Caller, Claim, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, IncomingEvent, NewReminder, PeopleRules,
-    Publish, RetentionCutoffs, StoreError, Token,
+    Caller, Claim, ClientEventId, CommitReport, ConversationDetails, ErrorKind, IdempotencyKey, IncomingEvent,
+    NewReminder, PeopleRules, Publish, RetentionCutoffs, StoreError, Token,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -82,7 +83,7 @@ fn named(user: &str) -> Publish {
 /// that were said, read and answered.
 async fn live(backend: &Backend, user: &str) -> Result<(), StoreError> {
     let (store, caller) = (backend.store(), Caller::user(user));
-    store.put_conversation(caller.clone(), "chat".into(), user.into(), Some("A title".into())).await?;
+    store.put_conversation(caller.clone(), "chat".into(), user.into(), ConversationDetails::titled("A title")).await?;
     store.publish(named(user)).await?;
     let mut ask = inject_command(AfterTool, "c1");
     ask.caller = caller.clone();
@@ -134,7 +135,7 @@ async fn ask_everything(backend: &Backend, user: &str) -> Vec<Result<(), StoreEr
         backend.publish_as(caller.clone(), failure("awk"), None).await.map(drop),
         backend.publish_as(caller.clone(), asks("And now?"), None).await.map(drop),
         store.inject(ask).await.map(drop),
-        store.rotate_boundary(caller.clone(), "chat".into(), None).await.map(drop),
+        store.rotate_boundary(caller.clone(), "chat".into(), AgentName::main(), None).await.map(drop),
         store.messages(caller.clone(), "chat".into(), None, 10).await.map(drop),
         store.trace(caller.clone(), "mine".into()).await.map(drop),
         store.settings(id.clone()).await.map(drop),

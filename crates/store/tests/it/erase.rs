@@ -10,10 +10,10 @@ use bellwire_core::notify::{Intent, NotifyError, RequestContext};
 use bellwire_core::person::{ChannelName, MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    AttemptStart, Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claim, ClientEventId, ErrorKind,
-    IdempotencyKey, InQuietHours, InboundText, InboxQuery, InboxState, IncomingEvent, NewReminder, NotificationContent,
-    NotificationDraft, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient, Publish, RetentionCutoffs,
-    SettingsRequest, Store, Token, UpdateAction, UpdateCommand, UpdateOutcome,
+    AttemptStart, Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claim, ClientEventId, ConversationDetails,
+    ErrorKind, IdempotencyKey, InQuietHours, InboundText, InboxQuery, InboxState, IncomingEvent, NewReminder,
+    NotificationContent, NotificationDraft, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient,
+    Publish, RetentionCutoffs, SettingsRequest, Store, Token, UpdateAction, UpdateCommand, UpdateOutcome,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -224,7 +224,10 @@ async fn of_an_erased_person_no_chat_and_no_word_is_left() {
     let (store, telegram) = (backend.store(), ChannelName::parse("telegram").unwrap());
     store.put_pairing_code(ADA.into(), telegram.clone(), b"code".into(), None).await.unwrap();
     for conversation in ["one", "two"] {
-        store.put_conversation(Caller::user(ADA), conversation.into(), ADA.into(), None).await.unwrap();
+        store
+            .put_conversation(Caller::user(ADA), conversation.into(), ADA.into(), ConversationDetails::default())
+            .await
+            .unwrap();
     }
     let said = |reply_to| InboundText {
         message_id: 5,

@@ -1,5 +1,8 @@
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_store::{Caller, ClientEventId, DeliveryState, ErrorKind, IdempotencyKey, IncomingEvent, Publish};
+use bellwire_core::event::AgentName;
+use bellwire_store::{
+    Caller, ClientEventId, ConversationDetails, DeliveryState, ErrorKind, IdempotencyKey, IncomingEvent, Publish,
+};
 use serde_json::json;
 
 use crate::backends::{Backend, email, failure, on_every_store};
@@ -41,7 +44,7 @@ on_every_store! {
 
     async fn the_names_of_one_sender_never_block_anothers(backend: Backend) {
         let store = backend.store();
-        store.put_conversation(Caller::user("bob"), "bobs".into(), "bob".into(), None).await.unwrap();
+        store.put_conversation(Caller::user("bob"), "bobs".into(), "bob".into(), ConversationDetails::default()).await.unwrap();
         backend.publish_as(Caller::user("ada"), failure("grep"), client_event_id(1)).await.unwrap();
         let other = backend.publish_as(Caller::user("bob"), failure("sed").in_conversation("bobs"), client_event_id(2)).await;
         assert!(other.is_ok());
@@ -90,8 +93,8 @@ on_every_store! {
 
     async fn a_name_may_be_used_again_after_a_day_and_elsewhere_at_once(backend: Backend) {
         backend.store().publish(publish("grep", 1)).await.unwrap();
-        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), Some(idempotency_key("rotate", 9))).await;
-        let again = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), Some(idempotency_key("rotate", 9))).await;
+        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), AgentName::main(), Some(idempotency_key("rotate", 9))).await;
+        let again = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), AgentName::main(), Some(idempotency_key("rotate", 9))).await;
         assert_eq!(boundary.unwrap(), again.unwrap());
         backend.pass(24 * 60 * 60 * 1000);
         assert!(backend.store().publish(publish("sed", 2)).await.is_ok());

@@ -3,7 +3,7 @@ use bellwire_core::conversation::{CallOutcome, ObservedCall};
 use bellwire_core::event::AgentName;
 use bellwire_core::inject::InjectLimits;
 use bellwire_core::{Event, Severity};
-use bellwire_store::{Caller, ErrorKind, HintEvent, HintKind, IncomingEvent, Publish};
+use bellwire_store::{Caller, ErrorKind, EventQuery, HintEvent, HintKind, IncomingEvent, InjectCommand, Publish};
 use serde_json::json;
 
 use crate::backends::{Backend, event, failure, inject_command, on_every_store};
@@ -100,10 +100,49 @@ on_every_store! {
     async fn a_new_boundary_does_not_change_old_answers(backend: Backend) {
         backend.publish(failure("grep")).await;
         let old = backend.inject(AfterTool, "c1").await;
-        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), None).await.unwrap();
+        let boundary = backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), AgentName::main(), None).await.unwrap();
         backend.publish(failure("sed")).await;
         assert!(backend.inject(AfterTool, "c2").await.block.contains(boundary.as_str()));
         assert_eq!(backend.inject(AfterTool, "c1").await, old);
+    }
+
+    async fn a_sub_agents_boundary_is_its_own_and_outlives_a_new_one_of_main(backend: Backend) {
+        let (scout, other) = (AgentName::parse("scout").unwrap(), AgentName::parse("other").unwrap());
+        backend.publish(failure("grep").for_agent(scout.clone())).await;
+        let boundary_of = async |agent: &AgentName| {
+            backend.store().boundary(Caller::user("ada"), "chat".into(), agent.clone()).await.unwrap()
+        };
+        let rotate = async |agent: &AgentName| {
+            backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), agent.clone(), None).await.unwrap()
+        };
+        let first = boundary_of(&scout).await;
+        assert_ne!(boundary_of(&AgentName::main()).await, first);
+        assert_ne!(boundary_of(&other).await, first);
+        rotate(&AgentName::main()).await;
+        let ask = |call_id| InjectCommand { agent: scout.clone(), ..inject_command(AfterTool, call_id) };
+        let answer = backend.store().inject(ask("c1")).await.unwrap();
+        assert!(answer.block.contains(first.as_str()), "{}", answer.block);
+
+        let (main, second) = (boundary_of(&AgentName::main()).await, rotate(&scout).await);
+        assert_ne!(second, first);
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        backend.publish(failure("sed").for_agent(scout.clone())).await;
+        let answer = backend.store().inject(ask("c2")).await.unwrap();
+        assert!(answer.block.contains(second.as_str()), "{}", answer.block);
+        let view = backend.store().conversation(Caller::user("ada"), "chat".into()).await.unwrap();
+        assert_eq!(view.boundary, main, "main keeps its own");
+    }
+
+    async fn a_result_that_the_agent_read_itself_is_stored_but_not_told(backend: Backend) {
+        let seen = ObservedCall { seen: true, ..ObservedCall::new("grep", CallOutcome::Failure) };
+        let ask = InjectCommand { observed: Some(seen), ..inject_command(AfterTool, "c1") };
+        assert_eq!(backend.store().inject(ask).await.unwrap().block, "");
+        backend.pass(10_000);
+        assert_eq!(backend.inject(AfterTool, "c2").await.block, "");
+        let events = backend.store().events(Caller::user("ada"), EventQuery { limit: 5, ..EventQuery::default() }).await;
+        assert_eq!(events.unwrap().0.len(), 1, "it is stored");
     }
 
     async fn wake_mail_rings_an_idle_conversation_after_its_commit(backend: Backend) {

@@ -4,8 +4,8 @@ use bellwire_core::event::TypePattern;
 use bellwire_core::verdict::VerdictKind;
 use bellwire_core::{Event, EventId, Severity, Time};
 use bellwire_store::{
-    Caller, ConversationPosition, ConversationQuery, ErrorKind, EventFilter, EventQuery, IncomingEvent, ListedEvent,
-    Publish, Store,
+    Caller, ConversationDetails, ConversationPosition, ConversationQuery, ErrorKind, EventFilter, EventQuery,
+    IncomingEvent, ListedEvent, Publish, Store,
 };
 use serde_json::json;
 
@@ -100,7 +100,7 @@ on_every_store! {
     async fn a_conversation_lists_what_was_sent_to_it_and_what_reached_it_through_its_person(backend: Backend) {
         let store = backend.store();
         for id in ["chat", "other"] {
-            store.put_conversation(Caller::user("ada"), id.into(), "ada".into(), None).await.unwrap();
+            store.put_conversation(Caller::user("ada"), id.into(), "ada".into(), ConversationDetails::default()).await.unwrap();
         }
         let sent = backend.publish(failure("grep")).await.event_id;
         backend.publish(failure("grep").in_conversation("other")).await;
@@ -182,7 +182,7 @@ on_every_store! {
     async fn conversations_are_listed_by_their_last_use(backend: Backend) {
         let store = backend.store();
         let put = async |id: &str, user: &str| {
-            store.put_conversation(Caller::anyone(), id.into(), user.into(), Some("Work".into())).await.unwrap();
+            store.put_conversation(Caller::anyone(), id.into(), user.into(), ConversationDetails::titled("Work")).await.unwrap();
             backend.pass(120_000);
         };
         put("first", "ada").await;

@@ -19,6 +19,7 @@ mod inbox;
 mod inject;
 mod ledger;
 mod lists;
+mod live;
 mod neighbours;
 mod notify;
 mod notify_deferred;

@@ -3,8 +3,8 @@
 use bellwire_core::person::{MessageType, SettingsChange, ShowNotification, ToolArguments};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    Caller, ErrorKind, IdempotencyKey, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState,
-    NotificationContent, NotificationDraft, PeopleRules, SendResult,
+    Caller, ConversationDetails, ErrorKind, IdempotencyKey, InboxItem, InboxItemKind, InboxItemType, InboxQuery,
+    InboxState, NotificationContent, NotificationDraft, PeopleRules, SendResult,
 };
 use serde_json::{Value, json};
 
@@ -152,7 +152,7 @@ on_every_store! {
     async fn news_for_the_person_is_told_once_whatever_it_is_addressed_to(backend: Backend) {
         for conversation in ["chat", "other"] {
             let caller = Caller::user("ada");
-            backend.store().put_conversation(caller, conversation.into(), "ada".into(), None).await.unwrap();
+            backend.store().put_conversation(caller, conversation.into(), "ada".into(), ConversationDetails::default()).await.unwrap();
         }
         let asks = bellwire_core::EventDraft {
             kind: Some("agent.input.needed".into()),

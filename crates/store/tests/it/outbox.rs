@@ -4,8 +4,8 @@ use bellwire_core::InjectionPoint::TurnStart;
 use bellwire_core::Time;
 use bellwire_core::person::{QuietChange, SettingsChange};
 use bellwire_store::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, DeliveryState, ErrorKind, Hold, InboxItemKind,
-    InboxState, NotificationDraft, Purpose, WaitingDeliveries,
+    AttemptEnd, AttemptOutcome, AttemptStart, Claim, ConversationDetails, Delivery, DeliveryState, ErrorKind, Hold,
+    InboxItemKind, InboxState, NotificationDraft, Purpose, WaitingDeliveries,
 };
 
 use crate::backends::{Backend, email, email_address, email_to, on_every_store};
@@ -194,7 +194,7 @@ on_every_store! {
     async fn a_mail_has_the_titles_of_its_conversations(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         let caller = bellwire_store::Caller::user("ada");
-        backend.store().put_conversation(caller, "chat".into(), "ada".into(), Some("Trip to Rome".into())).await.unwrap();
+        backend.store().put_conversation(caller, "chat".into(), "ada".into(), ConversationDetails::titled("Trip to Rome")).await.unwrap();
         told(&backend, message("news")).await;
         told(&backend, NotificationDraft { conversation_id: None, ..message("from nowhere") }).await;
         let titles = claim(&backend).await.titles;

@@ -1,7 +1,9 @@
 //! An event reaches mailboxes that nothing has used for a day: everything in them expires first, in small steps.
 
 use bellwire_core::{Event, Severity};
-use bellwire_store::{Caller, ErrorKind, IdempotencyKey, IncomingEvent, Publish, Receipt, StoreError};
+use bellwire_store::{
+    Caller, ConversationDetails, ErrorKind, IdempotencyKey, IncomingEvent, Publish, Receipt, StoreError,
+};
 use serde_json::json;
 
 use crate::backends::{Backend, failure};
@@ -17,7 +19,11 @@ async fn hundred_overdue_mailboxes() -> (Backend, Reports) {
     backend.pass(DAY_MS + 1);
     for number in 0..100 {
         let id = format!("chat-{number}");
-        backend.store().put_conversation(Caller::anyone(), id, "ada".into(), None).await.unwrap();
+        backend
+            .store()
+            .put_conversation(Caller::anyone(), id, "ada".into(), ConversationDetails::default())
+            .await
+            .unwrap();
     }
     let reports = Reports::of(&mut backend).await;
     (backend, reports)

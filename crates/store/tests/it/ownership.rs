@@ -1,6 +1,7 @@
 use bellwire_core::InjectionPoint::AfterTool;
+use bellwire_core::event::AgentName;
 use bellwire_core::{Event, EventDraft, Ids, Time};
-use bellwire_store::{Caller, ErrorKind, HintEvent, InjectCommand};
+use bellwire_store::{Caller, ConversationDetails, ErrorKind, HintEvent, InjectCommand};
 use serde_json::json;
 
 use crate::backends::{Backend, failure, inject_command, on_every_store};
@@ -22,10 +23,10 @@ on_every_store! {
         let refused = [
             store.conversation(bob.clone(), "chat".into()).await.err(),
             store.connect(bob.clone(), "chat".into()).await.err(),
-            store.rotate_boundary(bob.clone(), "chat".into(), None).await.err(),
+            store.rotate_boundary(bob.clone(), "chat".into(), AgentName::main(), None).await.err(),
             store.messages(bob.clone(), "chat".into(), None, 10).await.err(),
             store.trace(bob.clone(), receipt.event_id.to_string()).await.err(),
-            store.put_conversation(bob.clone(), "chat".into(), "ada".into(), None).await.err(),
+            store.put_conversation(bob.clone(), "chat".into(), "ada".into(), ConversationDetails::default()).await.err(),
             backend.publish_as(bob.clone(), for_user("ada"), None).await.err(),
         ];
         let absent = store.conversation(bob, "absent".into()).await.err().unwrap();
@@ -81,7 +82,7 @@ on_every_store! {
         let (store, anyone) = (backend.store(), Caller::anyone());
         // Somebody uses an id before the service that speaks for everyone gives it to somebody else.
         backend.publish_as(Caller::user("mallory"), failure("grep"), None).await.unwrap();
-        store.put_conversation(anyone.clone(), "chat".into(), "ada".into(), None).await.unwrap();
+        store.put_conversation(anyone.clone(), "chat".into(), "ada".into(), ConversationDetails::default()).await.unwrap();
         let view = store.conversation(anyone.clone(), "chat".into()).await.unwrap();
         assert_eq!(view.user_id, "ada");
         assert!(store.messages(anyone.clone(), "chat".into(), None, 10).await.is_ok());
@@ -124,16 +125,16 @@ on_every_store! {
         store.connect(Caller::user("ada"), "streamed".into()).await.unwrap();
         assert_eq!(reached().await, ["chat", "streamed"]);
         backend.publish(failure("grep").in_conversation("put")).await;
-        store.put_conversation(Caller::user("ada"), "put".into(), "ada".into(), None).await.unwrap();
+        store.put_conversation(Caller::user("ada"), "put".into(), "ada".into(), ConversationDetails::default()).await.unwrap();
         assert_eq!(reached().await, ["chat", "put", "streamed"]);
     }
 
     async fn the_owner_of_a_conversation_never_changes(backend: Backend) {
         let store = backend.store();
-        store.put_conversation(Caller::anyone(), "chat".into(), "ada".into(), Some("Work".into())).await.unwrap();
-        let refused = store.put_conversation(Caller::anyone(), "chat".into(), "bob".into(), None).await.unwrap_err();
+        store.put_conversation(Caller::anyone(), "chat".into(), "ada".into(), ConversationDetails::titled("Work")).await.unwrap();
+        let refused = store.put_conversation(Caller::anyone(), "chat".into(), "bob".into(), ConversationDetails::default()).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
-        let view = store.put_conversation(Caller::anyone(), "chat".into(), "ada".into(), None).await.unwrap();
+        let view = store.put_conversation(Caller::anyone(), "chat".into(), "ada".into(), ConversationDetails::default()).await.unwrap();
         assert_eq!((view.user_id.as_str(), view.title.as_deref()), ("ada", Some("Work")));
     }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use bellwire_core::{Event, Randomness, Severity};
 use bellwire_store::{
-    Caller, ClientEventId, CommitReport, ErrorKind, IdempotencyKey, IncomingEvent, Publish, SqliteStore, Store,
-    StoreOptions,
+    Caller, ClientEventId, CommitReport, ConversationDetails, ErrorKind, IdempotencyKey, IncomingEvent, Publish,
+    SqliteStore, Store, StoreOptions,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -43,7 +43,11 @@ fn large(last: Option<IncomingEvent>) -> Publish {
 async fn hundred_conversations(backend: &Backend) {
     for number in 0..100 {
         let id = format!("chat-{number}");
-        backend.store().put_conversation(Caller::anyone(), id, "ada".into(), None).await.unwrap();
+        backend
+            .store()
+            .put_conversation(Caller::anyone(), id, "ada".into(), ConversationDetails::default())
+            .await
+            .unwrap();
     }
 }
 
@@ -92,7 +96,11 @@ async fn a_call_that_a_crash_cut_in_two_goes_on_where_it_was() {
 async fn an_addressee_who_is_erased_between_two_parts_does_not_fail_the_rest() {
     let mut backend = Backend::sqlite().await;
     hundred_conversations(&backend).await;
-    backend.store().put_conversation(Caller::anyone(), "bobs".into(), "bob".into(), None).await.unwrap();
+    backend
+        .store()
+        .put_conversation(Caller::anyone(), "bobs".into(), "bob".into(), ConversationDetails::default())
+        .await
+        .unwrap();
     backend.close().await;
     let (go, wait) = mpsc::channel::<()>();
     let (reached, part) = tokio::sync::mpsc::unbounded_channel::<()>();
@@ -180,7 +188,11 @@ async fn damaged_rows_of_the_last_events_person_refuse_the_call_before_its_first
     ] {
         let mut backend = Backend::sqlite().await;
         hundred_conversations(&backend).await;
-        backend.store().put_conversation(Caller::anyone(), "bobs".into(), "bob".into(), None).await.unwrap();
+        backend
+            .store()
+            .put_conversation(Caller::anyone(), "bobs".into(), "bob".into(), ConversationDetails::default())
+            .await
+            .unwrap();
         backend.close().await;
         let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
         sqlx::query(damage).execute(&mut file).await.unwrap();

@@ -1,5 +1,5 @@
 use bellwire_core::{EventDraft, Ids, Severity, Time};
-use bellwire_store::{Caller, ClientEventId, ErrorKind, IncomingEvent, Publish};
+use bellwire_store::{Caller, ClientEventId, ConversationDetails, ErrorKind, IncomingEvent, Publish};
 use serde_json::json;
 
 use crate::backends::{Backend, START, event, failure, on_every_store};
@@ -68,9 +68,9 @@ on_every_store! {
     async fn an_event_for_a_person_reaches_every_open_conversation(backend: Backend) {
         let store = backend.store();
         for id in ["one", "two"] {
-            store.put_conversation(Caller::user("ada"), id.into(), "ada".into(), None).await.unwrap();
+            store.put_conversation(Caller::user("ada"), id.into(), "ada".into(), ConversationDetails::default()).await.unwrap();
         }
-        store.put_conversation(Caller::user("bob"), "three".into(), "bob".into(), None).await.unwrap();
+        store.put_conversation(Caller::user("bob"), "three".into(), "bob".into(), ConversationDetails::default()).await.unwrap();
         let text = r#"{"type": "tool.call.failure", "source": "ci", "severity": "error", "user_id": "ada", "payload": {}}"#;
         let draft: bellwire_core::EventDraft = serde_json::from_str(text).unwrap();
         let for_ada = draft.admit(bellwire_core::Time::ZERO, &mut bellwire_core::Ids::seeded(1)).unwrap();
@@ -90,7 +90,7 @@ on_every_store! {
         assert_eq!(open(Caller::anyone(), "ada").await, Ok(0));
         for number in 0..102 {
             let id = format!("chat {number}");
-            store.put_conversation(Caller::user("ada"), id, "ada".into(), None).await.unwrap();
+            store.put_conversation(Caller::user("ada"), id, "ada".into(), ConversationDetails::default()).await.unwrap();
             assert_eq!(open(Caller::user("ada"), "ada").await, Ok((number + 1).min(100)));
         }
         assert_eq!(open(Caller::user("bob"), "ada").await, Ok(0), "nobody learns of another's conversations");
@@ -129,7 +129,7 @@ on_every_store! {
         for number in 0..105 {
             backend.pass(1);
             let id = format!("c{number:03}");
-            store.put_conversation(Caller::user("ada"), id, "ada".into(), None).await.unwrap();
+            store.put_conversation(Caller::user("ada"), id, "ada".into(), ConversationDetails::default()).await.unwrap();
         }
         let draft = json!({
             "type": "tool.call.failure", "source": "x", "severity": "error", "user_id": "ada",
@@ -149,7 +149,7 @@ on_every_store! {
         for number in 0..105 {
             backend.pass(1);
             let id = format!("c{number:03}");
-            store.put_conversation(Caller::user("ada"), id, "ada".into(), None).await.unwrap();
+            store.put_conversation(Caller::user("ada"), id, "ada".into(), ConversationDetails::default()).await.unwrap();
         }
         let bound = Caller { conversation_id: Some("c000".into()), ..Caller::user("ada") };
         let event = bellwire_core::Event::new("tool.call.failure", "x", Severity::Error, json!({"tool_name": "grep"}));

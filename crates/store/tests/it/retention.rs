@@ -1,8 +1,8 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::Time;
 use bellwire_store::{
-    AttemptOutcome, Caller, ClientEventId, ErrorKind, IdempotencyKey, InboxState, IncomingEvent, NewReminder, Publish,
-    RetentionCutoffs,
+    AttemptOutcome, Caller, ClientEventId, ConversationDetails, ErrorKind, IdempotencyKey, InboxState, IncomingEvent,
+    NewReminder, Publish, RetentionCutoffs,
 };
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
@@ -34,7 +34,11 @@ async fn is_there(backend: &Backend, conversation: &str) -> bool {
 }
 
 async fn put(backend: &Backend, conversation: &str) {
-    backend.store().put_conversation(Caller::user("ada"), conversation.into(), "ada".into(), None).await.unwrap();
+    backend
+        .store()
+        .put_conversation(Caller::user("ada"), conversation.into(), "ada".into(), ConversationDetails::default())
+        .await
+        .unwrap();
 }
 
 async fn take_in(backend: &Backend, conversation: &str, call_id: &str) -> String {
@@ -202,7 +206,7 @@ on_every_store! {
             store.publish(Publish { caller: Caller::anyone(), events, idempotency_key: idempotency_key(key) })
         };
         for (user, id) in [("ada", "adas"), ("bob", "bobs")] {
-            store.put_conversation(Caller::anyone(), id.into(), user.into(), None).await.unwrap();
+            store.put_conversation(Caller::anyone(), id.into(), user.into(), ConversationDetails::default()).await.unwrap();
         }
         say("to ada", &["adas"]).await.unwrap();
         say("to both", &["bobs", "adas"]).await.unwrap();

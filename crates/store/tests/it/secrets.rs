@@ -4,7 +4,7 @@
 //! recovers both streams from two event ids and two boundaries, and predicts the next boundaries.
 
 use bellwire_core::InjectionPoint::AfterTool;
-use bellwire_store::{Caller, Receipt};
+use bellwire_store::{Caller, ConversationDetails, Receipt};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
@@ -131,7 +131,10 @@ fn the_attack_predicts_what_the_old_generator_gives() {
 }
 
 async fn conversation(backend: &Backend, user: &str, id: &str) -> String {
-    let view = backend.store().put_conversation(Caller::user(user), id.into(), user.into(), None).await;
+    let view = backend
+        .store()
+        .put_conversation(Caller::user(user), id.into(), user.into(), ConversationDetails::default())
+        .await;
     view.unwrap().boundary.as_str().to_owned()
 }
 

@@ -400,6 +400,7 @@ fn asking(number: u64, dice: &mut Dice) -> InjectCommand {
             error_message: None,
             duration_ms: None,
             usage: None,
+            seen: dice.percent(50),
         });
     }
     asked

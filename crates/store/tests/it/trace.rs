@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use bellwire_core::subscriber::{SubscriberFile, Subscribers};
 use bellwire_core::{EventDraft, Ids, Severity, Time};
-use bellwire_store::{Caller, ClientEventId, ErrorKind, FailedTemplate};
+use bellwire_store::{Caller, ClientEventId, ConversationDetails, ErrorKind, FailedTemplate};
 use serde_json::json;
 
 use crate::backends::{Backend, START, event, failure, on_every_store};
@@ -105,7 +105,7 @@ on_every_store! {
     async fn a_caller_bound_to_one_conversation_learns_nothing_of_the_others(backend: Backend) {
         let store = backend.store();
         for id in ["chat", "secret"] {
-            store.put_conversation(Caller::user("ada"), id.into(), "ada".into(), None).await.unwrap();
+            store.put_conversation(Caller::user("ada"), id.into(), "ada".into(), ConversationDetails::default()).await.unwrap();
         }
         let draft = json!({
             "type": "tool.call.failure", "source": "x", "severity": "error", "user_id": "ada",

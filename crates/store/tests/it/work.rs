@@ -8,10 +8,10 @@ use bellwire_core::event::AgentName;
 use bellwire_core::person::{MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Inject, Severity};
 use bellwire_store::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Caller, ChannelRules, ClientEventId, CommitReport, DeliveryState,
-    ErrorKind, IdempotencyKey, InboxItemKind, InboxItemType, InboxQuery, InboxState, IncomingEvent, InjectCommand,
-    NotificationContent, NotificationDraft, PeopleRules, Publish, Purpose, SettingsRequest, SqliteStore, Store,
-    StoreOptions,
+    AttemptEnd, AttemptOutcome, AttemptStart, Caller, ChannelRules, ClientEventId, CommitReport, ConversationDetails,
+    DeliveryState, ErrorKind, IdempotencyKey, InboxItemKind, InboxItemType, InboxQuery, InboxState, IncomingEvent,
+    InjectCommand, NotificationContent, NotificationDraft, PeopleRules, Publish, Purpose, SettingsRequest, SqliteStore,
+    Store, StoreOptions,
 };
 use serde_json::json;
 
@@ -73,7 +73,10 @@ async fn publish(store: &dyn Store, events: Vec<Event>) -> usize {
 pub(crate) async fn hundred_full_mailboxes(backend: &Backend) {
     let store = backend.store();
     for number in 0..100 {
-        store.put_conversation(Caller::anyone(), format!("chat-{number}"), "ada".into(), None).await.unwrap();
+        store
+            .put_conversation(Caller::anyone(), format!("chat-{number}"), "ada".into(), ConversationDetails::default())
+            .await
+            .unwrap();
     }
     for from in (0..200).step_by(50) {
         publish(&*store, (from..from + 50).map(to_person).collect()).await;
@@ -110,7 +113,11 @@ async fn a_publish_that_reaches_too_many_mailboxes_is_refused_with_its_cost() {
     let mut backend = Backend::sqlite().await;
     for number in 0..100 {
         let id = format!("chat-{number}");
-        backend.store().put_conversation(Caller::anyone(), id, "ada".into(), None).await.unwrap();
+        backend
+            .store()
+            .put_conversation(Caller::anyone(), id, "ada".into(), ConversationDetails::default())
+            .await
+            .unwrap();
     }
     let reports = Reports::of(&mut backend).await;
     let events = (0..1_000).map(to_person).map(|event| IncomingEvent::new(event, None)).collect();
@@ -145,7 +152,7 @@ on_every_store! {
         assert_eq!(backend.store().publish(publish).await.unwrap(), receipts);
         reports.check("the same 1000 events again");
         backend.store().conversation(Caller::user("ada"), "chat".into()).await.unwrap();
-        backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), None).await.unwrap();
+        backend.store().rotate_boundary(Caller::user("ada"), "chat".into(), AgentName::main(), None).await.unwrap();
         backend.inject(TurnStart, "c1").await;
         reports.check("an injection");
     }

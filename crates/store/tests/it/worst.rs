@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use bellwire_core::Time;
 use bellwire_core::person::MessageType;
 use bellwire_store::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Caller, NotificationContent, NotificationDraft, PeopleRules, Purpose,
-    RetentionCutoffs,
+    AttemptEnd, AttemptOutcome, AttemptStart, Caller, ConversationDetails, NotificationContent, NotificationDraft,
+    PeopleRules, Purpose, RetentionCutoffs,
 };
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
@@ -89,7 +89,11 @@ async fn a_conversation_of_thousands_of_sub_agents_is_deleted_in_small_steps() {
     let mut backend = Backend::sqlite().await;
     let reports = Reports::of(&mut backend).await;
     for id in ["idle", "busy"] {
-        backend.store().put_conversation(Caller::user("ada"), id.into(), "ada".into(), None).await.unwrap();
+        backend
+            .store()
+            .put_conversation(Caller::user("ada"), id.into(), "ada".into(), ConversationDetails::default())
+            .await
+            .unwrap();
     }
     execute(
         &backend,

@@ -9,8 +9,8 @@ use futures_util::stream::{self, BoxStream};
 use reqwest::Method;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
-    DiscoverResult, InitializeRequestParams, InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ContentBlock, DiscoverResult, InitializeRequestParams, InitializeResult, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject, ResourceUpdatedNotificationParam, ServerConfig,
     SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
@@ -19,6 +19,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio::task::AbortHandle;
 
+use super::harness_session::{self, Conversation};
 use super::{DefaultContext, changes};
 use crate::client::{Client, conversation_path, segment};
 
@@ -42,18 +43,30 @@ impl Bridge {
     }
 
     /// The tool context of a call: each field from the call's `_meta`, else from the flags.
-    fn context(&self, meta: &RequestMetaObject) -> Map<String, Value> {
+    fn context(&self, meta: &RequestMetaObject, session: &Conversation) -> Map<String, Value> {
         let flags = [&self.defaults.user, &self.defaults.conversation, &self.defaults.agent, &None, &None];
         let resolve = |(field, flag): (&str, &Option<String>)| {
             let in_meta = meta.get(&format!("bellwire/{field}")).filter(|value| !value.is_null()).cloned();
             in_meta.or_else(|| flag.clone().map(Value::String)).map(|value| (field.to_owned(), value))
         };
-        FIELDS.into_iter().zip(flags).filter_map(resolve).collect()
+        let mut context: Map<String, Value> = FIELDS.into_iter().zip(flags).filter_map(resolve).collect();
+        if let (false, Conversation::One(id)) = (context.contains_key("conversation_id"), session) {
+            context.insert("conversation_id".to_owned(), json!(id));
+        }
+        context
+    }
+
+    /// The conversation of the harness's session that calls a tool.
+    fn calling_session(&self, meta: &RequestMetaObject) -> Conversation {
+        self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::of_call(host, meta))
     }
 
     /// Forwards a request whose answer depends on the token to the hub's own MCP server.
     async fn forward(&self, method: &str, meta: &RequestMetaObject) -> Result<Value, ErrorData> {
-        let context = self.context(meta).into_iter().map(|(field, value)| (format!("bellwire/{field}"), value));
+        // A conversation that is only guessed must not be made for a client that connects.
+        let session = self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::known(host, meta));
+        let context =
+            self.context(meta, &session).into_iter().map(|(field, value)| (format!("bellwire/{field}"), value));
         let answer = self.client.mcp(method, context.collect()).await;
         answer.map_err(|error| ErrorData::internal_error(format!("{error:#}"), None))?
     }
@@ -81,7 +94,8 @@ impl Bridge {
     }
 
     async fn call(&self, call: CallToolRequestParams, meta: &RequestMetaObject) -> Result<Map<String, Value>> {
-        let body = json!({ "arguments": call.arguments, "context": self.context(meta) }).to_string();
+        let body = json!({ "arguments": call.arguments, "context": self.context(meta, &self.calling_session(meta)) })
+            .to_string();
         let path = format!("/v1/tools/{}", segment(&call.name));
         let answer = self.client.send_async(Method::POST, &path, Some(("application/json", body))).await?;
         Ok(answer.body.as_object().cloned().unwrap_or_default())
@@ -141,7 +155,11 @@ impl ServerHandler for Bridge {
         let mut value = answer.unwrap_or_else(|error| tool.unanswered(format!("{error:#}")));
         let call_id = value.remove("call_id").and_then(|id| id.as_str().map(str::to_owned));
         let is_error = tool.is_failure(&value);
-        Ok(mcp::result(value, is_error, call_id).into())
+        let mut result = mcp::result(value, is_error, call_id);
+        if self.calling_session(&request.meta) == Conversation::Ambiguous {
+            result.content.push(ContentBlock::text(harness_session::AMBIGUOUS));
+        }
+        Ok(result.into())
     }
 
     async fn list_resources(

@@ -1,0 +1,94 @@
+//! Passes a command's output on, byte for byte, and keeps the end of it.
+
+use std::collections::VecDeque;
+use std::io::{IsTerminal, PipeReader, Read as _, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How much of the output is kept, in bytes.
+const KEPT_MAX: usize = 2_000;
+/// Of these lines at most so many are told.
+const LINES_MAX: usize = 5;
+/// How long to wait for output after the command has ended: a program that it left behind may keep the pipe open.
+const REST: Duration = Duration::from_secs(1);
+
+/// The end of a command's output.
+#[derive(Default)]
+pub(super) struct LastLines {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+}
+
+impl LastLines {
+    /// Connects a command's output. A terminal stays the command's own; what goes elsewhere passes through here. Each
+    /// returned channel ends with its output.
+    pub(super) fn connect(&mut self, command: &mut Command) -> std::io::Result<Vec<Receiver<()>>> {
+        let mut ends = Vec::new();
+        let is_terminal = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
+        command.stdout(if is_terminal.0 { Stdio::inherit() } else { self.pass(std::io::stdout(), &mut ends)? });
+        command.stderr(if is_terminal.1 { Stdio::inherit() } else { self.pass(std::io::stderr(), &mut ends)? });
+        Ok(ends)
+    }
+
+    fn pass(&self, to: impl Write + Send + 'static, ends: &mut Vec<Receiver<()>>) -> std::io::Result<Stdio> {
+        let (reader, writer) = std::io::pipe()?;
+        let (ended, end) = channel();
+        let kept = self.kept.clone();
+        std::thread::spawn(move || {
+            copy(reader, to, &kept);
+            // The receiver may have stopped waiting.
+            let _ = ended.send(());
+        });
+        ends.push(end);
+        Ok(writer.into())
+    }
+
+    /// The last lines, after the command has ended.
+    pub(super) fn finish(self, ends: Vec<Receiver<()>>) -> String {
+        for end in ends {
+            // An output that stays open is not waited for.
+            let _ = end.recv_timeout(REST);
+        }
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        last_lines(&bytes)
+    }
+}
+
+fn copy(mut from: PipeReader, mut to: impl Write, kept: &Mutex<VecDeque<u8>>) {
+    let mut buffer = [0; 8192];
+    // An output that nobody reads any more ends the command with its next write, as without us.
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..length]).and_then(|()| to.flush()).is_err() {
+            return;
+        }
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(&buffer[..length]);
+        let excess = kept.len().saturating_sub(KEPT_MAX);
+        kept.drain(..excess);
+    }
+}
+
+fn last_lines(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    // The first line may have lost its beginning.
+    let whole = if bytes.len() == KEPT_MAX { text.split_once('\n').map_or(&*text, |(_, rest)| rest) } else { &*text };
+    let lines: Vec<&str> = whole.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(LINES_MAX)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_whole_and_few() {
+        assert_eq!(last_lines(b"1\n2\n3\n4\n5\n6\n\n7"), "3\n4\n5\n6\n7");
+        let mut long = vec![b'x'; KEPT_MAX - 4];
+        long.extend(b"\nend");
+        assert_eq!(last_lines(&long), "end");
+        assert_eq!(last_lines(b"\xff\n"), "\u{fffd}");
+        assert_eq!(last_lines(b""), "");
+    }
+}

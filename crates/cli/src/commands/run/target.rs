@@ -1,0 +1,100 @@
+//! Which conversations are told.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::client::{Client, Connection, with_query};
+use crate::hosts::{Host, HostFile};
+
+/// A conversation is open for so long after its last use.
+const OPEN_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// A hub, and the conversations that are told.
+pub(super) struct Targets {
+    client: Client,
+    /// Each with its owner, if known.
+    conversations: Vec<(String, Option<String>)>,
+}
+
+impl Targets {
+    /// The named conversation, else that of the harness in whose shell this runs, else those that work in this folder.
+    pub(super) fn find(conversation: Option<&str>, user: Option<&str>, connection: &Connection) -> Result<Self> {
+        if let Some(id) = conversation {
+            let conversations = vec![(id.to_owned(), user.map(str::to_owned))];
+            return Ok(Self { client: Client::new(connection)?, conversations });
+        }
+        if let Some((host, session)) = Host::session_of_shell(|name| std::env::var(name).ok()) {
+            let client = match HostFile::load(host) {
+                Ok(file) if connection.explicit_token().is_none() => Client::open(file.url, Some(file.token))?,
+                _ => Client::new(connection)?,
+            };
+            return Ok(Self { client, conversations: vec![(host.conversation(&session), None)] });
+        }
+        let client = Client::new(connection)?;
+        let here = std::env::current_dir()?;
+        let conversations = in_folder(&open(&client, user)?, &here);
+        if conversations.is_empty() {
+            bail!(
+                "no agent works in {} or a folder above it; name a conversation with --conversation (bellwire \
+                 conversations lists them)",
+                here.display()
+            );
+        }
+        Ok(Self { client, conversations })
+    }
+
+    /// Publishes the event for every conversation.
+    pub(super) fn publish(&self, event: &Value) -> Result<()> {
+        let addressed = |(id, owner): &(String, Option<String>)| {
+            let mut event = event.clone();
+            event["conversation_id"] = json!(id);
+            if let Some(owner) = owner {
+                event["user_id"] = json!(owner);
+            }
+            event
+        };
+        let events: Vec<Value> = self.conversations.iter().map(addressed).collect();
+        self.client.post("/v1/events", &json!(events)).map(drop)
+    }
+
+    pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.client.block_on(future)
+    }
+}
+
+/// The open conversations, at most a hundred.
+fn open(client: &Client, user: Option<&str>) -> Result<Vec<Value>> {
+    let since = (Timestamp::now() - OPEN_FOR).to_string();
+    let query = [("since", Some(since.as_str())), ("limit", Some("100")), ("user_id", user)];
+    let list = client.get(&with_query("/v1/conversations", &query))?;
+    Ok(list["items"].as_array().cloned().unwrap_or_default())
+}
+
+/// The conversations whose folder is `here` or above it.
+fn in_folder(conversations: &[Value], here: &Path) -> Vec<(String, Option<String>)> {
+    let works_here = |one: &&Value| one["folder"].as_str().is_some_and(|folder| here.starts_with(folder));
+    let key = |one: &Value| Some((one["id"].as_str()?.to_owned(), one["user_id"].as_str().map(str::to_owned)));
+    conversations.iter().filter(works_here).filter_map(key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_of_this_folder_and_of_those_above_are_told() {
+        let one = |id: &str, folder: Value| json!({ "id": id, "user_id": "me", "folder": folder });
+        let all = [
+            one("here", json!("/src/app")),
+            one("above", json!("/src")),
+            one("beside", json!("/src/ap")),
+            one("below", json!("/src/app/web")),
+            one("nowhere", Value::Null),
+        ];
+        let found: Vec<String> = in_folder(&all, Path::new("/src/app")).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(found, ["here", "above"]);
+    }
+}

@@ -1,0 +1,103 @@
+//! `bellwire hook HOST`: brings notifications into a harness that runs a command at its injection points.
+//!
+//! It reads what the harness says on standard input, reports it to the hub, takes what waits, and answers in the harness's own
+//! form. It must never cost the agent anything: without a hub, with a slow one, or with an input it does not know, it prints
+//! nothing and exits with 0. It never decides on a permission and never blocks a tool.
+
+mod call;
+mod claude_code;
+mod codex;
+mod copilot;
+mod cursor;
+mod detect;
+mod exchange;
+mod gemini;
+mod hub;
+pub(crate) mod notes;
+mod opencode;
+pub(crate) mod processes;
+pub(crate) mod wakeable;
+
+use std::io::{Read as _, Write as _};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::hosts::{Host, HostFile};
+use call::HookCall;
+use exchange::Exchange;
+
+/// A larger input is not read: it could only be a tool's result, which is not needed.
+const INPUT_MAX: u64 = 32 * 1024 * 1024;
+/// Set to see on standard error why a hook was silent.
+const DEBUG: &str = "BELLWIRE_HOOK_DEBUG";
+
+/// Runs the hook if that is what the arguments ask for, without the parser of the other commands, which takes longer than
+/// the hook. Returns the exit code.
+pub(crate) fn run_if_asked() -> Option<u8> {
+    let arguments: Vec<String> = std::env::args_os().skip(1).map_while(|text| text.into_string().ok()).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["hook", host] => Some(run(Host::parse(host)?, None)),
+        ["hook", host, event] if !event.starts_with('-') => Some(run(Host::parse(host)?, Some(event))),
+        _ => None,
+    }
+}
+
+/// Runs a hook and returns the exit code. `event` is for harnesses whose input does not name it.
+pub(crate) fn run(host: Host, event: Option<&str>) -> u8 {
+    let begun = Instant::now();
+    answer(host, event, begun).unwrap_or_else(|error| {
+        if std::env::var_os(DEBUG).is_some() {
+            anstream::eprintln!("bellwire hook {}: {error:#}", host.name());
+        }
+        0
+    })
+}
+
+fn answer(host: Host, event: Option<&str>, begun: Instant) -> Result<u8> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(INPUT_MAX).read_to_end(&mut bytes)?;
+    let input: Value = serde_json::from_slice(&bytes)?;
+    if let Some(other) = detect::other_host(host, &input) {
+        anyhow::bail!("{} runs this hook; bellwire install {} makes one for it", other.title(), other.name());
+    }
+    let Some(call) = read(host, event, &input) else { return Ok(0) };
+    if notes::is_paused(&host.conversation(&call.session)) {
+        return Ok(0);
+    }
+    let file = HostFile::load(host)?;
+    let deadline = begun + Duration::from_millis(file.timeout_ms);
+    let Some(found) = Exchange::new(host, &file, &call, deadline)?.run(&call.moment)? else { return Ok(0) };
+    let line = file.visible.then(|| found.line());
+    let (text, code) = shape(host, event, &input, &found.context, line.as_deref());
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    found.written();
+    Ok(code)
+}
+
+fn read(host: Host, event: Option<&str>, input: &Value) -> Option<HookCall> {
+    match host {
+        Host::ClaudeCode => claude_code::read(input),
+        Host::Codex => codex::read(input),
+        Host::Gemini => gemini::read(input),
+        Host::OpenCode => opencode::read(input),
+        Host::Cursor => cursor::read(input),
+        Host::Copilot => copilot::read(event?, input),
+    }
+}
+
+/// The answer in the harness's form, and the exit code.
+fn shape(host: Host, event: Option<&str>, input: &Value, context: &str, line: Option<&str>) -> (String, u8) {
+    let json = match host {
+        Host::ClaudeCode => claude_code::answer(input, context, line),
+        Host::Codex => codex::answer(input, context, line),
+        Host::Gemini => gemini::answer(input, context, line),
+        Host::OpenCode => opencode::answer(context, line),
+        Host::Cursor => cursor::answer(input, context),
+        Host::Copilot => return copilot::answer(event.unwrap_or_default(), context),
+    };
+    (json.to_string(), 0)
+}

@@ -1,0 +1,190 @@
+//! Puts our entries into the text of a file, and takes them out again.
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use toml_edit::{Array, DocumentMut, Item, Table};
+
+use super::json_text;
+use super::places::{Entry, Place, Site, is_our_hook};
+use crate::hosts::Host;
+
+/// The text of a file with our entries.
+pub(super) fn add(site: &Site<'_>, place: &Place, before: Option<&str>) -> Result<Option<String>> {
+    let mut text = before.filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    for entry in &place.entries {
+        text = Some(match entry {
+            Entry::File(ours) => ours.clone(),
+            Entry::TomlServer(path) => add_toml(site, text.as_deref().unwrap_or_default(), path)?,
+            entry => add_json(site.host, &text.unwrap_or_else(|| "{}\n".to_owned()), entry)?,
+        });
+    }
+    Ok(text)
+}
+
+/// The text of a file without our entries; `None` if nothing else is in it and `is_ours`.
+pub(super) fn remove(host: Host, place: &Place, before: Option<&str>, is_ours: bool) -> Result<Option<String>> {
+    let Some(before) = before else { return Ok(None) };
+    let mut text = before.to_owned();
+    for entry in &place.entries {
+        text = match entry {
+            Entry::File(_) => return Ok(None),
+            Entry::TomlServer(path) => remove_toml(&text, path)?,
+            Entry::Hook(path, _) => json_text::remove_elements(&text, &parts(path), |hook| is_our_hook(host, hook))?,
+            Entry::Member(path, _) => json_text::remove(&text, &parts(path))?,
+            Entry::Needed(..) => text,
+        };
+    }
+    let needed: Vec<&str> = place.entries.iter().filter_map(Entry::needed_root).collect();
+    let is_empty = text.trim().is_empty()
+        || json_text::is_empty(&text)
+        || json_text::members(&text, &[]).is_ok_and(|names| names.iter().all(|name| needed.contains(&name.as_str())));
+    Ok((!(is_empty && is_ours)).then_some(text))
+}
+
+/// Whether all our entries are in the text, as they should be.
+pub(super) fn is_complete(site: &Site<'_>, place: &Place, text: Option<&str>) -> bool {
+    text.is_some() && add(site, place, text).is_ok_and(|after| after.as_deref() == text)
+}
+
+fn add_json(host: Host, text: &str, entry: &Entry) -> Result<String> {
+    match entry {
+        Entry::Member(path, value) => json_text::set(text, &parts(path), value),
+        Entry::Needed(path, value) => {
+            let (last, above) =
+                parts(path).split_last().map(|(last, above)| (*last, above.to_vec())).context("a path")?;
+            let is_there = json_text::members(text, &above)?.iter().any(|name| name == last);
+            if is_there { Ok(text.to_owned()) } else { json_text::set(text, &parts(path), value) }
+        }
+        Entry::Hook(path, value) => {
+            let hooks = json_text::elements(text, &parts(path))?;
+            let ours: Vec<&Value> = hooks.iter().filter(|hook| is_our_hook(host, hook)).collect();
+            if ours == [value] {
+                return Ok(text.to_owned());
+            }
+            let text = json_text::remove_elements(text, &parts(path), |hook| is_our_hook(host, hook))?;
+            json_text::append(&text, &parts(path), value)
+        }
+        Entry::TomlServer(_) | Entry::File(_) => bail!("it is not JSON"),
+    }
+}
+
+fn add_toml(site: &Site<'_>, text: &str, path: &[String]) -> Result<String> {
+    let mut document: DocumentMut = text.parse()?;
+    let arguments: Array = ["mcp", "--host", site.host.name()].into_iter().collect();
+    let mut server = Table::new();
+    server["command"] = toml_edit::value(site.binary);
+    server["args"] = toml_edit::value(arguments);
+    let [servers, name] = path else { bail!("a server has a list and a name") };
+    let servers = document.entry(servers).or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let servers = servers.as_table_like_mut().with_context(|| format!("{} is not a table", path[0]))?;
+    let is_same = |known: &Item| {
+        let known = known.as_table_like();
+        let text = |key: &str| known.and_then(|known| known.get(key)).map(|item| item.to_string().trim().to_owned());
+        text("command") == Some(server["command"].to_string().trim().to_owned())
+            && text("args") == Some(server["args"].to_string().trim().to_owned())
+    };
+    if servers.get(name).is_some_and(is_same) {
+        return Ok(text.to_owned());
+    }
+    servers.insert(name, Item::Table(server));
+    Ok(document.to_string())
+}
+
+fn remove_toml(text: &str, path: &[String]) -> Result<String> {
+    let mut document: DocumentMut = text.parse()?;
+    let [servers, name] = path else { return Ok(text.to_owned()) };
+    let Some(list) = document.get_mut(servers).and_then(Item::as_table_like_mut) else { return Ok(text.to_owned()) };
+    if list.remove(name).is_none() {
+        return Ok(text.to_owned());
+    }
+    if list.is_empty() {
+        document.remove(servers);
+    }
+    Ok(document.to_string())
+}
+
+fn parts(path: &[String]) -> Vec<&str> {
+    path.iter().map(String::as_str).collect()
+}
+
+impl Entry {
+    /// The top-level name of a member that stays.
+    fn needed_root(&self) -> Option<&str> {
+        match self {
+            Self::Needed(path, _) => path.first().map(String::as_str),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places::Scope;
+    use super::*;
+    use std::path::Path;
+
+    fn site(host: Host) -> Site<'static> {
+        let (home, project) = (Path::new("/h"), Path::new("/h/p"));
+        Site { host, scope: Scope::User, home, project, binary: "/opt/bellwire" }
+    }
+
+    #[test]
+    fn installing_twice_changes_nothing_and_uninstalling_restores_every_byte() {
+        let json =
+            "{\n    // mine\n    \"model\": \"x\",\n    \"hooks\": {\n        \"Stop\": [{\"hooks\": []}]\n    }\n}\n";
+        let toml = "# mine\nmodel = \"x\" # why\n\n[mcp_servers.other]\ncommand = \"o\"\n";
+        for host in Host::ALL {
+            let site = site(host);
+            for place in site.places() {
+                let own = matches!(place.entries[..], [Entry::File(_)]);
+                let before = if place.path.extension().is_some_and(|end| end == "toml") { toml } else { json };
+                let before = (!own).then_some(before);
+                let once = add(&site, &place, before).expect("it can be edited");
+                assert_ne!(once.as_deref(), before, "{}", place.path.display());
+                assert_eq!(add(&site, &place, once.as_deref()).expect("it can be edited"), once);
+                assert!(is_complete(&site, &place, once.as_deref()) && !is_complete(&site, &place, before));
+                let moved = Site { binary: "/usr/bin/bellwire", ..site };
+                let place_moved = moved.places().into_iter().find(|other| other.path == place.path).expect("the same");
+                let again = add(&moved, &place_moved, once.as_deref()).expect("it can be edited").expect("a text");
+                assert!(!again.contains("/opt/bellwire"), "an older path is replaced: {again}");
+                let after = remove(host, &place, Some(&again), own).expect("it can be edited");
+                let needed = place.entries.iter().any(|entry| entry.needed_root().is_some());
+                if !needed {
+                    assert_eq!(after.as_deref(), before, "{}", place.path.display());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_install_made_is_removed_and_one_that_others_use_stays() {
+        for host in Host::ALL {
+            let site = site(host);
+            for place in site.places() {
+                let made = add(&site, &place, None).expect("it can be edited").expect("a text");
+                assert_eq!(remove(host, &place, Some(&made), true).expect("it can be edited"), None, "{made}");
+            }
+        }
+        let place = &site(Host::ClaudeCode).places()[0];
+        let made = add(&site(Host::ClaudeCode), place, None).expect("it can be edited").expect("a text");
+        let used = json_text::set(&made, &["model"], &serde_json::json!("x")).expect("it is valid");
+        let left = remove(Host::ClaudeCode, place, Some(&used), true).expect("it can be edited");
+        assert_eq!(left.as_deref(), Some("{\n  \"model\": \"x\"\n}\n"));
+    }
+
+    #[test]
+    fn what_each_harness_gets() {
+        let mut all = String::new();
+        for host in Host::ALL {
+            for place in site(host).places() {
+                let text = add(&site(host), &place, None).expect("it can be edited").expect("a text");
+                all.push_str(&format!("=== {}: {}\n{text}\n", host.name(), place.path.display()));
+            }
+        }
+        insta::assert_snapshot!(all);
+    }
+}

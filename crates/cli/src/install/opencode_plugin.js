@@ -1,0 +1,78 @@
+// Written by `bellwire install opencode`, removed by `bellwire uninstall opencode`.
+// It reports tool calls to Bellwire and adds notifications to what the model reads. Without a hub it does nothing.
+import { spawn } from "node:child_process";
+
+const PROGRAM = "bellwire";
+const TIMEOUT_MS = 2000;
+
+const ask = (input) =>
+  new Promise((resolve) => {
+    try {
+      const env = { ...process.env, OPENCODE_PID: String(process.pid) };
+      const child = spawn(PROGRAM, ["hook", "opencode"], { stdio: ["pipe", "pipe", "ignore"], env, timeout: TIMEOUT_MS });
+      let text = "";
+      child.stdout.on("data", (part) => (text += part));
+      child.stdin.on("error", () => {});
+      child.on("error", () => resolve({}));
+      child.on("close", () => {
+        try {
+          resolve(text ? JSON.parse(text) : {});
+        } catch {
+          resolve({});
+        }
+      });
+      child.stdin.end(JSON.stringify(input));
+    } catch {
+      resolve({});
+    }
+  });
+
+export const Bellwire = async ({ client, directory }) => {
+  const parents = new Map();
+  const failed = new Set();
+  let parts = 0;
+
+  const parentOf = async (id) => {
+    if (!parents.has(id)) {
+      const answer = await client.session.get({ path: { id } }).catch(() => undefined);
+      parents.set(id, answer?.data?.parentID);
+    }
+    return parents.get(id);
+  };
+
+  // A child session is a sub-agent of the session at the root.
+  const at = async (id) => {
+    let root = id;
+    for (let parent; (parent = await parentOf(root)); ) root = parent;
+    return { session: root, agent: root === id ? undefined : id, folder: directory };
+  };
+
+  const tell = async (event, id, more) => (id ? ask({ event, ...(await at(id)), ...more }) : {});
+
+  return {
+    "chat.message": async (input, output) => {
+      const { context } = await tell("chat.message", input.sessionID);
+      if (!context) return;
+      const id = `prt_${Date.now().toString(16)}bellwire${(parts += 1)}`;
+      const { sessionID, id: messageID } = output.message;
+      output.parts.push({ id, sessionID, messageID, type: "text", text: context, synthetic: true });
+    },
+    "tool.execute.after": async (input, output) => {
+      const call = { call: input.callID, tool: input.tool, arguments: input.args, exit: output.metadata?.exit };
+      const { context } = await tell("tool.execute.after", input.sessionID, call);
+      if (context) output.output = `${output.output}\n\n${context}`;
+    },
+    event: async ({ event }) => {
+      const { type, properties } = event;
+      if (type === "session.idle" || type === "session.compacted") await tell(type, properties.sessionID);
+      if (type === "session.deleted") await tell(type, properties.info?.id);
+      const part = type === "message.part.updated" ? properties.part : undefined;
+      // A tool that throws ends without `tool.execute.after`.
+      if (part?.type === "tool" && part.state?.status === "error" && !failed.has(part.callID)) {
+        failed.add(part.callID);
+        const { input, error } = part.state;
+        await tell("tool.failed", part.sessionID, { call: part.callID, tool: part.tool, arguments: input, error });
+      }
+    },
+  };
+};
