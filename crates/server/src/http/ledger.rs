@@ -45,7 +45,7 @@ pub(super) struct LedgerPage {
 pub(super) struct SumsQuery {
     /// Only the sums of this origin.
     origin: Option<SingleLineText<ID_MAX>>,
-    /// Only decisions about this person.
+    /// Only decisions about this person, and of those at most the 5,000 newest.
     user_id: Option<SingleLineText<ID_MAX>>,
     /// Only decisions made on the UTC day of this time or later. Default: the last seven days.
     since: Option<QueryTime>,
