@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{Event, Severity};
-use bellwire_store::{Caller, EventFilter, EventQuery, Fate, ListedEvent, LiveEvent, LiveReceiver};
+use bellwire_store::{
+    Caller, ConversationDetails, EventFilter, EventQuery, Fate, ListedEvent, LiveEvent, LiveReceiver,
+};
 use serde_json::json;
 
 use crate::backends::{Backend, failure, on_every_store};
@@ -108,8 +110,8 @@ on_every_store! {
     async fn people_are_listed_once_by_id_in_pages(backend: Backend) {
         backend.publish(failure("grep")).await;
         told(&backend, message("news")).await;
-        backend.store().put_conversation(Caller::anyone(), "c".into(), "bob".into(), None).await.unwrap();
-        backend.store().put_conversation(Caller::anyone(), "d".into(), "bob".into(), None).await.unwrap();
+        backend.store().put_conversation(Caller::anyone(), "c".into(), "bob".into(), ConversationDetails::default()).await.unwrap();
+        backend.store().put_conversation(Caller::anyone(), "d".into(), "bob".into(), ConversationDetails::default()).await.unwrap();
         for name in ["carol", "caroline", "*"] {
             let change = bellwire_core::person::SettingsChange::default();
             let request = bellwire_store::SettingsRequest { user_id: name.into(), change };
