@@ -44,6 +44,8 @@ export async function newPerson({ hub }) {
     /** The same, from no conversation. */
     showLoose: async (toast) => (await tool('show_notification', { message: 'Hello', severity: 'info', ...toast }, loose)).notification.id,
     send: async (message, type) => (await tool('send_notification', { message, type })).notification_id,
+    /** Opens a conversation. */
+    talk: (id, title) => hub.call(token, 'PUT', `/v1/conversations/${id}`, { user_id: user, title }),
     inject: (callId) => hub.call(agent, 'POST', '/v1/conversations/chat/inject', { point: 'after_tool', call_id: callId, tool_result: 'ok' }),
   };
 }

@@ -182,7 +182,7 @@ test('pages of a list are loaded one after the other, by the hub’s cursors', a
 /** Records what is shown on the desktop instead of showing it. */
 const recordDesktop = (context) => context.addInitScript(() => {
   window.desktop = [];
-  localStorage.setItem('bellwire:desktop', 'on');
+  if (location.protocol === 'http:') localStorage.setItem('bellwire:desktop', 'on');
   window.Notification = class extends EventTarget {
     static permission = 'granted';
     static requestPermission = async () => 'granted';

@@ -3,16 +3,22 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { newPerson, stage } from './browser.mjs';
 import { fillHub, openConsole } from './console.mjs';
-import { until } from './hub.mjs';
+import { startTelegram, until } from './hub.mjs';
 import { mailServer } from './mail.mjs';
 
 const variables = {};
-let mail;
+let [mail, telegram] = [null, null];
 before(async () => {
-  mail = await mailServer();
-  Object.assign(variables, { BELLWIRE_EMAIL_HOST: '127.0.0.1', BELLWIRE_EMAIL_PORT: String(mail.port), BELLWIRE_EMAIL_TLS: 'none' });
+  [mail, telegram] = await Promise.all([mailServer(), startTelegram()]);
+  Object.assign(variables, {
+    BELLWIRE_EMAIL_HOST: '127.0.0.1', BELLWIRE_EMAIL_PORT: String(mail.port), BELLWIRE_EMAIL_TLS: 'none',
+    BELLWIRE_TELEGRAM_TOKEN: telegram.token, BELLWIRE_TELEGRAM_API_URL: telegram.url,
+  });
 });
-after(() => mail.close());
+after(() => {
+  mail.close();
+  telegram.stop();
+});
 const here = stage({ hubVariables: variables });
 const admin = (method, where, body) => here.hub.call(here.hub.admin, method, where, body);
 const failure = (person, tool = 'vault_search', more = {}) => ({ type: 'tool.call.failure', source: 'tool_executor', severity: 'error', payload: { tool_name: tool, error_type: 'timeout' }, conversation_id: 'chat', user_id: person.user, ...more });
@@ -20,7 +26,7 @@ const failure = (person, tool = 'vault_search', more = {}) => ({ type: 'tool.cal
 describe('live', () => {
   test('an event arrives, its outcome changes in place, and its trace says why', async (t) => {
     const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
-    await admin('PUT', '/v1/conversations/chat', { user_id: person.user });
+    await person.talk('chat');
     await page.getByText('events/s').waitFor();
     const { events: [event] } = await admin('POST', '/v1/events', failure(person));
     const row = page.locator(`.live-row[data-key="${event.event_id}"]`);
@@ -40,7 +46,7 @@ describe('live', () => {
 
   test('it pauses when the person scrolls, keeps 500 rows, and filters', async (t) => {
     const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
-    await admin('PUT', '/v1/conversations/chat', { user_id: person.user });
+    await person.talk('chat');
     await page.getByText('events/s').waitFor();
     const publish = (count, name) => admin('POST', '/v1/events', Array.from({ length: count }, (_, at) => failure(person, `${name}_${at}`, { source: name })));
     await publish(60, 'early');
@@ -65,7 +71,7 @@ describe('live', () => {
     const { person, context, pages: [one] } = await openConsole(t, here, { admin: true, path: '/live' });
     const streams = [];
     context.on('request', (request) => request.url().includes('/v1/events/stream') && streams.push(request.url()));
-    await admin('PUT', '/v1/conversations/chat', { user_id: person.user });
+    await person.talk('chat');
     const two = await context.newPage();
     await two.goto(`${here.hub.url}/live`);
     await two.getByText('events/s').waitFor();
@@ -103,7 +109,7 @@ describe('conversations', () => {
     await said.getByText(/^sent .*, not read yet$/).waitFor();
     assert.match((await person.inject('call_1')).block, /Stop, please/);
     await said.getByText(/^read .* at after_tool$/).waitFor();
-    await page.getByRole('article', { name: 'From user' }).getByText('<b>Now</b>').waitFor();
+    await page.getByRole('article', { name: 'From user' }).getByText('Stop, please.').waitFor();
   });
 });
 
@@ -137,7 +143,7 @@ describe('deliveries', () => {
     await held.getByRole('button', { name: 'Do not send' }).click();
     await page.getByText('It will not be sent.').waitFor();
     await until('no waiting one', async () => (await mine()).every(({ state }) => state !== 'waiting'));
-    await page.getByRole('link', { name: 'Inbox' }).first().click();
+    await page.goto(`${here.hub.url}/inbox`);
     await page.locator('.item').filter({ hasText: 'Held by quiet hours' }).getByText(/mail cancelled/).waitFor();
   });
 });
@@ -255,9 +261,25 @@ describe('settings', () => {
     assert.equal((await person.call('GET', '/settings')).email.confirmed, true);
   });
 
+  test('Telegram is paired by the code, with a link and a QR code', async (t) => {
+    const { person, page } = await openConsole(t, here, { path: '/settings' });
+    await page.getByRole('button', { name: 'Pair a chat' }).click();
+    await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+    const code = (await page.locator('.pairing pre').textContent()).trim();
+    const link = await page.getByRole('link', { name: 'Open the chat' }).getAttribute('href');
+    assert.match(code, /^\/start [\w-]{22}$/);
+    assert.ok(link.endsWith(`?start=${code.slice(7)}`), link);
+    await telegram.type(4711, code);
+    await page.getByText('paired', { exact: true }).waitFor();
+    await page.getByText('Paired.').waitFor();
+    assert.deepEqual((await person.call('GET', '/settings')).telegram, { enabled: true, chat_id: 4711, paired: true });
+    await page.getByRole('switch', { name: 'Write to me on Telegram' }).click();
+    await until('switched off', async () => !(await person.call('GET', '/settings')).telegram.enabled);
+  });
+
   test('muted origins, toasts and the theme', async (t) => {
     const { person, page } = await openConsole(t, here, { path: '/settings' });
-    await page.getByLabel('Origin').fill('spammer');
+    await page.getByLabel('Origin', { exact: true }).fill('spammer');
     await page.getByRole('button', { name: 'Mute', exact: true }).click();
     await page.getByRole('button', { name: 'Unmute spammer' }).waitFor();
     await page.getByRole('switch', { name: 'Show toasts' }).click();

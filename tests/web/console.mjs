@@ -33,8 +33,8 @@ export async function openConsole(t, here, { path = '/inbox', admin = false, opt
 export async function fillHub({ hub }, person) {
   const admin = (method, where, body) => hub.call(hub.admin, method, where, body);
   const event = (type, source, severity, payload, more = {}) => ({ type, source, severity, payload, conversation_id: 'chat', user_id: person.user, ...more });
-  await admin('PUT', '/v1/conversations/chat', { user_id: person.user, title: 'Release 2' });
-  await admin('PUT', '/v1/conversations/research', { user_id: person.user });
+  await person.talk('chat', 'Release 2');
+  await person.talk('research');
   await admin('POST', '/v1/events', [
     event('budget.token.warning', 'budget_monitor', 'warning', { budget_type: 'token', percentage: 96, remaining: 2000 }),
     event('budget.iteration.warning', 'budget_monitor', 'warning', { budget_type: 'iteration', percentage: 70, remaining: 9 }),

@@ -65,3 +65,11 @@ export async function startHub(variables) {
     restart: () => start(new URL(url).port),
   };
 }
+
+/** Telegram's stand-in, with what a person types into the chat with the bot. */
+export async function startTelegram() {
+  const child = spawn(process.env.TELEGRAM_STANDIN, [], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const { url, token } = JSON.parse(await new Promise((ready) => child.stdout.once('data', (data) => ready(String(data)))));
+  const type = (user, text) => fetch(`${url}/standin/type`, { method: 'POST', body: JSON.stringify({ user, text }) });
+  return { url, token, type, stop: () => child.kill() };
+}

@@ -20,6 +20,8 @@ export interface BellwireOptions extends Access {
     readonly shareTabs?: boolean;
     /** How many items of the inbox are kept in memory. Default: 1000. */
     readonly itemsMax?: number;
+    /** How many items are loaded at once, at most 100. Default: 20. */
+    readonly pageSize?: number;
 }
 /** Called with each new notification of the hub. `leads`: this tab reads the stream for all tabs. */
 export type ArrivalListener = (item: Notification, leads: boolean) => void;

@@ -171,7 +171,7 @@ fn example(value: &Value) -> String {
 }
 
 /// The SHA-256 of an inline script or style in base64, as a content security policy lists it.
-fn digest(text: &str) -> String {
+pub(super) fn digest(text: &str) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut base64 = String::new();
     for bytes in Sha256::digest(text).chunks(3) {

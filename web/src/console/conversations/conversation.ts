@@ -1,9 +1,10 @@
 import { type TemplateResult, html, nothing } from 'lit';
+import { HubError } from '../../client/http.ts';
 import { SharedStream } from '../../client/shared-stream.ts';
 import { explain, search, segment } from '../api.ts';
 import { plural, shortTime } from '../format.ts';
 import { consoleIcon } from '../icons.ts';
-import { PagedList } from '../list/paged.ts';
+import { PagedList, type Pages } from '../list/paged.ts';
 import type { RowList, RowsElement } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import { pathOf, to } from '../routes.ts';
@@ -15,6 +16,7 @@ import { type Said, saidView, tell } from './tell.ts';
 /** How many messages a page has, and how many pages are loaded at once. */
 const PAGE = 100;
 const PAGES_AT_ONCE = 10;
+const MISSING = 'There is no such conversation.';
 
 /** One conversation: what its agent read, what waits, and a field to tell it something. */
 export class ConversationPanel extends PageElement {
@@ -61,7 +63,11 @@ export class ConversationPanel extends PageElement {
     return html`<div class="talk-head"><a class="back" href=${pathOf(to('conversations'))} aria-label="All conversations">${consoleIcon('back', 18)}</a>
         <div><h2>${conversation?.title ?? this.route.id}</h2><p class="muted small">${conversation === null ? nothing : presence(conversation)}</p></div></div>
       ${this.problem === null ? nothing : html`<p class="problem" role="alert">${this.problem}</p>`}
-      ${messages?.problem ? html`<p class="problem" role="alert">${messages.problem} <button class="link" @click=${() => this.#messages?.more()}>Retry</button></p>` : nothing}
+      ${this.problem === MISSING ? nothing : this.#body(messages)}`;
+  }
+
+  #body(messages: Pages<Message> | undefined): TemplateResult {
+    return html`${messages?.problem ? html`<p class="problem" role="alert">${messages.problem} <button class="link" @click=${() => this.#messages?.more()}>Retry</button></p>` : nothing}
       ${messages?.loaded && messages.items.length === 0 ? emptyTranscript() : html`<bellwire-rows .list=${this.#list(messages?.items ?? [])} .estimate=${72}
         label="What the agent read" @near-end=${() => { this.#nearEnd(); }}></bellwire-rows>`}
       ${this.#waiting()}
@@ -134,10 +140,10 @@ export class ConversationPanel extends PageElement {
         api.list<Subscriber>('/v1/subscribers'),
       ]);
       this.conversation = conversations.items[0] ?? null;
-      this.problem = this.conversation === null ? 'There is no such conversation.' : null;
+      this.problem = this.conversation === null ? MISSING : null;
       this.pending = pendingOf(this.#hints.values(), events.items, subscribers.items);
     } catch (error) {
-      this.problem = explain('The conversation could not be loaded', error);
+      this.problem = error instanceof HubError && error.status === 404 ? MISSING : explain('The conversation could not be loaded', error);
     }
   }
 
