@@ -28,6 +28,7 @@ mod streams;
 
 mod deliveries;
 mod mail_fixtures;
+mod notify;
 #[path = "../../crates/store/tests/peers/redis.rs"]
 mod redis_server;
 mod refusals;
@@ -44,13 +45,13 @@ static ALLOCATOR: counting::CountingAllocator = counting::CountingAllocator;
 const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 
   --quick   few laps and at most 100 000 mailboxes, to see that it runs; the figures are worth little
-  section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, tools, deliveries or
-            refusals; all of them if none is named";
+  section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, tools, deliveries,
+            notify or refusals; all of them if none is named";
 
 type Run = fn(RunMode);
 
 /// The sections in printing order.
-const SECTIONS: [(&str, Run); 11] = [
+const SECTIONS: [(&str, Run); 12] = [
     ("mailbox", mailbox::run),
     ("injection", injection::run),
     ("many_mailboxes", many_mailboxes::run),
@@ -61,6 +62,7 @@ const SECTIONS: [(&str, Run); 11] = [
     ("streams", streams::run),
     ("tools", tools::run),
     ("deliveries", deliveries::run),
+    ("notify", notify::run),
     ("refusals", refusals::run),
 ];
 

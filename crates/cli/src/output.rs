@@ -35,6 +35,18 @@ pub(crate) fn verdict_style(verdict: &str) -> Style {
     }
 }
 
+/// Whom a verdict is for, where its event does not say it: `in chat` for an event that was sent to a person, `for the
+/// person` for a verdict about the person's inbox.
+pub(crate) fn decided_for(verdict: &Value, event: &Value) -> Option<String> {
+    // The verdict of `*` is about every subscriber, and so for no mailbox.
+    let is_of_person = verdict["agent"].is_null() && verdict["subscriber"] != "*";
+    let conversation = || verdict["conversation_id"].is_string() && event["conversation_id"].is_null();
+    match is_of_person {
+        true => Some("for the person".to_owned()),
+        false => conversation().then(|| format!("in {}", cell(verdict, "conversation_id"))),
+    }
+}
+
 /// Wraps a text in a style's escape codes.
 pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
@@ -110,4 +122,28 @@ pub(crate) fn say_in_time(line: String) {
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
     io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_verdict_says_whom_it_is_for_where_its_event_does_not() {
+        let agent = json!({"subscriber": "ci", "conversation_id": "chat", "agent": "main"});
+        let person = json!({"subscriber": "ci", "conversation_id": null, "agent": null});
+        let all = json!({"subscriber": "*", "conversation_id": null, "agent": null});
+        let [to_chat, to_ada] = [json!({"conversation_id": "chat"}), json!({"user_id": "ada"})];
+        for (verdict, event, expected) in [
+            (&agent, &to_chat, None),
+            (&agent, &to_ada, Some("in chat")),
+            (&person, &to_chat, Some("for the person")),
+            (&person, &to_ada, Some("for the person")),
+            (&all, &to_ada, None),
+        ] {
+            assert_eq!(decided_for(verdict, event).as_deref(), expected, "{verdict} {event}");
+        }
+    }
 }

@@ -42,7 +42,7 @@ impl Settings {
     /// Loads the configuration and prints its warnings to standard error.
     pub(crate) fn load_and_warn(&self, flags: Vec<Flag>) -> Result<LoadedConfig> {
         let loaded = self.load(flags)?;
-        loaded.warnings.iter().for_each(|warning| warn(warning));
+        loaded.warnings.iter().for_each(|warning| warn(&warning.to_string()));
         Ok(loaded)
     }
 

@@ -14,6 +14,7 @@ mod secret;
 mod setting;
 mod show;
 mod telegram;
+mod warning;
 
 pub use email::{EmailConfig, EmailTls};
 pub use load::{ConfigProblem, ConfigProblems, ConfigSources, Flag, LoadedConfig, SettingSource, load};
@@ -21,6 +22,7 @@ pub use notify::{AllowedTarget, MessengerConfig, NotifyConfig, RemoteConfig};
 pub use redis::RedisConfig;
 pub use secret::Secret;
 pub use telegram::{TelegramConfig, TelegramMode};
+pub use warning::ConfigWarning;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

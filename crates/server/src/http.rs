@@ -26,7 +26,6 @@ mod in_progress;
 mod inbox;
 mod inject;
 mod intake;
-mod json_tree;
 mod ledger;
 mod live;
 mod mcp;

@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod folder;
 pub mod http;
 mod http_client;
+mod json_tree;
 mod listen;
 pub mod mcp;
 mod metrics;

@@ -491,14 +491,9 @@ impl<B: Backend> NotifyRowSource for Counted<B> {
         self.found(found)
     }
 
-    async fn listed_since(
-        &mut self,
-        limit_key: &NotifyKey,
-        since: Time,
-        limit: usize,
-    ) -> Result<Vec<Time>, StoreError> {
-        let found = self.backend.listed_since(limit_key, since, limit).await;
-        self.list(found)
+    async fn nth_listed(&mut self, limit_key: &NotifyKey, since: Time, nth: usize) -> Result<Option<Time>, StoreError> {
+        let found = self.backend.nth_listed(limit_key, since, nth).await;
+        self.one(found)
     }
 
     async fn answer_count(&mut self, key: &NotifyKey) -> Result<Option<AnswerCount>, StoreError> {

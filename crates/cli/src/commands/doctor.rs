@@ -4,7 +4,7 @@ mod remote;
 use std::io::Write as _;
 
 use anyhow::Result;
-use bellwire_server::config::LoadedConfig;
+use bellwire_server::config::{ConfigWarning, LoadedConfig};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ fn configuration(loaded: &LoadedConfig) -> Vec<CheckResult> {
     if loaded.warnings.is_empty() {
         return vec![CheckResult::ok("configuration", "holds together; `bellwire config` shows it")];
     }
-    let risky = |warning: &String| CheckResult::warn("configuration", warning, "change it, or know why not");
+    let risky = |warning: &ConfigWarning| CheckResult::warn("configuration", &warning.message, &warning.fix);
     loaded.warnings.iter().map(risky).collect()
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::input;
 use crate::client::{Client, Connection, HubRefused};
-use crate::output::{MUTED, STRONG, WAITS, paint, print_json, text, verdict_style};
+use crate::output::{MUTED, STRONG, WAITS, decided_for, paint, print_json, text, verdict_style};
 
 /// Publish an event and print its verdicts
 #[derive(Args)]
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &EmitArgs) -> Result<bool> {
     if arguments.json {
         return print_json(&answer);
     }
-    print_receipt(&answer["events"][0])?;
+    print_receipt(&answer["events"][0], &event)?;
     Ok(true)
 }
 
@@ -104,7 +104,7 @@ fn explain(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-fn print_receipt(accepted: &Value) -> Result<()> {
+fn print_receipt(accepted: &Value, event: &Value) -> Result<()> {
     let mut out = anstream::stdout().lock();
     let (id, event_id) = (text(accepted, "id"), text(accepted, "event_id"));
     // With an id of its own, an event also has the hub's id, which is unique.
@@ -114,7 +114,8 @@ fn print_receipt(accepted: &Value) -> Result<()> {
         let word = text(verdict, "verdict");
         let colour = verdict_style(&word);
         let padded = paint(colour, format!("{word:10}"));
-        writeln!(out, "  {padded} {:16} {}", text(verdict, "subscriber"), text(verdict, "reason"))?;
+        let place = decided_for(verdict, event).map(|place| format!(" ({place})")).unwrap_or_default();
+        writeln!(out, "  {padded} {:16} {}{place}", text(verdict, "subscriber"), text(verdict, "reason"))?;
         if verdict["hint"].is_string() {
             writeln!(out, "  {:27} {}", "", paint(WAITS, format!("hint: {}", text(verdict, "hint"))))?;
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::when;
 use crate::client::{Client, Connection, with_query};
 use crate::output::{
-    MUTED, STRONG, WAITS, cell, items, paint, print_json, say_next_page, seconds, text, verdict_style,
+    MUTED, STRONG, WAITS, cell, decided_for, items, paint, print_json, say_next_page, seconds, text, verdict_style,
 };
 
 /// How many pages are read to find the events. The hub reads at most 5,000 stored events for a page, so one can be short.
@@ -118,10 +118,7 @@ fn entry(event: &Value) -> String {
     for verdict in verdicts {
         let word = text(verdict, "verdict");
         let word = paint(verdict_style(&word), format!("{word:10}"));
-        let at = match event["conversation_id"].is_string() || !verdict["conversation_id"].is_string() {
-            true => String::new(),
-            false => format!(" (in {})", cell(verdict, "conversation_id")),
-        };
+        let at = decided_for(verdict, event).map(|place| format!(" ({place})")).unwrap_or_default();
         lines += &format!("  {word} {:16} {}{at}\n", cell(verdict, "subscriber"), cell(verdict, "reason"));
         if verdict["hint"].is_string() {
             lines += &format!("  {:27} {}\n", "", paint(WAITS, format!("hint: {}", cell(verdict, "hint"))));

@@ -44,7 +44,7 @@ pub(crate) struct Serve {
 pub(crate) fn run(arguments: &Serve) -> Result<bool> {
     let loaded = arguments.load()?;
     let log = Log::start(&loaded.config.log)?;
-    loaded.warnings.iter().for_each(|warning| log.say(&warning_line(warning)));
+    loaded.warnings.iter().for_each(|warning| log.say(&warning_line(&warning.to_string())));
     bellwire_server::descriptors::raise_limit();
     tokio::runtime::Runtime::new().context("cannot start")?.block_on(serve(loaded, &log))
 }

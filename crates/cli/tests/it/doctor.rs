@@ -94,6 +94,15 @@ fn a_wrong_configuration_is_the_first_check() {
 }
 
 #[test]
+fn a_risky_setting_is_a_warning_that_says_what_to_set() {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut command = command(home.path());
+    command.env("BELLWIRE_EMAIL_HOST", "smtp.example.org").env("BELLWIRE_EMAIL_TLS", "none");
+    command.env("BELLWIRE_LIMITS_STREAM", "5").env("BELLWIRE_LISTEN", "127.0.0.1:1");
+    assert_output!(shown(&finish(command.arg("doctor"), "")));
+}
+
+#[test]
 fn an_unreachable_redis_is_a_warning_without_its_password() {
     let home = tempfile::tempdir().expect("a folder");
     let folder = home.path().join(".config/bellwire");

@@ -80,6 +80,11 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
     ("docs/telegram.md", "Setting it up", &["toml"], Configuration),
     ("docs/telegram.md", "Several programs, or a webhook", &["toml"], Configuration),
     ("docs/telegram.md", "Trying it without Telegram", &["sh", "text"], Play(Story::Telegram)),
+    // After the chat of docs/telegram.md.
+    ("docs/notify.md", "From a script", &["sh", "text"], Play(Story::Telegram)),
+    ("docs/notify.md", "The ledger", &["sh", "text"], Play(Story::Telegram)),
+    ("docs/notify.md", "Who can be reached", &["toml"], Configuration),
+    ("docs/notify.md", "Three processes", &["toml"], Configuration),
     ("docs/tools.md", "Connecting an agent", &["sh"], Play(Story::Tools)),
     ("docs/tools.md", "The tools by example", &["sh", "text"], Play(Story::Tools)),
     ("docs/tools.md", "Calling again", &["sh", "text"], Play(Story::Tools)),
@@ -106,6 +111,7 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
         "use bellwire_core::",
         "a sketch of the programs in crates/core/examples, which make test runs",
     ),
+    ("docs/notify.md", "bellwire token create --scope daemon", "the test of three processes makes such tokens"),
     ("docs/telegram.md", "cargo run --package telegram-standin", "the test starts both of its own"),
     ("docs/tools.md", "claude mcp add --transport http", "needs Claude Code; make test-mcp connects clients over HTTP"),
     (

@@ -68,7 +68,7 @@ impl Mailbox {
         context.emit(Effect::Injection(Box::new(answer)));
     }
 
-    /// Closes every batch of this point: an injection point always flushes.
+    /// Closes every open batch for this point: an injection never waits for a window.
     fn close_for(&mut self, point: InjectionPoint, context: &mut MailboxContext) {
         for closed in self.batches.close(self.now, |batch| point.takes(batch.notification.inject_at)) {
             self.queue(closed, context);

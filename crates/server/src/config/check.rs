@@ -1,6 +1,6 @@
 //! Checks of settings that depend on one another.
 
-use super::Config;
+use super::{Config, ConfigWarning, RetentionConfig};
 
 /// Errors: settings that contradict each other, each with the fix.
 pub(super) fn contradictions(config: &Config) -> Vec<String> {
@@ -34,43 +34,51 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
 }
 
 /// Warnings: combinations that are allowed but risky.
-pub(super) fn risks(config: &Config) -> Vec<String> {
+pub(super) fn risks(config: &Config) -> Vec<ConfigWarning> {
     let mut found = Vec::new();
     let public = config.public_url.as_deref().unwrap_or_default();
     let open = !config.listen.ip().is_loopback();
     if open && !public.starts_with("https://") {
-        found.push(
-            "server.listen is open to others and server.public_url is not https: tokens travel unencrypted unless \
-             something before the hub encrypts"
-                .to_owned(),
-        );
+        found.push(ConfigWarning::new(
+            "server.listen is open to others and server.public_url is not https: tokens travel unencrypted",
+            "put a proxy with TLS before the hub, and set server.public_url to its https address",
+        ));
     }
     if open && config.limits.publish_per_second == 0 {
-        found.push(
-            "server.listen is open to others and limits.publish_per_second is 0: publishing is not limited".to_owned(),
-        );
+        found.push(ConfigWarning::new(
+            "server.listen is open to others and limits.publish_per_second is 0: publishing is not limited",
+            "set limits.publish_per_second to a number above 0",
+        ));
     }
     let plain = |origin: &&String| origin.starts_with("http://") && !is_local(origin);
     if let Some(origin) = config.allowed_origins.iter().find(plain).filter(|_| public.starts_with("https://")) {
-        found.push(format!(
+        let message = format!(
             "server.allowed_origins trusts {origin}, which is not https: anyone on the network path can act as that origin"
-        ));
-    }
-    if config.retention.events_days < config.retention.answers_days {
-        found.push(
-            "retention.events_days is below retention.answers_days: an answer may be given again whose events have no \
-             trace any more"
-                .to_owned(),
         );
+        found.push(ConfigWarning::new(message, "serve that page over https, and write its origin with https"));
     }
-    if config.retention.events_days < 30 {
-        found.push(
-            "retention.events_days is below 30: a subscriber whose ttl_ms is longer loses events that still wait"
-                .to_owned(),
-        );
-    }
+    found.extend(retention_risks(&config.retention));
     found.extend(config.email.risks(config.public_url.as_deref()));
     found.extend(config.redis.risks());
+    found
+}
+
+fn retention_risks(retention: &RetentionConfig) -> Vec<ConfigWarning> {
+    let mut found = Vec::new();
+    let (events_days, answers_days) = (retention.events_days, retention.answers_days);
+    if events_days < answers_days {
+        found.push(ConfigWarning::new(
+            "retention.events_days is below retention.answers_days: an answer may be given again whose events have no \
+             trace any more",
+            format!("set retention.events_days to at least {answers_days}"),
+        ));
+    }
+    if events_days < 30 {
+        found.push(ConfigWarning::new(
+            "retention.events_days is below 30: a subscriber whose ttl_ms is longer loses events that still wait",
+            "set retention.events_days to at least 30, or keep every ttl_ms shorter",
+        ));
+    }
     found
 }
 

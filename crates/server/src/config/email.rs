@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::Secret;
+use super::{ConfigWarning, Secret};
 use crate::channels::email::NamedAddress;
 
 /// The mail server for notifications.
@@ -94,26 +94,35 @@ impl EmailConfig {
     }
 
     /// Warnings: combinations that are allowed but risky.
-    pub(super) fn risks(&self, public_url: Option<&str>) -> Vec<String> {
+    pub(super) fn risks(&self, public_url: Option<&str>) -> Vec<ConfigWarning> {
         let mut found = Vec::new();
         if self.host.is_empty() {
             return found;
         }
         if self.tls == EmailTls::None && !self.is_local() {
-            found.push(format!("email.tls is \"none\": mails travel to {} for everybody to read", self.host));
+            let message = format!("email.tls is \"none\": emails travel to {} unencrypted", self.host);
+            found.push(ConfigWarning::new(message, "set email.tls to \"starttls\" or \"implicit\""));
         }
-        if (self.port, self.tls) == (465, EmailTls::Starttls) || (self.port, self.tls) == (587, EmailTls::Implicit) {
-            found.push(format!("email.tls is \"{}\", which is unusual on port {}", self.tls.as_str(), self.port));
+        let usual = match (self.port, self.tls) {
+            (465, EmailTls::Starttls) => Some(EmailTls::Implicit),
+            (587, EmailTls::Implicit) => Some(EmailTls::Starttls),
+            _ => None,
+        };
+        if let Some(usual) = usual {
+            let message = format!("email.tls is \"{}\", which is unusual on port {}", self.tls.as_str(), self.port);
+            found.push(ConfigWarning::new(message, format!("set email.tls to \"{}\"", usual.as_str())));
         }
         if self.from.address.domain() == "localhost" && !self.is_local() {
-            found.push("email.from is an address of localhost, which most servers refuse".to_owned());
+            found.push(ConfigWarning::new(
+                "email.from is an address of localhost, which most servers refuse",
+                "set email.from to an address that your mail server may send from",
+            ));
         }
         if public_url.is_none() {
-            found.push(
-                "email is on without server.public_url: the link that stops mails works only on this machine until \
-                 it is set"
-                    .to_owned(),
-            );
+            found.push(ConfigWarning::new(
+                "email is on without server.public_url: the link that stops emails works only on this machine",
+                "set server.public_url to the address at which people reach the hub",
+            ));
         }
         found
     }

@@ -3,7 +3,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::setting::{self, SETTINGS, SHORT, Setting};
-use super::{Config, DEFAULT_FILE, check, file};
+use super::{Config, ConfigWarning, DEFAULT_FILE, check, file};
 use bellwire_core::nearest;
 
 /// The prefix of the hub's environment variables.
@@ -40,7 +40,7 @@ pub struct LoadedConfig {
     /// The settings.
     pub config: Config,
     /// Allowed but risky combinations, and unknown variables.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ConfigWarning>,
     origins: BTreeMap<&'static str, SettingSource>,
 }
 
@@ -143,7 +143,7 @@ impl std::error::Error for ConfigProblems {}
 struct Layers {
     config: Config,
     origins: BTreeMap<&'static str, SettingSource>,
-    warnings: Vec<String>,
+    warnings: Vec<ConfigWarning>,
     problems: Vec<ConfigProblem>,
 }
 
@@ -209,10 +209,8 @@ impl Layers {
             // Without the common prefix, which would make unrelated names look similar.
             let near =
                 nearest(name.trim_start_matches(PREFIX), known.iter().map(|known| known.trim_start_matches(PREFIX)));
-            self.warnings.push(match near {
-                Some(near) => format!("the variable {name} means nothing; did you mean {PREFIX}{near}?"),
-                None => format!("the variable {name} means nothing"),
-            });
+            let fix = near.map_or_else(|| "unset it".to_owned(), |near| format!("did you mean {PREFIX}{near}?"));
+            self.warnings.push(ConfigWarning::new(format!("the variable {name} means nothing"), fix));
         }
     }
 

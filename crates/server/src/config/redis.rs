@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Secret;
+use super::{ConfigWarning, Secret};
 
 /// The Redis that caches refusals of the hourly limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,11 +47,11 @@ impl RedisConfig {
     }
 
     /// Warnings: settings that are allowed but risky.
-    pub(super) fn risks(&self) -> Vec<String> {
+    pub(super) fn risks(&self) -> Vec<ConfigWarning> {
         let open = self.url.as_ref().is_some_and(|url| has_password(url.reveal()) && !is_local(url.reveal()));
-        let risk =
-            "redis.url has a password for another machine: it travels unencrypted unless something between encrypts";
-        open.then(|| risk.to_owned()).into_iter().collect()
+        let risk = "redis.url has a password for another machine: it travels unencrypted";
+        let fix = "let a tunnel on this machine encrypt, and name it in redis.url";
+        open.then(|| ConfigWarning::new(risk, fix)).into_iter().collect()
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
     fn a_password_for_another_machine_gives_a_warning() {
         assert_eq!(of("redis://:secret@cache.example.org").risks().len(), 1);
         for fine in ["redis://cache.example.org", "redis://:secret@127.0.0.1:6379", "redis://:secret@[::1]"] {
-            assert_eq!(of(fine).risks(), Vec::<String>::new(), "{fine}");
+            assert_eq!(of(fine).risks(), [], "{fine}");
         }
     }
 }

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 
-use super::json_tree::{FieldError, JsonTree};
 use super::{ApiError, intake};
+use crate::json_tree::{JsonTree, TreeError};
 
 /// The maximum number of JSON values in one body, or in one event of a batch. A valid payload (64 KiB) has fewer.
 const VALUES_MAX: usize = 65_536;
@@ -159,14 +159,8 @@ fn read_with_path<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
 
 /// Deserializes a tree. An error has the path of the invalid field.
 pub(super) fn from_tree<T: DeserializeOwned>(tree: JsonTree) -> Result<T, ApiError> {
-    serde_path_to_error::deserialize(tree).map_err(|error| {
-        let object = Some(error.path()).filter(|path| path.iter().next().is_some()).map(ToString::to_string);
-        let FieldError { field, message } = error.into_inner();
-        let field = match (object, field) {
-            (Some(object), Some(field)) => Some(format!("{object}.{field}")),
-            (object, field) => object.or(field.map(str::to_owned)),
-        };
-        let field = field.map(|field| clipped(&field));
+    tree.read().map_err(|TreeError { path, message }| {
+        let field = path.map(|path| clipped(&path));
         ApiError { field, ..ApiError::new(StatusCode::BAD_REQUEST, "validation_error", clipped(&message)) }
     })
 }

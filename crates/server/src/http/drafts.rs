@@ -19,7 +19,6 @@ use serde_json::value::RawValue;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
 use super::body::{self, Object};
-use super::json_tree::JsonTree;
 use super::new_event::NewEvent;
 use super::{ApiError, cloudevents};
 
@@ -85,7 +84,8 @@ fn read_value(
 ) -> Result<(NewEvent, Option<ClientEventId>), ApiError> {
     let Object(event) = match Object::<NewEvent>::deserialize(&sent) {
         Ok(event) => event,
-        Err(_) => body::from_tree(JsonTree::deserialize(&sent).map_err(|error| ApiError::syntax(&error))?)?,
+        // Again, for the path of the invalid field.
+        Err(_) => body::from_tree(sent.clone().into())?,
     };
     let client_event_id = match event.client_id() {
         // Only an event with a client event id is hashed: without one a repeat is not detected.

@@ -29,13 +29,13 @@ pub(crate) trait NotifyRowSource {
         limit: usize,
         except: &BTreeSet<String>,
     ) -> impl Future<Output = Result<Found<NotifyRow>, StoreError>> + Send;
-    /// When requests to this target were made since then, the latest `limit` of them, oldest first.
-    fn listed_since(
+    /// When the `nth` newest request to this target was made, counted from 1, if that is after `since`.
+    fn nth_listed(
         &mut self,
         limit_key: &NotifyKey,
         since: Time,
-        limit: usize,
-    ) -> impl Future<Output = Result<Vec<Time>, StoreError>> + Send;
+        nth: usize,
+    ) -> impl Future<Output = Result<Option<Time>, StoreError>> + Send;
     fn answer_count(&mut self, key: &NotifyKey)
     -> impl Future<Output = Result<Option<AnswerCount>, StoreError>> + Send;
     /// The number of decisions of an origin on a day.

@@ -147,15 +147,15 @@ impl Executor {
     ) -> Result<Option<NotifyError>, StoreError> {
         let now = self.context.now;
         let max = usize::try_from(self.rules.notifications_per_hour).unwrap_or(usize::MAX);
-        let mut sent = source.listed_since(limit_key, now.minus(HOUR_MS), max).await?;
-        let fresh = self.changes.notify.requests.values().filter(|row| row.limit_key.as_ref() == Some(limit_key));
-        sent.extend(fresh.map(|row| row.created_at).filter(|at| *at == now));
-        // A lower limit means that several requests must become older than an hour first.
-        let oldest = sent.len().checked_sub(max).and_then(|beyond| sent.get(beyond));
-        Ok(match (max, oldest) {
-            (0, _) => Some(limited(now.plus(HOUR_MS), now)),
-            (_, at) => at.map(|at| limited(at.plus(HOUR_MS), now)),
-        })
+        let in_this_commit =
+            self.changes.notify.requests.values().filter(|row| row.limit_key.as_ref() == Some(limit_key));
+        let fresh = in_this_commit.filter(|row| row.created_at == now).count();
+        let Some(stored) = max.checked_sub(fresh).filter(|left| *left > 0) else {
+            return Ok(Some(limited(now.plus(HOUR_MS), now)));
+        };
+        // When that one is an hour old, there is room for the next.
+        let oldest = source.nth_listed(limit_key, now.minus(HOUR_MS), stored).await?;
+        Ok(oldest.map(|at| limited(at.plus(HOUR_MS), now)))
     }
 }
 

@@ -91,17 +91,12 @@ impl NotifyRowSource for Memory {
         Ok(lapsed.into())
     }
 
-    async fn listed_since(
-        &mut self,
-        limit_key: &NotifyKey,
-        since: Time,
-        limit: usize,
-    ) -> Result<Vec<Time>, StoreError> {
+    async fn nth_listed(&mut self, limit_key: &NotifyKey, since: Time, nth: usize) -> Result<Option<Time>, StoreError> {
         let tables = self.lock();
         let rows = tables.notify.requests.values().filter(|row| row.limit_key.as_ref() == Some(limit_key));
         let mut times: Vec<Time> = rows.map(|row| row.created_at).filter(|at| *at > since).collect();
         times.sort();
-        Ok(times.split_off(times.len().saturating_sub(limit)))
+        Ok(times.len().checked_sub(nth).and_then(|at| times.get(at).copied()))
     }
 
     async fn answer_count(&mut self, key: &NotifyKey) -> Result<Option<AnswerCount>, StoreError> {

@@ -54,19 +54,12 @@ impl NotifyRowSource for SqliteWriter {
         found(sql, &mut self.reading, "notify_requests", request).await
     }
 
-    async fn listed_since(
-        &mut self,
-        limit_key: &NotifyKey,
-        since: Time,
-        limit: usize,
-    ) -> Result<Vec<Time>, StoreError> {
+    async fn nth_listed(&mut self, limit_key: &NotifyKey, since: Time, nth: usize) -> Result<Option<Time>, StoreError> {
+        // The index has all that is needed, so even a high limit is a short walk.
         let sql = "SELECT created_at FROM notify_requests WHERE limit_key = ?1 AND created_at > ?2 \
-                   ORDER BY created_at DESC LIMIT ?3";
-        let times = || -> rusqlite::Result<Vec<i64>> {
-            let mut query = self.connection.prepare_cached(sql)?;
-            query.query_map(params![limit_key, since.as_millis(), row_count(limit)], |row| row.get(0))?.collect()
-        };
-        Ok(times().map_err(failed)?.into_iter().rev().map(Time::from_millis).collect())
+                   ORDER BY created_at DESC LIMIT 1 OFFSET ?3";
+        let values = params![limit_key, since.as_millis(), row_count(nth.saturating_sub(1))];
+        first(&self.connection, sql, values, |row| row.get(0).map(Time::from_millis)).map_err(failed)
     }
 
     async fn answer_count(&mut self, key: &NotifyKey) -> Result<Option<AnswerCount>, StoreError> {

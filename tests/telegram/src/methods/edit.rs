@@ -20,7 +20,7 @@ pub(super) fn markup(world: &mut World, parameters: &Parameters) -> Outcome {
     change(world, parameters, |message| Message { reply_markup, ..message })
 }
 
-/// Applies an edit. An edit that changes nothing is refused, as is one of a message of somebody else.
+/// Applies an edit. An edit that changes nothing is refused, as is one of a message that is not the bot's.
 fn change(world: &mut World, parameters: &Parameters, edit: impl FnOnce(Message) -> Message) -> Outcome {
     let chat_id = parameters.chat_id()?;
     let id = parameters.integer("message_id").unwrap_or_default();

@@ -23,7 +23,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> Result<()> {
 fn failures_and_changes(stage: &Stage<'_>) -> Result<String> {
     stage.scene(
         "1. An agent works; things happen around it",
-        "A turn begins. Then a tool fails seven times, another once, and somebody edits a file the agent has read.",
+        "A turn begins. Then a tool fails seven times, another once, and a file that the agent has read changes.",
     )?;
     stage.inject("turn_start", "turn_1", json!({}))?;
     let search = failure("vault_search", "timeout", "no answer after 5000ms");
@@ -35,7 +35,7 @@ fn failures_and_changes(stage: &Stage<'_>) -> Result<String> {
     let ask = json!({ "tool_result": "File updated successfully." });
     let answer = stage.inject("after_tool", "call_1", ask.clone())?;
     stage.explain(
-        "the next tool's result is an injection point, and one always flushes: most urgent first, repeats counted (x8), each said once.",
+        "when the next tool finishes, everything that waits is delivered at once: most urgent first, repeats counted (x8), each shown once.",
     )?;
     let repeated = stage.inject("after_tool", "call_1", ask)?;
     ensure!(repeated == answer, "the same call id gave another answer");
@@ -49,7 +49,7 @@ fn failures_and_changes(stage: &Stage<'_>) -> Result<String> {
 fn loop_and_budget(stage: &Stage<'_>) -> Result<()> {
     stage.scene(
         "2. The agent goes in circles and its budget runs low",
-        "Nobody publishes that. The harness only tells of each tool call it saw, with the tokens used so far.",
+        "No program publishes that. The harness only reports each tool call, with the tokens used so far.",
     )?;
     for (call, used) in [("call_2", 21_000), ("call_3", 30_000), ("call_4", 42_500)] {
         let observed = json!({

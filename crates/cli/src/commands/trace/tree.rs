@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use bellwire_core::Time;
 use serde_json::Value;
 
-use crate::output::{MUTED, STRONG, TEXT, WAITS, WRONG, paint, printable, text, verdict_style};
+use crate::output::{MUTED, STRONG, TEXT, WAITS, WRONG, decided_for, paint, printable, text, verdict_style};
 
 /// A trace as a text tree. Times are seconds after the event was accepted.
 pub(crate) fn tree(trace: &Value) -> String {
@@ -46,9 +46,7 @@ impl Tree {
     fn verdict(&mut self, verdict: &Value, trace: &Value, (branch, below): (&str, &str)) {
         let word = text(verdict, "verdict");
         let colour = verdict_style(&word);
-        // An event for a person has verdicts for each of their open conversations.
-        let place = if trace["conversation_id"].is_null() { text(verdict, "conversation_id") } else { String::new() };
-        let place = if place.is_empty() { place } else { format!(" in {place}") };
+        let place = decided_for(verdict, trace).map(|place| format!(" {place}")).unwrap_or_default();
         let head = format!("{}{place} {}", text(verdict, "subscriber"), paint(colour, word));
         self.line(branch, &format!("{head}: {}", text(verdict, "reason")));
         if let Some(hint) = non_empty(verdict, "hint") {

@@ -3,6 +3,8 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::json_tree::{JsonTree, TreeError};
+
 /// In bytes: the longest string that is read as JSON where an object belongs. A message of the greatest length fits, even
 /// if each of its characters is escaped.
 const EMBEDDED_MAX: usize = 512 * 1024;
@@ -41,14 +43,8 @@ pub(crate) trait Envelope: DeserializeOwned {
     /// Reads it strictly, except that an object may be written as a string of JSON.
     fn read(value: Value) -> Result<Self, EnvelopeError> {
         let fields = unpack(value, String::new(), Self::OBJECTS)?;
-        serde_path_to_error::deserialize(Value::Object(fields)).map_err(|error| {
-            let path = match error.path().to_string() {
-                path if path == "." => String::new(),
-                path => path,
-            };
-            let message = error.into_inner().to_string();
-            EnvelopeError::new(joined(path, missing_field(&message)), message)
-        })
+        let read = JsonTree::from(Value::Object(fields)).read();
+        read.map_err(|TreeError { path, message }| EnvelopeError::new(path.unwrap_or_default(), message))
     }
 }
 
@@ -64,7 +60,7 @@ fn unpack(value: Value, path: String, objects: &[&str]) -> Result<Map<String, Va
         other => return Err(EnvelopeError::new(path, format!("must be an object, not {}", kind(&other)))),
     };
     for (name, value) in fields.iter_mut().filter(|(_, value)| !value.is_null()) {
-        let path = joined(path.clone(), Some(name));
+        let path = joined(&path, name);
         if objects.contains(&path.as_str()) {
             *value = Value::Object(unpack(value.take(), path, objects)?);
         }
@@ -83,17 +79,11 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn joined(path: String, name: Option<&str>) -> String {
-    match name {
-        None => path,
-        Some(name) if path.is_empty() => name.to_owned(),
-        Some(name) => format!("{path}.{name}"),
+fn joined(path: &str, name: &str) -> String {
+    match path.is_empty() {
+        true => name.to_owned(),
+        false => format!("{path}.{name}"),
     }
-}
-
-/// Serde reports a missing field at the path of its object and has the field's name only in the message.
-fn missing_field(message: &str) -> Option<&str> {
-    message.strip_prefix("missing field `")?.strip_suffix('`')
 }
 
 fn clipped(text: &str) -> String {

@@ -84,14 +84,22 @@ fn a_password_is_shown_nowhere() {
 
 #[test]
 fn risky_pairs_are_warned_of() {
-    let warnings = |text: &str| loaded(&format!("host = \"smtp.example.org\"\nfrom = \"b@x.org\"\n{text}")).warnings;
+    let texts = |text: &str| {
+        let warnings = loaded(text).warnings.into_iter();
+        warnings.map(|warning| warning.to_string()).collect::<Vec<_>>()
+    };
+    let warnings = |text: &str| texts(&format!("host = \"smtp.example.org\"\nfrom = \"b@x.org\"\n{text}"));
     assert_eq!(warnings("").len(), 1, "{:?}", warnings(""));
-    let said = "without server.public_url: the link that stops mails works only on this machine";
+    let said =
+        "without server.public_url: the link that stops emails works only on this machine; set server.public_url";
     assert!(warnings("")[0].contains(said), "{:?}", warnings(""));
-    for (text, said) in [("tls = \"none\"", "for everybody to read"), ("port = 465", "unusual on port 465")] {
+    for (text, said) in [
+        ("tls = \"none\"", "unencrypted; set email.tls"),
+        ("port = 465", "unusual on port 465; set email.tls to \"implicit\""),
+    ] {
         assert!(warnings(text).iter().any(|warning| warning.contains(said)), "{text}: {:?}", warnings(text));
     }
-    let nowhere = loaded("host = \"smtp.example.org\"").warnings;
+    let nowhere = texts("host = \"smtp.example.org\"");
     assert!(nowhere.iter().any(|warning| warning.contains("most servers refuse")), "{nowhere:?}");
     assert!(loaded("").warnings.is_empty(), "while it is off there is nothing to warn of");
 }

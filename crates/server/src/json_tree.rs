@@ -1,18 +1,21 @@
 //! JSON as a tree, from which types are deserialized with an error that keeps the name of a field.
 //!
 //! Serde reports a missing or repeated field at the path of its object, and `serde_json::Error` has the name only in its
-//! text. [`FieldError`] keeps the name. A tree takes several times the memory of its text, so only refused bodies are read
-//! into one, and [`super::body::check_values`] bounds them.
+//! text. [`FieldError`] keeps the name. A tree takes several times the memory of its text, so only what was refused is read
+//! into one, and its callers bound the number of values.
 
 use std::fmt;
 
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
-use serde::de::{self, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{
+    self, DeserializeOwned, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde::{Deserialize, forward_to_deserialize_any};
+use serde_json::Value;
 
 /// A JSON value. An object keeps its repeated fields.
 #[derive(Debug)]
-pub(super) enum JsonTree {
+pub(crate) enum JsonTree {
     Null,
     Bool(bool),
     Unsigned(u64),
@@ -25,10 +28,33 @@ pub(super) enum JsonTree {
 
 /// Why a tree does not fit a type.
 #[derive(Debug)]
-pub(super) struct FieldError {
+pub(crate) struct TreeError {
+    /// The path of the field, such as `observed.outcome` or `unseen[2]`; none for the whole tree.
+    pub(crate) path: Option<String>,
+    pub(crate) message: String,
+}
+
+impl JsonTree {
+    /// Deserializes a value of this type.
+    pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T, TreeError> {
+        serde_path_to_error::deserialize(self).map_err(|error| {
+            let object = Some(error.path()).filter(|path| path.iter().next().is_some()).map(ToString::to_string);
+            let FieldError { field, message } = error.into_inner();
+            let path = match (object, field) {
+                (Some(object), Some(field)) => Some(format!("{object}.{field}")),
+                (object, field) => object.or(field.map(str::to_owned)),
+            };
+            TreeError { path, message }
+        })
+    }
+}
+
+/// The same without the path of the object, which `serde_path_to_error` adds.
+#[derive(Debug)]
+pub(crate) struct FieldError {
     /// The missing or repeated field of the object at which serde reports the error.
-    pub(super) field: Option<&'static str>,
-    pub(super) message: String,
+    field: Option<&'static str>,
+    message: String,
 }
 
 impl de::Error for FieldError {
@@ -117,6 +143,24 @@ impl IntoDeserializer<'_, FieldError> for JsonTree {
     }
 }
 
+impl From<Value> for JsonTree {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+                (Some(value), _) => Self::Unsigned(value),
+                (None, Some(value)) => Self::Signed(value),
+                // Every number that is no integer is a float.
+                (None, None) => Self::Float(number.as_f64().unwrap_or_default()),
+            },
+            Value::String(text) => Self::Text(text),
+            Value::Array(values) => Self::Array(values.into_iter().map(Self::from).collect()),
+            Value::Object(fields) => Self::Object(fields.into_iter().map(|(key, value)| (key, value.into())).collect()),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for JsonTree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(AnyJson)
@@ -176,8 +220,6 @@ impl<'de> Visitor<'de> for AnyJson {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     #[derive(Debug, PartialEq, Deserialize)]
@@ -212,7 +254,10 @@ mod tests {
             r#"{"size": 255, "text": null, "kind": "plain", "number": -5, "pair": [-1, 2.5]}"#,
             r#"{"size": 0, "text": "é", "kind": {"named": {"name": "a"}}, "any": [null, true, {"a": [1e300, -1]}, "b"]}"#,
         ] {
-            assert_eq!(read(json).unwrap(), serde_json::from_str::<Form>(json).unwrap(), "{json}");
+            let value: Value = serde_json::from_str(json).unwrap();
+            let expected: Form = serde_json::from_str(json).unwrap();
+            assert_eq!(read(json).unwrap(), expected, "{json}");
+            assert_eq!(JsonTree::from(value).read::<Form>().unwrap(), expected, "{json}");
         }
     }
 
